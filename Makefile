@@ -1,0 +1,56 @@
+# Two commands, each enough by itself on a machine that has Python 3.11+ and pip:
+#   make demo    install privada and see it work
+#   make test    install the development tools and run every check
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+export POT_BACKEND_DISABLE_PYTORCH := 1
+
+.PHONY: demo test lint types arrows check format reference clean help
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+demo: $(VENV)/.demo
+	@$(BIN)/privada demo
+
+test: $(VENV)/.test lint types arrows check
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	@$(BIN)/mypy
+
+arrows: $(VENV)/.test
+	@$(BIN)/lint-imports
+
+check: $(VENV)/.test
+	@$(BIN)/python -m pytest $(ARGS)
+
+format: $(VENV)/.test
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+reference: $(VENV)/.test
+	@$(BIN)/python -m privada.cli.reference > docs/reference/cli.md
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "privada needs Python 3.11 or newer"'
+	@echo "Making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing privada (about a minute, once) ..."
+	@$(PIP) --editable '.[plot]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing privada and its development tools (about a minute, once) ..."
+	@$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) demo-out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
