@@ -1,0 +1,95 @@
+"""Tiny validators in which the keyword becomes the message.
+
+>>> positive(epsilon=0.5)
+0.5
+>>> positive(epsilon=-1.0)
+Traceback (most recent call last):
+    ...
+privada.exceptions.InputError: Expected epsilon > 0 and finite, got -1.0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import InputError
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def _number(test: Callable[[float], bool], wanted: str, named: dict[str, Any]) -> float:
+    ((name, value),) = named.items()
+    plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not plain or not test(float(value)):
+        raise InputError(f"Expected {name} {wanted}, got {value!r}.")
+    return float(value)
+
+
+def positive(**named: Any) -> float:
+    """Return the number if it is finite and > 0."""
+    return _number(lambda v: math.isfinite(v) and v > 0, "> 0 and finite", named)
+
+
+def non_negative(**named: Any) -> float:
+    """Return the number if it is finite and >= 0."""
+    return _number(lambda v: math.isfinite(v) and v >= 0, ">= 0 and finite", named)
+
+
+def finite(**named: Any) -> float:
+    """Return the number if it is finite."""
+    return _number(math.isfinite, "to be finite", named)
+
+
+def probability(**named: Any) -> float:
+    """Return the number if it lies strictly between 0 and 1."""
+    return _number(lambda v: 0 < v < 1, "strictly between 0 and 1", named)
+
+
+def share(**named: Any) -> float:
+    """Return the number if it lies in [0, 1]."""
+    return _number(lambda v: 0 <= v <= 1, "between 0 and 1", named)
+
+
+def count(*, least: int = 1, **named: Any) -> int:
+    """Return the integer if it is at least ``least``."""
+    ((name, value),) = named.items()
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise InputError(f"Expected {name} to be a whole number >= {least}, got {value!r}.")
+    return int(value)
+
+
+def text(*, longest: int, **named: Any) -> str:
+    """Return the string if it is one, of at most ``longest`` characters."""
+    ((name, value),) = named.items()
+    if not isinstance(value, str) or len(value) > longest:
+        raise InputError(f"Expected {name} to be a string of at most {longest} characters.")
+    return value
+
+
+def one_of(options: Collection[str], **named: Any) -> str:
+    """Return the string if it is one of the options."""
+    ((name, value),) = named.items()
+    if value not in options:
+        raise InputError(f"Expected {name} to be one of {', '.join(sorted(options))}, got {value!r}.")
+    return str(value)
+
+
+def matrix(*, width: int | None = None, **named: Any) -> FloatArray:
+    """Return a public array as a finite, two-dimensional float64 matrix."""
+    ((name, value),) = named.items()
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(f"Expected {name} to be a non-empty matrix, got shape {array.shape}.")
+    if width is not None and array.shape[1] != width:
+        raise InputError(f"Expected {name} to have {width} columns, got {array.shape[1]}.")
+    if not np.isfinite(array).all():
+        raise InputError(f"Expected {name} to be finite; it holds a missing or infinite value.")
+    return array
+
+
+__all__ = ["count", "finite", "matrix", "non_negative", "one_of", "positive", "probability", "share", "text"]

@@ -1,0 +1,25 @@
+"""Lazy packages: names are public at once, their modules load on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def attach(
+    package: str, homes: Mapping[str, Sequence[str]]
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Make ``__all__``, ``__getattr__`` and ``__dir__`` from a table of module to names (PEP 562)."""
+    home = {name: module for module, names in homes.items() for name in names}
+    public = sorted(home)
+
+    def __getattr__(name: str) -> Any:  # noqa: N807 - becomes the package's own
+        if name not in home:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{package}.{home[name]}"), name)
+
+    return public, __getattr__, lambda: public
+
+
+__all__ = ["attach"]

@@ -1,0 +1,157 @@
+"""TOML files whose errors name the line and the key."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from privada.exceptions import InputError, StudyError
+
+_HEADER = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]+")
+_KEY = re.compile(r"\s*([A-Za-z0-9_\-\".]+)\s*=")
+_MISSING = object()
+
+
+class Section:
+    r"""One table of a TOML file; each key is taken once, with its type checked.
+
+    >>> top = Section.parse("[budget]\nepsilon = 'much'", name="owner.toml")
+    >>> top.section("budget").number("epsilon")
+    Traceback (most recent call last):
+        ...
+    privada.exceptions.StudyError: owner.toml, line 2, budget.epsilon: expected a number, got 'much'.
+    """
+
+    def __init__(self, data: dict[str, Any], *, name: str, text: str, path: str = "", nth: int = 0) -> None:
+        self._left = dict(data)
+        self._name = name
+        self._text = text
+        self._path = path
+        self._nth = nth
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Section:
+        """Read a file."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise StudyError(f"Cannot read {Path(path).name}: {error}.") from None
+        return cls.parse(text, name=Path(path).name)
+
+    @classmethod
+    def parse(cls, text: str, *, name: str) -> Section:
+        """Parse a text."""
+        try:
+            return cls(tomllib.loads(text), name=name, text=text)
+        except tomllib.TOMLDecodeError as error:
+            raise StudyError(f"{name}: {error}.") from None
+
+    def fail(self, key: str, message: str, *, beside: str = "") -> NoReturn:
+        """Raise a `StudyError` that points at a key, or at the text ``beside`` from there on."""
+        full = f"{self._path}.{key}" if self._path and key else key or self._path
+        line = _line_of(self._text, self._path, key, self._nth)
+        below = enumerate(self._text.splitlines()[line - 1 :], start=line)
+        line = next((number for number, text in below if beside and beside in text), line)
+        raise StudyError(f"{self._name}, line {line}, {full}: {message}")
+
+    @contextmanager
+    def blaming(self, *keys: str) -> Iterator[None]:
+        """Turn an `InputError` within into one that points at the key it names, else at the first."""
+        try:
+            yield
+        except StudyError:
+            raise
+        except InputError as error:
+            named = [key for key in keys if re.search(rf"\b{re.escape(key)}\b", str(error))]
+            self.fail((named or list(keys))[0], str(error))
+
+    def _take(self, key: str, kinds: tuple[type, ...], wanted: str, default: Any) -> Any:
+        if key not in self._left:
+            if default is _MISSING:
+                self.fail(key, f"expected {wanted}, but it is missing.")
+            return default
+        value = self._left.pop(key)
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+            self.fail(key, f"expected {wanted}, got {value!r}.")
+        return value
+
+    def string(self, key: str, default: Any = _MISSING) -> Any:
+        """Take a string."""
+        return self._take(key, (str,), "a string", default)
+
+    def number(self, key: str, default: Any = _MISSING) -> Any:
+        """Take a number as float."""
+        value = self._take(key, (int, float), "a number", default)
+        return float(value) if isinstance(value, (int, float)) else value
+
+    def whole(self, key: str, default: Any = _MISSING) -> Any:
+        """Take a whole number."""
+        return self._take(key, (int,), "a whole number", default)
+
+    def flag(self, key: str, default: Any = _MISSING) -> Any:
+        """Take true or false."""
+        return self._take(key, (bool,), "true or false", default)
+
+    def array(self, key: str, default: Any = _MISSING) -> Any:
+        """Take a list."""
+        return self._take(key, (list,), "a list", default)
+
+    def section(self, key: str) -> Section:
+        """Take a table; absent is empty."""
+        data = self._take(key, (dict,), "a table", {})
+        return self._child(key, data)
+
+    def sections(self, key: str) -> list[Section]:
+        """Take a list of tables."""
+        tables = self._take(key, (list,), "a list of tables", [])
+        if not all(isinstance(table, dict) for table in tables):
+            self.fail(key, "expected a list of tables.")
+        return [self._child(key, table, nth) for nth, table in enumerate(tables)]
+
+    def named_sections(self) -> dict[str, Section]:
+        """Take every table that is left, by name."""
+        names = [key for key, value in self._left.items() if isinstance(value, dict)]
+        return {key: self._child(key, self._left.pop(key)) for key in names}
+
+    def _child(self, key: str, data: dict[str, Any], nth: int = 0) -> Section:
+        path = f"{self._path}.{key}" if self._path else key
+        return Section(data, name=self._name, text=self._text, path=path, nth=nth)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._left
+
+    def rest(self) -> dict[str, Any]:
+        """Take everything that is left, untyped."""
+        left, self._left = self._left, {}
+        return left
+
+    def done(self) -> None:
+        """Fail on the first key that nobody took."""
+        for key in self._left:
+            self.fail(key, "nobody knows this key.")
+
+
+def _line_of(text: str, path: str, key: str, nth: int) -> int:
+    """Line of a key in the nth table of its name, or of the table, or 1."""
+    here, seen, best = "", -1, 1
+    above, _, last = path.rpartition(".")
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := _HEADER.match(line):
+            here = header.group(1).replace('"', "")
+            seen += here == path
+            if (here == path and seen == nth) or here == f"{path}.{key}".strip("."):
+                best = number
+        elif found := _KEY.match(line):
+            name = found.group(1).strip('"')
+            if here == path and max(seen, 0) == nth and name == key:
+                return number
+            best = number if (here, name) == (above, last) else best  # an inline table
+    return best
+
+
+__all__ = ["Section"]

@@ -1,0 +1,112 @@
+"""Everything that privada raises or warns, in one tree.
+
+::
+
+    PrivadaError
+    ├── InputError (ValueError)         a public parameter is wrong; nothing was charged
+    │   ├── BoundsError                 a public bound, class list or grid is unusable
+    │   ├── SchemaError                 rows do not fit the public schema
+    │   ├── RelationError               guarantees under relations that cannot be joined
+    │   └── StudyError                  a study or policy file is wrong; names line and key
+    ├── BudgetError                     the ledger refuses: nothing was charged
+    ├── PolicyError                     the owner's policy refuses: nothing was charged
+    ├── ApprovalPending                 the question waits for a person at the owner's
+    ├── LedgerError                     the ledger cannot be used
+    │   └── TamperError                 a chain, signature or receipt does not hold
+    ├── WireError                       a question or release file is truncated, forged or oversized
+    ├── AnswerError                     the draw failed after the charge; the charge stands
+    └── Waiting                         a release has not arrived yet (folder engine)
+
+    PrivadaWarning (UserWarning)
+    ├── PrivacyLeakWarning              a parameter weakens the guarantee in practice
+    └── RehearsalWarning                noise is seeded: not private
+"""
+
+
+class PrivadaError(Exception):
+    """Base of every error that privada raises on purpose."""
+
+
+class InputError(PrivadaError, ValueError):
+    """A public parameter is wrong. Nothing was charged."""
+
+
+class BoundsError(InputError):
+    """A public bound, class list or grid is unusable."""
+
+
+class SchemaError(InputError):
+    """Rows do not fit the public schema. The message never shows a row."""
+
+
+class RelationError(InputError):
+    """Two neighbouring relations that cannot be joined."""
+
+
+class StudyError(InputError):
+    """A study or policy file is wrong; the message names the line and the key."""
+
+
+class BudgetError(PrivadaError):
+    """The ledger refuses the charge. Nothing was charged."""
+
+
+class PolicyError(PrivadaError):
+    """The owner's policy refuses the question. Nothing was charged."""
+
+
+class ApprovalPending(PrivadaError):  # noqa: N818 - a state, not a fault
+    """The question waits for a person at the owner's. Nothing was charged."""
+
+
+class LedgerError(PrivadaError):
+    """The ledger cannot be used."""
+
+
+class TamperError(LedgerError):
+    """A hash chain, a signature or a receipt does not hold."""
+
+
+class WireError(PrivadaError):
+    """A question or release file is truncated, forged or oversized."""
+
+
+class AnswerError(PrivadaError):
+    """The draw failed after the charge. The charge stands; the cause stays with the owner."""
+
+
+class Waiting(PrivadaError):  # noqa: N818 - a state, not a fault
+    """A release has not arrived yet; run again when it has."""
+
+
+class PrivadaWarning(UserWarning):
+    """Base of every warning that privada issues."""
+
+
+class PrivacyLeakWarning(PrivadaWarning):
+    """A parameter weakens the guarantee in practice."""
+
+
+class RehearsalWarning(PrivadaWarning):
+    """Noise is seeded: what comes out is not private."""
+
+
+__all__ = [
+    "AnswerError",
+    "ApprovalPending",
+    "BoundsError",
+    "BudgetError",
+    "InputError",
+    "LedgerError",
+    "PolicyError",
+    "PrivacyLeakWarning",
+    "PrivadaError",
+    "PrivadaWarning",
+    "RehearsalWarning",
+    "RelationError",
+    "SchemaError",
+    "StudyError",
+    "TamperError",
+    "Waiting",
+    "WireError",
+]

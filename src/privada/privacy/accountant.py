@@ -1,0 +1,417 @@
+"""From events to guarantees.
+
+An event is a `dp_accounting.DpEvent`, so an outsider can recompute every
+figure. Its parameters are relative to the sensitivity *under the relation of
+the ledger*, so dp-accounting must be asked with its plain relation
+(``ADD_OR_REMOVE_ONE``; randomised response with ``REPLACE_ONE``).
+
+Each kind of event is one `Rule`: its Rényi divergence, its zCDP constant, its
+pure epsilon, its Gaussian μ and its privacy-loss distribution. Compositions
+add up over their parts, so a repetition cannot be forgotten.
+
+>>> import dp_accounting
+>>> pair = dp_accounting.ComposedDpEvent([dp_accounting.GaussianDpEvent(2.0)] * 4)
+>>> gaussian_mu(pair)
+1.0
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from privada.exceptions import InputError
+from privada.privacy import curves
+from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+
+Event = Any  # dp_accounting.DpEvent: imported where used, for it takes a second
+
+PLD_STEP = 1e-4
+
+
+class Rule(ABC):
+    """What is known of one kind of event, per single application."""
+
+    @abstractmethod
+    def renyi(self, event: Event, order: float) -> float:
+        """Rényi divergence at ``order``, worst over neighbours and directions."""
+
+    @abstractmethod
+    def zcdp(self, event: Event) -> float:
+        """Smallest known ρ."""
+
+    @abstractmethod
+    def pure(self, event: Event) -> float:
+        """Pure epsilon, infinite if there is none."""
+
+    def mu(self, event: Event) -> float:
+        """Gaussian μ; for a pure event the curve through its corner."""
+        pure = self.pure(event)
+        return curves.pure_to_gaussian(pure) if math.isfinite(pure) else math.inf
+
+    @abstractmethod
+    def pld(self, event: Event, step: float) -> Any:
+        """A pessimistic privacy-loss distribution."""
+
+    @abstractmethod
+    def widened(self, event: Event, steps: int) -> Event:
+        """The event over ``steps`` steps of its relation (group privacy)."""
+
+
+class _Gaussian(Rule):
+    def renyi(self, event: Event, order: float) -> float:
+        return order * self.zcdp(event)
+
+    def zcdp(self, event: Event) -> float:
+        return self.mu(event) ** 2 / 2
+
+    def pure(self, event: Event) -> float:  # noqa: ARG002
+        return math.inf
+
+    def mu(self, event: Event) -> float:
+        return 1 / event.noise_multiplier if event.noise_multiplier else math.inf
+
+    def pld(self, event: Event, step: float) -> Any:
+        from dp_accounting.pld import privacy_loss_distribution as pld
+
+        return pld.from_gaussian_mechanism(event.noise_multiplier, value_discretization_interval=step)
+
+    def widened(self, event: Event, steps: int) -> Event:
+        return type(event)(event.noise_multiplier / steps)
+
+
+class _Laplace(Rule):
+    def renyi(self, event: Event, order: float) -> float:
+        epsilon = self.pure(event)
+        up = math.log(order / (2 * order - 1)) + (order - 1) * epsilon
+        down = math.log((order - 1) / (2 * order - 1)) - order * epsilon
+        return max(0.0, float(np.logaddexp(up, down)) / (order - 1))
+
+    def zcdp(self, event: Event) -> float:
+        return curves.laplace_to_zcdp(self.pure(event))
+
+    def pure(self, event: Event) -> float:
+        return 1 / event.noise_multiplier if event.noise_multiplier else math.inf
+
+    def pld(self, event: Event, step: float) -> Any:
+        from dp_accounting.pld import privacy_loss_distribution as pld
+
+        return pld.from_laplace_mechanism(event.noise_multiplier, value_discretization_interval=step)
+
+    def widened(self, event: Event, steps: int) -> Event:
+        return type(event)(event.noise_multiplier / steps)
+
+
+class _DiscreteLaplace(Rule):
+    """Discrete Laplace on the integers."""
+
+    def renyi(self, event: Event, order: float) -> float:
+        a, shift = event.noise_parameter, event.sensitivity
+        inner = np.arange(1, min(shift, 100_000))
+        losses = np.concatenate([[shift], shift - 2.0 * inner, [-shift]]) * a
+        tail = -np.log1p(np.exp(-a))
+        masses = np.concatenate([[tail], math.log(math.tanh(a / 2)) - a * inner, [tail - a * shift]])
+        return max(0.0, float(np.logaddexp.reduce(masses + (order - 1) * losses)) / (order - 1))
+
+    def zcdp(self, event: Event) -> float:
+        return curves.pure_to_zcdp(self.pure(event))
+
+    def pure(self, event: Event) -> float:
+        return float(event.noise_parameter * event.sensitivity)
+
+    def pld(self, event: Event, step: float) -> Any:
+        from dp_accounting.pld import privacy_loss_distribution as pld
+
+        return pld.from_discrete_laplace_mechanism(
+            event.noise_parameter, event.sensitivity, value_discretization_interval=step
+        )
+
+    def widened(self, event: Event, steps: int) -> Event:
+        return type(event)(event.noise_parameter, event.sensitivity * steps)
+
+
+class _RandomisedResponse(Rule):
+    """Randomised response over k buckets; with two it dominates every pure mechanism."""
+
+    def _masses(self, event: Event) -> tuple[float, float]:
+        other = event.noise_parameter / event.num_buckets
+        return 1 - event.noise_parameter + other, other
+
+    def renyi(self, event: Event, order: float) -> float:
+        keep, other = self._masses(event)
+        loss = (order - 1) * self.pure(event)
+        if not math.isfinite(loss):
+            return math.inf
+        parts = [math.log(keep) + loss, math.log(other) - loss]
+        if event.num_buckets > 2:
+            parts.append(math.log((event.num_buckets - 2) * other))
+        return max(0.0, float(np.logaddexp.reduce(parts)) / (order - 1))
+
+    def zcdp(self, event: Event) -> float:
+        return curves.pure_to_zcdp(self.pure(event))
+
+    def pure(self, event: Event) -> float:
+        keep, other = self._masses(event)
+        return math.log(keep / other) if other else math.inf
+
+    def pld(self, event: Event, step: float) -> Any:
+        from dp_accounting.pld import privacy_loss_distribution as pld
+
+        return pld.from_randomized_response(
+            event.noise_parameter, event.num_buckets, value_discretization_interval=step
+        )
+
+    def widened(self, event: Event, steps: int) -> Event:
+        """Binary response at ``steps`` times the epsilon dominates whatever loses as much."""
+        return type(event)(2 / (1 + math.exp(steps * self.pure(event))), 2)
+
+
+class _ZeroConcentrated(Rule):
+    """A mechanism of which only the zCDP constant is recorded."""
+
+    def renyi(self, event: Event, order: float) -> float:
+        return float(event.xi + order * event.rho)
+
+    def zcdp(self, event: Event) -> float:
+        return float(event.rho) if event.xi == 0 else math.inf
+
+    def pure(self, event: Event) -> float:  # noqa: ARG002
+        return math.inf
+
+    def pld(self, event: Event, step: float) -> Any:
+        return _profile_pld(lambda epsilon: curves.zcdp_delta(epsilon, event.rho), step)
+
+    def widened(self, event: Event, steps: int) -> Event:
+        if event.xi != 0:
+            raise InputError("An event with xi > 0 cannot be converted to another relation.")
+        return type(event)(event.rho * steps**2)
+
+
+class _Nothing(Rule):
+    def renyi(self, event: Event, order: float) -> float:  # noqa: ARG002
+        return 0.0
+
+    def zcdp(self, event: Event) -> float:  # noqa: ARG002
+        return 0.0
+
+    def pure(self, event: Event) -> float:  # noqa: ARG002
+        return 0.0
+
+    def mu(self, event: Event) -> float:  # noqa: ARG002
+        return 0.0
+
+    def pld(self, event: Event, step: float) -> Any:  # noqa: ARG002
+        from dp_accounting.pld import privacy_loss_distribution as pld
+
+        return pld.identity(step)
+
+    def widened(self, event: Event, steps: int) -> Event:  # noqa: ARG002
+        return event
+
+
+RULES: dict[str, Rule] = {
+    "NoOpDpEvent": _Nothing(),
+    "GaussianDpEvent": _Gaussian(),
+    "LaplaceDpEvent": _Laplace(),
+    "DiscreteLaplaceDpEvent": _DiscreteLaplace(),
+    "RandomizedResponseDpEvent": _RandomisedResponse(),
+    "ZCDpEvent": _ZeroConcentrated(),
+}
+
+
+def leaves(event: Event, times: int = 1) -> Iterator[tuple[Rule, Event, int]]:
+    """Walk an event down to its single applications: rule, event, how often."""
+    name = type(event).__name__
+    if name == "SelfComposedDpEvent":
+        yield from leaves(event.event, times * event.count)
+    elif name == "ComposedDpEvent":
+        for part in event.events:
+            yield from leaves(part, times)
+    elif name in RULES:
+        _check_numbers(event, times)
+        yield RULES[name], event, times
+    else:
+        raise InputError(f"privada cannot account for {name}; known: {', '.join(sorted(RULES))}.")
+
+
+def _check_numbers(event: Event, times: int) -> None:
+    """dp-accounting's events check nothing; a negative number would pay for less than nothing."""
+    import attr
+
+    if times < 0 or not all(value >= 0 for value in attr.astuple(event)):
+        raise InputError(f"Expected the numbers of an event to be >= 0, got {event!r}, {times} times.")
+
+
+def renyi(event: Event, order: float) -> float:
+    """Rényi divergence of an event at one order."""
+    return math.fsum(times * rule.renyi(leaf, order) for rule, leaf, times in leaves(event))
+
+
+def zcdp(event: Event) -> float:
+    """Smallest known ρ of an event."""
+    return math.fsum(times * rule.zcdp(leaf) for rule, leaf, times in leaves(event))
+
+
+def pure_epsilon(event: Event) -> float:
+    """Pure epsilon of an event, infinite if it has none."""
+    return math.fsum(times * rule.pure(leaf) for rule, leaf, times in leaves(event))
+
+
+def gaussian_mu(event: Event) -> float:
+    """Smallest known μ for which the event is μ-Gaussian differentially private."""
+    return math.sqrt(math.fsum(times * rule.mu(leaf) ** 2 for rule, leaf, times in leaves(event)))
+
+
+def only_gaussian(event: Event) -> bool:
+    """Whether the event is made of Gaussian noise alone, which composes exactly."""
+    return all(isinstance(rule, (_Gaussian, _Nothing)) for rule, _, _ in leaves(event))
+
+
+def delta(event: Event, epsilon: float, *, step: float = PLD_STEP) -> float:
+    """δ(ε) of an event: exact for Gaussians, a certified privacy-loss distribution otherwise."""
+    if only_gaussian(event):
+        mu = gaussian_mu(event)
+        return curves.gaussian_delta(epsilon, mu) if mu else 0.0
+    return float(privacy_loss_distribution(event, step=step).get_delta_for_epsilon(epsilon))
+
+
+def epsilon(event: Event, delta: float, *, step: float = PLD_STEP) -> float:
+    """ε(δ) of an event: exact for Gaussians, a certified privacy-loss distribution otherwise."""
+    if only_gaussian(event):
+        mu = gaussian_mu(event)
+        return curves.gaussian_epsilon(delta, mu) if mu else 0.0
+    return float(privacy_loss_distribution(event, step=step).get_epsilon_for_delta(delta))
+
+
+def privacy_loss_distribution(event: Event, *, step: float = PLD_STEP) -> Any:
+    """Compose the privacy-loss distributions of all parts (pessimistic)."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    total = pld.identity(step)
+    for rule, leaf, times in leaves(event):
+        part = rule.pld(leaf, step)
+        total = total.compose(part.self_compose(times) if times > 1 else part)
+    return total
+
+
+def _profile_pld(profile: Callable[[float], float], step: float) -> Any:
+    """Certified distribution from any hockey-stick profile (connect the dots)."""
+    from dp_accounting.pld import pld_pmf
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    top = curves._smallest(lambda value: profile(value) <= 1e-15)
+    rounded = np.arange(-math.ceil(top / step), math.ceil(top / step) + 1)
+    deltas = [_two_sided(profile, step * float(k)) for k in rounded]
+    return pld.PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(step, rounded, deltas))
+
+
+def _two_sided(profile: Callable[[float], float], epsilon: float) -> float:
+    """Extend a symmetric profile to negative ε: ``1 - e^ε + e^ε δ(-ε)``."""
+    if epsilon >= 0:
+        return profile(epsilon)
+    return -math.expm1(epsilon) + math.exp(epsilon) * profile(-epsilon)
+
+
+def widened(event: Event, steps: int) -> Event:
+    """The event over ``steps`` steps of its relation; compositions keep their shape."""
+    import dp_accounting
+
+    if steps == 1:
+        return event
+    parts = [(rule.widened(leaf, steps), times) for rule, leaf, times in leaves(event)]
+    composed = [
+        dp_accounting.SelfComposedDpEvent(part, times) if times > 1 else part for part, times in parts
+    ]
+    return composed[0] if len(composed) == 1 else dp_accounting.ComposedDpEvent(composed)
+
+
+def satisfies(event: Event, guarantee: Guarantee) -> bool:
+    """Whether the event keeps the guarantee (under the guarantee's own relation)."""
+    return _SATISFIES[type(guarantee)](event, guarantee)
+
+
+_SATISFIES: dict[type[Guarantee], Callable[[Event, Any], bool]] = {
+    Pure: lambda event, wanted: pure_epsilon(event) <= wanted.epsilon * (1 + 1e-12),
+    ZCDP: lambda event, wanted: zcdp(event) <= wanted.rho * (1 + 1e-12),
+    Approximate: lambda event, wanted: delta(event, wanted.epsilon) <= wanted.delta * (1 + 1e-9),
+}
+
+
+def calibrate(make: Callable[[float], Event], guarantee: Guarantee) -> float:
+    """Smallest scale for which ``make(scale)`` keeps the guarantee.
+
+    ``make`` turns a noise scale into the events of a whole plan; larger scales
+    must lose less. The answer is rounded up (by 1e-9 for Gaussian plans, by 1e-4
+    where a privacy-loss distribution is needed), so it always keeps the guarantee.
+
+    >>> import dp_accounting
+    >>> plan = lambda sigma: dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(sigma), 100)
+    >>> f"{calibrate(plan, Approximate(epsilon=1, delta=1e-5, relation='add/remove')):.3f}"
+    '37.306'
+    """
+    low, high = 1.0, 1.0
+    while not satisfies(make(high), guarantee):
+        high *= 2
+    while satisfies(make(low), guarantee):
+        low /= 2
+    exact = not isinstance(guarantee, Approximate) or only_gaussian(make(high))
+    while high / low > 1 + (1e-9 if exact else 1e-4):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if satisfies(make(middle), guarantee) else (middle, high)
+    return high
+
+
+def to_dict(event: Event) -> dict[str, Any]:
+    """JSON form of an event: its dp-accounting class name and fields."""
+    import attr
+
+    def plain(value: Any) -> Any:
+        if attr.has(type(value)):
+            return to_dict(value)
+        return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+    return {"type": type(event).__name__} | {
+        field.name: plain(getattr(event, field.name)) for field in attr.fields(type(event))
+    }
+
+
+def from_dict(form: dict[str, Any]) -> Event:
+    """Read the JSON form back; only known event classes are made."""
+    from dp_accounting import dp_event
+
+    fields = dict(form)
+    name = fields.pop("type", None)
+    if name not in {*RULES, "SelfComposedDpEvent", "ComposedDpEvent"}:
+        raise InputError(f"{name!r} is not an event that privada knows.")
+    try:
+        return getattr(dp_event, name)(**{key: _read(value) for key, value in fields.items()})
+    except TypeError:
+        raise InputError(f"{name} does not take the fields {', '.join(sorted(fields))}.") from None
+
+
+def _read(value: Any) -> Any:
+    if isinstance(value, dict):
+        return from_dict(value)
+    return [_read(item) for item in value] if isinstance(value, list) else value
+
+
+__all__ = [
+    "Event",
+    "calibrate",
+    "delta",
+    "epsilon",
+    "from_dict",
+    "gaussian_mu",
+    "only_gaussian",
+    "privacy_loss_distribution",
+    "pure_epsilon",
+    "renyi",
+    "satisfies",
+    "to_dict",
+    "widened",
+    "zcdp",
+]

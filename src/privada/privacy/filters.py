@@ -1,0 +1,235 @@
+"""Privacy filters: when a ledger must say no, although the questions are chosen adaptively.
+
+A filter is fixed when a budget is opened. Every charge has a cost that is a
+whole number of `GRAIN`, costs add up, and a charge that would pass the
+capacity is refused. That this bounds *fully adaptive* composition (the learner
+chooses each question, and its price, after seeing all earlier answers) is a
+theorem for each of the four filters:
+
+========  ========================  ===============================================================
+filter    what adds up              theorem
+========  ========================  ===============================================================
+pure      ε                         Rogers, Roth, Ullman and Vadhan 2016, "Privacy odometers and
+                                    filters": the pure filter
+zcdp      ρ                         Feldman and Zrnic 2021, at every order at once
+renyi     divergence at one order   Feldman and Zrnic 2021, "Individual privacy accounting via a
+                                    Rényi filter": fully adaptive composition at a fixed order
+gaussian  μ²                        Smith and Thakurta 2022, "Fully adaptive composition for
+                                    Gaussian differential privacy"
+========  ========================  ===============================================================
+
+The Rényi filter takes any event and is the default for (ε, δ). The Gaussian
+filter is exact for Gaussian noise (a question of (1, 1e-5) uses up a budget of
+(1, 1e-5)) and charges a pure event more than the Rényi filter does.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from privada import _check
+from privada.exceptions import BudgetError, InputError, RelationError
+from privada.privacy import accountant, curves
+from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.price import Price
+
+GRAIN = 1e-15
+_LARGEST = 9000.0  # capacity in units of GRAIN must fit a signed 64-bit column
+
+
+@dataclass(frozen=True)
+class Filter(ABC):
+    """The rule by which one budget is spent.
+
+    Costs are rounded to the nearest `GRAIN`, so that ten charges of 0.1 use up
+    exactly 1; a million charges are off by at most 5e-10.
+    """
+
+    budget: Guarantee
+    name: ClassVar[str]
+    takes: ClassVar[type[Guarantee]]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.budget, self.takes):
+            raise InputError(f"A {self.name} filter keeps a {self.takes.kind} budget, got {self.budget}.")
+        if not 0 < self._capacity() <= _LARGEST:
+            raise BudgetError(f"A budget of {self.budget} leaves nothing to spend on a {self.name} filter.")
+
+    @abstractmethod
+    def _capacity(self) -> float:
+        """The budget in what this filter adds up."""
+
+    @abstractmethod
+    def _loss(self, price: Price) -> float:
+        """What one application of the price adds."""
+
+    @abstractmethod
+    def _spent(self, loss: float) -> Guarantee:
+        """The guarantee that a total loss > 0 amounts to."""
+
+    @property
+    def capacity(self) -> int:
+        """The budget in whole grains."""
+        return round(self._capacity() / GRAIN)
+
+    def cost(self, price: Price) -> int:
+        """Grains that a price takes; ``k`` times one price is exactly one price times ``k``."""
+        if price.guarantee.unit != self.budget.unit:
+            raise RelationError(
+                f"The budget protects one {self.budget.unit}, the question one {price.guarantee.unit}."
+            )
+        loss = self._loss(price.under(self.budget.relation))
+        if loss < 0:
+            raise InputError(f"A price of {price.guarantee} cannot have a negative loss; check its event.")
+        if not math.isfinite(loss):
+            raise BudgetError(
+                f"A {self.name} budget cannot pay for this question: it has no {self.name} bound."
+            )
+        if loss > _LARGEST:
+            raise BudgetError(f"The price of {price.guarantee} is beyond any budget.")
+        return price.times * max(1, round(loss / GRAIN))
+
+    def guarantee(self, grains: int) -> Guarantee | None:
+        """What ``grains`` amount to, or None for nothing."""
+        return self._spent(grains * GRAIN) if grains > 0 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for the ledger."""
+        return {"filter": self.name, "budget": self.budget.to_dict()}
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Filter:
+        """Read the plain form back; an order that was written down is kept, not computed anew."""
+        kind = _FILTERS[_check.one_of(_FILTERS, accounting=form["filter"])]
+        fixed = {"order": form["order"]} if "order" in form else {}
+        return kind(Guarantee.from_dict(form["budget"]), **fixed)
+
+
+@dataclass(frozen=True)
+class PureFilter(Filter):
+    """Epsilons add up. Rogers, Roth, Ullman and Vadhan 2016."""
+
+    budget: Pure
+    name: ClassVar[str] = "pure"
+    takes: ClassVar[type[Guarantee]] = Pure
+
+    def _capacity(self) -> float:
+        return self.budget.epsilon
+
+    def _loss(self, price: Price) -> float:
+        return accountant.pure_epsilon(price.event) if price.epsilon is None else price.epsilon
+
+    def _spent(self, loss: float) -> Guarantee:
+        return Pure(epsilon=loss, relation=self.budget.relation, unit=self.budget.unit)
+
+
+@dataclass(frozen=True)
+class ZCDPFilter(Filter):
+    """Rhos add up: the Rényi filter at every order at once. Feldman and Zrnic 2021."""
+
+    budget: ZCDP
+    name: ClassVar[str] = "zcdp"
+    takes: ClassVar[type[Guarantee]] = ZCDP
+
+    def _capacity(self) -> float:
+        return self.budget.rho
+
+    def _loss(self, price: Price) -> float:
+        return min(accountant.zcdp(price.event), _of_pure(curves.pure_to_zcdp, price))
+
+    def _spent(self, loss: float) -> Guarantee:
+        return ZCDP(rho=loss, relation=self.budget.relation, unit=self.budget.unit)
+
+
+@dataclass(frozen=True)
+class RenyiFilter(Filter):
+    """Rényi divergences at one order add up. Feldman and Zrnic 2021.
+
+    The order is the one at which a Gaussian that uses up the budget may be
+    largest; it is fixed by the budget alone, before any question is seen.
+    A filter that is read back gets the order that was fixed then.
+    """
+
+    budget: Approximate
+    order: float = math.nan
+    name: ClassVar[str] = "renyi"
+    takes: ClassVar[type[Guarantee]] = Approximate
+
+    def __post_init__(self) -> None:
+        if self.budget.kind == Approximate.kind and math.isnan(self.order):
+            order = curves.best_order(epsilon=self.budget.epsilon, delta=self.budget.delta)
+            object.__setattr__(self, "order", order)
+        if self.order <= 1:
+            raise InputError(f"Expected order > 1, got {self.order!r}.")
+        super().__post_init__()
+
+    def _capacity(self) -> float:
+        return curves.renyi_capacity(epsilon=self.budget.epsilon, delta=self.budget.delta, order=self.order)
+
+    def _loss(self, price: Price) -> float:
+        return accountant.renyi(price.event, self.order)
+
+    def _spent(self, loss: float) -> Guarantee:
+        epsilon = curves.renyi_epsilon(self.budget.delta, self.order, loss)
+        return Approximate(
+            epsilon=max(epsilon, GRAIN),
+            delta=self.budget.delta,
+            relation=self.budget.relation,
+            unit=self.budget.unit,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form; the order is written down for whoever recomputes."""
+        return super().to_dict() | {"order": self.order}
+
+
+@dataclass(frozen=True)
+class GaussianFilter(Filter):
+    """Squares of μ add up. Smith and Thakurta 2022, "Fully adaptive composition for GDP"."""
+
+    budget: Approximate
+    name: ClassVar[str] = "gaussian"
+    takes: ClassVar[type[Guarantee]] = Approximate
+
+    def _capacity(self) -> float:
+        return curves.gaussian_mu(epsilon=self.budget.epsilon, delta=self.budget.delta) ** 2
+
+    def _loss(self, price: Price) -> float:
+        return min(accountant.gaussian_mu(price.event), _of_pure(curves.pure_to_gaussian, price)) ** 2
+
+    def _spent(self, loss: float) -> Guarantee:
+        epsilon = curves.gaussian_epsilon(self.budget.delta, math.sqrt(loss))
+        return Approximate(
+            epsilon=max(epsilon, GRAIN),
+            delta=self.budget.delta,
+            relation=self.budget.relation,
+            unit=self.budget.unit,
+        )
+
+
+def _of_pure(convert: Callable[[float], float], price: Price) -> float:
+    return math.inf if price.epsilon is None else convert(price.epsilon)
+
+
+_FILTERS: dict[str, type[Filter]] = {
+    kind.name: kind for kind in (PureFilter, ZCDPFilter, RenyiFilter, GaussianFilter)
+}
+_DEFAULT = {Pure: "pure", ZCDP: "zcdp", Approximate: "renyi"}
+
+
+def open_filter(budget: Guarantee, *, accounting: str | None = None) -> Filter:
+    """Make the filter that keeps ``budget``.
+
+    >>> from privada.privacy import Approximate
+    >>> open_filter(Approximate(epsilon=1, delta=1e-5, relation="add/remove")).name
+    'renyi'
+    """
+    name = _DEFAULT[type(budget)] if accounting is None else accounting
+    return _FILTERS[_check.one_of(_FILTERS, accounting=name)](budget)
+
+
+__all__ = ["GRAIN", "Filter", "GaussianFilter", "PureFilter", "RenyiFilter", "ZCDPFilter", "open_filter"]

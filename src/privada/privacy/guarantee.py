@@ -1,0 +1,267 @@
+"""Guarantees are values: frozen, keyword-only, partially ordered, and never without their relation.
+
+>>> from privada.privacy import Approximate, Pure, ZCDP
+>>> print(Pure(epsilon=1, relation="add/remove"))
+ε = 1 (pure), add/remove one row
+>>> Pure(epsilon=1, relation="add/remove") <= ZCDP(rho=0.5, relation="add/remove")
+True
+>>> ZCDP(rho=0.5, relation="add/remove") <= Pure(epsilon=50, relation="add/remove")
+False
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Self
+
+from privada import _check
+from privada.exceptions import InputError, RelationError
+from privada.privacy import curves
+from privada.privacy.relation import ROW, Relation, Unit
+
+LOOSE_EPSILON = 5.0
+LOOSE_RHO = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee(ABC):
+    """A bound on what a release tells about one unit, under one neighbouring relation.
+
+    ``a <= b`` reads "a is at least as strong as b": whatever satisfies ``a``
+    satisfies ``b``. The order is partial: a zCDP guarantee never implies a
+    pure one, and relations that say nothing about each other do not compare.
+    """
+
+    relation: Relation
+    unit: Unit = ROW
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "relation", Relation.parse(self.relation))
+        for name in self._numbers():
+            object.__setattr__(self, name, self._validated(name))
+
+    @classmethod
+    def _numbers(cls) -> tuple[str, ...]:
+        return tuple(f.name for f in fields(cls) if f.name not in ("relation", "unit"))
+
+    def _validated(self, name: str) -> float:
+        check = _check.probability if name == "delta" else _check.positive
+        return check(**{name: getattr(self, name)})
+
+    @abstractmethod
+    def delta_at(self, epsilon: float) -> float:
+        """Smallest delta that this guarantee implies at ``epsilon``."""
+
+    @abstractmethod
+    def zcdp_constant(self) -> float:
+        """Smallest ρ for which this guarantee implies ρ-zCDP (infinite if none)."""
+
+    @abstractmethod
+    def _repeated(self, steps: int) -> Self:
+        """The guarantee over ``steps`` steps of the relation (group privacy)."""
+
+    @abstractmethod
+    def _formula(self) -> str:
+        """The numbers, without relation and unit."""
+
+    @property
+    @abstractmethod
+    def loose(self) -> bool:
+        """Whether the numbers are so large that a reader should be told."""
+
+    def under(self, relation: Relation | str) -> Self:
+        """Convert to another relation, or raise `RelationError` where nothing follows.
+
+        Add/remove implies replace-one at a loss: pure ``2ε``, approximate
+        ``(2ε, (1+e^ε)δ)``, zCDP ``4ρ``. Replace-one implies attribute.
+
+        >>> print(Pure(epsilon=1, relation="add/remove").under("replace-one"))
+        ε = 2 (pure), replace-one row
+        """
+        target = Relation.parse(relation)
+        steps = self.relation.steps_to(target)
+        return replace(self._repeated(steps), relation=target)
+
+    def implies(self, other: Guarantee) -> bool:
+        """Whether whatever satisfies this guarantee satisfies ``other``."""
+        if not _covers(self.unit, other.unit):
+            return False
+        try:
+            converted = self.under(other.relation)
+        except RelationError:
+            return False
+        return other._follows_from(converted)
+
+    @abstractmethod
+    def _follows_from(self, other: Guarantee) -> bool:
+        """Whether ``other``, under the same relation, implies this."""
+
+    def __le__(self, other: object) -> bool:
+        return self.implies(other) if isinstance(other, Guarantee) else NotImplemented
+
+    def __ge__(self, other: object) -> bool:
+        return other.implies(self) if isinstance(other, Guarantee) else NotImplemented
+
+    def __lt__(self, other: object) -> bool:
+        return self <= other and not self >= other
+
+    def __gt__(self, other: object) -> bool:
+        return self >= other and not self <= other
+
+    def __str__(self) -> str:
+        joint = " one " if self.relation is not Relation.REPLACE_ONE else " "
+        return f"{self._formula()}, {self.relation}{joint}{self.unit}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for headers, ledgers and reports."""
+        numbers = {name: getattr(self, name) for name in self._numbers()}
+        return {"kind": self.kind, **numbers, "relation": self.relation.value, "unit": self.unit.to_dict()}
+
+    @staticmethod
+    def from_dict(plain: dict[str, Any]) -> Guarantee:
+        """Read the plain form back; the values are checked anew."""
+        values = dict(plain)
+        kind = values.pop("kind", None)
+        if kind not in _KINDS:
+            raise InputError(f"Expected kind to be one of {', '.join(sorted(_KINDS))}, got {kind!r}.")
+        try:
+            values["unit"] = Unit(**values.get("unit", {}))
+            return _KINDS[kind](**values)
+        except TypeError as error:
+            raise InputError(f"A {kind} guarantee does not take these fields: {error}.") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pure(Guarantee):
+    """Pure ε-differential privacy."""
+
+    epsilon: float
+    kind: ClassVar[str] = "pure"
+
+    def delta_at(self, epsilon: float) -> float:
+        """Exact: the profile of binary randomised response, which dominates every pure mechanism."""
+        return curves.pure_delta(epsilon, self.epsilon)
+
+    def zcdp_constant(self) -> float:
+        """``ε tanh(ε/2)``, exact (Harrison and Manurangsi 2025)."""
+        return curves.pure_to_zcdp(self.epsilon)
+
+    def _repeated(self, steps: int) -> Self:
+        return replace(self, epsilon=steps * self.epsilon)
+
+    def _formula(self) -> str:
+        return f"ε = {self.epsilon:g} (pure)"
+
+    @property
+    def loose(self) -> bool:
+        return self.epsilon > LOOSE_EPSILON
+
+    def _follows_from(self, other: Guarantee) -> bool:
+        return isinstance(other, Pure) and other.epsilon <= self.epsilon
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approximate(Guarantee):
+    """Approximate (ε, δ)-differential privacy."""
+
+    epsilon: float
+    delta: float
+    kind: ClassVar[str] = "approximate"
+
+    def delta_at(self, epsilon: float) -> float:
+        """Exact for the worst mechanism that satisfies (ε, δ)."""
+        return self.delta + (1 - self.delta) * curves.pure_delta(epsilon, self.epsilon)
+
+    def zcdp_constant(self) -> float:
+        """An (ε, δ) guarantee with δ > 0 implies no zCDP."""
+        return math.inf
+
+    def _repeated(self, steps: int) -> Self:
+        grown = self.delta * sum(math.exp(step * self.epsilon) for step in range(steps))
+        if not grown < 1:
+            raise RelationError(f"{self} gives no guarantee over {steps} steps: delta would be {grown:g}.")
+        return replace(self, epsilon=steps * self.epsilon, delta=grown)
+
+    def _formula(self) -> str:
+        return f"(ε = {self.epsilon:g}, δ = {self.delta:g})"
+
+    @property
+    def loose(self) -> bool:
+        return self.epsilon > LOOSE_EPSILON
+
+    def _follows_from(self, other: Guarantee) -> bool:
+        return other.delta_at(self.epsilon) <= self.delta
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZCDP(Guarantee):
+    """Zero-concentrated differential privacy."""
+
+    rho: float
+    kind: ClassVar[str] = "zcdp"
+
+    def delta_at(self, epsilon: float) -> float:
+        """The bound of Canonne, Kamath and Steinke 2020."""
+        return curves.zcdp_delta(epsilon, self.rho)
+
+    def zcdp_constant(self) -> float:
+        """The constant itself."""
+        return self.rho
+
+    def epsilon_at(self, delta: float) -> float:
+        """Smallest ε for which `delta_at` is at most ``delta``."""
+        return curves.zcdp_epsilon(delta, self.rho)
+
+    def _repeated(self, steps: int) -> Self:
+        return replace(self, rho=steps**2 * self.rho)
+
+    def _formula(self) -> str:
+        return f"ρ = {self.rho:g} (zCDP)"
+
+    @property
+    def loose(self) -> bool:
+        return self.rho > LOOSE_RHO
+
+    def _follows_from(self, other: Guarantee) -> bool:
+        return other.zcdp_constant() <= self.rho
+
+
+def request(
+    *,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    rho: float | None = None,
+    relation: Relation | str,
+    unit: Unit = ROW,
+) -> Guarantee:
+    """Make the guarantee that a caller's ``epsilon``, ``delta`` and ``rho`` describe.
+
+    There is no default: exactly one of ``epsilon`` and ``rho`` must be given.
+
+    >>> print(request(epsilon=1, delta=1e-5, relation="replace-one"))
+    (ε = 1, δ = 1e-05), replace-one row
+    """
+    relation = Relation.parse(relation)
+    if (epsilon is None) == (rho is None):
+        raise InputError("Expected exactly one of epsilon and rho; there is no default.")
+    if rho is not None:
+        if delta is not None:
+            raise InputError(f"Expected delta to be absent beside rho={rho!r}; zCDP has none.")
+        return ZCDP(rho=rho, relation=relation, unit=unit)
+    assert epsilon is not None
+    if delta is None or delta == 0:
+        return Pure(epsilon=epsilon, relation=relation, unit=unit)
+    return Approximate(epsilon=epsilon, delta=delta, relation=relation, unit=unit)
+
+
+def _covers(unit: Unit, other: Unit) -> bool:
+    """A person with more rows covers one with fewer; rows and persons say nothing of each other."""
+    return unit.name == other.name and unit.max_rows >= other.max_rows
+
+
+_KINDS: dict[str, type[Guarantee]] = {kind.kind: kind for kind in (Pure, Approximate, ZCDP)}
+
+__all__ = ["ZCDP", "Approximate", "Guarantee", "Pure", "request"]

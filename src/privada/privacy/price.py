@@ -1,0 +1,96 @@
+"""A price: what a question costs, known before any row is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.privacy.guarantee import Guarantee
+from privada.privacy.relation import Relation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """The event of a question, repeated ``times`` times, under one relation and unit.
+
+    Attributes
+    ----------
+    event : dp_accounting.DpEvent
+        One application, relative to the sensitivity under ``guarantee.relation``.
+    guarantee : Guarantee
+        What one application satisfies by itself; it names the relation and the unit.
+    epsilon : float or None
+        Pure epsilon of one application where there is one. It can be smaller
+        than what the event alone shows (an event may be an upper bound).
+    times : int
+        How often the event is applied.
+    """
+
+    event: Any
+    guarantee: Guarantee
+    epsilon: float | None = None
+    times: int = 1
+
+    def __post_init__(self) -> None:
+        _check.count(times=self.times)
+        if self.epsilon is not None:
+            _check.positive(epsilon=self.epsilon)
+
+    def __mul__(self, times: int) -> Self:
+        return replace(self, times=self.times * times)
+
+    @property
+    def relation(self) -> Relation:
+        """The neighbouring relation under which the event was computed."""
+        return self.guarantee.relation
+
+    def under(self, relation: Relation) -> Price:
+        """Convert to the relation of a ledger, or raise `RelationError`."""
+        steps = self.relation.steps_to(relation)
+        if steps == 1 and self.relation is relation:
+            return self
+        from privada.privacy import accountant
+
+        return replace(
+            self,
+            event=accountant.widened(self.event, steps),
+            guarantee=self.guarantee.under(relation),
+            epsilon=None if self.epsilon is None else steps * self.epsilon,
+        )
+
+    def whole_event(self) -> Any:
+        """The event with its repetitions written out for dp-accounting."""
+        import dp_accounting
+
+        return self.event if self.times == 1 else dp_accounting.SelfComposedDpEvent(self.event, self.times)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for ledgers and headers."""
+        from privada.privacy import accountant
+
+        return {
+            "event": accountant.to_dict(self.event),
+            "guarantee": self.guarantee.to_dict(),
+            "epsilon": self.epsilon,
+            "times": self.times,
+        }
+
+    @classmethod
+    def from_dict(cls, form: dict[str, Any]) -> Self:
+        """Read the plain form back."""
+        from privada.privacy import accountant
+
+        try:
+            return cls(
+                event=accountant.from_dict(form["event"]),
+                guarantee=Guarantee.from_dict(form["guarantee"]),
+                epsilon=form["epsilon"],
+                times=form["times"],
+            )
+        except (KeyError, TypeError) as error:
+            raise InputError(f"This is not the plain form of a price: {error}.") from None
+
+
+__all__ = ["Price"]

@@ -1,0 +1,117 @@
+import dp_accounting
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privada.exceptions import BudgetError, InputError, RelationError
+from privada.privacy import ZCDP, Approximate, Price, Pure, Unit, accountant, curves
+from privada.privacy.filters import Filter, open_filter
+
+AR = "add/remove"
+APPROXIMATE = Approximate(epsilon=1, delta=1e-5, relation=AR)
+FILTERS = [
+    open_filter(Pure(epsilon=1, relation=AR)),
+    open_filter(ZCDP(rho=0.5, relation=AR)),
+    open_filter(APPROXIMATE),
+    open_filter(APPROXIMATE, accounting="gaussian"),
+]
+
+
+def laplace(epsilon, relation=AR):
+    event = dp_accounting.LaplaceDpEvent(1 / epsilon)
+    return Price(event=event, epsilon=epsilon, guarantee=Pure(epsilon=epsilon, relation=relation))
+
+
+def gaussian(sigma):
+    return Price(event=dp_accounting.GaussianDpEvent(sigma), guarantee=ZCDP(rho=0.5 / sigma**2, relation=AR))
+
+
+@pytest.mark.parametrize("one", FILTERS, ids=lambda f: f.name)
+def test_k_charges_are_one_charge_k_times(one):
+    for k in (2, 7, 1000):
+        assert one.cost(laplace(0.013) * k) == k * one.cost(laplace(0.013))
+
+
+def test_ten_tenths_use_up_exactly_one():
+    pure = open_filter(Pure(epsilon=1, relation=AR))
+    assert 10 * pure.cost(laplace(0.1)) == pure.capacity
+    assert 3 * pure.cost(laplace(1 / 3)) <= pure.capacity
+    assert 100 * pure.cost(laplace(0.01)) == pure.capacity
+
+
+def test_a_gaussian_filter_is_exact_and_a_renyi_filter_is_not():
+    sigma = curves.gaussian_sigma(epsilon=1, delta=1e-5) * (1 + 1e-12)
+    exact, renyi = open_filter(APPROXIMATE, accounting="gaussian"), open_filter(APPROXIMATE)
+    assert exact.cost(gaussian(sigma)) <= exact.capacity
+    assert renyi.cost(gaussian(sigma)) > renyi.capacity
+    largest = curves.zcdp_rho(epsilon=1, delta=1e-5)
+    assert renyi.cost(gaussian((0.5 / largest) ** 0.5 * (1 + 1e-12))) <= renyi.capacity
+
+
+@pytest.mark.parametrize("one", FILTERS[2:], ids=lambda f: f.name)
+@given(st.lists(st.floats(0.5, 40), min_size=1, max_size=12))
+def test_what_a_filter_grants_is_private_by_an_independent_account(one, sigmas):
+    """Whatever sequence of Gaussians is granted, its exact composition keeps the budget."""
+    spent, granted = 0, []
+    for sigma in sigmas:
+        cost = one.cost(gaussian(sigma))
+        if spent + cost <= one.capacity:
+            spent += cost
+            granted.append(dp_accounting.GaussianDpEvent(sigma))
+    if granted:
+        delta = accountant.delta(dp_accounting.ComposedDpEvent(granted), 1.0)
+        assert delta <= 1e-5 * (1 + 1e-9)
+
+
+def test_mixed_grants_are_private_by_privacy_loss_distributions():
+    renyi = open_filter(Approximate(epsilon=2, delta=1e-6, relation=AR))
+    spent, granted = 0, []
+    for price in [laplace(0.3), gaussian(6.0), laplace(0.5), gaussian(9.0)] * 10:
+        if spent + renyi.cost(price) <= renyi.capacity:
+            spent += renyi.cost(price)
+            granted.append(price.event)
+    assert len(granted) > 4
+    assert accountant.delta(dp_accounting.ComposedDpEvent(granted), 2.0, step=1e-3) <= 1e-6
+
+
+@pytest.mark.parametrize("one", FILTERS, ids=lambda f: f.name)
+def test_spending_everything_is_the_budget_and_nothing_is_nothing(one):
+    assert one.guarantee(0) is None
+    whole = one.guarantee(one.capacity)
+    for name in ("epsilon", "rho"):
+        if hasattr(one.budget, name):
+            assert getattr(whole, name) == pytest.approx(getattr(one.budget, name), rel=1e-6)
+    assert one.guarantee(one.capacity // 2) <= whole
+
+
+@pytest.mark.parametrize("one", FILTERS, ids=lambda f: f.name)
+def test_plain_form_round_trip(one):
+    assert Filter.from_dict(one.to_dict()) == one
+
+
+def test_a_relation_is_converted_or_refused_never_mixed():
+    replaced = open_filter(Pure(epsilon=1, relation="replace-one"))
+    assert replaced.cost(laplace(0.2)) == pytest.approx(0.4e15)
+    with pytest.raises(RelationError):
+        FILTERS[0].cost(laplace(0.2, relation="replace-one"))
+    with pytest.raises(RelationError, match="protects one"):
+        open_filter(Pure(epsilon=1, relation=AR, unit=Unit(name="person", max_rows=2))).cost(laplace(0.1))
+
+
+def test_what_has_no_bound_is_refused():
+    with pytest.raises(BudgetError, match="pure"):
+        FILTERS[0].cost(gaussian(2.0))
+    with pytest.raises(InputError, match="accounting"):
+        open_filter(APPROXIMATE, accounting="hope")
+    with pytest.raises(InputError, match="keeps a pure budget"):
+        open_filter(APPROXIMATE, accounting="pure")
+
+
+def test_the_exponential_mechanism_is_charged_by_its_range():
+    from privada.privacy import Exponential
+
+    choice = Exponential(sensitivity=1, budget=1.0)
+    price = Price(event=choice.event, epsilon=choice.epsilon, guarantee=Pure(epsilon=1, relation=AR))
+    assert FILTERS[0].cost(price) == FILTERS[0].capacity
+    assert FILTERS[1].cost(price) == pytest.approx(1e15 / 8)
+    assert FILTERS[3].cost(price) == pytest.approx(curves.pure_to_gaussian(1.0) ** 2 * 1e15)
