@@ -1,0 +1,349 @@
+"""The one module that draws noise: from the operating system, exactly where a lattice allows it.
+
+::
+
+    Noise                    the draws; everything is made of uniform 64-bit words
+    ├── SecureNoise          words from the operating system; the only private one
+    └── Rehearsal(seed)      the same draws from seeded words, for tests: not private
+
+===========================  ====================================================
+draw                         arithmetic
+===========================  ====================================================
+`Noise.discrete_laplace`     exact: statistical distance zero from the stated law
+`Noise.discrete_gaussian`    exact
+`Noise.randomised_response`  exact
+`Noise.exponential`          exact, for scores on a public grid
+`Noise.permutation`          exact
+`Noise.uniform`              53-bit floats: *idealised arithmetic*
+`Noise.k_norm_ball`          float64: *idealised arithmetic*
+`Noise.k_norm_cylinder`      float64: *idealised arithmetic*
+===========================  ====================================================
+
+"Exact" means that the drawn value has the stated law to the last bit, parameters being
+taken as the rational numbers that their floats are (how: ``_lattice`` and ``_choice``).
+"Idealised arithmetic" means that the proof is about real numbers and the draw is made of
+floats; low-order bits of a float release can tell more than the proof allows (Mironov
+2012), so such a draw is never a default.
+
+Running times depend on the noise alone, with one exception that `Noise.exponential` names.
+
+>>> import warnings
+>>> with warnings.catch_warnings():
+...     warnings.simplefilter("ignore")
+...     rehearsal = Rehearsal(7)
+>>> rehearsal.discrete_gaussian(3.5, 8)
+array([ 2, -2, -1,  1,  2,  1,  8,  4])
+>>> SecureNoise().discrete_laplace(2.0, (3, 2)).shape
+(3, 2)
+
+References
+----------
+C. Canonne, G. Kamath and T. Steinke, *The Discrete Gaussian for Differential Privacy*,
+NeurIPS 2020. I. Mironov, *On significance of the least significant bits for
+differential privacy*, CCS 2012.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError, RehearsalWarning
+from privada.privacy import _choice, _lattice
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+WordArray = npt.NDArray[np.uint64]
+Size = int | tuple[int, ...]
+
+SMALL = 1000  # up to so many draws, `SecureNoise` asks OpenDP
+
+
+class Noise(ABC):
+    """A source of uniform words and every draw that is made of them.
+
+    A subclass says where the words come from; the draws are the same for all.
+    """
+
+    private: ClassVar[bool]
+
+    @abstractmethod
+    def words(self, n: int) -> WordArray:
+        """Return ``n`` independent uniform 64-bit words."""
+
+    def discrete_laplace(self, scale: float, size: Size) -> IntArray:
+        """Integers with ``P(x)`` proportional to ``exp(-|x|/scale)``, drawn exactly.
+
+        Parameters
+        ----------
+        scale : float
+            In grid steps, at most 2**50; the float is taken as the rational number it is.
+        size : int or tuple of int
+            Shape of the result.
+
+        Privacy
+        -------
+        Added to an integer vector of L1 sensitivity ``Δ`` it gives pure ``Δ/scale``.
+        """
+        return self._shaped("laplace", _scale(scale=scale), size)
+
+    def discrete_gaussian(self, sigma: float, size: Size) -> IntArray:
+        """Integers with ``P(x)`` proportional to ``exp(-x²/(2 sigma²))``, drawn exactly.
+
+        Parameters
+        ----------
+        sigma : float
+            In grid steps, at most 2**50; the float is taken as the rational number it is.
+        size : int or tuple of int
+            Shape of the result.
+
+        Privacy
+        -------
+        Added to an integer vector of L2 sensitivity ``Δ`` it gives ``Δ²/(2 sigma²)``-zCDP
+        (Canonne, Kamath and Steinke 2020), the same constant as the continuous Gaussian.
+        """
+        return self._shaped("gaussian", _scale(sigma=sigma), size)
+
+    def _shaped(self, law: str, scale: float, size: Size) -> IntArray:
+        shape = _shape(size)
+        return self._integers(law, scale, math.prod(shape)).reshape(shape)
+
+    def _integers(self, law: str, scale: float, n: int) -> IntArray:
+        return _lattice.draw(_lattice.LAWS[law](scale), n, self.words)
+
+    def uniform(self, size: Size) -> FloatArray:
+        """Odd multiples of ``2**-53`` in (0, 1), equally likely. *Idealised arithmetic* only."""
+        shape = _shape(size)
+        steps = self.words(math.prod(shape)) >> 11 | 1
+        return (steps.astype(np.float64) * 2.0**-53).reshape(shape)
+
+    def permutation(self, n: int) -> IntArray:
+        """A permutation of ``0 .. n-1``, all equally likely: the order of ``n`` distinct words."""
+        n = _check.count(least=0, n=n)
+        while True:
+            keys = self.words(n)
+            order = np.argsort(keys)
+            if (np.diff(keys[order]) > 0).all():
+                return order.astype(np.int64)
+
+    def randomised_response(self, codes: IntArray, *, n_classes: int, epsilon: float) -> IntArray:
+        """Keep each code with the odds ``e**epsilon`` to each other class, drawn exactly.
+
+        Parameters
+        ----------
+        codes : array of int
+            Private classes, each in ``0 .. n_classes - 1``.
+        n_classes : int
+            Public number ``q`` of classes.
+        epsilon : float
+            Taken as the rational number that the float is.
+
+        Privacy
+        -------
+        Every record's reply is ``epsilon``-differentially private by itself: a code is kept
+        with probability ``e^ε/(e^ε + q - 1)``, else replaced by one of the others, all
+        equally likely, so that two codes give any reply with odds of at most ``e^ε``.
+        """
+        n_classes = _check.count(least=2, n_classes=n_classes)
+        exact = Fraction(_check.positive(epsilon=epsilon))
+        return _choice.respond(_codes(codes, n_classes), n_classes, exact, self.words)
+
+    def exponential(self, scores: npt.ArrayLike, *, epsilon: float, sensitivity: float) -> int:
+        """Choose an index with probability proportional to ``exp(ε score / (2 sensitivity))``.
+
+        The scores are rounded down to a public grid about ``2**-30`` times as fine as the
+        sensitivity. Candidates are then picked, all equally likely, until one is accepted,
+        which happens with probability ``exp(-t)``, ``t`` being exactly the rational
+        ``ε (best - score)/(2 Δ)`` in grid steps, and ``Δ`` the sensitivity in grid steps,
+        rounded up, plus one.
+
+        Parameters
+        ----------
+        scores : array of float
+            One per candidate, higher is better.
+        epsilon : float
+            Taken as the rational number that the float is.
+        sensitivity : float
+            Largest move of any one score between neighbours.
+
+        Privacy
+        -------
+        ``epsilon``-differentially private, and of bounded range ``epsilon``, in finite
+        arithmetic, even if rounding moves the computed score of a neighbour by up to a grid
+        step more than the sensitivity. If adding a record moves all scores in one direction
+        (*monotonic* scores), ``2 * epsilon`` may be passed for the same guarantee.
+
+        The number of candidates that are tried depends on the scores: do not let an
+        adversary measure the running time.
+        """
+        exact = Fraction(_check.positive(epsilon=epsilon))
+        return _choice.choose(_scores(scores), exact, _check.positive(sensitivity=sensitivity), self.words)
+
+    def k_norm_ball(self, *, dimension: int, radius: float, epsilon: float, size: int) -> FloatArray:
+        """Vectors with density proportional to ``exp(-epsilon * ||z||₂ / radius)``.
+
+        Returns
+        -------
+        array of shape (size, dimension)
+            A uniform direction times a ``Gamma(dimension, radius/epsilon)`` length.
+
+        Privacy
+        -------
+        Pure ``epsilon`` for a vector of L2 sensitivity ``radius``. *Idealised arithmetic.*
+        """
+        dimension, size = _check.count(dimension=dimension), _check.count(least=0, size=size)
+        unit = _check.positive(radius=radius) / _check.positive(epsilon=epsilon)
+        return unit * self._gamma(dimension, size)[:, None] * self._directions(dimension, size)
+
+    def k_norm_cylinder(
+        self, *, dimension: int, radius: float, epsilon: float, size: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Noise for a count and a vector sum together: K-norm of the cylinder ``[-1, 1] x B_radius``.
+
+        Returns
+        -------
+        counts, sums : arrays of shape (size,) and (size, dimension)
+            A uniform point of the cylinder times a ``Gamma(dimension + 2, 1/epsilon)``
+            length: density proportional to ``exp(-epsilon * max(|c|, ||s||₂/radius))``.
+
+        Privacy
+        -------
+        Pure ``epsilon`` for (count, sum) when one record moves the count by at most 1 and
+        the sum by at most ``radius``. *Idealised arithmetic.*
+        """
+        dimension, size = _check.count(dimension=dimension), _check.count(least=0, size=size)
+        radius, epsilon = _check.positive(radius=radius), _check.positive(epsilon=epsilon)
+        length = self._gamma(dimension + 2, size) / epsilon
+        inside = radius * self.uniform(size) ** (1 / dimension)
+        sums = (length * inside)[:, None] * self._directions(dimension, size)
+        return length * (2 * self.uniform(size) - 1), sums
+
+    def _gamma(self, shape: int, size: int) -> FloatArray:
+        total: FloatArray = -np.log(self.uniform((size, shape))).sum(axis=1)
+        return total
+
+    def _directions(self, dimension: int, size: int) -> FloatArray:
+        """Uniform directions: normal vectors (Box and Muller), scaled to length one."""
+        length, turn = self.uniform((2, size, dimension))
+        normal = np.sqrt(-2 * np.log(length)) * np.cos(2 * np.pi * turn)
+        scaled: FloatArray = normal / np.linalg.norm(normal, axis=1, keepdims=True)
+        return scaled
+
+
+class SecureNoise(Noise):
+    """Noise from the operating system's secure generator: the only private one.
+
+    Up to `SMALL` lattice draws at a time are made by OpenDP, whose samplers are exact on
+    the integers as well and independently vetted; larger ones by our own.
+    """
+
+    private = True
+
+    def words(self, n: int) -> WordArray:
+        """Return ``n`` words of ``os.urandom``."""
+        return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
+
+    def _integers(self, law: str, scale: float, n: int) -> IntArray:
+        if 0 < n <= SMALL:
+            return np.array(_opendp(law, scale)([0] * n), dtype=np.int64)
+        return super()._integers(law, scale, n)
+
+    def __repr__(self) -> str:
+        return "SecureNoise()"
+
+
+class Rehearsal(Noise):
+    """Reproducible noise for tests and demonstrations: **not private**.
+
+    The algorithms are those of `SecureNoise`, the words come from a seeded Philox
+    generator. Whoever knows the seed can subtract the noise.
+
+    Parameters
+    ----------
+    seed : int
+        Public; equal seeds give equal noise.
+
+    Warns
+    -----
+    RehearsalWarning
+        Once, when it is made.
+    """
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        self.seed = _check.count(least=0, seed=seed)
+        self._bits = np.random.Philox(self.seed)
+        warnings.warn(
+            f"Rehearsal: noise is seeded with {self.seed}; what comes out is not private.",
+            RehearsalWarning,
+            stacklevel=2,
+        )
+
+    def words(self, n: int) -> WordArray:
+        """Return the next ``n`` words of the seeded generator."""
+        return np.asarray(self._bits.random_raw(n), dtype=np.uint64)
+
+    def __repr__(self) -> str:
+        return f"Rehearsal({self.seed})"
+
+
+@lru_cache(maxsize=256)
+def _opendp(law: str, scale: float) -> Callable[[list[int]], list[int]]:
+    """OpenDP's mechanism on vectors of 64-bit integers; its feature ``contrib`` is enabled on first use.
+
+    It takes the float scale as an exact rational. Its samplers were biased before 0.14.2
+    (opendp issue 2638), so older versions are not for use.
+    """
+    import opendp.domains
+    import opendp.measurements
+    import opendp.metrics
+    import opendp.mod
+
+    opendp.mod.enable_features("contrib")
+    domain = opendp.domains.vector_domain(opendp.domains.atom_domain(T="i64"))
+    if law == "laplace":
+        made: Any = opendp.measurements.make_laplace(domain, opendp.metrics.l1_distance(T="i64"), scale)
+    else:
+        made = opendp.measurements.make_gaussian(domain, opendp.metrics.l2_distance(T="i64"), scale)
+    return made  # type: ignore[no-any-return]
+
+
+def _scale(**named: float) -> float:
+    ((name, _),) = named.items()
+    scale = _check.positive(**named)
+    if scale > _lattice.LARGEST_SCALE:
+        largest = f"{_lattice.LARGEST_SCALE:.0f} (2**50)"
+        raise InputError(f"Expected {name} <= {largest} grid steps, got {scale!r}; use a coarser grid.")
+    return scale
+
+
+def _shape(size: Size) -> tuple[int, ...]:
+    return tuple(_check.count(least=0, size=n) for n in (size if isinstance(size, tuple) else (size,)))
+
+
+def _codes(codes: npt.ArrayLike, n_classes: int) -> IntArray:
+    array = np.asarray(codes)
+    if array.dtype.kind not in "iu" or (array.size and (array.min() < 0 or array.max() >= n_classes)):
+        raise InputError(f"Expected codes to be whole numbers in 0 .. {n_classes - 1}; some are not.")
+    return array.astype(np.int64)
+
+
+def _scores(scores: npt.ArrayLike) -> FloatArray:
+    array = np.asarray(scores, dtype=np.float64)
+    if array.ndim != 1 or not array.size or not np.isfinite(array).all():
+        raise InputError(f"Expected scores to be a non-empty row of finite numbers, shape {array.shape}.")
+    return array
+
+
+__all__ = ["Noise", "Rehearsal", "SecureNoise"]
