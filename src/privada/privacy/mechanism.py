@@ -1,0 +1,422 @@
+"""Mechanisms: noise, sensitivity and accounting event in one frozen value.
+
+The lattice mechanisms add integer noise to integer sums and are exact in
+finite arithmetic. Two lemmas carry them to the events that accountants know
+(their proofs are in ``docs/explanation/lattice.md``):
+
+* *Gaussian.* A discrete Gaussian of ``σ`` grid steps is, up to a factor
+  ``1 ± 1e-33`` per coordinate, a post-processing of a continuous Gaussian of
+  variance ``σ² - 4``; so its event is the continuous one at that variance, in
+  any dimension.
+* *Laplace.* A discrete Laplace of scale ``b`` steps and L1 sensitivity ``Δ``
+  is a post-processing of the continuous one with sensitivity ``Δ (1 + 2τ)``,
+  ``2τ = 1 - 2 b (log 2 - log(1 + exp(-1/b)))``, about ``1/(4b)``. Its pure
+  epsilon is exactly ``Δ/b``.
+
+K-norm mechanisms have no lattice sampler: they are flagged
+``idealised = True`` ("idealised arithmetic") and are never a default.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from statistics import NormalDist
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.privacy import curves
+from privada.privacy.bounds import Grid
+from privada.privacy.noise import Noise
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+SMOOTHING = 2.0  # grid steps of Gaussian that the rounding lemma spends; error 2 exp(-2 π² 4) = 1e-34
+_MARGIN = 1 + 1e-9  # calibrated scales are rounded up by this, so that no last bit overspends
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism(ABC):
+    """What turns an exact value into a released one.
+
+    Attributes
+    ----------
+    sensitivity : float
+        Largest move of the exact value between neighbours, in the mechanism's
+        norm, grid slack included.
+    """
+
+    sensitivity: float
+    family: ClassVar[str]
+    norm: ClassVar[int]
+    idealised: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def event(self) -> Any:
+        """The accounting event of one draw."""
+
+    @property
+    def epsilon(self) -> float | None:
+        """Pure epsilon of one draw, or None."""
+        return None
+
+    @abstractmethod
+    def draw(self, exact: npt.NDArray[Any], noise: Noise) -> npt.NDArray[Any]:
+        """Release one noisy copy of ``exact``."""
+
+    @abstractmethod
+    def half_width(self, confidence: float) -> float:
+        """Half-width of the interval that holds each single noise value with this confidence."""
+
+    def note(self) -> dict[str, Any]:
+        """What a release says of its noise: everything here is public."""
+        return {"family": self.family, "idealised": self.idealised}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lattice(Mechanism):
+    """A mechanism on integer multiples of a public grid step."""
+
+    scale: float
+    grid: Grid = field(default_factory=Grid)
+
+    def __post_init__(self) -> None:
+        _check.positive(scale=self.scale)
+        _check.positive(sensitivity=self.sensitivity)
+
+    @property
+    def steps(self) -> float:
+        """The noise scale in grid steps."""
+        return self.scale / self.grid.step
+
+    def place(self, counts: npt.ArrayLike) -> IntArray:
+        """Whole numbers in grid steps, exactly."""
+        if self.grid.exponent > 0:
+            raise InputError("Whole numbers do not fit a grid of steps above 1.")
+        return np.asarray(counts, dtype=np.int64) << -self.grid.exponent
+
+    @abstractmethod
+    def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
+        """Integer noise."""
+
+    def draw(self, exact: npt.NDArray[Any], noise: Noise) -> npt.NDArray[Any]:
+        """Add integer noise to whole grid steps and scale back."""
+        if not np.issubdtype(np.asarray(exact).dtype, np.integer):
+            raise InputError(f"A {self.family} mechanism takes whole grid steps, got {exact.dtype}.")
+        return self.grid.values(exact + self._integers(exact.shape, noise))
+
+    def note(self) -> dict[str, Any]:
+        """Family, scale and grid step."""
+        return super().note() | {"scale": self.scale, "step": self.grid.step}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laplace(Lattice):
+    """Discrete Laplace noise; ``sensitivity`` is L1.
+
+    >>> from privada.privacy import Laplace
+    >>> count = Laplace(sensitivity=1, scale=2.0)
+    >>> count.epsilon
+    0.5
+    """
+
+    family: ClassVar[str] = "discrete Laplace"
+    norm: ClassVar[int] = 1
+
+    @property
+    def epsilon(self) -> float:
+        """Exact: whole steps of sensitivity over scale."""
+        return self._whole / self.steps
+
+    @property
+    def _whole(self) -> int:
+        """Sensitivity in whole steps: an integer vector moves by whole steps only."""
+        return max(1, math.floor(self.sensitivity / self.grid.step * (1 + 1e-12)))
+
+    @property
+    def event(self) -> Any:
+        """The continuous event that dominates the lattice (second lemma above)."""
+        from dp_accounting import LaplaceDpEvent
+
+        inverse = 1 / self.steps
+        doubled_tau = 1 - 2 * (math.log(2) - math.log1p(math.exp(-inverse))) / inverse
+        if inverse < 1e-4:  # the difference above cancels; its series is inverse/4 - inverse³/96 ...
+            doubled_tau = inverse / 4
+        return LaplaceDpEvent(self.steps / (self._whole * (1 + doubled_tau)))
+
+    @classmethod
+    def calibrated(cls, *, sensitivity: float, epsilon: float, grid: Grid | None = None) -> Self:
+        """The least noise that is ``epsilon``-private."""
+        return cls(
+            sensitivity=sensitivity,
+            scale=sensitivity / _check.positive(epsilon=epsilon),
+            grid=Grid() if grid is None else grid,
+        )
+
+    def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
+        return noise.discrete_laplace(self.steps, shape)
+
+    def half_width(self, confidence: float) -> float:
+        """Smallest grid multiple h with ``P(|noise| <= h) >= confidence``."""
+        miss = 1 - _check.probability(confidence=confidence)
+        steps = self.steps * (math.log(2 / miss) - math.log1p(math.exp(-1 / self.steps))) - 1
+        return max(0, math.ceil(steps)) * self.grid.step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaussian(Lattice):
+    """Discrete Gaussian noise of standard deviation ``scale``; ``sensitivity`` is L2.
+
+    >>> from privada.privacy import Gaussian
+    >>> f"{Gaussian.calibrated(sensitivity=1, mu=0.25).scale:.4f}"
+    '4.0000'
+    """
+
+    family: ClassVar[str] = "discrete Gaussian"
+    norm: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps < 2 * SMOOTHING:
+            raise InputError(
+                f"A scale of {self.scale:g} is under {2 * SMOOTHING:g} steps of {self.grid.step:g}; "
+                "use a finer grid."
+            )
+
+    @property
+    def mu(self) -> float:
+        """Sensitivity over the standard deviation that the rounding lemma leaves."""
+        left = math.sqrt(self.steps**2 - SMOOTHING**2)
+        return self.sensitivity / self.grid.step / left
+
+    @property
+    def event(self) -> Any:
+        """The continuous event that dominates the lattice (first lemma above)."""
+        from dp_accounting import GaussianDpEvent
+
+        return GaussianDpEvent(1 / self.mu)
+
+    @classmethod
+    def calibrated(
+        cls, *, sensitivity: float, mu: float, grid: Grid | None = None, whole: bool = False
+    ) -> Self:
+        """The least noise at ``mu``; the grid defaults to 2^-20 of it.
+
+        ``whole=True`` is for whole numbers: the grid is never coarser than 1.
+        """
+        sigma = sensitivity / _check.positive(mu=mu) * _MARGIN
+        if grid is None:
+            grid = Grid.finer_than(min(sigma * 2.0**-20, 1.0 if whole else math.inf))
+        return cls(sensitivity=sensitivity, scale=math.hypot(sigma, SMOOTHING * grid.step), grid=grid)
+
+    def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
+        return noise.discrete_gaussian(self.steps, shape)
+
+    def half_width(self, confidence: float) -> float:
+        """Normal quantile, rounded up to the grid."""
+        quantile = NormalDist().inv_cdf((1 + _check.probability(confidence=confidence)) / 2)
+        return math.ceil(quantile * self.steps) * self.grid.step
+
+
+@dataclass(frozen=True, kw_only=True)
+class KNorm(Mechanism):
+    """K-norm noise on a ball: density ``exp(-ε ||z||₂ / Δ)`` in the full dimension.
+
+    Idealised arithmetic: drawn in float64, without a lattice proof.
+    """
+
+    budget: float
+    family: ClassVar[str] = "K-norm (ball)"
+    norm: ClassVar[int] = 2
+    idealised: ClassVar[bool] = True
+
+    @property
+    def epsilon(self) -> float:
+        """Pure epsilon by the triangle inequality."""
+        return self.budget
+
+    @property
+    def event(self) -> Any:
+        """Binary randomised response, which dominates every pure mechanism."""
+        return pure_event(self.budget)
+
+    def draw(self, exact: npt.NDArray[Any], noise: Noise) -> npt.NDArray[Any]:
+        """Add noise of uniform direction and Gamma radius to the whole array."""
+        flat = np.asarray(exact, dtype=np.float64)
+        z = noise.k_norm_ball(dimension=flat.size, radius=self.sensitivity, epsilon=self.budget, size=1)
+        return flat + z.reshape(flat.shape)
+
+    def half_width(self, confidence: float) -> float:  # noqa: ARG002
+        """Not stated: a coordinate's quantile depends on the dimension of the draw."""
+        raise InputError("A K-norm release has no per-number interval; ask for Laplace or Gaussian noise.")
+
+    def note(self) -> dict[str, Any]:
+        """Family, epsilon and radius of the ball."""
+        return super().note() | {"epsilon": self.budget, "radius": self.sensitivity}
+
+
+@dataclass(frozen=True, kw_only=True)
+class KNormCylinder(KNorm):
+    """K-norm noise on the cylinder ``[-1, 1] x ball``: a count and a sum of vectors, drawn together.
+
+    ``exact`` has one row per cell: the count, then the sum; ``sensitivity`` is
+    the radius of the ball. No split of the budget is needed (PRIVACY, section 1).
+    """
+
+    family: ClassVar[str] = "K-norm (cylinder)"
+
+    def draw(self, exact: npt.NDArray[Any], noise: Noise) -> npt.NDArray[Any]:
+        """Add one independent cylinder draw to each row."""
+        table = np.asarray(exact, dtype=np.float64)
+        counts, sums = noise.k_norm_cylinder(
+            dimension=table.shape[1] - 1, radius=self.sensitivity, epsilon=self.budget, size=len(table)
+        )
+        return table + np.column_stack([counts, sums])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exponential(Mechanism):
+    """Choose among public candidates: probability proportional to ``exp(ε score / (2 Δ))``.
+
+    ``sensitivity`` bounds the move of every single score.
+    """
+
+    budget: float
+    family: ClassVar[str] = "exponential"
+    norm: ClassVar[int] = 0
+
+    @property
+    def epsilon(self) -> float:
+        """Pure epsilon."""
+        return self.budget
+
+    @property
+    def event(self) -> Any:
+        """The loss has range ε, hence ``ε²/8``-zCDP."""
+        from dp_accounting import ZCDpEvent
+
+        return ZCDpEvent(curves.bounded_range_to_zcdp(self.budget))
+
+    def draw(self, exact: npt.NDArray[Any], noise: Noise) -> npt.NDArray[Any]:
+        """Index of the chosen candidate, as an array of one number."""
+        chosen = noise.exponential(np.asarray(exact), epsilon=self.budget, sensitivity=self.sensitivity)
+        return np.array([chosen], dtype=np.int64)
+
+    def half_width(self, confidence: float) -> float:  # noqa: ARG002
+        """Not stated: a choice has no interval."""
+        raise InputError("A choice among candidates has no interval.")
+
+    def note(self) -> dict[str, Any]:
+        """Family and epsilon."""
+        return super().note() | {"epsilon": self.budget, "sensitivity": self.sensitivity}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomisedResponse(Mechanism):
+    """Each code is kept with probability ``e^ε / (e^ε + q - 1)``, else another one of q.
+
+    Defined under replace-one: the number of rows is published.
+    """
+
+    budget: float
+    n_classes: int
+    sensitivity: float = 1.0
+    family: ClassVar[str] = "randomised response"
+    norm: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        _check.positive(epsilon=self.budget)
+        _check.count(least=2, n_classes=self.n_classes)
+
+    @property
+    def epsilon(self) -> float:
+        """Pure epsilon."""
+        return self.budget
+
+    @property
+    def event(self) -> Any:
+        """Randomised response over q buckets, in dp-accounting's parameters."""
+        from dp_accounting import RandomizedResponseDpEvent
+
+        rest = self.n_classes / (math.exp(self.budget) + self.n_classes - 1)
+        return RandomizedResponseDpEvent(rest, self.n_classes)
+
+    def channel(self) -> FloatArray:
+        """Probability of each released code (columns) given the true one (rows)."""
+        total = math.exp(self.budget) + self.n_classes - 1
+        return (np.ones((self.n_classes,) * 2) + (math.exp(self.budget) - 1) * np.eye(self.n_classes)) / total
+
+    def draw(self, exact: npt.NDArray[Any], noise: Noise) -> npt.NDArray[Any]:
+        """Respond for every row independently."""
+        codes = np.asarray(exact, dtype=np.int64)
+        return noise.randomised_response(codes, n_classes=self.n_classes, epsilon=self.budget)
+
+    def half_width(self, confidence: float) -> float:  # noqa: ARG002
+        """Not stated: a label has no interval."""
+        raise InputError("A randomised label has no interval; see channel().")
+
+    def note(self) -> dict[str, Any]:
+        """Family, epsilon and number of classes."""
+        return super().note() | {"epsilon": self.budget, "n_classes": self.n_classes}
+
+
+def pure_event(epsilon: float) -> Any:
+    """The event that dominates every pure mechanism: binary randomised response."""
+    from dp_accounting import RandomizedResponseDpEvent
+
+    return RandomizedResponseDpEvent(2 / (1 + math.exp(_check.positive(epsilon=epsilon))), 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """All draws of one question, fixed by public parameters before any row is opened.
+
+    Attributes
+    ----------
+    draws : mapping of name to Mechanism
+        Each is drawn exactly once.
+    event, epsilon
+        Joint accounting of all draws. By default they compose; a question
+        whose proof is tighter (parallel cells, joint sensitivity) says so.
+    """
+
+    draws: Mapping[str, Mechanism]
+    event: Any = None
+    epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.event is None and not self.draws:
+            raise InputError("A plan needs at least one draw.")
+        if self.event is None:
+            object.__setattr__(self, "event", _composed([draw.event for draw in self.draws.values()]))
+            pure = [draw.epsilon for draw in self.draws.values()]
+            if self.epsilon is None and all(value is not None for value in pure):
+                object.__setattr__(self, "epsilon", math.fsum(value for value in pure if value is not None))
+
+
+def _composed(events: list[Any]) -> Any:
+    from dp_accounting import ComposedDpEvent
+
+    return events[0] if len(events) == 1 else ComposedDpEvent(events)
+
+
+__all__ = [
+    "Exponential",
+    "Gaussian",
+    "KNorm",
+    "KNormCylinder",
+    "Laplace",
+    "Lattice",
+    "Mechanism",
+    "Plan",
+    "RandomisedResponse",
+    "pure_event",
+]
