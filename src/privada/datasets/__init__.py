@@ -1,0 +1,1 @@
+"""Generators of the papers' synthetic sets, and readers of local copies of the real ones."""

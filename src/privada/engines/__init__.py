@@ -1,0 +1,7 @@
+"""What carries questions and releases between institutions."""
+
+from __future__ import annotations
+
+from privada._lazy import attach
+
+__all__, __getattr__, __dir__ = attach(__name__, {"folder": ("Folder",)})

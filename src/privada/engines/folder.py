@@ -1,0 +1,131 @@
+"""Air-gapped institutions exchange files: one folder, questions in, releases out.
+
+::
+
+    exchange/
+      questions/<owner>/<digest>.question     written by the learner
+      releases/<owner>/<digest>.release       written by the owner, once per question
+      refused/<owner>/<digest>.txt            why a question was not answered
+
+A learner is started again from the beginning each time; releases that are
+there are sent to it, and the first one that is missing stops the run with
+`Waiting` after its question was written. An owner answers a question at most
+once: the release file is its journal, and a question that is asked again gets
+the same release without a new charge.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from privada.exceptions import AnswerError, ApprovalPending, PrivadaError, Waiting, WireError
+from privada.parties.owner import Owner
+from privada.parties.protocol import Ask, Learner, drive
+from privada.privacy import wire
+from privada.privacy.release import Question, Release
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What became of one question file."""
+
+    digest: str
+    path: Path
+    outcome: str  # "answered", "waiting" or "refused"
+    reason: str = ""
+
+
+class Folder:
+    """An exchange folder, seen from either side.
+
+    Parameters
+    ----------
+    path : path
+        The folder; it is made if it is not there.
+    keys : mapping of owner's name to public key, optional
+        Releases of these owners must be signed by these keys; of others, by any.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, keys: Mapping[str, str] | None = None) -> None:
+        self.path = Path(path)
+        self.keys = dict(keys or {})
+
+    def question_path(self, owner: str, digest: str) -> Path:
+        """Where a question is."""
+        return self.path / "questions" / _plain(owner) / f"{digest}.question"
+
+    def release_path(self, owner: str, digest: str) -> Path:
+        """Where its release is, once it is answered."""
+        return self.path / "releases" / _plain(owner) / f"{digest}.release"
+
+    def refusal_path(self, owner: str, digest: str) -> Path:
+        """Where the reason is, if it was refused."""
+        return self.path / "refused" / _plain(owner) / f"{digest}.txt"
+
+    def learn(self, learner: Learner[T]) -> T:
+        """Drive a learner with the releases that are here; raise `Waiting` for those that are not."""
+        return drive(learner, self._fetch, announce=self._ask)
+
+    def _ask(self, ask: Ask) -> None:
+        """Write a question, unless it is there or was settled."""
+        digest = ask.question.digest
+        places = (self.question_path, self.release_path, self.refusal_path)
+        if not any(place(ask.owner, digest).exists() for place in places):
+            ask.question.save(self.question_path(ask.owner, digest))
+
+    def _fetch(self, ask: Ask) -> Release:
+        digest = ask.question.digest
+        answer = self.release_path(ask.owner, digest)
+        if answer.exists():
+            release = Release.load(answer)
+            release.verify(public=self.keys.get(ask.owner))
+            return release
+        refusal = self.refusal_path(ask.owner, digest)
+        if refusal.exists():
+            raise AnswerError(f"{ask.owner} refused: {refusal.read_text(encoding='utf-8').strip()}")
+        asked = self.question_path(ask.owner, digest)
+        raise Waiting(f"Waiting for {ask.owner} to answer {digest[:12]} (its question is {asked}).")
+
+    def pending(self, owner: str) -> Iterator[Path]:
+        """Question files that have neither a release nor a refusal."""
+        for path in sorted((self.path / "questions" / _plain(owner)).glob("*.question")):
+            done = (
+                self.release_path(owner, path.stem).exists() or self.refusal_path(owner, path.stem).exists()
+            )
+            if not done:
+                yield path
+
+    def answer(self, name: str, owner: Owner, *, approved: frozenset[str] = frozenset()) -> list[Answered]:
+        """Answer everything that is pending for an owner; a bad file never stops the rest."""
+        return [self._answer_one(name, owner, path, approved) for path in list(self.pending(name))]
+
+    def _answer_one(self, name: str, owner: Owner, path: Path, approved: frozenset[str]) -> Answered:
+        try:
+            question = Question.load(path)
+            if question.digest != path.stem:
+                raise WireError("The file's name is not its question's digest.")
+            said = any(question.digest.startswith(start) for start in approved if len(start) >= 8)
+            release = owner.answer(question, approved=said)
+        except ApprovalPending as error:
+            return Answered(path.stem, path, "waiting", str(error))
+        except PrivadaError as error:
+            wire.write(self.refusal_path(name, path.stem), f"{error}\n".encode())
+            return Answered(path.stem, path, "refused", str(error))
+        release.save(self.release_path(name, path.stem))
+        return Answered(path.stem, path, "answered")
+
+
+def _plain(name: str) -> str:
+    """An owner's name as a folder name, or a `WireError`."""
+    if not name or not name.replace("-", "").replace("_", "").isalnum():
+        raise WireError(f"Expected an owner's name of letters, digits, - and _, got {name!r}.")
+    return name
+
+
+__all__ = ["Answered", "Folder"]

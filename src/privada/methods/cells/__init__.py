@@ -1,0 +1,48 @@
+"""Cells: private counts, sums and histograms over public cells.
+
+The first room, and the one that others build on: clustering needs counts and
+sums in the cells of target points, marginals needs counts by bin and outcome.
+
+*Who holds what.* An owner holds private rows, labelled or not. The learner
+knows public cells: centres, bins of features, or grids of them.
+
+*Threat.* Whoever sees the releases, and knows every row but one unit's, learns
+no more of that unit than the guarantee says. Cells, bounds, classes, width and
+the number of tables are public. Under add/remove the number of rows is not.
+
+======  ======================================  ==========================
+symbol  meaning                                 parameter
+======  ======================================  ==========================
+n_x     rows in cell x                          payload ``counts``
+r_x     sum of clipped rows of cell x           payload ``sums``
+R       clipping radius                         ``radius``
+o_x     where cell x is seen from               ``recentred``
+η       share of the budget for counts          ``count_share``
+======  ======================================  ==========================
+
+References: PRIVACY, sections 1 (c), 6.2 and 6.7.
+"""
+
+from __future__ import annotations
+
+from privada._lazy import attach
+from privada.methods.registry import Method
+
+METHOD = Method(
+    name="cells",
+    title="Private counts, sums and histograms over public cells",
+    paper="what papers 000 and 001 share, made sound",
+    question_paths=("privada.methods.cells.question:CellStatistics",),
+    study_path="privada.methods.cells.study:learner",
+    example_path="privada.methods.cells.example:example",
+    demo_path="privada.methods.cells.demo:demo",
+)
+
+_HOMES = {
+    "estimator": ("CellClassifier", "CellMeans"),
+    "learner": ("CellEstimates", "CellTable", "estimate", "learn"),
+    "partition": ("Bins", "Nearest", "Partition", "Product"),
+    "question": ("CellStatistics",),
+}
+
+__all__, __getattr__, __dir__ = attach(__name__, _HOMES)

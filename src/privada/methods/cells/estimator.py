@@ -1,0 +1,219 @@
+"""The scikit-learn face of cells: both sides in one process."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.cells.learner import CellEstimates, learn
+from privada.methods.cells.partition import Nearest
+from privada.methods.cells.question import CellStatistics
+from privada.parties.owner import Owner
+from privada.parties.protocol import run
+from privada.parties.schema import Category, Schema
+from privada.privacy.guarantee import Approximate, Guarantee, request
+
+
+class _Cells(BaseEstimator):  # type: ignore[misc]
+    """What both estimators share: public cells, public bounds, one question to an owner in memory."""
+
+    def _guarantee(self) -> Guarantee:
+        return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
+
+    def _schema(self, **rest: Any) -> Schema:
+        if self.bounds is None:
+            raise InputError("Expected bounds=(low, high), public limits of the features; none are guessed.")
+        size = None if self.relation == "add/remove" else self.size
+        return Schema.of_numbers(bounds=self.bounds, width=np.shape(self.centers)[1], size=size, **rest)
+
+    def _ask(self, X: Any, y: Any, schema: Schema, question: CellStatistics) -> CellEstimates:
+        accounting = "gaussian" if isinstance(question.guarantee, Approximate) else None
+        owner = Owner(
+            X,
+            y=y,
+            schema=schema,
+            dataset="fit",
+            budget=question.guarantee,
+            accounting=accounting,
+            rehearsal=self.rehearsal,
+        )
+        estimates = run(learn("owner", question), {"owner": owner})
+        self.release_ = estimates.release
+        self.guarantee_ = estimates.release.guarantee
+        self.n_features_in_ = schema.width
+        return estimates
+
+
+class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
+    """Classify by private class counts in the cells of public centres.
+
+    Parameters
+    ----------
+    centers : array of shape (cells, features)
+        Public centres, for instance k-means centres of a public source.
+    classes : sequence
+        Public list of the labels.
+    bounds : (low, high)
+        Public limits of the features; rows beyond them are clipped.
+    epsilon, delta, rho : float
+        The guarantee; epsilon and rho exclude each other.
+    relation : str
+        Neighbouring relation; under "replace-one" ``size`` is public and needed.
+    rehearsal : int, optional
+        Seed for reproducible noise: not private.
+
+    Attributes
+    ----------
+    release_, guarantee_
+        What left the owner, and its price.
+    probabilities_ : array of shape (cells, classes)
+
+    Privacy
+    -------
+    Unit: one row. A row touches one count: sensitivity 1 whatever the number
+    of features. Proof: PRIVACY, section 6.7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.1], [0.2], [0.9], [0.8]] * 50); y = np.array([0, 0, 1, 1] * 50)
+    >>> model = CellClassifier(centers=[[0.0], [1.0]], classes=(0, 1), bounds=(0, 1), epsilon=1)
+    >>> model.fit(X, y).predict([[0.05], [0.95]]).tolist()
+    [0, 1]
+    >>> print(model.guarantee_)
+    ε = 1 (pure), add/remove one row
+    """
+
+    def __init__(
+        self,
+        centers: Any = None,
+        *,
+        classes: Any = None,
+        bounds: Any = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        relation: str = "add/remove",
+        size: int | None = None,
+        rehearsal: int | None = None,
+    ) -> None:
+        self.centers = centers
+        self.classes = classes
+        self.bounds = bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.relation = relation
+        self.size = size
+        self.rehearsal = rehearsal
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Count classes in cells, privately."""
+        centers = _check.matrix(centers=self.centers)
+        if self.classes is None:
+            raise InputError("Expected classes, the public list of labels; none are taken from y.")
+        schema = self._schema(label=Category(name="label", values=tuple(self.classes)))
+        question = CellStatistics(
+            tables=(Nearest(centers=centers),),
+            n_classes=len(schema.classes),
+            guarantee=self._guarantee(),
+        )
+        estimates = self._ask(np.asarray(X), np.asarray(y), schema, question)
+        self.classes_ = np.asarray(schema.classes.names)
+        self.counts_ = estimates.tables[0].counts
+        self.probabilities_ = estimates.tables[0].probabilities
+        return self
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Class probabilities of each row's cell."""
+        check_is_fitted(self)
+        rows = _check.matrix(X=X, width=self.n_features_in_)
+        cells = Nearest(centers=self.centers).assign(rows)
+        found: npt.NDArray[np.float64] = self.probabilities_[cells]
+        return found
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Most likely class of each row's cell."""
+        likely = self.predict_proba(X).argmax(axis=1)
+        found: npt.NDArray[Any] = self.classes_[likely]
+        return found
+
+
+class CellMeans(_Cells):
+    """Private counts and means in the cells of public centres: one step of k-means, soundly.
+
+    Parameters
+    ----------
+    centers, bounds, epsilon, delta, rho, relation, size, rehearsal
+        As in `CellClassifier`.
+    norm_bound : float
+        Public radius around each centre to which rows are clipped.
+
+    Attributes
+    ----------
+    counts_, means_
+        Noisy counts and projected means of the cells.
+
+    Privacy
+    -------
+    Unit: one row, which touches one count and one sum of norm at most
+    ``norm_bound``. Proof: PRIVACY, section 1 (c).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.1], [0.3], [0.7], [0.9]] * 100)
+    >>> model = CellMeans(centers=[[0.0], [1.0]], bounds=(0, 1), norm_bound=0.5, epsilon=4, rehearsal=0)
+    >>> import warnings; warnings.simplefilter("ignore")
+    >>> model.fit(X).means_.round(1).tolist()
+    [[0.2], [0.8]]
+    """
+
+    def __init__(
+        self,
+        centers: Any = None,
+        *,
+        bounds: Any = None,
+        norm_bound: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        relation: str = "add/remove",
+        size: int | None = None,
+        rehearsal: int | None = None,
+    ) -> None:
+        self.centers = centers
+        self.bounds = bounds
+        self.norm_bound = norm_bound
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.relation = relation
+        self.size = size
+        self.rehearsal = rehearsal
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's signature
+        """Count and sum in cells, privately."""
+        centers = _check.matrix(centers=self.centers)
+        if self.norm_bound is None:
+            raise InputError("Expected norm_bound, a public radius; none is guessed.")
+        question = CellStatistics(
+            tables=(Nearest(centers=centers),),
+            radius=self.norm_bound,
+            recentred=True,
+            width=centers.shape[1],
+            guarantee=self._guarantee(),
+        )
+        estimates = self._ask(np.asarray(X), None, self._schema(), question)
+        self.counts_ = estimates.tables[0].counts
+        self.means_ = estimates.tables[0].means
+        return self
+
+
+__all__ = ["CellClassifier", "CellMeans"]

@@ -1,0 +1,202 @@
+"""Public partitions of the feature space: every record falls into exactly one cell."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Partition(ABC):
+    """Cells that cover the space without overlap, fixed by public parameters."""
+
+    form: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def n_cells(self) -> int:
+        """Number of cells."""
+
+    @abstractmethod
+    def assign(self, X: FloatArray) -> IntArray:
+        """Cell of each row: a function of that row alone."""
+
+    @abstractmethod
+    def fits(self, width: int) -> None:
+        """Raise `InputError` unless rows of ``width`` features can be assigned."""
+
+    @abstractmethod
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """Plain values and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        """Make it from its parts."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Nearest(Partition):
+    """Cells of public centres: a row belongs to the nearest one, the first on ties."""
+
+    centers: FloatArray
+    form: ClassVar[str] = "nearest"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "centers", _frozen(_check.matrix(centers=self.centers)))
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.centers)
+
+    def assign(self, X: FloatArray) -> IntArray:
+        from privada.methods.cells import _kernels
+
+        found: IntArray = _kernels.nearest(np.ascontiguousarray(X, dtype=np.float64), self.centers)
+        return found
+
+    def fits(self, width: int) -> None:
+        if self.centers.shape[1] != width:
+            raise InputError(f"Expected centers of {width} features, got {self.centers.shape[1]}.")
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        return {}, {"centers": self.centers}
+
+    @classmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        return cls(**plain, centers=arrays["centers"])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bins(Partition):
+    """Bins of one feature between public edges, with open ends, so that they partition the line.
+
+    ``edges`` e0 < e1 < ... give the cells below e0, [e0, e1), ..., and from the
+    last edge up. ``missing`` names the feature that marks a missing value, which
+    gets a cell of its own at the end.
+
+    >>> Bins(feature=0, edges=np.array([0.0, 1.0])).assign(np.array([[-5.0], [0.0], [7.0]])).tolist()
+    [0, 1, 2]
+    """
+
+    feature: int
+    edges: FloatArray
+    missing: int | None = None
+    form: ClassVar[str] = "bins"
+
+    def __post_init__(self) -> None:
+        _check.count(least=0, feature=self.feature)
+        if self.missing is not None:
+            _check.count(least=0, missing=self.missing)
+        edges = np.asarray(self.edges, dtype=np.float64)
+        if edges.ndim != 1 or not len(edges) or not np.isfinite(edges).all() or np.any(np.diff(edges) <= 0):
+            raise InputError(
+                "Expected edges to be finite and strictly increasing, so that bins do not overlap."
+            )
+        object.__setattr__(self, "edges", _frozen(edges))
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.edges) + 1 + (self.missing is not None)
+
+    def assign(self, X: FloatArray) -> IntArray:
+        cells = np.searchsorted(self.edges, X[:, self.feature], side="right").astype(np.int64)
+        if self.missing is None:
+            return cells
+        return np.where(X[:, self.missing] == 1.0, self.n_cells - 1, cells)
+
+    def fits(self, width: int) -> None:
+        for name, index in (("feature", self.feature), ("missing", self.missing)):
+            if index is not None and index >= width:
+                raise InputError(f"Expected {name} below {width}, got {index}.")
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        return {"feature": self.feature, "missing": self.missing}, {"edges": self.edges}
+
+    @classmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        return cls(**plain, edges=arrays["edges"])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Product(Partition):
+    """The grid of several partitions: a cell for each combination of theirs."""
+
+    factors: tuple[Partition, ...]
+    form: ClassVar[str] = "product"
+    largest: ClassVar[int] = 10_000_000
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factors", tuple(self.factors))
+        if not self.factors or not all(isinstance(factor, Partition) for factor in self.factors):
+            raise InputError("Expected factors to be at least one partition.")
+        if self.n_cells > self.largest:
+            raise InputError(f"Expected at most {self.largest} cells, got {self.n_cells}.")
+
+    @property
+    def n_cells(self) -> int:
+        cells = 1
+        for factor in self.factors:
+            cells *= factor.n_cells
+        return cells
+
+    def assign(self, X: FloatArray) -> IntArray:
+        codes = tuple(factor.assign(X) for factor in self.factors)
+        shape = tuple(factor.n_cells for factor in self.factors)
+        return np.ravel_multi_index(codes, shape).astype(np.int64)
+
+    def fits(self, width: int) -> None:
+        for factor in self.factors:
+            factor.fits(width)
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        return pack(self.factors)
+
+    @classmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        return cls(factors=unpack(plain, arrays))
+
+
+_FORMS: dict[str, type[Partition]] = {form.form: form for form in (Nearest, Bins, Product)}
+
+
+def pack(partitions: tuple[Partition, ...]) -> tuple[dict[str, Any], Arrays]:
+    """Several partitions as plain values and arrays."""
+    forms: list[dict[str, Any]] = []
+    arrays: Arrays = {}
+    for index, partition in enumerate(partitions):
+        plain, own = partition.parts()
+        forms.append({"form": partition.form, "plain": plain})
+        arrays |= {f"{index}/{name}": array for name, array in own.items()}
+    return {"partitions": forms}, arrays
+
+
+def unpack(plain: dict[str, Any], arrays: Arrays) -> tuple[Partition, ...]:
+    """Make partitions from what `pack` wrote."""
+    made = []
+    for index, entry in enumerate(plain["partitions"]):
+        form = _FORMS[_check.one_of(_FORMS, form=entry["form"])]
+        start = f"{index}/"
+        own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+        made.append(form.from_parts(dict(entry["plain"]), own))
+    return tuple(made)
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    copy = np.array(array, dtype=np.float64, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+__all__ = ["Bins", "Nearest", "Partition", "Product", "pack", "unpack"]

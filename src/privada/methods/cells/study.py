@@ -1,0 +1,86 @@
+"""Cells in a declarative study: the ``[method]`` table becomes a learner.
+
+::
+
+    [method]
+    name = "cells"
+    owner = "clinic"
+    centers = "centers.csv"          # public centres, one row each; or
+    bins = { age = [40, 60] }        # public edges of features: one table each
+    by_label = true
+    radius = 1.0                     # ask for sums too, of rows clipped to this norm
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from privada._toml import Section
+from privada.exceptions import InputError, RelationError
+from privada.methods.cells.learner import CellEstimates, learn
+from privada.methods.cells.partition import Bins, Nearest, Partition
+from privada.methods.cells.question import CellStatistics
+from privada.parties.protocol import Learner
+from privada.parties.schema import Schema
+from privada.privacy.guarantee import Guarantee
+
+
+def learner(
+    section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
+) -> Learner[CellEstimates]:
+    """Make the learner that a study's ``[method]`` describes; another seed is another asking."""
+    owner = section.string("owner", next(iter(schemas)))
+    if owner not in schemas:
+        section.fail("owner", f"no owner named {owner!r}; known: {', '.join(schemas)}.")
+    schema = schemas[owner]
+    radius = section.number("radius", None)
+    by_label = section.flag("by_label", False)
+    tables = _tables(section, schema, home)
+    recentred = section.flag("recentred", False)
+    section.done()
+    try:
+        question = CellStatistics(
+            tables=tables,
+            n_classes=len(schema.classes) if by_label else None,
+            radius=radius,
+            recentred=recentred,
+            width=None if radius is None else schema.width,
+            guarantee=guarantee,
+            salt=f"seed {seed}" if seed else "",
+        )
+        question.fits(schema)
+    except (InputError, RelationError) as error:
+        section.fail("", str(error))
+    return learn(owner, question)
+
+
+def _tables(section: Section, schema: Schema, home: Path) -> tuple[Partition, ...]:
+    if "centers" in section:
+        path = home / section.string("centers")
+        try:
+            centers = np.loadtxt(path, delimiter=",", ndmin=2)
+        except (OSError, ValueError):
+            section.fail("centers", f"cannot read {path.name} as numbers separated by commas.")
+        return (Nearest(centers=centers),)
+    if "bins" not in section:
+        section.fail("", "expected centers or bins.")
+    bins = section.section("bins")
+    made = [_bins(bins, name, schema) for name in schema.features if name in bins]
+    bins.done()
+    return tuple(made)
+
+
+def _bins(section: Section, name: str, schema: Schema) -> Bins:
+    missing = f"{name} is missing"
+    mark = schema.features.index(missing) if missing in schema.features else None
+    edges = section.array(name)
+    try:
+        return Bins(feature=schema.features.index(name), edges=np.asarray(edges), missing=mark)
+    except (InputError, TypeError, ValueError) as error:
+        section.fail(name, str(error))
+
+
+__all__ = ["learner"]

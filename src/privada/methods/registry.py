@@ -1,0 +1,141 @@
+"""The registry of methods, over which contracts, commands and demos run.
+
+A method is a package that announces itself in the entry-point group
+``privada.methods`` and has a `METHOD` card. Everything on the card is a path
+that is imported when it is first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module, metadata
+from typing import Any
+
+from privada.exceptions import InputError
+from privada.parties.protocol import Learner
+from privada.parties.schema import Schema
+from privada.privacy.guarantee import Guarantee
+from privada.privacy.release import METHODS, Question
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """A small complete case of a method, generated, for contracts and documentation."""
+
+    schema: Schema
+    data: Mapping[str, Any]  # keyword arguments of Owner: data, and y or person where needed
+    questions: tuple[Question, ...]
+    learner: Callable[[str], Learner[Any]]  # owner's name -> generator
+    estimator: Callable[[int], Any] | None = None  # rehearsal seed -> fitted-alike estimator
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoRow:
+    """What a method does on real data, in one row of ``privada demo``.
+
+    Attributes
+    ----------
+    method, title : str
+        Its name, and what was done in a sentence.
+    holders : str
+        Who holds what.
+    guarantee : Guarantee
+        What was promised to the private side, with relation and unit.
+    score : str
+        What the three numbers are; larger is better.
+    without, ours, clear : float
+        The score without the private data, by the method, and with all data in the clear.
+    ledger : mapping
+        Export of the ledger that paid for it.
+    stamps : tuple of str
+        What a reader must know beside the guarantee.
+    """
+
+    method: str
+    title: str
+    holders: str
+    guarantee: Guarantee
+    score: str
+    without: float
+    ours: float
+    clear: float
+    ledger: Mapping[str, Any]
+    stamps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """The card of one method.
+
+    Attributes
+    ----------
+    name, title, paper
+        What it is called, in words, and what it stands on.
+    question_paths : tuple of "module:Class"
+        Its questions.
+    study_path : "module:function"
+        ``(section, schemas, guarantee, home, seed) -> learner`` for declarative
+        studies; what the learner returns has a ``to_dict()``.
+    example_path : "module:function"
+        ``() -> Example``.
+    demo_path : "module:function" or None
+        ``(seed) -> DemoRow``; the seed is of public randomness only.
+    baseline_paths : mapping of name to "module:function"
+        What a study may run beside it: like ``study_path``, and paid for alike.
+    """
+
+    name: str
+    title: str
+    paper: str
+    question_paths: tuple[str, ...]
+    study_path: str
+    example_path: str
+    demo_path: str | None = None
+    baseline_paths: Mapping[str, str] = field(default_factory=dict)
+    figures: Mapping[str, str] = field(default_factory=dict)
+
+    def questions(self) -> tuple[type[Question], ...]:
+        """The question classes."""
+        return tuple(load(path) for path in self.question_paths)
+
+    def study(self) -> Callable[..., Learner[Any]]:
+        """The function that makes a learner from a study's section."""
+        found: Callable[..., Learner[Any]] = load(self.study_path)
+        return found
+
+    def demo(self, seed: int) -> DemoRow:
+        """The row of ``privada demo``."""
+        if self.demo_path is None:
+            raise InputError(f"The method {self.name} has no demo.")
+        made: DemoRow = load(self.demo_path)(seed)
+        return made
+
+    def example(self) -> Example:
+        """A small complete case."""
+        made: Example = load(self.example_path)()
+        return made
+
+
+def load(path: str) -> Any:
+    """What ``module:name`` names."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
+
+
+@cache
+def methods() -> dict[str, Method]:
+    """All installed methods, by name."""
+    found = {entry.name: entry.load().METHOD for entry in metadata.entry_points(group=METHODS)}
+    return dict(sorted(found.items()))
+
+
+def method(name: str) -> Method:
+    """One installed method, or an `InputError` that lists them."""
+    if name not in methods():
+        raise InputError(f"Expected method to be one of {', '.join(methods())}, got {name!r}.")
+    return methods()[name]
+
+
+__all__ = ["DemoRow", "Example", "Method", "load", "method", "methods"]

@@ -1,0 +1,224 @@
+"""An owner: private rows, a policy, a ledger, and one door out."""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from typing import Any, Self
+
+from privada.exceptions import (
+    AnswerError,
+    ApprovalPending,
+    InputError,
+    PrivacyLeakWarning,
+    RelationError,
+    SchemaError,
+)
+from privada.parties.answering import answer_rows
+from privada.parties.owner_file import OwnerFile
+from privada.parties.policy import Policy, check_admissible
+from privada.parties.private import Private, open_private
+from privada.parties.rows import Rows
+from privada.parties.schema import Schema
+from privada.privacy.guarantee import Approximate, Guarantee
+from privada.privacy.ledger import Ledger, Quote
+from privada.privacy.noise import Noise, Rehearsal, SecureNoise
+from privada.privacy.receipt import OwnerKey, Receipt
+from privada.privacy.relation import Relation
+from privada.privacy.release import Disclosure, Question, Release
+
+_LOG = logging.getLogger("privada.owner")
+
+
+class Owner:
+    """Holds private rows and answers questions about them, each priced, charged, noised and signed.
+
+    Parameters
+    ----------
+    data : array, frame, Arrow table or Parquet path
+        The private rows. They are checked against the schema at once, here,
+        at the owner's: nothing that is wrong with them can surprise a charge.
+    schema : Schema
+        Public description of the rows.
+    dataset : str
+        Identity of the data set; budgets follow it, not the file.
+    budget : Guarantee
+        What may ever be spent, under the relation it names.
+    ledger : Ledger, optional
+        Where charges are kept; by default a new one in memory.
+    policy : Policy, optional
+        What the owner allows.
+    accounting : str, optional
+        The filter of the budget (see `privada.privacy.filters`).
+    y, person : array, optional
+        Label and person of each row beside a NumPy array.
+    rehearsal : int, optional
+        Seed for reproducible noise; every release is stamped "not private".
+    allow_empty : bool
+        Whether a data set without rows is meant.
+
+    Privacy
+    -------
+    `answer` and `disclose` are the only doors. The charge is durable before
+    the rows are opened; a failure after it is not refunded.
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        schema: Schema,
+        dataset: str,
+        budget: Guarantee,
+        ledger: Ledger | None = None,
+        policy: Policy | None = None,
+        accounting: str | None = None,
+        y: Any = None,
+        person: Any = None,
+        rehearsal: int | None = None,
+        allow_empty: bool = False,
+    ) -> None:
+        _check_budget(budget, schema)
+        self.schema = schema
+        self.dataset = dataset
+        self.policy = Policy() if policy is None else policy
+        self._noise: Noise = SecureNoise() if rehearsal is None else Rehearsal(rehearsal)
+        rows = Rows(data, schema=schema, y=y, person=person, noise=self._noise)
+        _check_rows(rows, budget, allow_empty=allow_empty)
+        self._rows = Private(rows)
+        self.ledger = Ledger.open(":memory:", OwnerKey.generate()) if ledger is None else ledger
+        self.ledger.open_budget(dataset, budget, accounting=accounting)
+
+    def __repr__(self) -> str:
+        return f"<Owner of {self.dataset}: {self.ledger.budget(self.dataset).budget}>"
+
+    @property
+    def public_key(self) -> str:
+        """The key by which this owner's releases are known."""
+        return self.ledger.key.public
+
+    def price(self, question: Question) -> Quote:
+        """What a question would cost; nothing is charged and no row is opened."""
+        self._admissible(question)
+        return self.ledger.price(self.dataset, question.price)
+
+    def answer(self, question: Question, *, approved: bool = False) -> Release:
+        """Check, charge, open, draw, sign.
+
+        Raises
+        ------
+        InputError, PolicyError, BudgetError, ApprovalPending
+            Nothing was charged.
+        AnswerError
+            The draw failed after the charge, which stands.
+        """
+        self._admissible(question)
+        if question.discloses:
+            raise InputError("This question asks for raw rows; use disclose().")
+        self._admit(question, approved=approved)
+        receipt = self.ledger.charge(
+            self.dataset, question.price, question=question.digest, purpose=question.kind
+        )
+        payload = self._open(question)
+        release = Release(
+            payload=payload,
+            guarantee=question.guarantee,
+            price=question.price.to_dict(),
+            kind=question.kind,
+            question=question.digest,
+            receipt=receipt,
+            noise={name: draw.note() for name, draw in question.plan.draws.items() if name in payload},
+            rehearsal=not self._noise.private,
+        )
+        return release.signed(self.ledger.key)
+
+    def disclose(self, question: Question, *, to: str, approved: bool = False) -> Disclosure:
+        """Hand raw rows to a named curator: logged as not differentially private."""
+        self._admissible(question)
+        if not question.discloses:
+            raise InputError("This question asks for a release; use answer().")
+        self.policy.admit_curator(to)
+        self.policy.admit(question, share=0.0)
+        self._wait_for_a_person(question, approved=approved)
+        text = f"raw rows to {to}: not differentially private"
+        receipt: Receipt = self.ledger.note(
+            self.dataset, kind="disclosure", text=text, question=question.digest
+        )
+        return Disclosure(rows=self._open(question), curator=to, question=question.digest, receipt=receipt)
+
+    def _admissible(self, question: Question) -> None:
+        check_admissible(question, schema=self.schema, budget=self.ledger.budget(self.dataset).budget)
+
+    def _admit(self, question: Question, *, approved: bool) -> None:
+        quote = self.price(question)
+        self.policy.admit(question, share=quote.share)
+        self._wait_for_a_person(question, approved=approved)
+
+    def _wait_for_a_person(self, question: Question, *, approved: bool) -> None:
+        if self.policy.approval and not approved:
+            raise ApprovalPending(f"Question {question.digest[:12]} waits for a person at the owner's.")
+
+    def _open(self, question: Question) -> dict[str, Any]:
+        """Open the rows and draw. The cause of a failure stays here: it could tell of a row."""
+        try:
+            return answer_rows(question, open_private(self._rows), noise=self._noise)
+        except Exception as error:
+            _LOG.error("answer %s failed after its charge: %s", question.digest[:12], type(error).__name__)
+        raise AnswerError(
+            "The answer failed after its charge. The charge stands; the owner's log has the cause's type."
+        )
+
+    @classmethod
+    def from_toml(cls, path: str | os.PathLike[str], **overrides: Any) -> Self:
+        """Read ``owner.toml``; paths in it are relative to it."""
+        return cls.from_file(OwnerFile.read(path), **overrides)
+
+    @classmethod
+    def from_file(cls, file: OwnerFile, **overrides: Any) -> Self:
+        """Open the rows and the ledger that an owner's file names."""
+        settings: dict[str, Any] = {
+            "dataset": file.dataset,
+            "schema": file.schema,
+            "budget": file.budget,
+            "accounting": file.accounting,
+            "policy": file.policy,
+        }
+        if "ledger" not in overrides:
+            settings["ledger"] = file.open_ledger()
+        return cls(file.source, **(settings | overrides))
+
+
+def _check_budget(budget: Guarantee, schema: Schema) -> None:
+    """Refuse a budget that does not fit the schema; warn about a large delta; note a large epsilon."""
+    if not isinstance(budget, Guarantee):
+        raise InputError(f"Expected budget to be a Guarantee, got {type(budget).__name__}.")
+    if budget.unit != schema.unit:
+        raise RelationError(f"The budget protects one {budget.unit}, the schema one {schema.unit}.")
+    if budget.relation is not Relation.ADD_REMOVE and schema.size is None:
+        raise SchemaError(
+            f"Under {budget.relation} the number of rows is public: declare it as the schema's size."
+        )
+    if isinstance(budget, Approximate) and schema.size and budget.delta > 1 / (10 * schema.size):
+        warnings.warn(
+            f"delta = {budget.delta:g} is above 1/(10 n) for a declared size of {schema.size}.",
+            PrivacyLeakWarning,
+            stacklevel=3,
+        )
+    if budget.loose:
+        _LOG.info("The budget %s is large: little is promised to one %s.", budget, budget.unit)
+
+
+def _check_rows(rows: Rows, budget: Guarantee, *, allow_empty: bool) -> None:
+    """Read all rows once, so that whatever is wrong with them is known before any charge."""
+    size = rows.check()
+    if size == 0 and not allow_empty:
+        raise SchemaError("The data set has no rows; say allow_empty=True if that is meant.")
+    public_size = budget.relation is not Relation.ADD_REMOVE and rows.schema.person_id is None
+    if public_size and size != rows.schema.size:
+        raise SchemaError(
+            f"Under {budget.relation} the schema's size is public and must be the true one; it is not."
+        )
+
+
+__all__ = ["Owner"]

@@ -1,0 +1,155 @@
+"""``owner.toml``: what an owner wrote down, read without opening a row, a key or a ledger.
+
+::
+
+    [data]
+    name = "patients"                # identity of the data set: budgets follow it, not the file
+    path = "patients.parquet"        # relative to this file
+
+    [privacy]
+    relation = "add/remove"
+    epsilon = 4.0                    # or rho; with delta for (epsilon, delta)
+
+    [ledger]
+    url = "ledger.sqlite"            # or postgresql://...
+    key = "owner.key"
+
+    [policy]                         # optional
+    [schema]                         # columns, label, size, person_id, max_rows
+
+The public part of it, which learners need, is a `Card`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from privada._toml import Section
+from privada.parties.policy import Policy, check_admissible
+from privada.parties.schema import Schema
+from privada.privacy.guarantee import Guarantee, request
+from privada.privacy.ledger import Ledger, Quote
+from privada.privacy.receipt import OwnerKey
+from privada.privacy.relation import Relation
+from privada.privacy.release import Question
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnerFile:
+    """The content of an ``owner.toml``, with paths made whole."""
+
+    dataset: str
+    source: Path
+    schema: Schema
+    budget: Guarantee
+    accounting: str | None
+    policy: Policy
+    ledger: str
+    key: Path
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Read the file; errors name the line and the key."""
+        top = Section.read(path)
+        home = Path(path).resolve().parent
+        data, privacy, ledger = top.section("data"), top.section("privacy"), top.section("ledger")
+        schema = Schema.from_section(top.section("schema"))
+        url = ledger.string("url")
+        made = cls(
+            dataset=data.string("name"),
+            source=home / data.string("path"),
+            schema=schema,
+            budget=_budget(privacy, schema),
+            accounting=privacy.string("accounting", None),
+            policy=Policy.from_section(top.section("policy")),
+            ledger=url if "://" in url else str(home / url),
+            key=home / ledger.string("key"),
+        )
+        for section in (data, privacy, ledger, top):
+            section.done()
+        return made
+
+    @property
+    def relation(self) -> Relation:
+        """The relation of the budget."""
+        return self.budget.relation
+
+    def open_ledger(self) -> Ledger:
+        """Open the ledger with the owner's key."""
+        return Ledger.open(self.ledger, OwnerKey.load(self.key))
+
+    def price(self, question: Question) -> Quote:
+        """What a question would take from the budget now; nothing is written and no row is opened."""
+        check_admissible(question, schema=self.schema, budget=self.budget)
+        if "://" in self.ledger or Path(self.ledger).exists():
+            with self.open_ledger() as ledger:
+                if self.dataset in ledger.datasets():
+                    return ledger.price(self.dataset, question.price)
+        with Ledger.open(":memory:", OwnerKey.generate()) as unspent:
+            unspent.open_budget(self.dataset, self.budget, accounting=self.accounting)
+            return unspent.price(self.dataset, question.price)
+
+    def card(self) -> Card:
+        """The public part, with the public half of the owner's key."""
+        return Card(schema=self.schema, relation=self.relation, public_key=OwnerKey.load(self.key).public)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """What an owner gives to learners: schema, relation, and the key that signs its releases."""
+
+    schema: Schema
+    relation: Relation
+    public_key: str | None = None
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """Read ``schema.toml``."""
+        top = Section.read(path)
+        owner = top.section("owner")
+        with owner.blaming("relation"):
+            relation = Relation.parse(owner.string("relation"))
+        made = cls(
+            schema=Schema.from_section(top.section("schema")),
+            relation=relation,
+            public_key=owner.string("public_key", None),
+        )
+        for section in (owner, top):
+            section.done()
+        return made
+
+    def to_toml(self) -> str:
+        """The text of ``schema.toml``."""
+        plain = self.schema.to_dict()
+        columns, label = plain.pop("columns"), plain.pop("label")
+        owner = {"relation": self.relation.value, "public_key": self.public_key}
+        lines = ["[owner]", *_pairs(owner), "", "[schema]", *_pairs(plain)]
+        for column in columns:
+            lines += ["", "[[schema.columns]]", *_pairs(column)]
+        if label is not None:
+            lines += ["", "[schema.label]", *_pairs(label)]
+        return "\n".join(lines) + "\n"
+
+
+def _pairs(plain: Mapping[str, Any]) -> Iterator[str]:
+    """TOML lines of plain values; JSON's strings, numbers and lists are TOML's too."""
+    for key, value in plain.items():
+        if value is not None:
+            text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+            yield f"{key} = {text}"
+
+
+def _budget(section: Section, schema: Schema) -> Guarantee:
+    numbers = {name: section.number(name, None) for name in ("epsilon", "delta", "rho")}
+    with section.blaming("relation"):
+        relation = Relation.parse(section.string("relation"))
+    with section.blaming("epsilon", "delta", "rho"):
+        return request(**numbers, relation=relation, unit=schema.unit)
+
+
+__all__ = ["Card", "OwnerFile"]

@@ -1,0 +1,228 @@
+"""Rows of any make, as batches of encoded features.
+
+NumPy arrays, pandas and polars frames, Arrow tables and Parquet files or
+directories all become the same `Batch`es, so owner-side statistics are sums
+over batches and a Parquet set larger than memory streams through.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import SchemaError
+from privada.parties.schema import Category, Schema
+from privada.privacy.noise import Noise
+
+FloatArray = npt.NDArray[np.float64]
+BATCH = 65_536
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Batch:
+    """Some rows: encoded features and, if the schema has one, the label (codes or numbers)."""
+
+    X: FloatArray
+    y: npt.NDArray[Any] | None
+
+    def __repr__(self) -> str:
+        return "<Batch>"
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+
+class Rows:
+    """All rows of one data set under one schema.
+
+    Parameters
+    ----------
+    data : array, frame, Arrow table, or path of a Parquet file or directory
+    schema : Schema
+    y, person : array, optional
+        Label and person of each row, beside a NumPy array.
+    noise : Noise, optional
+        Needed when the unit is a person: rows beyond ``max_rows`` of one
+        person are dropped at random, once, before anything else.
+    """
+
+    def __init__(
+        self, data: Any, *, schema: Schema, y: Any = None, person: Any = None, noise: Noise | None = None
+    ) -> None:
+        self.schema = schema
+        self._source = _source(data, schema, y, person)
+        self._kept = _bounded(self._source, schema, noise) if schema.person_id else None
+
+    def __repr__(self) -> str:
+        return "<Rows>"
+
+    def batches(self) -> Iterator[Batch]:
+        """Encoded rows, at most `BATCH` at a time."""
+        start = 0
+        for table in self._source.tables():
+            size = _height(table)
+            batch = self._encoded(table)
+            if self._kept is not None:
+                keep = self._kept[start : start + size]
+                batch = Batch(batch.X[keep], None if batch.y is None else batch.y[keep])
+            start += size
+            yield batch
+
+    def _encoded(self, table: dict[str, npt.NDArray[Any]]) -> Batch:
+        X = np.hstack([column.encode(table[column.name]) for column in self.schema.columns])
+        label = self.schema.label
+        if label is None:
+            return Batch(X, None)
+        if isinstance(label, Category):
+            try:
+                return Batch(X, self.schema.classes.encode(table[label.name]))
+            except TypeError:
+                raise SchemaError(f"Column {label.name!r} mixes types or holds a missing label.") from None
+        return Batch(X, label.encode(table[label.name])[:, 0])
+
+    def check(self) -> int:
+        """Read everything once: errors come now, at the owner's, before anything is charged.
+
+        Returns the number of rows that count; it never leaves the owner.
+        """
+        return sum(len(batch) for batch in self.batches())
+
+
+class _Arrays:
+    """A NumPy matrix with optional label and person."""
+
+    def __init__(self, data: Any, schema: Schema, y: Any, person: Any) -> None:
+        X = np.asarray(data)
+        if X.ndim != 2 or X.shape[1] != len(schema.columns):
+            wanted = len(schema.columns)
+            raise SchemaError(
+                f"Expected rows of {wanted} columns, got an array of shape (rows, {X.shape[1:]})."
+            )
+        self._columns = {column.name: X[:, i] for i, column in enumerate(schema.columns)}
+        for name, values, what in _extras(schema, y, person):
+            if values is None:
+                raise SchemaError(f"The schema has a {what}; pass it beside the array.")
+            if len(values) != len(X):
+                raise SchemaError(f"Expected one {what} for each row; the lengths differ.")
+            self._columns[name] = np.asarray(values)
+        self._height = len(X)
+
+    def tables(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
+        for start in range(0, self._height, BATCH):
+            yield {name: values[start : start + BATCH] for name, values in self._columns.items()}
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        return self._columns[name]
+
+
+class _Arrow:
+    """Anything that Arrow can scan in batches."""
+
+    def __init__(self, dataset: Any, schema: Schema) -> None:
+        names = list(dataset.schema.names)
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        absent = [name for name in schema.needed if name not in names]
+        if doubled:
+            raise SchemaError(f"The table has columns of one name: {', '.join(doubled)}.")
+        if absent:
+            raise SchemaError(f"The table lacks columns of the schema: {', '.join(absent)}.")
+        self._dataset, self._names = dataset, list(schema.needed)
+
+    def tables(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
+        for batch in self._dataset.to_batches(columns=self._names, batch_size=BATCH, use_threads=False):
+            if batch.num_rows:
+                yield {name: _values(batch.column(i)) for i, name in enumerate(batch.schema.names)}
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        parts = [table[name] for table in self.tables()]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _values(column: Any) -> npt.NDArray[Any]:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _extras(schema: Schema, y: Any, person: Any) -> list[tuple[str, Any, str]]:
+    label = [(schema.label.name, y, "label")] if schema.label else []
+    return label + ([(schema.person_id, person, "person")] if schema.person_id else [])
+
+
+def _source(data: Any, schema: Schema, y: Any, person: Any) -> _Arrays | _Arrow:
+    if isinstance(data, (str, os.PathLike)):
+        return _Arrow(_scan(Path(data)), schema)
+    if isinstance(data, np.ndarray) or (isinstance(data, (list, tuple)) and y is None) or y is not None:
+        return _Arrays(data, schema, y, person)
+    return _Arrow(_as_dataset(data), schema)
+
+
+def _scan(path: Path) -> Any:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    if not path.exists():
+        raise SchemaError(f"There is no data at {path.name}.")
+    try:
+        form = "csv" if path.suffix == ".csv" else "parquet"
+        return ds.dataset(path, format=form, exclude_invalid_files=False)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise SchemaError(f"{path.name} cannot be read as {form}: {type(error).__name__}.") from None
+
+
+def _as_dataset(data: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    if hasattr(data, "to_arrow"):  # polars
+        data = data.to_arrow()
+    elif hasattr(data, "iloc"):  # pandas
+        if not data.columns.is_unique:
+            raise SchemaError("The table has columns of one name.")
+        data = pa.Table.from_pandas(data, preserve_index=False)
+    if not isinstance(data, (pa.Table, pa.RecordBatch)):
+        raise SchemaError(
+            "Expected an array, a pandas or polars frame, an Arrow table or a Parquet path, "
+            f"got {type(data).__name__}."
+        )
+    table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+    names = table.schema.names
+    if len(set(names)) != len(names):
+        raise SchemaError("The table has columns of one name.")
+    return ds.dataset(table)
+
+
+def _height(table: dict[str, npt.NDArray[Any]]) -> int:
+    return len(next(iter(table.values())))
+
+
+def _bounded(source: _Arrays | _Arrow, schema: Schema, noise: Noise | None) -> npt.NDArray[np.bool_]:
+    """Which rows are kept so that no person has more than ``max_rows``, chosen at random."""
+    assert schema.person_id is not None
+    assert schema.max_rows is not None
+    if noise is None:
+        raise SchemaError("Rows of persons need a noise source to choose which rows are kept.")
+    people = source.column(schema.person_id)
+    if people.dtype.kind == "O" and any(p is None for p in people):
+        raise SchemaError(f"Column {schema.person_id!r} holds a missing person.")
+    codes = np.unique(people, return_inverse=True)[1]
+    order = noise.permutation(len(codes))
+    order = order[np.argsort(codes[order], kind="stable")]
+    grouped = codes[order]
+    first = np.flatnonzero(np.r_[True, grouped[1:] != grouped[:-1]]) if len(grouped) else np.zeros(0, int)
+    rank = np.arange(len(grouped)) - np.repeat(first, np.diff(np.r_[first, len(grouped)]))
+    kept = np.zeros(len(codes), dtype=np.bool_)
+    kept[order[rank < schema.max_rows]] = True
+    return kept
+
+
+__all__ = ["BATCH", "Batch", "Rows"]

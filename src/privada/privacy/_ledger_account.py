@@ -1,0 +1,189 @@
+"""What a budget allows: prices become shares, quotes and refusals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from privada.exceptions import BudgetError
+from privada.privacy import curves
+from privada.privacy.filters import GRAIN, Filter, RenyiFilter
+from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.price import Price
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quote:
+    """What a question would take from a budget; quoting charges nothing.
+
+    Attributes
+    ----------
+    share : float
+        Fraction of the whole budget.
+    affordable : bool
+        Whether a charge would be granted now.
+    remaining_share : float
+        Fraction of the budget that is left now.
+    after : Guarantee or None
+        All that would be spent after the charge; None if it would be refused.
+    """
+
+    dataset: str
+    asked: str
+    share: float
+    affordable: bool
+    remaining_share: float
+    after: Guarantee | None
+
+    def __str__(self) -> str:
+        verdict = f"affordable, then spent: {self.after}" if self.affordable else "refused"
+        return f"{self._words()}: {verdict}."
+
+    def _words(self) -> str:
+        return (
+            f"{self.asked} would take {_percent(self.share)} of the budget of {self.dataset!r}, "
+            f"of which {_percent(self.remaining_share)} is left"
+        )
+
+    def refusal(self) -> BudgetError:
+        """The error of a charge that is not affordable."""
+        return BudgetError(f"The budget does not allow it: {self._words()}. Nothing was charged.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remaining:
+    """What is left of a budget.
+
+    Attributes
+    ----------
+    share : float
+        Fraction of the budget.
+    largest : Guarantee or None
+        The largest single question that still fits: one of Gaussian noise,
+        except on a pure budget, where it is any pure question.
+    """
+
+    dataset: str
+    share: float
+    largest: Guarantee | None
+
+    def __str__(self) -> str:
+        fits = "nothing more fits" if self.largest is None else f"one question of {self.largest} still fits"
+        return f"{_percent(self.share)} of the budget of {self.dataset!r} is left: {fits}."
+
+
+@dataclass(frozen=True)
+class Account:
+    """The filter of one data set, with the capacity that was fixed when its budget was opened."""
+
+    dataset: str
+    filter: Filter
+    capacity: int
+
+    @classmethod
+    def opened(cls, dataset: str, keeps: Filter) -> Self:
+        """The account of a new budget."""
+        return cls(dataset, keeps, keeps.capacity)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for line 0."""
+        return self.filter.to_dict() | {"capacity": self.capacity}
+
+    @classmethod
+    def from_dict(cls, dataset: str, form: Mapping[str, Any]) -> Self:
+        """Read the plain form back."""
+        return cls(dataset, Filter.from_dict(dict(form)), form["capacity"])
+
+    def same_budget(self, keeps: Filter) -> bool:
+        """Whether the account keeps the same budget in the same way."""
+        return (self.filter.name, self.filter.budget) == (keeps.name, keeps.budget)
+
+    def converted(self, price: Price) -> Price:
+        """The price under the relation of the budget, or `RelationError`."""
+        return price.under(self.filter.budget.relation)
+
+    def cost(self, price: Price) -> int:
+        """Whole grains that a price takes."""
+        try:
+            return self.filter.cost(price)
+        except BudgetError as error:
+            raise BudgetError(f"{error} Nothing was charged to {self.dataset!r}.") from None
+
+    def quote(self, price: Price, *, cost: int, spent: int) -> Quote:
+        """What a price takes when ``spent`` grains are gone."""
+        affordable = spent + cost <= self.capacity
+        return Quote(
+            dataset=self.dataset,
+            asked=f"{price.guarantee}" + (f", {price.times} times," if price.times > 1 else ""),
+            share=cost / self.capacity,
+            affordable=affordable,
+            remaining_share=self.share_left(spent),
+            after=self.filter.guarantee(spent + cost) if affordable else None,
+        )
+
+    def share_left(self, spent: int) -> float:
+        """Fraction of the budget that is left."""
+        return (self.capacity - spent) / self.capacity
+
+    def remaining(self, spent: int) -> Remaining:
+        """What is left when ``spent`` grains are gone."""
+        left = self.capacity - spent
+        largest = _LARGEST[self.filter.name](self.filter, left) if left else None
+        return Remaining(dataset=self.dataset, share=self.share_left(spent), largest=largest)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.6g} %"
+
+
+def _largest_pure(keeps: Filter, left: int) -> Guarantee | None:
+    assert isinstance(keeps.budget, Pure)
+    epsilon = _down_to(left * GRAIN, lambda value: value, left)
+    return None if epsilon is None else replace(keeps.budget, epsilon=epsilon)
+
+
+def _largest_zcdp(keeps: Filter, left: int) -> Guarantee | None:
+    assert isinstance(keeps.budget, ZCDP)
+    rho = _down_to(left * GRAIN, lambda value: (1 / math.sqrt(1 / (2 * value))) ** 2 / 2, left)
+    return None if rho is None else replace(keeps.budget, rho=rho)
+
+
+def _largest_renyi(keeps: Filter, left: int) -> Guarantee | None:
+    assert isinstance(keeps, RenyiFilter)
+    return _largest_approximate(keeps.budget, left, per_square=keeps.order / 2)
+
+
+def _largest_gaussian(keeps: Filter, left: int) -> Guarantee | None:
+    assert isinstance(keeps.budget, Approximate)
+    return _largest_approximate(keeps.budget, left, per_square=1.0)
+
+
+def _largest_approximate(budget: Approximate, left: int, *, per_square: float) -> Guarantee | None:
+    """Gaussian noise at μ costs ``per_square`` μ²; state the largest μ as (ε, δ) at the budget's δ."""
+    mu = math.sqrt(left * GRAIN / per_square)
+    top = min(curves.gaussian_epsilon(budget.delta, mu), budget.epsilon)
+    epsilon = _down_to(
+        top, lambda value: per_square * curves.gaussian_mu(epsilon=value, delta=budget.delta) ** 2, left
+    )
+    return None if epsilon is None else replace(budget, epsilon=epsilon)
+
+
+def _down_to(value: float, loss: Callable[[float], float], left: int) -> float | None:
+    """The largest number near ``value`` whose cost, rounded, fits; None if there is none."""
+    step = 1e-15
+    while value > 0 and round(loss(value) / GRAIN) > left:
+        value *= 1 - step
+        step *= 2
+    return value if value > 0 else None
+
+
+_LARGEST: dict[str, Callable[[Filter, int], Guarantee | None]] = {
+    "pure": _largest_pure,
+    "zcdp": _largest_zcdp,
+    "renyi": _largest_renyi,
+    "gaussian": _largest_gaussian,
+}
+
+__all__ = ["Account", "Quote", "Remaining"]

@@ -1,0 +1,189 @@
+"""Where a ledger is kept: a SQLite file, the memory of a process, or PostgreSQL.
+
+Writers are alone: SQLite by ``BEGIN IMMEDIATE``, PostgreSQL by row and
+advisory locks. A commit is on disk before it returns.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+import sqlalchemy
+from sqlalchemy import URL, Connection, Engine
+from sqlalchemy.exc import ArgumentError
+
+from privada.exceptions import LedgerError
+
+BUSY_SECONDS = 120
+_BEGIN = "privada_begin"
+_LOCK = 0x70726976616461  # the advisory lock of whoever makes tables or opens a budget
+
+
+class Backend(ABC):
+    """What differs between the databases."""
+
+    follows_a_fork: ClassVar[bool] = True  # whether a forked process finds the same ledger
+
+    def __init__(self, url: URL) -> None:
+        self.url = url
+
+    @property
+    @abstractmethod
+    def place(self) -> str:
+        """The database for messages, without any secret."""
+
+    @abstractmethod
+    def engine(self) -> Engine:
+        """Make the engine."""
+
+    @abstractmethod
+    def write(self, connection: Connection) -> None:
+        """Start a durable write transaction."""
+
+    @abstractmethod
+    def lock_everything(self, connection: Connection) -> None:
+        """Keep all other writers out until the write transaction ends."""
+
+
+class SQLite(Backend):
+    """One file: write-ahead log, full synchronisation, one writer at a time."""
+
+    @property
+    def place(self) -> str:
+        return str(self.url.database)
+
+    def engine(self) -> Engine:
+        create_file(Path(self.place))
+        return self._listening(
+            sqlalchemy.create_engine(
+                self.url, pool_size=1, max_overflow=0, connect_args={"timeout": BUSY_SECONDS}
+            )
+        )
+
+    @staticmethod
+    def _listening(engine: Engine) -> Engine:
+        """SQLAlchemy's recipe: Python's own BEGIN is switched off, ours is sent instead."""
+        sqlalchemy.event.listen(engine, "connect", _set_up_sqlite)
+        sqlalchemy.event.listen(engine, "begin", _begin_sqlite)
+        return engine
+
+    def write(self, connection: Connection) -> None:
+        connection.execution_options(**{_BEGIN: "BEGIN IMMEDIATE"}).begin()
+
+    def lock_everything(self, connection: Connection) -> None:
+        """Nothing to do: a writer is alone already."""
+
+
+def _set_up_sqlite(connection: Any, _: Any) -> None:
+    connection.isolation_level = None
+    for pragma in ("synchronous = FULL", "fullfsync = ON", "foreign_keys = ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode not in ("wal", "memory"):
+        raise LedgerError(f"The file system does not carry a write-ahead log (journal mode {mode}).")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get(_BEGIN, "BEGIN"))
+
+
+class Memory(SQLite):
+    """A ledger that ends with its process, for one process alone."""
+
+    follows_a_fork: ClassVar[bool] = False  # parent and child would spend the same budget twice
+
+    def engine(self) -> Engine:
+        pool = sqlalchemy.pool.StaticPool
+        engine = sqlalchemy.create_engine(self.url, poolclass=pool, connect_args={"check_same_thread": False})
+        return self._listening(engine)
+
+
+class PostgreSQL(Backend):
+    """A shared server; one writer per data set."""
+
+    @property
+    def place(self) -> str:
+        return f"{self.url.database} on {self.url.host or 'PostgreSQL'}"
+
+    def engine(self) -> Engine:
+        try:
+            engine = sqlalchemy.create_engine(
+                self.url, pool_size=1, max_overflow=0, pool_pre_ping=True, isolation_level="READ COMMITTED"
+            )
+        except ModuleNotFoundError:
+            raise LedgerError("PostgreSQL needs psycopg: pip install 'privada[postgres]'.") from None
+        sqlalchemy.event.listen(engine, "connect", _check_postgresql)
+        return engine
+
+    def write(self, connection: Connection) -> None:
+        connection.begin()
+        connection.exec_driver_sql(
+            f"SET LOCAL synchronous_commit TO on; SET LOCAL lock_timeout TO '{BUSY_SECONDS}s'"
+        )
+
+    def lock_everything(self, connection: Connection) -> None:
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+
+
+def _check_postgresql(connection: Any, _: Any) -> None:
+    with connection.cursor() as cursor:
+        (fsync,) = cursor.execute("SHOW fsync").fetchone()
+    connection.rollback()
+    if fsync != "on":
+        raise LedgerError("The PostgreSQL server runs with fsync = off: a charge would not be durable.")
+
+
+def backend(place: str | os.PathLike[str]) -> Backend:
+    """Choose the backend of a path or URL."""
+    text = os.fspath(place)
+    try:
+        url = sqlalchemy.make_url(text) if "://" in text else URL.create("sqlite", database=text)
+    except ArgumentError:
+        raise LedgerError(
+            "The ledger's URL cannot be read; expected sqlite:///PATH or postgresql://…."
+        ) from None
+    name = url.get_backend_name()
+    if name == "postgresql":
+        return PostgreSQL(url.set(drivername="postgresql+psycopg"))
+    if name != "sqlite" or url.query:
+        raise LedgerError(f"A ledger is kept in a SQLite file or in PostgreSQL, not in {name} with options.")
+    if url.database in (None, "", ":memory:"):
+        return Memory(URL.create("sqlite", database=":memory:"))
+    return SQLite(url)
+
+
+def create_file(path: Path) -> None:
+    """Make an empty file for its user alone, unless there is one; its name is on disk on return."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        sync_folder(path.parent)
+    except FileExistsError:
+        if not path.is_file():
+            raise LedgerError(f"The ledger {path} is not a file.") from None
+    except OSError as error:
+        raise LedgerError(f"The ledger {path} cannot be made: {error.strerror}.") from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names in a folder on disk."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+__all__ = [
+    "BUSY_SECONDS",
+    "Backend",
+    "Memory",
+    "PostgreSQL",
+    "SQLite",
+    "backend",
+    "create_file",
+    "sync_folder",
+]

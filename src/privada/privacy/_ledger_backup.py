@@ -1,0 +1,76 @@
+"""Copies of a ledger, made while it is in use."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import insert, select
+
+from privada.exceptions import LedgerError
+from privada.privacy import _ledger_schema as schema
+from privada.privacy import _ledger_table as table
+from privada.privacy._ledger_backends import PostgreSQL, backend, sync_folder
+from privada.privacy._ledger_store import Store
+
+
+def back_up(store: Store, path: str | os.PathLike[str]) -> None:
+    """Copy a ledger into a new SQLite file; the name is complete or empty, never half written."""
+    target = Path(path)
+    try:
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        raise LedgerError(f"{target} exists; a backup never overwrites.") from None
+    except OSError as error:
+        raise LedgerError(f"The backup {target} cannot be made: {error.strerror}.") from None
+    part = target.with_name(target.name + ".partial")
+    part.unlink(missing_ok=True)
+    try:
+        _COPIES.get(type(store.backend), _copy_pages)(store, part)
+        _sync(part)
+        part.replace(target)
+        sync_folder(target.parent)
+    except BaseException:
+        target.unlink()
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb+") as stream:
+        os.fsync(stream.fileno())
+
+
+def _copy_pages(store: Store, part: Path) -> None:
+    """SQLite's own online backup."""
+    with store.reading() as connection, closing(sqlite3.connect(part)) as target:
+        source: Any = connection.connection.driver_connection
+        source.backup(target)
+
+
+def _copy_rows(store: Store, part: Path) -> None:
+    """Row by row from any database: chains only grow, so what is read is a valid beginning of each."""
+    copy = Store(backend(part))
+    try:
+        with store.reading() as connection:
+            owner = connection.scalar(select(schema.identity.c.owner))
+            names = table.names(connection)
+        with copy.writing() as connection:
+            schema.prepare(connection, owner=str(owner))
+        for name in names:
+            with copy.writing() as connection:
+                connection.execute(insert(schema.datasets).values(dataset=name))
+            for rows in table.pages(store, name):
+                with copy.writing() as connection:
+                    connection.execute(insert(schema.lines), [dict(row) for row in rows])
+    finally:
+        copy.close()
+
+
+_COPIES: dict[type, Callable[[Store, Path], None]] = {PostgreSQL: _copy_rows}
+
+__all__ = ["back_up"]

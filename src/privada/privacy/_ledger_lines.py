@@ -1,0 +1,179 @@
+"""One line of a ledger, and what makes a sequence of lines a chain.
+
+A line's digest is SHA-256 over the canonical JSON of the line, which holds the
+digest of the line before it. The owner's signature is over the line's receipt,
+which holds the digest; so one signature covers the line and its receipt.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+from sqlalchemy import RowMapping
+
+from privada.exceptions import InputError, TamperError
+from privada.privacy._ledger_account import Account
+from privada.privacy.price import Price
+from privada.privacy.receipt import OwnerKey, Receipt, canonical
+
+BUDGET, CHARGE = "budget", "charge"
+START = "0" * 64  # what line 0 has instead of a line before it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line, as it stands in the ledger.
+
+    Attributes
+    ----------
+    dataset, index, kind, time, question
+        As in `Receipt`.
+    detail : mapping
+        The filter of a budget line, the price of a charge, the text of a note.
+    cost, spent : int
+        Whole grains that the line took, and all lines up to it.
+    purpose : str
+        What the owner says the charge was for.
+    previous, digest, signature : str
+        The digest of the line before, of this one, and the owner's signature.
+    """
+
+    dataset: str
+    index: int
+    kind: str
+    time: str
+    question: str = ""
+    detail: Mapping[str, Any] = field(hash=False)
+    cost: int = 0
+    spent: int = 0
+    purpose: str = ""
+    previous: str = START
+    digest: str = ""
+    signature: str = ""
+
+    @property
+    def where(self) -> str:
+        """The line's name in messages."""
+        return f"Line {self.index} of {self.dataset!r}"
+
+    @property
+    def price(self) -> Price | None:
+        """What was charged, None for a budget or a note."""
+        return Price.from_dict(dict(self.detail)) if self.kind == CHARGE else None
+
+    def receipt(self, public: str) -> Receipt:
+        """The receipt of this line under an owner's public key."""
+        return Receipt(
+            dataset=self.dataset,
+            index=self.index,
+            kind=self.kind,
+            digest=self.digest,
+            head=self.digest,
+            question=self.question,
+            price=self.detail if self.kind == CHARGE else None,
+            time=self.time,
+            public=public,
+            signature=self.signature,
+        )
+
+    def sealed(self, key: OwnerKey) -> Line:
+        """The line with its digest and the owner's signature."""
+        hashed = replace(self, digest=self._computed_digest())
+        return replace(hashed, signature=key.sign(hashed.receipt(key.public).message()))
+
+    def check_seal(self, public: str) -> None:
+        """Raise `TamperError` unless digest and signature hold."""
+        if self._computed_digest() != self.digest:
+            raise TamperError(f"{self.where} was edited: its digest does not fit its content.")
+        try:
+            self.receipt(public).verify(public)
+        except TamperError:
+            raise TamperError(
+                f"{self.where} was not signed by the owner: the chain was written anew."
+            ) from None
+
+    def _computed_digest(self) -> str:
+        hashed = {
+            "dataset": self.dataset,
+            "index": self.index,
+            "kind": self.kind,
+            "time": self.time,
+            "question": self.question,
+            "detail": self.detail,
+            "cost": self.cost,
+            "spent": self.spent,
+            "purpose": self.purpose,
+            "previous": self.previous,
+        }
+        filled = {name: value for name, value in hashed.items() if value != ""}
+        return sha256(canonical(filled)).hexdigest()
+
+    def to_row(self) -> dict[str, Any]:
+        """The columns of the line."""
+        row = {name: getattr(self, name) for name in _COLUMNS}
+        return row | {"position": self.index, "detail": canonical(self.detail).decode("ascii")}
+
+    @classmethod
+    def from_row(cls, row: RowMapping) -> Line:
+        """Read a row; text that is no JSON can only come from outside."""
+        index = row["position"]
+        try:
+            detail = json.loads(row["detail"])
+        except (TypeError, ValueError):
+            raise TamperError(f"Line {index} of {row['dataset']!r} was edited: it cannot be read.") from None
+        return cls(index=index, detail=detail, **{name: row[name] for name in _COLUMNS})
+
+
+_COLUMNS = (
+    "dataset",
+    "kind",
+    "time",
+    "question",
+    "cost",
+    "spent",
+    "purpose",
+    "previous",
+    "digest",
+    "signature",
+)
+
+
+def opening(dataset: str, account: Account, key: OwnerKey) -> Line:
+    """Line 0: it fixes budget, filter and capacity."""
+    return Line(dataset=dataset, index=0, kind=BUDGET, time=_now(), detail=account.to_dict()).sealed(key)
+
+
+def following(head: Line, key: OwnerKey, *, cost: int, **fields: Any) -> Line:
+    """The line after ``head``."""
+    made = Line(
+        dataset=head.dataset,
+        index=head.index + 1,
+        time=_now(),
+        cost=cost,
+        spent=head.spent + cost,
+        previous=head.digest,
+        **fields,
+    )
+    return made.sealed(key)
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def read_account(line: Line) -> Account:
+    """The account that line 0 opened."""
+    if line.kind != BUDGET:
+        raise TamperError(f"{line.where} does not open a budget.")
+    try:
+        return Account.from_dict(line.dataset, line.detail)
+    except (InputError, KeyError, TypeError) as error:
+        raise TamperError(f"{line.where} holds no budget that can be read: {error}.") from None
+
+
+__all__ = ["BUDGET", "CHARGE", "START", "Line", "following", "opening", "read_account"]

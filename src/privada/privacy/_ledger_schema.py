@@ -1,0 +1,159 @@
+"""The ledger's tables, the triggers that keep them append-only, and the way from one layout to the next.
+
+Version 1 was the first layout; version 2 added ``lines.purpose``. A field of a
+line that is empty is left out of what is hashed, so a column that is added
+later leaves old digests as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Connection,
+    ForeignKey,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    func,
+    insert,
+    inspect,
+    select,
+)
+
+from privada.exceptions import LedgerError
+
+VERSION = 2
+
+_METADATA = MetaData()
+
+schema_version = Table(
+    "schema_version", _METADATA, Column("version", Integer, primary_key=True, autoincrement=False)
+)
+
+identity = Table(
+    "identity",
+    _METADATA,
+    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    Column("owner", Text, nullable=False),
+)
+
+datasets = Table("datasets", _METADATA, Column("dataset", Text, primary_key=True))
+
+lines = Table(
+    "lines",
+    _METADATA,
+    Column("dataset", Text, ForeignKey("datasets.dataset"), primary_key=True),
+    Column("position", BigInteger, CheckConstraint("position >= 0"), primary_key=True, autoincrement=False),
+    Column("kind", Text, nullable=False),
+    Column("time", Text, nullable=False),
+    Column("question", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("cost", BigInteger, CheckConstraint("cost >= 0"), nullable=False),
+    Column("spent", BigInteger, CheckConstraint("spent >= cost"), nullable=False),
+    Column("previous", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("signature", Text, nullable=False),
+    Column("purpose", Text, nullable=False, server_default=""),
+)
+
+_KEPT = ("lines", "datasets", "identity")
+
+
+def _sqlite_triggers() -> list[str]:
+    refuse = "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
+    made = [
+        f"CREATE TRIGGER {table}_no_{verb} BEFORE {verb} ON {table} {refuse}"
+        for table in _KEPT
+        for verb in ("update", "delete")
+    ]
+    # INSERT OR REPLACE deletes a row without firing its delete trigger
+    replaces = "SELECT 1 FROM lines WHERE dataset = NEW.dataset AND position = NEW.position"
+    return [
+        *made,
+        f"CREATE TRIGGER lines_no_replace BEFORE INSERT ON lines WHEN EXISTS ({replaces}) {refuse}",
+    ]
+
+
+def _postgresql_triggers() -> list[str]:
+    function = (
+        "CREATE FUNCTION privada_append_only() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'the ledger is append-only'; END $$"
+    )
+    verbs = "UPDATE OR DELETE OR TRUNCATE"
+    return [function] + [
+        f"CREATE TRIGGER {table}_append_only BEFORE {verbs} ON {table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION privada_append_only()"
+        for table in _KEPT
+    ]
+
+
+_TRIGGERS: dict[str, Callable[[], list[str]]] = {
+    "sqlite": _sqlite_triggers,
+    "postgresql": _postgresql_triggers,
+}
+
+
+def _add_purpose(connection: Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE lines ADD COLUMN purpose TEXT NOT NULL DEFAULT ''")
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {2: _add_purpose}
+
+
+def is_ready(connection: Connection, *, owner: str) -> bool:
+    """Whether the tables are there in the current version; refuse what is not this owner's ledger."""
+    found = _found_version(connection)
+    if found is None:
+        return False
+    if found > VERSION:
+        raise LedgerError(
+            f"The ledger has schema version {found}; this privada knows versions up to {VERSION}. "
+            "Install a newer one."
+        )
+    recorded = connection.scalar(select(identity.c.owner))
+    if recorded != owner:
+        raise LedgerError(
+            f"The key is not this ledger's: it belongs to {recorded}, the key given is {owner}."
+        )
+    return found == VERSION
+
+
+def prepare(connection: Connection, *, owner: str) -> None:
+    """Create the tables, or bring them to the current version. The caller holds the lock on everything."""
+    if is_ready(connection, owner=owner):
+        return
+    found = _found_version(connection)
+    if found is None:
+        _create(connection, owner)
+        return
+    for version in range(found + 1, VERSION + 1):
+        MIGRATIONS[version](connection)
+        connection.execute(insert(schema_version).values(version=version))
+
+
+def _create(connection: Connection, owner: str) -> None:
+    _METADATA.create_all(connection)
+    for statement in _TRIGGERS[connection.dialect.name]():
+        connection.exec_driver_sql(statement)
+    connection.execute(insert(identity).values(id=1, owner=owner))
+    connection.execute(insert(schema_version).values(version=VERSION))
+
+
+def _found_version(connection: Connection) -> int | None:
+    """The version of the tables, None for an empty database."""
+    names = set(inspect(connection).get_table_names())
+    if not names:
+        return None
+    whole = {table.name for table in _METADATA.sorted_tables} <= names
+    version = connection.scalar(select(func.max(schema_version.c.version))) if whole else None
+    if version is None:
+        raise LedgerError("This is a database, but not a ledger; give the ledger one of its own.")
+    return int(version)
+
+
+__all__ = ["MIGRATIONS", "VERSION", "datasets", "identity", "is_ready", "lines", "prepare", "schema_version"]

@@ -1,0 +1,147 @@
+"""Short transactions on one ledger, safe for threads and across a fork."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from privada.exceptions import LedgerError
+from privada.privacy._ledger_backends import BUSY_SECONDS, Backend
+
+
+class Store:
+    """Short transactions on one ledger, safe for threads and across a fork.
+
+    One thread at a time uses the connection. Before a fork it is closed, so a
+    child never holds a connection of its parent (SQLite forbids it).
+    """
+
+    def __init__(self, at: Backend) -> None:
+        self.backend = at
+        self._gate = threading.RLock()
+        self._closed = ""
+        self.engine = at.engine()
+        weakref.finalize(self, self.engine.dispose)
+        _STORES.add(self)
+        _watch_forks()
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that reads."""
+        with self._connected() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that writes: durable when it ends, undone when it fails."""
+        with self._connected() as connection:
+            self.backend.write(connection)
+            yield connection
+            connection.commit()
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        with self._gate, _named_faults(self.backend.place):
+            if self._closed:
+                raise LedgerError(f"The ledger {self.backend.place} {self._closed}.")
+            with self._connect() as connection:
+                yield connection
+
+    def _connect(self) -> Connection:
+        """Connect; wait where another process makes the file or the server has no seat left."""
+        deadline = time.monotonic() + BUSY_SECONDS
+        while True:
+            try:
+                return self.engine.connect()
+            except DBAPIError as error:
+                if not _passing(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._gate:
+            self._closed = self._closed or "is closed"
+            self.engine.dispose()
+
+    def before_fork(self) -> None:
+        """Let transactions finish and close the connection."""
+        self._gate.acquire()
+        if self.backend.follows_a_fork:
+            self.engine.dispose()
+
+    def after_fork_in_child(self) -> None:
+        """Open anew on the next use, or never."""
+        if not self.backend.follows_a_fork:
+            self._closed = "is held in the memory of another process; keep it in a file"
+        self._gate.release()
+
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+        self._gate.release()
+
+
+_PASSING = ("database is locked", "too many clients", "remaining connection slots")
+_FAULTS = {
+    "database is locked": f"is busy: no turn within {BUSY_SECONDS} s; nothing was written",
+    "lock timeout": f"is busy: no turn within {BUSY_SECONDS} s; nothing was written",
+    "file is not a database": "is not a ledger, nor any SQLite database",
+    "malformed": "is corrupt; restore a backup and verify it with the receipts",
+    "unable to open": "cannot be opened",
+    "readonly": "cannot be written",
+}
+
+
+def _passing(error: DBAPIError) -> bool:
+    return any(sign in str(error.orig) for sign in _PASSING)
+
+
+@contextmanager
+def _named_faults(place: str) -> Iterator[None]:
+    try:
+        yield
+    except SQLAlchemyError as error:
+        said = str(getattr(error, "orig", None) or error)
+        for sign, fault in _FAULTS.items():
+            if sign in said:
+                raise LedgerError(f"The ledger {place} {fault}.") from None
+        raise LedgerError(f"The ledger {place} failed: {said}") from error
+
+
+_STORES: weakref.WeakSet[Store] = weakref.WeakSet()
+_HELD = threading.local()
+
+
+@cache
+def _watch_forks() -> None:
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
+
+
+def _before() -> None:
+    _HELD.stores = sorted(_STORES, key=id)  # in one order, so that two forks cannot wait for each other
+    for store in _HELD.stores:
+        store.before_fork()
+
+
+def _in_parent() -> None:
+    for store in _HELD.stores:
+        store.after_fork_in_parent()
+    _HELD.stores = []
+
+
+def _in_child() -> None:
+    for store in _HELD.stores:
+        store.after_fork_in_child()
+    _HELD.stores = []
+
+
+__all__ = ["Store"]

@@ -1,0 +1,110 @@
+"""The few queries that a ledger asks; each finds its rows by index, however long the chain is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Select, bindparam, insert, select
+
+from privada.exceptions import BudgetError, TamperError
+from privada.privacy._ledger_lines import Line
+from privada.privacy._ledger_schema import datasets, lines
+from privada.privacy._ledger_store import Store
+
+_PAGE = 1000
+
+# made once: building a statement takes longer than running it
+_OF = select(lines).where(lines.c.dataset == bindparam("dataset"))
+_FIRST = _OF.where(lines.c.position == 0)
+_LAST = _OF.order_by(lines.c.position.desc()).limit(1)
+_AFTER = _OF.where(lines.c.position > bindparam("after")).order_by(lines.c.position).limit(_PAGE)
+_LOCK = select(datasets.c.dataset).where(datasets.c.dataset == bindparam("dataset")).with_for_update()
+_BEGIN, _APPEND = insert(datasets), insert(lines)
+
+
+def absent(dataset: str) -> BudgetError:
+    """The error of a data set that the ledger does not know."""
+    return BudgetError(
+        f"The budget of {dataset!r} is absent: the ledger does not know this data set. "
+        "Open a budget for it first. Nothing was charged."
+    )
+
+
+def names(connection: Connection) -> list[str]:
+    """The data sets, in alphabetical order."""
+    return sorted(connection.scalars(select(datasets.c.dataset)))
+
+
+def names_in_lines(connection: Connection) -> list[str]:
+    """The data sets that lines speak of: the same, unless someone tampered."""
+    return sorted(connection.scalars(select(lines.c.dataset).distinct()))
+
+
+def first(connection: Connection, dataset: str) -> Line | None:
+    """Line 0, None for an unknown data set."""
+    return _one(connection, _FIRST, dataset)
+
+
+def last(connection: Connection, dataset: str) -> Line:
+    """The last line of a known data set."""
+    line = _one(connection, _LAST, dataset)
+    if line is None:
+        raise TamperError(f"The lines of {dataset!r} are gone.")
+    return line
+
+
+def locked_last(connection: Connection, dataset: str) -> Line:
+    """Keep other writers of the data set out, then read its last line."""
+    if connection.scalar(_LOCK, {"dataset": dataset}) is None:
+        raise absent(dataset)
+    return last(connection, dataset)
+
+
+def begin(connection: Connection, line: Line) -> None:
+    """Write line 0 of a new data set."""
+    connection.execute(_BEGIN, {"dataset": line.dataset})
+    append(connection, line)
+
+
+def append(connection: Connection, line: Line) -> None:
+    """Write one more line."""
+    connection.execute(_APPEND, line.to_row())
+
+
+def pages(store: Store, dataset: str) -> Iterator[Sequence[RowMapping]]:
+    """All rows of a data set by pages, so that no transaction stays open while a caller thinks."""
+    after = -1
+    while True:
+        with store.reading() as connection:
+            rows = connection.execute(_AFTER, {"dataset": dataset, "after": after}).mappings().all()
+        if rows:
+            yield rows
+        if len(rows) < _PAGE:
+            return
+        after = rows[-1]["position"]
+
+
+def every(store: Store, dataset: str) -> Iterator[Line]:
+    """All lines of a data set in order."""
+    for rows in pages(store, dataset):
+        yield from map(Line.from_row, rows)
+
+
+def _one(connection: Connection, query: Select[Any], dataset: str) -> Line | None:
+    row = connection.execute(query, {"dataset": dataset}).mappings().first()
+    return None if row is None else Line.from_row(row)
+
+
+__all__ = [
+    "absent",
+    "append",
+    "begin",
+    "every",
+    "first",
+    "last",
+    "locked_last",
+    "names",
+    "names_in_lines",
+    "pages",
+]

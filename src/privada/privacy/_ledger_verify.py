@@ -1,0 +1,136 @@
+"""Proof that a ledger is whole: chains, sums, costs, signatures and the receipts that others hold."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from privada.exceptions import PrivadaError, TamperError
+from privada.privacy._ledger_account import Account
+from privada.privacy._ledger_lines import BUDGET, START, Line, read_account
+from privada.privacy.receipt import Receipt
+
+_DRIFT = 1e-9  # another machine's logarithm may differ in its last digits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification:
+    """What `Ledger.verify` found in order.
+
+    Attributes
+    ----------
+    datasets, lines, receipts : int
+        How many of each were checked.
+    heads : mapping of str to str
+        The head of each data set's chain: keep it elsewhere to find a cut tail later.
+    """
+
+    datasets: int
+    lines: int
+    receipts: int
+    heads: Mapping[str, str] = field(hash=False)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.datasets} data sets, {self.lines} lines and {self.receipts} receipts verified: "
+            "chains, sums, costs and signatures hold."
+        )
+
+
+def verify(chains: Mapping[str, Iterable[Line]], receipts: Iterable[Receipt], *, public: str) -> Verification:
+    """Check chains and receipts under the owner's public key; raise `TamperError`."""
+    held = _sorted(receipts, public)
+    for name in held.keys() - chains.keys():
+        raise TamperError(f"A receipt was given for {name!r}, of which the ledger knows nothing.")
+    heads = {name: _head(name, _checked(lines, public), held[name]) for name, lines in chains.items()}
+    return Verification(
+        datasets=len(heads),
+        lines=sum(line.index + 1 for line in heads.values()),
+        receipts=sum(len(some) for of_name in held.values() for some in of_name.values()),
+        heads={name: line.digest for name, line in heads.items()},
+    )
+
+
+def _sorted(receipts: Iterable[Receipt], public: str) -> defaultdict[str, dict[int, list[Receipt]]]:
+    """The receipts by data set and line; each must be the owner's."""
+    held: defaultdict[str, dict[int, list[Receipt]]] = defaultdict(dict)
+    for receipt in receipts:
+        receipt.verify(public)
+        held[receipt.dataset].setdefault(receipt.index, []).append(receipt)
+    return held
+
+
+def _head(dataset: str, lines: Iterable[Line], held: Mapping[int, list[Receipt]]) -> Line:
+    """Compare the receipts with the lines that they were given for; return the last line."""
+    head: Line | None = None
+    for head in lines:
+        for receipt in held.get(head.index, ()):
+            _check_receipt(receipt, head)
+    if head is None:
+        raise TamperError(f"The lines of {dataset!r} are gone.")
+    if held and max(held) > head.index:
+        raise TamperError(
+            f"Line {max(held)} of {dataset!r} has a receipt, but the chain ends at line {head.index}: "
+            "its tail was cut off."
+        )
+    return head
+
+
+def _check_receipt(receipt: Receipt, line: Line) -> None:
+    if receipt.digest != line.digest:
+        raise TamperError(
+            f"{line.where} is not the one that its receipt was given for: the chain was written anew."
+        )
+
+
+def _checked(lines: Iterable[Line], public: str) -> Iterator[Line]:
+    """Pass on the lines of one data set, each one proven against all before it."""
+    head: Line | None = None
+    account: Account | None = None
+    for line in lines:
+        _check_link(line, head)
+        line.check_seal(public)
+        account = _check_account(read_account(line)) if account is None else account
+        _check_sum(line, head, account)
+        yield line
+        head = line
+
+
+def _check_account(account: Account) -> Account:
+    if abs(account.capacity - account.filter.capacity) > _DRIFT * account.capacity:
+        raise TamperError(f"Line 0 of {account.dataset!r} states a capacity that is not its budget's.")
+    return account
+
+
+def _check_link(line: Line, head: Line | None) -> None:
+    index, previous = (head.index + 1, head.digest) if head else (0, START)
+    if line.index != index:
+        raise TamperError(f"Line {index} of {line.dataset!r} is missing.")
+    if line.previous != previous:
+        raise TamperError(f"{line.where} does not follow from the line before it.")
+    if head and line.kind == BUDGET:
+        raise TamperError(f"{line.where} opens the budget a second time.")
+
+
+def _check_sum(line: Line, head: Line | None, account: Account) -> None:
+    """Costs are computed again from the prices; sums are whole numbers and must be exact."""
+    if line.spent != line.cost + (head.spent if head else 0):
+        raise TamperError(f"{line.where} has a wrong sum.")
+    expected, times = _priced(line, account)
+    if abs(line.cost - expected) > times + _DRIFT * expected:
+        raise TamperError(f"{line.where} cost {line.cost} grains; its price comes to {expected}.")
+    if line.spent > account.capacity:
+        raise TamperError(f"{line.where} passes the budget.")
+
+
+def _priced(line: Line, account: Account) -> tuple[int, int]:
+    """The cost that the price of a line comes to, and how often its event was rounded to a grain."""
+    try:
+        price = line.price
+        return (account.cost(price), price.times) if price else (0, 0)
+    except PrivadaError as error:
+        raise TamperError(f"{line.where} holds no price that this budget can pay: {error}") from None
+
+
+__all__ = ["Verification", "verify"]

@@ -1,0 +1,351 @@
+"""What crosses the wall: a `Question` one way, a `Release` (or a `Disclosure`) the other.
+
+A question is public, frozen and validated, and knows its price without looking
+at any row. A release is what an owner answers: a payload whose shapes follow
+from public parameters, with guarantee, event, receipt and signature.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError, PrivadaError, TamperError, WireError
+from privada.privacy import wire
+from privada.privacy.guarantee import Guarantee
+from privada.privacy.mechanism import Plan
+from privada.privacy.price import Price
+from privada.privacy.receipt import OwnerKey, Receipt, verify_signature
+
+METHODS = "privada.methods"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Question(ABC):
+    """What a learner asks. Subclasses live in ``methods/<room>/question.py``.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What the answer may cost; it names the relation and the unit.
+    salt : str
+        Tells apart two askings of one question: each asking is answered,
+        and paid for, once.
+
+    Privacy
+    -------
+    Every field is public. A question is equal to another if their digests are.
+    """
+
+    guarantee: Guarantee
+    salt: str = ""
+    kind: ClassVar[str]
+    answered_by: ClassVar[str]  # "module:function" on the owner's side, imported there only
+    discloses: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.guarantee, Guarantee):
+            raise InputError(f"Expected guarantee to be a Guarantee, got {type(self.guarantee).__name__}.")
+        _check.text(salt=self.salt, longest=200)
+        self.validate()
+
+    def validate(self) -> None:  # noqa: B027 - a question without more to check needs none
+        """Check every public parameter by name."""
+
+    def fits(self, schema: Any) -> None:  # noqa: B027 - a question that fits every schema needs none
+        """Raise `InputError` if an owner's public schema does not have what is asked for."""
+
+    @cached_property
+    def plan(self) -> Plan:
+        """All draws, fixed by public parameters."""
+        return self.planned()
+
+    @abstractmethod
+    def planned(self) -> Plan:
+        """Work out the plan (called once)."""
+
+    @abstractmethod
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Own fields as plain values and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_parts(
+        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
+    ) -> Self:
+        """Make the question from its parts; everything is validated anew."""
+
+    @property
+    def price(self) -> Price:
+        """What the question costs; no row is needed to know it."""
+        return Price(event=self.plan.event, epsilon=self.plan.epsilon, guarantee=self.guarantee)
+
+    @property
+    def method(self) -> str:
+        """The room that this question belongs to."""
+        return self.kind.split(".")[0]
+
+    def header(self) -> dict[str, Any]:
+        """Everything but the arrays."""
+        plain, _ = self.parts()
+        return {
+            "question": self.kind,
+            "guarantee": self.guarantee.to_dict(),
+            "salt": self.salt,
+            "parameters": plain,
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the whole question."""
+        return wire.digest(self.header(), self.parts()[1])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Question) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.digest[:12]}: {self.guarantee}>"
+
+    def to_bytes(self) -> bytes:
+        """The file form."""
+        return wire.pack("question", self.header(), self.parts()[1])
+
+    @staticmethod
+    def from_bytes(blob: bytes, *, largest: int = wire.LARGEST_FILE) -> Question:
+        """Read the file form; only questions of installed methods are made."""
+        header, arrays = wire.unpack(blob, kind="question", largest=largest)
+        try:
+            question = find_question(str(header["question"]))
+            guarantee = Guarantee.from_dict(header["guarantee"])
+            made = question.from_parts(
+                dict(header["parameters"]), arrays, guarantee=guarantee, salt=header["salt"]
+            )
+            same = made.digest == wire.digest(header, arrays)
+        except PrivadaError as error:
+            raise WireError(f"The file is not a valid question: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
+            raise WireError(
+                "The file is not a valid question: a field is missing or of the wrong type."
+            ) from None
+        if not same:
+            raise WireError("The file is not a valid question: it holds more than the question says.")
+        return made
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the file form, whole or not at all."""
+        return wire.write(path, self.to_bytes())
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Question:
+        """Read a question file."""
+        return Question.from_bytes(wire.read(path))
+
+
+def find_question(kind: str) -> type[Question]:
+    """The question class of a kind, from the installed methods (entry points ``privada.methods``)."""
+    room = kind.split(".", maxsplit=1)[0]
+    for entry in metadata.entry_points(group=METHODS, name=room):
+        for question in entry.load().METHOD.questions():
+            if question.kind == kind:
+                found: type[Question] = question
+                return found
+    raise InputError(f"No installed method answers questions of kind {kind!r}.")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Release:
+    """What an owner answered, and the only type that a learner accepts.
+
+    Attributes
+    ----------
+    payload : mapping of name to array or plain value
+        Shapes follow from public parameters.
+    guarantee : Guarantee
+        What the answer cost, with relation and unit.
+    price : dict
+        The accounting event in plain form; dp-accounting can recompute it.
+    question : str
+        Digest of the question that was answered.
+    receipt : Receipt
+        The ledger line that paid for it.
+    noise : mapping of payload name to note
+        Family and scale of the noise on each array.
+    rehearsal : bool
+        True if the noise was seeded: not private.
+    """
+
+    payload: Mapping[str, Any]
+    guarantee: Guarantee
+    price: Mapping[str, Any]
+    kind: str
+    question: str
+    receipt: Receipt
+    noise: Mapping[str, Mapping[str, Any]]
+    rehearsal: bool = False
+    signature: str = ""
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return self.payload[name]
+        except KeyError:
+            raise InputError(f"This release holds {', '.join(sorted(self.payload))}, not {name!r}.") from None
+
+    @property
+    def stamps(self) -> tuple[str, ...]:
+        """What a reader must know beside the guarantee."""
+        idealised = any(note.get("idealised") for note in self.noise.values())
+        stamps = {"rehearsal: not private": self.rehearsal, "idealised arithmetic": idealised}
+        return tuple(text for text, holds in stamps.items() if holds)
+
+    def interval(self, confidence: float = 0.95) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+        """Low and high end for every noisy number: the exact value lies between, each with this confidence.
+
+        Exact values are those after clipping to the public bounds.
+        """
+        ends = {}
+        for name, note in self.noise.items():
+            half = _half_width(note, confidence)
+            if half is not None:
+                ends[name] = (self.payload[name] - half, self.payload[name] + half)
+        return ends
+
+    def explain(self, confidence: float = 0.95) -> str:
+        """Say in words what was released, at what cost, and how noisy each number is."""
+        lines = [f"{self.kind} of {self.receipt.dataset}: {self.guarantee}"]
+        lines += [f"NOTE {stamp}" for stamp in self.stamps]
+        for name, note in sorted(self.noise.items()):
+            half = _half_width(note, confidence)
+            shape = "x".join(map(str, np.shape(self.payload[name]))) or "one number"
+            said = (
+                "no interval" if half is None else f"each within ±{half:g} with {confidence:.0%} confidence"
+            )
+            lines.append(f"  {name} ({shape}): {note['family']} noise, {said}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{name}{list(np.shape(value))}" for name, value in sorted(self.payload.items()))
+        stamps = "".join(f" [{stamp}]" for stamp in self.stamps)
+        return f"<Release {self.kind} {names}; {self.guarantee}{stamps}>"
+
+    def _split(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        arrays = {name: value for name, value in self.payload.items() if isinstance(value, np.ndarray)}
+        values = {name: value for name, value in self.payload.items() if name not in arrays}
+        header = {
+            "release": self.kind,
+            "guarantee": self.guarantee.to_dict(),
+            "price": dict(self.price),
+            "question": self.question,
+            "receipt": self.receipt.to_dict(),
+            "noise": {name: dict(note) for name, note in self.noise.items()},
+            "rehearsal": self.rehearsal,
+            "values": values,
+        }
+        return header, arrays
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of everything but the signature."""
+        return wire.digest(*self._split())
+
+    def signed(self, key: OwnerKey) -> Self:
+        """The same release with the owner's signature."""
+        return replace(self, signature=key.sign(self.digest.encode()))
+
+    def verify(self, *, public: str | None = None, question: Question | None = None) -> None:
+        """Check signature, receipt and, if given, the owner's key and the question; raise `TamperError`."""
+        owner = self.receipt.public
+        if public is not None and public != owner:
+            raise TamperError("The release was signed by another owner's key.")
+        verify_signature(owner, self.signature, self.digest.encode())
+        self.receipt.verify(public=owner)
+        if self.receipt.question != self.question:
+            raise TamperError("The release's receipt paid for another question.")
+        if question is not None and question.digest != self.question:
+            raise TamperError("The release answers another question.")
+
+    def to_bytes(self) -> bytes:
+        """The file form."""
+        header, arrays = self._split()
+        return wire.pack("release", header | {"signature": self.signature}, arrays)
+
+    @classmethod
+    def from_bytes(cls, blob: bytes, *, largest: int = wire.LARGEST_FILE) -> Self:
+        """Read the file form and check its signature."""
+        header, arrays = wire.unpack(blob, kind="release", largest=largest)
+        try:
+            made = cls(
+                payload={**header["values"], **arrays},
+                guarantee=Guarantee.from_dict(header["guarantee"]),
+                price=header["price"],
+                kind=str(header["release"]),
+                question=str(header["question"]),
+                receipt=Receipt.from_dict(header["receipt"]),
+                noise=header["noise"],
+                rehearsal=bool(header["rehearsal"]),
+                signature=str(header["signature"]),
+            )
+            made.verify()
+        except PrivadaError as error:
+            raise WireError(f"The file is not a valid release: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise WireError(
+                "The file is not a valid release: a field is missing or of the wrong type."
+            ) from None
+        return made
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the file form, whole or not at all."""
+        return wire.write(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a release file and check its signature."""
+        return cls.from_bytes(wire.read(path))
+
+
+def _half_width(note: Mapping[str, Any], confidence: float) -> float | None:
+    """Half-width that a noise note states, or None where the family has none."""
+    from privada.privacy.bounds import Grid
+    from privada.privacy.mechanism import Gaussian, Laplace
+
+    family = {Laplace.family: Laplace, Gaussian.family: Gaussian}.get(str(note["family"]))
+    if family is None:
+        return None
+    grid = Grid.finer_than(float(note["step"]))
+    return family(sensitivity=1.0, scale=float(note["scale"]), grid=grid).half_width(confidence)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Disclosure:
+    """Raw rows for one named curator. Not a Release: it carries no guarantee.
+
+    It exists only where a method needs rows at a trusted curator, must be
+    allowed by the owner's policy, and is logged as "not differentially private".
+    """
+
+    rows: Mapping[str, npt.NDArray[Any]]
+    curator: str
+    question: str
+    receipt: Receipt
+
+    def __repr__(self) -> str:
+        return f"<Disclosure to {self.curator}: not differentially private>"
+
+    def __reduce__(self) -> Any:
+        raise InputError("A Disclosure cannot be pickled; it goes to its curator only.")
+
+
+__all__ = ["Disclosure", "Question", "Release", "find_question"]

@@ -1,0 +1,124 @@
+"""The file form: safetensors with one JSON header. Never pickle, never code.
+
+A file that is truncated, oversized, of another kind or not what its digest
+says raises one `WireError`; nothing of it is executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import WireError
+
+FORMAT = 1
+LARGEST_FILE = 1 << 28
+LARGEST_HEADER = 1 << 22
+DTYPES = frozenset({"F64", "F32", "I64", "I32", "U8", "BOOL"})
+
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+def canonical(plain: Any) -> bytes:
+    """One byte string per JSON value: sorted keys, no spaces, no NaN."""
+    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def digest(header: Mapping[str, Any], arrays: Arrays) -> str:
+    """SHA-256 over the header and every array's name, type, shape and bytes."""
+    total = hashlib.sha256(canonical(header))
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        total.update(canonical([name, array.dtype.str, list(array.shape)]))
+        total.update(array.tobytes())
+    return total.hexdigest()
+
+
+def pack(kind: str, header: Mapping[str, Any], arrays: Arrays) -> bytes:
+    """Write header and arrays as safetensors bytes."""
+    from safetensors.numpy import save
+
+    text = canonical({"format": FORMAT, "kind": kind, "header": header}).decode()
+    solid = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    return bytes(save(solid, metadata={"privada": text}))
+
+
+def unpack(blob: bytes, *, kind: str, largest: int = LARGEST_FILE) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Read header and arrays back, or raise `WireError`."""
+    if len(blob) > largest:
+        raise WireError(f"The file has {len(blob)} bytes; at most {largest} are read.")
+    envelope = _envelope(blob)
+    if envelope.get("format") != FORMAT or envelope.get("kind") != kind:
+        raise WireError(f"Expected a privada {kind} of format {FORMAT}; this file says otherwise.")
+    header = envelope.get("header")
+    if not isinstance(header, dict):
+        raise WireError("The file's header is not an object.")
+    return header, _arrays(blob)
+
+
+def _envelope(blob: bytes) -> dict[str, Any]:
+    try:
+        (length,) = struct.unpack("<Q", blob[:8])
+        if length > min(LARGEST_HEADER, len(blob) - 8):
+            raise WireError("The file is truncated, or its header is too long.")
+        outer = json.loads(blob[8 : 8 + length])
+        if any(spec.get("dtype") not in DTYPES for name, spec in outer.items() if name != "__metadata__"):
+            raise WireError(f"The file holds an array type that is not read; read are {sorted(DTYPES)}.")
+        envelope = json.loads(outer["__metadata__"]["privada"])
+    except (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise WireError("The file is truncated, or not a privada file.") from None
+    if not isinstance(envelope, dict):
+        raise WireError("The file is not a privada file.")
+    return envelope
+
+
+def _arrays(blob: bytes) -> dict[str, Any]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        arrays: dict[str, Any] = load(blob)
+    except (SafetensorError, ValueError, TypeError, KeyError, OverflowError):
+        raise WireError("The file's arrays are truncated or forged.") from None
+    for array in arrays.values():
+        array.flags.writeable = False
+    return arrays
+
+
+def read(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE) -> bytes:
+    """Bytes of a file, refused by size before they are read."""
+    try:
+        if Path(path).stat().st_size > largest:
+            raise WireError(f"{Path(path).name} is larger than {largest} bytes.")
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise WireError(f"Cannot read {Path(path).name}: {error.strerror}.") from None
+
+
+def write(path: str | os.PathLike[str], blob: bytes) -> Path:
+    """Write a file whole or not at all: to a temporary name, synced, then renamed."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(blob)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return target
+
+
+__all__ = ["Arrays", "canonical", "digest", "pack", "read", "unpack", "write"]

@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+
+from privada import CellStatistics, Folder, Nearest, Owner, Policy, Schema
+from privada.exceptions import AnswerError, Waiting, WireError
+from privada.methods.cells import learn
+from privada.privacy import Pure
+
+AR = "add/remove"
+
+
+def question(epsilon=0.4, salt=""):
+    cells = Nearest(centers=np.array([[0.2], [0.8]]))
+    return CellStatistics(tables=(cells,), guarantee=Pure(epsilon=epsilon, relation=AR), salt=salt)
+
+
+def house(**more):
+    return Owner(
+        np.full((9, 1), 0.1),
+        schema=Schema.of_numbers(bounds=(0, 1), width=1),
+        dataset="clinic",
+        budget=Pure(epsilon=1, relation=AR),
+        **more,
+    )
+
+
+def test_ask_answer_learn_through_files(tmp_path):
+    folder, clinic = Folder(tmp_path), house()
+    with pytest.raises(Waiting, match="clinic"):
+        folder.learn(learn("clinic", question()))
+    assert [done.outcome for done in folder.answer("clinic", clinic)] == ["answered"]
+    estimates = folder.learn(learn("clinic", question()))
+    assert estimates.tables[0].counts.shape == (2,)
+
+
+def test_a_question_asked_again_gets_the_same_release_without_a_new_charge(tmp_path):
+    folder, clinic = Folder(tmp_path), house()
+    for _ in range(3):
+        with pytest.raises(Waiting):
+            folder.learn(learn("clinic", question()))
+        assert len(list((tmp_path / "questions" / "clinic").iterdir())) == 1
+    folder.answer("clinic", clinic)
+    assert folder.answer("clinic", clinic) == []
+    first = folder.learn(learn("clinic", question())).tables[0].counts
+    second = folder.learn(learn("clinic", question())).tables[0].counts
+    assert np.array_equal(first, second)
+    assert clinic.ledger.spent("clinic").epsilon == pytest.approx(0.4)
+
+
+def test_a_bad_file_is_refused_and_the_rest_is_answered(tmp_path):
+    folder, clinic = Folder(tmp_path), house()
+    good = question()
+    good.save(folder.question_path("clinic", good.digest))
+    renamed = question(salt="renamed")
+    renamed.save(folder.question_path("clinic", "00" * 32))
+    folder.question_path("clinic", "11" * 32).write_bytes(b"junk")
+    outcomes = {done.digest: done.outcome for done in folder.answer("clinic", clinic)}
+    assert outcomes == {good.digest: "answered", "00" * 32: "refused", "11" * 32: "refused"}
+    assert clinic.ledger.spent("clinic").epsilon == pytest.approx(0.4)
+
+
+def test_a_refusal_reaches_the_learner(tmp_path):
+    folder = Folder(tmp_path)
+    with pytest.raises(Waiting):
+        folder.learn(learn("clinic", question()))
+    folder.answer("clinic", house(policy=Policy(methods=("transport",))))
+    with pytest.raises(AnswerError, match="does not answer cells"):
+        folder.learn(learn("clinic", question()))
+
+
+def test_what_waits_for_a_person_stays(tmp_path):
+    folder, clinic = Folder(tmp_path), house(policy=Policy(approval=True))
+    asked = question()
+    asked.save(folder.question_path("clinic", asked.digest))
+    assert folder.answer("clinic", clinic)[0].outcome == "waiting"
+    done = folder.answer("clinic", clinic, approved=frozenset({asked.digest[:12]}))
+    assert done[0].outcome == "answered"
+
+
+def test_a_budget_never_grows_so_what_is_too_dear_is_refused(tmp_path):
+    folder, dear = Folder(tmp_path), question(epsilon=5.0)
+    dear.save(folder.question_path("clinic", dear.digest))
+    assert folder.answer("clinic", house())[0].outcome == "refused"
+    with pytest.raises(AnswerError, match="Nothing was charged"):
+        folder.learn(learn("clinic", dear))
+
+
+def test_forged_releases_and_names(tmp_path):
+    folder, clinic = Folder(tmp_path), house()
+    with pytest.raises(Waiting):
+        folder.learn(learn("clinic", question()))
+    folder.answer("clinic", clinic)
+    path = folder.release_path("clinic", question().digest)
+    blob = bytearray(path.read_bytes())
+    blob[-3] ^= 1
+    path.write_bytes(bytes(blob))
+    with pytest.raises(WireError, match="not a valid release"):
+        folder.learn(learn("clinic", question()))
+    for name in ("../etc", "", "a/b", "a b"):
+        with pytest.raises(WireError, match="owner's name"):
+            folder.question_path(name, "0")

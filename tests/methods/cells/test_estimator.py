@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+
+from privada import CellClassifier, CellMeans
+from privada.exceptions import InputError, RehearsalWarning, SchemaError
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    X = X[:, 10:50] / 16
+    centers = KMeans(30, n_init=1, random_state=0).fit(X[::2]).cluster_centers_
+    return X[1::2], y[1::2], centers
+
+
+@pytest.mark.parametrize("price", [{"epsilon": 2.0}, {"rho": 0.5}, {"epsilon": 2.0, "delta": 1e-6}])
+def test_it_learns_labels_from_private_counts(digits, price):
+    X, y, centers = digits
+    model = CellClassifier(centers, classes=range(10), bounds=(0, 1), rehearsal=1, **price)
+    with pytest.warns(RehearsalWarning):
+        model.fit(X, y)
+    assert model.score(X, y) > 0.6
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert str(model.guarantee_).endswith("add/remove one row")
+
+
+def test_less_epsilon_is_less_accurate(digits):
+    X, y, centers = digits
+    scores = []
+    for epsilon in (0.02, 2.0):
+        with pytest.warns(RehearsalWarning):
+            model = CellClassifier(
+                centers, classes=range(10), bounds=(0, 1), epsilon=epsilon, rehearsal=1
+            ).fit(X, y)
+        scores.append(model.score(X, y))
+    assert scores[0] < scores[1] - 0.1
+
+
+def test_means_approach_the_truth(digits):
+    rng = np.random.default_rng(3)
+    truth = np.array([[0.2, 0.2], [0.8, 0.7]])
+    X = np.clip(np.vstack([rng.normal(m, 0.05, size=(2000, 2)) for m in truth]), 0, 1)
+    start = truth + 0.1
+    model = CellMeans(start, bounds=(0, 1), norm_bound=0.4, epsilon=1, rehearsal=0)
+    with pytest.warns(RehearsalWarning):
+        model.fit(X)
+    assert np.abs(model.means_ - truth).max() < 0.01
+    assert np.abs(model.counts_ - 2000).max() < 60
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon": None}, "exactly one of epsilon and rho"),
+        ({"epsilon": -1}, "epsilon > 0"),
+        ({"bounds": None}, "none are guessed"),
+        ({"classes": None}, "none are taken from y"),
+        ({"centers": None}, "centers"),
+        ({"relation": "swap"}, "relation"),
+    ],
+)
+def test_nothing_is_guessed(change, message):
+    good = {"centers": [[0.0], [1.0]], "classes": (0, 1), "bounds": (0, 1), "epsilon": 1}
+    with pytest.raises(InputError, match=message):
+        CellClassifier(**(good | change)).fit(np.array([[0.5]]), np.array([0]))
+
+
+def test_bad_rows():
+    model = CellClassifier([[0.0], [1.0]], classes=(0, 1), bounds=(0, 1), epsilon=1)
+    with pytest.raises(SchemaError, match="missing"):
+        model.fit(np.array([[np.nan]]), np.array([0]))
+    with pytest.raises(SchemaError, match="public classes"):
+        model.fit(np.array([[0.5]]), np.array([7]))
+    with pytest.raises(NotFittedError):
+        model.predict([[0.5]])
+    fitted = model.fit(np.array([[0.5]]), np.array([0]))
+    with pytest.raises(InputError, match="1 columns"):
+        fitted.predict([[0.5, 0.1]])
+
+
+def test_it_keeps_nothing_exact(digits):
+    X, y, centers = digits
+    model = CellClassifier(centers, classes=range(10), bounds=(0, 1), epsilon=0.5).fit(X, y)
+    for name, value in vars(model).items():
+        if isinstance(value, np.ndarray) and value.shape[:1] == X.shape[:1]:
+            pytest.fail(f"{name} has a row for each private row")
+
+
+def test_replace_one_needs_the_size():
+    model = CellClassifier([[0.0], [1.0]], classes=(0, 1), bounds=(0, 1), epsilon=1, relation="replace-one")
+    with pytest.raises(SchemaError, match="declare it"):
+        model.fit(np.array([[0.5]]), np.array([0]))
+    model.set_params(size=1).fit(np.array([[0.5]]), np.array([0]))
+    assert str(model.guarantee_) == "ε = 1 (pure), replace-one row"

@@ -1,0 +1,44 @@
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from privada.methods.cells import CellStatistics, Nearest
+from privada.methods.cells.owner import answer
+from privada.parties import Number, Rows, Schema
+from privada.parties import rows as rows_module
+from privada.privacy import ZCDP
+
+
+def test_batches_of_any_size_give_the_same_integers(tmp_path, monkeypatch):
+    """Sums are of integers, so the order and size of batches cannot move a bit."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1000, 3))
+    schema = Schema(columns=[Number(name=f"x{i}", low=-9, high=9) for i in range(3)])
+    question = CellStatistics(
+        tables=(Nearest(centers=rng.normal(size=(6, 3))),),
+        radius=1.0,
+        width=3,
+        guarantee=ZCDP(rho=1, relation="add/remove"),
+    )
+    pq.write_table(pa.table({f"x{i}": X[:, i] for i in range(3)}), tmp_path / "x.parquet")
+    found = []
+    for size, data in ((1000, X), (7, X), (100, X[::-1]), (64, tmp_path / "x.parquet")):
+        monkeypatch.setattr(rows_module, "BATCH", size)
+        seen = {}
+        answer(question, Rows(data, schema=schema), lambda n, s, seen=seen: seen.setdefault(n, s.copy()))
+        found.append(seen)
+    for other in found[1:]:
+        assert all(np.array_equal(other[name], found[0][name]) for name in other)
+
+
+def test_every_cell_is_noised_also_the_empty_ones(rehearsal):
+    """Hazard 6: noising only what is there shows what is there."""
+    from privada.parties.answering import answer_rows
+
+    question = CellStatistics(
+        tables=(Nearest(centers=np.arange(50.0)[:, None]),), guarantee=ZCDP(rho=0.5, relation="add/remove")
+    )
+    schema = Schema.of_numbers(bounds=(0, 50), width=1)
+    counts = answer_rows(question, Rows(np.empty((0, 1)), schema=schema), noise=rehearsal)["counts"]
+    assert np.all(counts != 0)
+    assert len(set(counts.tolist())) == 50

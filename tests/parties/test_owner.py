@@ -1,0 +1,277 @@
+"""The one door: check, charge, open, draw, sign; never refund."""
+
+import logging
+import stat
+
+import numpy as np
+import pytest
+
+from privada import CellStatistics, Nearest, Owner, Policy, Schema
+from privada.exceptions import (
+    AnswerError,
+    ApprovalPending,
+    BudgetError,
+    InputError,
+    PolicyError,
+    PrivacyLeakWarning,
+    RelationError,
+    SchemaError,
+    StudyError,
+)
+from privada.parties import Category, Number
+from privada.privacy import Approximate, Ledger, OwnerKey, Pure, Release, Unit
+
+AR = "add/remove"
+CENTERS = np.array([[0.2], [0.8]])
+
+
+def ask(epsilon=0.5, relation=AR, salt="", **more):
+    return CellStatistics(
+        tables=(Nearest(centers=CENTERS),),
+        guarantee=Pure(epsilon=epsilon, relation=relation),
+        salt=salt,
+        **more,
+    )
+
+
+def owner(data=None, *, budget=None, schema=None, **more):
+    data = np.linspace(0, 1, 10)[:, None] if data is None else data
+    schema = Schema.of_numbers(bounds=(0, 1), width=1, size=10) if schema is None else schema
+    return Owner(data, schema=schema, dataset="rows", budget=budget or Pure(epsilon=1, relation=AR), **more)
+
+
+def test_an_answer_is_a_signed_paid_release():
+    house = owner()
+    question = ask()
+    release = house.answer(question)
+    assert isinstance(release, Release)
+    release.verify(public=house.public_key, question=question)
+    assert house.ledger.spent("rows").epsilon == pytest.approx(0.5)
+    assert release.receipt.question == question.digest
+    assert release["counts"].shape == (2,)
+    assert not release.rehearsal
+
+
+def test_price_never_charges():
+    house = owner()
+    assert house.price(ask()).share == pytest.approx(0.5)
+    assert house.ledger.spent("rows") is None
+
+
+def test_the_budget_is_the_end():
+    house = owner()
+    house.answer(ask())
+    house.answer(ask(salt="again"))
+    with pytest.raises(BudgetError, match="Nothing was charged"):
+        house.answer(ask(epsilon=0.001))
+    assert house.ledger.spent("rows").epsilon == pytest.approx(1)
+
+
+def test_the_line_is_durable_before_the_rows_are_opened(tmp_path, monkeypatch):
+    ledger = Ledger.open(tmp_path / "l.sqlite", OwnerKey.generate())
+    house = owner(ledger=ledger)
+
+    def look(*_, **__):
+        with Ledger.open(tmp_path / "l.sqlite", ledger.key) as other:
+            assert other.spent("rows").epsilon == pytest.approx(0.5)
+        raise RuntimeError("seen")
+
+    monkeypatch.setattr("privada.parties.owner.answer_rows", look)
+    with pytest.raises(AnswerError):
+        house.answer(ask())
+
+
+def test_a_failed_draw_is_still_charged_and_tells_nothing(monkeypatch, caplog):
+    house = owner()
+    monkeypatch.setattr(
+        "privada.methods.cells.owner._Table.add",
+        lambda *_: (_ for _ in ()).throw(ValueError("row 3 is 0.333")),
+    )
+    with caplog.at_level(logging.ERROR), pytest.raises(AnswerError) as caught:
+        house.answer(ask())
+    assert "0.333" not in str(caught.value)
+    assert "0.333" not in caplog.text
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+    assert house.ledger.spent("rows").epsilon == pytest.approx(0.5)
+
+
+def test_an_answerer_that_leaves_a_draw_out_is_refused(monkeypatch):
+    house = owner()
+    monkeypatch.setattr("privada.methods.cells.owner.answer", lambda *_: {})
+    with pytest.raises(AnswerError):
+        house.answer(ask())
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        (Policy(methods=("transport",)), "does not answer cells"),
+        (Policy(methods=()), "allowed: none"),
+        (Policy(largest_share=0.1), "at most 10.0% at once"),
+    ],
+)
+def test_the_policy_decides_before_the_charge(policy, message):
+    house = owner(policy=policy)
+    with pytest.raises(PolicyError, match=message):
+        house.answer(ask())
+    assert house.ledger.spent("rows") is None
+
+
+def test_a_person_can_be_asked_first():
+    house = owner(policy=Policy(approval=True))
+    with pytest.raises(ApprovalPending):
+        house.answer(ask())
+    assert house.ledger.spent("rows") is None
+    assert house.answer(ask(), approved=True)
+
+
+def test_relations_are_converted_or_refused():
+    replaced = owner(budget=Pure(epsilon=1, relation="replace-one"))
+    replaced.answer(ask(epsilon=0.5))
+    assert replaced.ledger.spent("rows").epsilon == pytest.approx(1)
+    with pytest.raises(RelationError):
+        owner().answer(ask(relation="replace-one"))
+
+
+def test_questions_must_fit_the_public_schema():
+    house = owner()
+    wide = CellStatistics(tables=(Nearest(centers=np.eye(3)),), guarantee=Pure(epsilon=0.1, relation=AR))
+    labelled = ask(n_classes=2)
+    for question in (wide, labelled):
+        with pytest.raises(InputError):
+            house.answer(question)
+    for junk in (None, "question", b"bytes"):
+        with pytest.raises(InputError, match="answers Questions"):
+            house.answer(junk)
+    assert house.ledger.spent("rows") is None
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_non_finite_rows_are_an_error_at_the_owners_before_any_charge(bad):
+    with pytest.raises(SchemaError):
+        owner(np.array([[0.1], [bad]]))
+
+
+def test_other_bad_rows():
+    with pytest.raises(SchemaError, match="no rows"):
+        owner(np.empty((0, 1)))
+    assert owner(np.empty((0, 1)), allow_empty=True).answer(ask())["counts"].shape == (2,)
+    with pytest.raises(SchemaError, match="Expected rows of 1 columns"):
+        owner(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("budget", [None, 1.0, {"epsilon": 1}])
+def test_an_absent_budget(budget):
+    with pytest.raises(InputError, match="Expected budget to be a Guarantee"):
+        Owner(np.zeros((3, 1)), schema=Schema.of_numbers(bounds=(0, 1), width=1), dataset="r", budget=budget)
+
+
+def test_replace_one_needs_the_true_public_size():
+    budget = Pure(epsilon=1, relation="replace-one")
+    with pytest.raises(SchemaError, match="must be the true one"):
+        owner(np.zeros((3, 1)), budget=budget)
+    with pytest.raises(SchemaError, match="declare it"):
+        owner(budget=budget, schema=Schema.of_numbers(bounds=(0, 1), width=1))
+
+
+def test_a_large_delta_is_warned_about():
+    with pytest.warns(PrivacyLeakWarning, match="above 1/\\(10 n\\)"):
+        owner(budget=Approximate(epsilon=1, delta=0.05, relation=AR))
+
+
+def test_a_person_is_the_unit_when_the_schema_says_so():
+    unit = Unit(name="person", max_rows=2)
+    schema = Schema(columns=[Number(name="x", low=0, high=1)], person_id="who", max_rows=2)
+    budget = Pure(epsilon=1, relation=AR, unit=unit)
+    house = Owner(np.full((30, 1), 0.2), person=np.zeros(30), schema=schema, dataset="rows", budget=budget)
+    question = CellStatistics(
+        tables=(Nearest(centers=CENTERS),), guarantee=Pure(epsilon=1, relation=AR, unit=unit)
+    )
+    assert question.plan.draws["counts"].scale == 2.0
+    assert house.answer(question)["counts"][0] <= 2 + 2 * 40
+    with pytest.raises(RelationError, match="priced for one row"):
+        house.answer(ask())
+
+
+def test_rehearsals_are_stamped():
+    with pytest.warns(UserWarning, match="not private"):
+        house = owner(rehearsal=1)
+    release = house.answer(ask())
+    assert "rehearsal: not private" in release.stamps
+    assert "rehearsal: not private" in repr(release)
+    assert "rehearsal: not private" in release.explain()
+    assert Release.from_bytes(release.to_bytes()).rehearsal
+
+
+def test_reprs_show_no_row():
+    house = owner(np.array([[0.123456789]] * 10))
+    release = house.answer(ask())
+    for text in (repr(house), repr(release), str(house.ledger), repr(house.schema)):
+        assert "0.1234" not in text
+
+
+TOML = """
+[data]
+name = "patients"
+path = "rows.csv"
+
+[privacy]
+relation = "add/remove"
+epsilon = 2.0
+
+[policy]
+methods = ["cells"]
+largest_share = 0.5
+
+[schema]
+columns = [{ name = "x", low = 0, high = 1 }]
+[schema.label]
+name = "y"
+values = [0, 1]
+
+[ledger]
+url = "ledger.sqlite"
+key = "owner.key"
+"""
+
+
+@pytest.fixture
+def home(tmp_path):
+    (tmp_path / "owner.toml").write_text(TOML)
+    (tmp_path / "rows.csv").write_text("x,y\n0.1,0\n0.9,1\n")
+    OwnerKey.generate().save(tmp_path / "owner.key")
+    return tmp_path
+
+
+def test_an_owner_from_its_file(home):
+    house = Owner.from_toml(home / "owner.toml")
+    assert house.dataset == "patients"
+    assert house.answer(ask(n_classes=2))["counts"].shape == (2, 2)
+    again = Owner.from_toml(home / "owner.toml")
+    assert again.ledger.spent("patients").epsilon == pytest.approx(0.5)
+    assert stat.S_IMODE((home / "owner.key").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("epsilon = 2.0", "epsilon = -1"), r"line 8, privacy\.epsilon: Expected epsilon > 0"),
+        (("epsilon = 2.0", ""), r"privacy\.epsilon: Expected exactly one of epsilon and rho"),
+        (("add/remove", "neighbours"), r"line 7, privacy\.relation: Expected relation"),
+        (("largest_share = 0.5", "largest_share = 7"), r"line 12, policy\.largest_share"),
+        (('methods = ["cells"]', 'method = "cells"'), r"line 11, policy\.method: nobody knows"),
+        (('name = "patients"', ""), r"data\.name: expected a string, but it is missing"),
+    ],
+)
+def test_a_bad_file_names_line_and_key(home, change, message):
+    (home / "owner.toml").write_text(TOML.replace(*change))
+    with pytest.raises(StudyError, match=message):
+        Owner.from_toml(home / "owner.toml")
+
+
+def test_nothing_in_a_label_error_shows_the_label():
+    schema = Schema.of_numbers(bounds=(0, 1), width=1, label=Category(name="y", values=("a", "b")))
+    with pytest.raises(SchemaError) as caught:
+        owner(np.zeros((2, 1)), schema=schema, y=np.array(["a", "secret"]))
+    assert "secret" not in str(caught.value)

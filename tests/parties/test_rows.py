@@ -1,0 +1,124 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from privada.exceptions import SchemaError
+from privada.parties import Number, Rows, Schema
+from privada.parties import rows as rows_module
+
+
+def gathered(rows):
+    batches = list(rows.batches())
+    return np.vstack([b.X for b in batches]), np.concatenate([b.y for b in batches])
+
+
+def makes(table, tmp_path):
+    frame = pd.DataFrame(table)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for i in range(3):
+        pq.write_table(pa.Table.from_pandas(frame.iloc[2 * i : 2 * i + 2]), folder / f"{i}.parquet")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    return {
+        "pandas": frame,
+        "pandas categorical": frame.astype({"ward": "category"}),
+        "polars": pl.DataFrame({k: list(v) for k, v in table.items()}),
+        "arrow": pa.Table.from_pandas(frame),
+        "batch": pa.RecordBatch.from_pandas(frame),
+        "parquet directory": folder,
+        "csv": tmp_path / "rows.csv",
+    }
+
+
+def test_every_make_gives_the_same_rows(schema, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(rows_module, "BATCH", 4)
+    matrix = np.column_stack([table["age"].astype(object), table["ward"]])
+    X, y = gathered(Rows(matrix, schema=schema, y=table["ill"]))
+    assert X[:, 0].tolist() == [10, 50, 70, 120, 0, 33]
+    assert y.tolist() == [0, 1, 0, 1, 0, 1]
+    for name, data in makes(table, tmp_path).items():
+        other_X, other_y = gathered(Rows(data, schema=schema))
+        assert np.array_equal(X, other_X), name
+        assert np.array_equal(y, other_y), name
+
+
+def test_parquet_streams_in_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows_module, "BATCH", 100)
+    pq.write_table(pa.table({"x": np.arange(1000.0)}), tmp_path / "x.parquet")
+    rows = Rows(tmp_path / "x.parquet", schema=Schema(columns=[Number(name="x", low=0, high=1e4)]))
+    sizes = [len(batch) for batch in rows.batches()]
+    assert sizes == [100] * 10
+    assert rows.check() == 1000
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.drop(columns="age"), "lacks columns of the schema: age"),
+        (lambda t: pd.concat([t, t[["age"]]], axis=1), "columns of one name"),
+        (lambda t: t.assign(age=np.nan), "'age' holds a missing value"),
+        (lambda t: t.assign(age=np.inf), "'age' holds an infinite value"),
+        (lambda t: t.assign(age="elderly"), "'age' holds something that is not a number"),
+        (lambda t: t.assign(ward="z"), "'ward' holds a value outside"),
+        (lambda t: t.assign(ill="maybe"), "not among the public classes"),
+        (lambda t: t.assign(ill=None), "label"),
+    ],
+)
+def test_bad_rows_have_named_errors_that_show_no_row(schema, table, change, message):
+    with pytest.raises(SchemaError, match=message) as caught:
+        Rows(change(pd.DataFrame(table)), schema=schema).check()
+    for value in ("elderly", "maybe", "130"):
+        assert value not in str(caught.value)
+
+
+def test_wrong_shapes(schema, table, tmp_path):
+    matrix = np.column_stack([table["age"].astype(object), table["ward"]])
+    with pytest.raises(SchemaError, match="Expected rows of 2 columns"):
+        Rows(matrix[:, :1], schema=schema, y=table["ill"])
+    with pytest.raises(SchemaError, match="Expected rows of 2 columns"):
+        Rows(matrix.ravel(), schema=schema, y=table["ill"])
+    with pytest.raises(SchemaError, match="one label for each row"):
+        Rows(matrix, schema=schema, y=table["ill"][:2])
+    with pytest.raises(SchemaError, match="has a label"):
+        Rows(matrix, schema=schema)
+    with pytest.raises(SchemaError, match="got Generator|got generator"):
+        Rows((row for row in matrix), schema=schema)
+    with pytest.raises(SchemaError, match="no data at"):
+        Rows(tmp_path / "absent.parquet", schema=schema)
+    (tmp_path / "junk.parquet").write_bytes(b"not parquet")
+    with pytest.raises(SchemaError, match="cannot be read as parquet"):
+        Rows(tmp_path / "junk.parquet", schema=schema)
+
+
+def test_no_person_has_more_rows_than_the_bound(rehearsal):
+    people = np.repeat([7, 8, 9], [1, 5, 40])
+    X = np.arange(46.0)[:, None]
+    schema = Schema(columns=[Number(name="x", low=0, high=100)], person_id="who", max_rows=3)
+    rows = Rows(X, schema=schema, person=people, noise=rehearsal)
+    kept = np.concatenate([b.X[:, 0] for b in rows.batches()]).astype(int)
+    counts = np.bincount(people[kept], minlength=10)
+    assert counts[7:].tolist() == [1, 3, 3]
+    again = np.concatenate([b.X[:, 0] for b in rows.batches()]).astype(int)
+    assert np.array_equal(kept, again), "the choice is made once"
+    with pytest.raises(SchemaError, match="noise source"):
+        Rows(X, schema=schema, person=people)
+
+
+@pytest.mark.statistical
+def test_dropped_rows_are_chosen_at_random(rehearsal):
+    """Each of 10 rows of one person is kept with probability 3/10; 6 standard errors on 2,000 runs."""
+    schema = Schema(columns=[Number(name="x", low=0, high=100)], person_id="who", max_rows=3)
+    X, hits = np.arange(10.0)[:, None], np.zeros(10)
+    for _ in range(2000):
+        rows = Rows(X, schema=schema, person=np.zeros(10), noise=rehearsal)
+        hits[next(rows.batches()).X[:, 0].astype(int)] += 1
+    assert np.all(np.abs(hits / 2000 - 0.3) < 6 * np.sqrt(0.21 / 2000))
+
+
+def test_reprs_show_nothing(schema, table):
+    rows = Rows(pd.DataFrame(table), schema=schema)
+    assert repr(rows) == "<Rows>"
+    assert repr(next(rows.batches())) == "<Batch>"

@@ -1,0 +1,204 @@
+"""Question and release files: whatever is wrong with one gives one clear error and charges nothing."""
+
+import json
+import pickle
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import save
+
+from privada import CellStatistics, Nearest, Owner, Schema
+from privada.exceptions import InputError, PrivadaError, TamperError, WireError
+from privada.privacy import Pure, Question, Release, wire
+
+AR = "add/remove"
+QUESTION = CellStatistics(
+    tables=(Nearest(centers=np.array([[0.2], [0.8]])),), guarantee=Pure(epsilon=0.01, relation=AR)
+)
+
+
+@pytest.fixture(scope="module")
+def house():
+    return Owner(
+        np.full((9, 1), 0.1),
+        schema=Schema.of_numbers(bounds=(0, 1), width=1),
+        dataset="clinic",
+        budget=Pure(epsilon=1, relation=AR),
+    )
+
+
+@pytest.fixture(scope="module")
+def release(house):
+    return house.answer(QUESTION)
+
+
+def header_of(blob):
+    (length,) = struct.unpack("<Q", blob[:8])
+    return json.loads(json.loads(blob[8 : 8 + length])["__metadata__"]["privada"])
+
+
+def forged(blob, change, arrays=None):
+    envelope = header_of(blob)
+    change(envelope)
+    arrays = {"0/centers": QUESTION.tables[0].centers} if arrays is None else arrays
+    return save(arrays, metadata={"privada": json.dumps(envelope)})
+
+
+def test_files_survive_the_wire(release, tmp_path):
+    assert Question.load(QUESTION.save(tmp_path / "q")) == QUESTION
+    loaded = Release.load(release.save(tmp_path / "r"))
+    assert loaded.digest == release.digest
+    assert np.array_equal(loaded["counts"], release["counts"])
+    loaded.verify(question=QUESTION)
+    assert not loaded["counts"].flags.writeable
+
+
+def test_a_digest_is_of_everything():
+    other = CellStatistics(
+        tables=(Nearest(centers=np.array([[0.2], [0.80001]])),), guarantee=QUESTION.guarantee
+    )
+    salted = CellStatistics(tables=QUESTION.tables, guarantee=QUESTION.guarantee, salt="2")
+    dearer = CellStatistics(tables=QUESTION.tables, guarantee=Pure(epsilon=0.02, relation=AR))
+    assert len({QUESTION.digest, other.digest, salted.digest, dearer.digest}) == 4
+    assert len({QUESTION, other, salted, dearer}) == 4
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7, 8, 9, 100, -8, -1])
+def test_truncated_files(release, cut):
+    for blob, read in ((QUESTION.to_bytes(), Question.from_bytes), (release.to_bytes(), Release.from_bytes)):
+        with pytest.raises(WireError):
+            read(blob[:cut])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_fuzzed_questions_are_read_right_or_refused(data):
+    blob = bytearray(QUESTION.to_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        blob[data.draw(st.integers(0, len(blob) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        assert isinstance(Question.from_bytes(bytes(blob)), Question)
+    except WireError:
+        pass
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_fuzzed_releases_are_never_believed(release, data):
+    blob = bytearray(release.to_bytes())
+    before = bytes(blob)
+    place = data.draw(st.integers(0, len(blob) - 1))
+    blob[place] ^= data.draw(st.integers(1, 255))
+    try:
+        read = Release.from_bytes(bytes(blob))
+    except WireError:
+        return
+    assert read.digest == Release.from_bytes(before).digest, "only meaningless bytes may differ"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=400))
+def test_arbitrary_bytes(blob):
+    for read in (Question.from_bytes, Release.from_bytes):
+        with pytest.raises(WireError):
+            read(blob)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda e: e.update(kind="release"),
+        lambda e: e.update(format=99),
+        lambda e: e.update(header=[]),
+        lambda e: e["header"].pop("guarantee"),
+        lambda e: e["header"].update(question="os.system"),
+        lambda e: e["header"].update(question="cells.nothing"),
+        lambda e: e["header"].update(salt=7),
+        lambda e: e["header"]["guarantee"].update(epsilon=-1),
+        lambda e: e["header"]["guarantee"].update(epsilon="1"),
+        lambda e: e["header"]["guarantee"].update(relation="none"),
+        lambda e: e["header"]["parameters"].update(n_classes=1),
+        lambda e: e["header"]["parameters"].update(unknown=1),
+        lambda e: e["header"]["parameters"]["partitions"][0].update(form="pickle"),
+        lambda e: e["header"]["parameters"].update(partitions=[]),
+        lambda e: e["header"].update(extra="smuggled"),
+    ],
+)
+def test_forged_questions(change):
+    with pytest.raises(WireError):
+        Question.from_bytes(forged(QUESTION.to_bytes(), change))
+
+
+def test_smuggled_arrays_and_strange_types():
+    centers = QUESTION.tables[0].centers
+    same = lambda e: None  # noqa: E731
+    assert Question.from_bytes(forged(QUESTION.to_bytes(), same)) == QUESTION
+    for arrays in (
+        {"0/centers": centers, "rows": centers},
+        {"0/centers": centers.astype(np.float16)},
+        {"0/centers": np.array([[np.nan], [0.8]])},
+        {},
+    ):
+        with pytest.raises(WireError):
+            Question.from_bytes(forged(QUESTION.to_bytes(), same, arrays))
+
+
+def test_pickles_and_oversized_files_are_refused(tmp_path):
+    with pytest.raises(WireError):
+        Question.from_bytes(pickle.dumps({"a": 1}))
+    with pytest.raises(WireError, match="at most 10"):
+        Question.from_bytes(QUESTION.to_bytes(), largest=10)
+    big = tmp_path / "big"
+    with big.open("wb") as file:
+        file.truncate(wire.LARGEST_FILE + 1)
+    with pytest.raises(WireError, match="larger than"):
+        Question.load(big)
+    with pytest.raises(WireError, match="Cannot read"):
+        Question.load(tmp_path / "absent")
+    bomb = struct.pack("<Q", 2**63) + b"{}"
+    with pytest.raises(WireError):
+        Question.from_bytes(bomb)
+    deep = b"[" * 100_000
+    with pytest.raises(WireError):
+        Question.from_bytes(struct.pack("<Q", len(deep)) + deep)
+
+
+def test_nothing_was_charged_by_reading(house):
+    before = house.ledger.spent("clinic")
+    for blob in (b"", b"junk", QUESTION.to_bytes()[:50]):
+        with pytest.raises(PrivadaError):
+            house.answer(Question.from_bytes(blob))
+    assert house.ledger.spent("clinic") == before
+
+
+def test_verify_finds_another_key_question_and_receipt(house, release):
+    release.verify(public=house.public_key)
+    with pytest.raises(TamperError, match="another owner"):
+        release.verify(public="00" * 32)
+    salted = CellStatistics(tables=QUESTION.tables, guarantee=QUESTION.guarantee, salt="x")
+    with pytest.raises(TamperError, match="another question"):
+        release.verify(question=salted)
+
+
+def test_releases_explain_their_noise(release):
+    low, high = release.interval(confidence=0.99)["counts"]
+    assert np.all(low < high)
+    assert "±" in release.explain()
+    assert "add/remove" in release.explain()
+    with pytest.raises(InputError, match="holds counts, not 'sums'"):
+        release["sums"]
+
+
+@pytest.mark.statistical
+def test_intervals_hold(house):
+    """40 releases of 2 counts: at 99 %, more than 6 misses of 80 has probability below 1e-4."""
+    misses = 0
+    cells = (Nearest(centers=np.array([[0.2], [0.8]])),)
+    for i in range(40):
+        asked = CellStatistics(tables=cells, guarantee=Pure(epsilon=0.01, relation=AR), salt=str(i))
+        low, high = house.answer(asked).interval(confidence=0.99)["counts"]
+        misses += int(np.sum((low > [9, 0]) | (high < [9, 0])))
+    assert misses <= 6
