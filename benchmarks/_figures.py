@@ -3,60 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
-from typing import Literal
 
-Measure = Callable[[bool], Iterable["Figure"]]
+from privada.report.figure import Figure, figures_table
 
-
-@dataclass(frozen=True)
-class Figure:
-    """One measured number beside its goal.
-
-    Attributes
-    ----------
-    figure : str
-        Name, unique over all commands.
-    value, goal : float
-        What was measured, and what was wanted.
-    better : "lower" or "higher"
-        Which side of the goal is the good one.
-    beside : str
-        What it was measured against, with its version, in the same run.
-    runs : int
-        How many runs of ours the value is the median of.
-
-    Examples
-    --------
-    >>> solver = Figure("solver_time_vs_fasterpam", 0.2134, 0.25, "lower", "kmedoids.fasterpam 0.5.5", 5)
-    >>> solver.met
-    True
-    >>> print(solver.line())  # doctest: +NORMALIZE_WHITESPACE
-    {"figure": "solver_time_vs_fasterpam", "value": 0.2134, "goal": 0.25, "better": "lower",
-     "beside": "kmedoids.fasterpam 0.5.5", "runs": 5}
-    """
-
-    figure: str
-    value: float
-    goal: float
-    better: Literal["lower", "higher"]
-    beside: str
-    runs: int
-
-    def __post_init__(self) -> None:
-        if self.better not in ("lower", "higher"):
-            raise ValueError(f"Expected better to be lower or higher, got {self.better!r}.")
-
-    @property
-    def met(self) -> bool:
-        """Whether the goal is reached."""
-        return self.value <= self.goal if self.better == "lower" else self.value >= self.goal
-
-    def line(self) -> str:
-        """Write the figure as one JSON object, the value to four digits."""
-        return json.dumps(asdict(self) | {"value": float(f"{self.value:.4g}")})
+Measure = Callable[[bool], Iterable[Figure]]
 
 
 def main(measure: Measure, description: str) -> None:
@@ -76,23 +27,11 @@ def main(measure: Measure, description: str) -> None:
     figures = measure(options.quick)
     if options.json:
         for figure in figures:
-            print(figure.line(), flush=True)
+            print(figure.to_json_line(), flush=True)
     else:
-        _table(description, figures)
+        from rich.console import Console
 
-
-def _table(title: str, figures: Iterable[Figure]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left")
-    table.add_column("figure", no_wrap=True)
-    for heading in ("value", "goal", "met", "beside", "runs"):
-        table.add_column(heading)
-    for f in figures:
-        goal = f"{'≤' if f.better == 'lower' else '≥'} {f.goal:g}"
-        table.add_row(f.figure, f"{f.value:.4g}", goal, "yes" if f.met else "no", f.beside, str(f.runs))
-    Console().print(table)
+        Console().print(figures_table(description, figures).to_rich())
 
 
 __all__ = ["Figure", "main"]

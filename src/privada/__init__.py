@@ -12,7 +12,39 @@ Nothing leaves an owner but a `Release` that was priced, charged and noised.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from privada._lazy import attach
+
+if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
+    from privada.engines.folder import Folder as Folder
+    from privada.methods.cells.estimator import CellClassifier as CellClassifier
+    from privada.methods.cells.estimator import CellMeans as CellMeans
+    from privada.methods.cells.partition import Bins as Bins
+    from privada.methods.cells.partition import Nearest as Nearest
+    from privada.methods.cells.partition import Product as Product
+    from privada.methods.cells.question import CellStatistics as CellStatistics
+    from privada.parties.owner import Owner as Owner
+    from privada.parties.policy import Policy as Policy
+    from privada.parties.protocol import Ask as Ask
+    from privada.parties.protocol import run as run
+    from privada.parties.schema import Category as Category
+    from privada.parties.schema import Number as Number
+    from privada.parties.schema import Schema as Schema
+    from privada.privacy.guarantee import ZCDP as ZCDP
+    from privada.privacy.guarantee import Approximate as Approximate
+    from privada.privacy.guarantee import Guarantee as Guarantee
+    from privada.privacy.guarantee import Pure as Pure
+    from privada.privacy.guarantee import request as request
+    from privada.privacy.ledger import Ledger as Ledger
+    from privada.privacy.receipt import OwnerKey as OwnerKey
+    from privada.privacy.receipt import Receipt as Receipt
+    from privada.privacy.relation import Relation as Relation
+    from privada.privacy.relation import Unit as Unit
+    from privada.privacy.release import Disclosure as Disclosure
+    from privada.privacy.release import Question as Question
+    from privada.privacy.release import Release as Release
+
 
 __version__ = "0.1.0"
 

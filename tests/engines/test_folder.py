@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from privada import CellStatistics, Folder, Nearest, Owner, Policy, Schema
-from privada.exceptions import AnswerError, Waiting, WireError
+from privada import Ask, CellStatistics, Folder, Nearest, Owner, Policy, Schema
+from privada.exceptions import AnswerError, TamperError, Waiting, WireError
 from privada.methods.cells import learn
 from privada.privacy import Pure
 
@@ -99,3 +99,28 @@ def test_forged_releases_and_names(tmp_path):
     for name in ("../etc", "", "a/b", "a b"):
         with pytest.raises(WireError, match="owner's name"):
             folder.question_path(name, "0")
+
+
+def test_all_questions_of_a_round_are_written_before_the_first_answer(tmp_path):
+    def learner():
+        both = yield [Ask("north", question()), Ask("south", question(salt="other"))]
+        return [release.receipt.dataset for release in both]
+
+    folder = Folder(tmp_path)
+    with pytest.raises(Waiting, match="north"):
+        folder.learn(learner())
+    assert all(len(list(folder.pending(name))) == 1 for name in ("north", "south"))
+    for name in ("north", "south"):
+        folder.answer(name, house())
+    assert folder.learn(learner()) == ["clinic", "clinic"]
+
+
+def test_a_pinned_key_refuses_releases_of_another(tmp_path):
+    clinic = house()
+    with pytest.raises(Waiting):
+        Folder(tmp_path).learn(learn("clinic", question()))
+    Folder(tmp_path).answer("clinic", clinic)
+    pinned = Folder(tmp_path, keys={"clinic": clinic.public_key})
+    assert pinned.learn(learn("clinic", question())).tables[0].counts.shape == (2,)
+    with pytest.raises(TamperError, match="another owner's key"):
+        Folder(tmp_path, keys={"clinic": house().public_key}).learn(learn("clinic", question()))

@@ -122,3 +122,18 @@ def test_reprs_show_nothing(schema, table):
     rows = Rows(pd.DataFrame(table), schema=schema)
     assert repr(rows) == "<Rows>"
     assert repr(next(rows.batches())) == "<Batch>"
+
+
+@pytest.mark.parametrize(
+    "people",
+    [
+        np.array([np.nan, np.nan, 1.0]),
+        np.array([None, "a", "b"], dtype=object),
+        np.array(["NaT", "NaT", "2020-01-01"], dtype="datetime64[D]"),
+    ],
+)
+def test_a_missing_person_is_refused_whatever_the_column_type(people, rehearsal):
+    """Two rows without a person are not one person: adding one could drop the other."""
+    schema = Schema(columns=[Number(name="x", low=0, high=1)], person_id="who", max_rows=1)
+    with pytest.raises(SchemaError, match="missing person"):
+        Rows(np.zeros((3, 1)), schema=schema, person=people, noise=rehearsal)

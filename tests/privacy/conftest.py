@@ -54,12 +54,13 @@ def postgres_place(postgres_server: str) -> Iterator[str]:
     from psycopg import sql
     from sqlalchemy import make_url
 
-    name = sql.Identifier(f"ledger_{uuid.uuid4().hex}")
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(name))
-        url = make_url(postgres_server).set(drivername="postgresql+psycopg", database=name._obj[0])
+    server = make_url(postgres_server).set(drivername="postgresql")
+    name = f"ledger_{uuid.uuid4().hex}"
+    with psycopg.connect(server.render_as_string(hide_password=False), autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        url = server.set(drivername="postgresql+psycopg", database=name)
         yield url.render_as_string(hide_password=False)
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 @pytest.fixture(scope="session")

@@ -48,24 +48,44 @@ def forked(work: Callable[[], None]) -> int:
     os._exit(0)
 
 
-def askers(place: str, key: OwnerKey, number: int) -> None:
-    """``number`` processes that open the ledger and ask at the same moment, `EACH` times."""
+def at_once(number: int, work: Callable[[Callable[[], object]], None]) -> None:
+    """Processes that each get ready, call what they are given, and go on when all may."""
     gate, opener = os.pipe()
 
-    def work() -> None:
+    def child() -> None:
         os.close(opener)
+        work(lambda: os.read(gate, 1))  # returns when the parent closes its end
+
+    children = [forked(child) for _ in range(number)]
+    time.sleep(0.5)
+    os.close(opener)
+    ends = [os.waitpid(pid, 0)[1] for pid in children]
+    if any(ends):
+        raise SystemExit(1)
+
+
+def askers(place: str, key: OwnerKey, number: int) -> None:
+    """Processes that open the ledger and ask at the same moment, `EACH` times."""
+
+    def work(wait: Callable[[], object]) -> None:
         with Ledger.open(place, key) as ledger:
-            os.read(gate, 1)  # returns when the parent closes its end
+            wait()
             for _ in range(EACH):
                 ask(ledger, 1)
 
-    Ledger.open(place, key).close()  # the driver is imported once, not a hundred times
-    children = [forked(work) for _ in range(number)]
-    time.sleep(0.5)
-    os.close(opener)
-    for pid in children:
-        if os.waitpid(pid, 0)[1]:
-            raise SystemExit(1)
+    at_once(number, work)
+
+
+def founders(place: str, key: OwnerKey, number: int) -> None:
+    """Processes that all find no ledger and make it."""
+
+    def work(wait: Callable[[], object]) -> None:
+        wait()
+        with Ledger.open(place, key) as ledger:
+            receipt = ledger.open_budget("patients", ZCDP(rho=1, relation="add/remove"))
+        os.write(1, json.dumps({"receipt": receipt.to_dict()}).encode() + b"\n")
+
+    at_once(number, work)
 
 
 def heirs(place: str, key: OwnerKey, number: int) -> None:
@@ -81,23 +101,26 @@ def heirs(place: str, key: OwnerKey, number: int) -> None:
 
 
 def killed(place: str, key: OwnerKey, number: int) -> None:
-    """Processes that ask without end, each killed at a random instant."""
-
-    def work() -> None:
-        with Ledger.open(place, key) as ledger:
-            while True:
-                ask(ledger, 1)
-
-    Ledger.open(place, key).close()
-    began = time.perf_counter()
-    Ledger.open(place, key).close()
-    longest = 0.05 + 2 * (time.perf_counter() - began)
+    """Processes that ask without end, each killed at a random instant: while it opens, or later."""
     for _ in range(number):
+        told, tell = os.pipe()
+
+        def work(out: int = tell) -> None:
+            with Ledger.open(place, key) as ledger:
+                while True:
+                    ask(ledger, out)
+
         pid = forked(work)
-        time.sleep(random.uniform(0.0, longest))
-        os.kill(pid, signal.SIGKILL)
+        os.close(tell)
+        with os.fdopen(told, "rb") as receipts:
+            wanted = random.randrange(4)
+            heard = [receipts.readline() for _ in range(wanted)]
+            time.sleep(random.uniform(0.0, 0.01 if wanted else 0.04))
+            os.kill(pid, signal.SIGKILL)
+            heard += receipts.readlines()
         if os.waitpid(pid, 0)[1] != signal.SIGKILL:
             raise SystemExit(1)
+        os.write(1, b"".join(heard))
 
 
 def memory(_: str, key: OwnerKey, __: int) -> None:
@@ -117,7 +140,9 @@ def memory(_: str, key: OwnerKey, __: int) -> None:
 
 def main() -> None:
     verb, place, key_file, number = sys.argv[1:]
-    verbs = {"askers": askers, "heirs": heirs, "killed": killed, "memory": memory}
+    if place.startswith("postgresql"):
+        import psycopg  # noqa: F401 - once, not in each of a hundred children
+    verbs = {"askers": askers, "founders": founders, "heirs": heirs, "killed": killed, "memory": memory}
     verbs[verb](place, OwnerKey.load(key_file), int(number))
 
 

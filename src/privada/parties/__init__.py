@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from privada._lazy import attach
+
+if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
+    from privada.parties.owner import Owner as Owner
+    from privada.parties.policy import Policy as Policy
+    from privada.parties.protocol import Ask as Ask
+    from privada.parties.protocol import Learner as Learner
+    from privada.parties.protocol import run as run
+    from privada.parties.rows import Rows as Rows
+    from privada.parties.schema import Category as Category
+    from privada.parties.schema import Number as Number
+    from privada.parties.schema import Schema as Schema
+
 
 _HOMES = {
     "owner": ("Owner",),

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import SchemaError
-from privada.parties.schema import Category, Schema
+from privada.parties.schema import Category, Schema, is_missing
 from privada.privacy.noise import Noise
 
 FloatArray = npt.NDArray[np.float64]
@@ -135,9 +135,17 @@ class _Arrow:
         self._dataset, self._names = dataset, list(schema.needed)
 
     def tables(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
-        for batch in self._dataset.to_batches(columns=self._names, batch_size=BATCH, use_threads=False):
+        for batch in self._batches():
             if batch.num_rows:
                 yield {name: _values(batch.column(i)) for i, name in enumerate(batch.schema.names)}
+
+    def _batches(self) -> Iterator[Any]:
+        import pyarrow as pa
+
+        try:
+            yield from self._dataset.to_batches(columns=self._names, batch_size=BATCH, use_threads=False)
+        except pa.ArrowException as error:  # its message shows a value
+            raise SchemaError(f"The table cannot be read to its end: {type(error).__name__}.") from None
 
     def column(self, name: str) -> npt.NDArray[Any]:
         parts = [table[name] for table in self.tables()]
@@ -212,7 +220,7 @@ def _bounded(source: _Arrays | _Arrow, schema: Schema, noise: Noise | None) -> n
     if noise is None:
         raise SchemaError("Rows of persons need a noise source to choose which rows are kept.")
     people = source.column(schema.person_id)
-    if people.dtype.kind == "O" and any(p is None for p in people):
+    if is_missing(people).any():
         raise SchemaError(f"Column {schema.person_id!r} holds a missing person.")
     codes = np.unique(people, return_inverse=True)[1]
     order = noise.permutation(len(codes))

@@ -100,7 +100,7 @@ class Category:
 
     def encode(self, values: npt.NDArray[Any]) -> FloatArray:
         """One-hot, after refusing unknown values."""
-        absent = _is_missing(values)
+        absent = is_missing(values)
         if absent.any() and not self.missing:
             raise SchemaError(f"Column {self.name!r} holds a missing value; the schema allows none.")
         hot = np.zeros((len(values), len(self.features())))
@@ -270,13 +270,14 @@ def _as_floats(values: npt.NDArray[Any], name: str) -> FloatArray:
         raise SchemaError(f"Column {name!r} holds something that is not a number.") from None
 
 
-def _is_missing(values: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def is_missing(values: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which values are missing: None, NaN, or not a time."""
     array = np.asarray(values)
-    if array.dtype.kind == "f":
+    if array.dtype.kind in "fmM":
         return np.asarray(np.isnan(array), dtype=np.bool_)
     if array.dtype.kind != "O":
         return np.zeros(len(array), dtype=np.bool_)
     return np.array([v is None or (isinstance(v, float) and math.isnan(v)) for v in array], dtype=np.bool_)
 
 
-__all__ = ["Category", "Number", "Schema"]
+__all__ = ["Category", "Number", "Schema", "is_missing"]

@@ -6,7 +6,41 @@ package; heavy modules are loaded when they are first used.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from privada._lazy import attach
+
+if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
+    from privada.privacy.bounds import Ball as Ball
+    from privada.privacy.bounds import Box as Box
+    from privada.privacy.bounds import Classes as Classes
+    from privada.privacy.bounds import Grid as Grid
+    from privada.privacy.filters import Filter as Filter
+    from privada.privacy.guarantee import ZCDP as ZCDP
+    from privada.privacy.guarantee import Approximate as Approximate
+    from privada.privacy.guarantee import Guarantee as Guarantee
+    from privada.privacy.guarantee import Pure as Pure
+    from privada.privacy.guarantee import request as request
+    from privada.privacy.ledger import Ledger as Ledger
+    from privada.privacy.mechanism import Exponential as Exponential
+    from privada.privacy.mechanism import Gaussian as Gaussian
+    from privada.privacy.mechanism import KNorm as KNorm
+    from privada.privacy.mechanism import Laplace as Laplace
+    from privada.privacy.mechanism import Mechanism as Mechanism
+    from privada.privacy.mechanism import RandomisedResponse as RandomisedResponse
+    from privada.privacy.noise import Noise as Noise
+    from privada.privacy.noise import Rehearsal as Rehearsal
+    from privada.privacy.noise import SecureNoise as SecureNoise
+    from privada.privacy.price import Price as Price
+    from privada.privacy.receipt import OwnerKey as OwnerKey
+    from privada.privacy.receipt import Receipt as Receipt
+    from privada.privacy.relation import ROW as ROW
+    from privada.privacy.relation import Relation as Relation
+    from privada.privacy.relation import Unit as Unit
+    from privada.privacy.release import Disclosure as Disclosure
+    from privada.privacy.release import Question as Question
+    from privada.privacy.release import Release as Release
+
 
 _HOMES = {
     "bounds": ("Ball", "Box", "Classes", "Grid"),

@@ -150,9 +150,11 @@ def backend(place: str | os.PathLike[str]) -> Backend:
         return PostgreSQL(url.set(drivername="postgresql+psycopg"))
     if name != "sqlite" or url.query:
         raise LedgerError(f"A ledger is kept in a SQLite file or in PostgreSQL, not in {name} with options.")
-    if url.database in (None, "", ":memory:"):
-        return Memory(URL.create("sqlite", database=":memory:"))
-    return SQLite(url)
+    if not url.database:
+        raise LedgerError(
+            "The ledger's place names no file; say ':memory:' for one that ends with the process."
+        )
+    return Memory(url) if url.database == ":memory:" else SQLite(url)
 
 
 def create_file(path: Path) -> None:

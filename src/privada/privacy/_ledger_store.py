@@ -45,7 +45,15 @@ class Store:
         with self._connected() as connection:
             self.backend.write(connection)
             yield connection
+            self._commit(connection)
+
+    def _commit(self, connection: Connection) -> None:
+        """Commit; where the database does not answer, nobody knows, and the caller must hear that."""
+        try:
             connection.commit()
+        except DBAPIError as error:
+            said = f"did not confirm its last line, which may stand: {error.orig}"
+            raise LedgerError(f"The ledger {self.backend.place} {said}") from error
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:

@@ -32,10 +32,8 @@ class Verification:
     heads: Mapping[str, str] = field(hash=False)
 
     def __str__(self) -> str:
-        return (
-            f"{self.datasets} data sets, {self.lines} lines and {self.receipts} receipts verified: "
-            "chains, sums, costs and signatures hold."
-        )
+        counts = f"data sets: {self.datasets}, lines: {self.lines}, receipts: {self.receipts}"
+        return f"{counts}; chains, sums, costs and signatures hold."
 
 
 def verify(chains: Mapping[str, Iterable[Line]], receipts: Iterable[Receipt], *, public: str) -> Verification:

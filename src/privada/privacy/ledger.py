@@ -13,7 +13,7 @@
 ρ = 0.125 (zCDP), add/remove one row would take 25 % of the budget of 'patients', of which 100 % is left: \
 affordable, then spent: ρ = 0.125 (zCDP), add/remove one row.
 75 % of the budget of 'patients' is left: one question of ρ = 0.375 (zCDP), add/remove one row still fits.
-1 data sets, 2 lines and 1 receipts verified: chains, sums, costs and signatures hold.
+data sets: 1, lines: 2, receipts: 1; chains, sums, costs and signatures hold.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class Ledger:
         question : str, optional
             Digest of the question.
         """
-        if not re.fullmatch(r"[a-z]{1,40}", kind) or kind in (BUDGET, CHARGE):
+        if not re.fullmatch(r"[a-z]{1,40}", str(kind)) or kind in (BUDGET, CHARGE):
             raise InputError(
                 f"Expected kind to be a lower-case word other than budget and charge, got {kind!r}."
             )

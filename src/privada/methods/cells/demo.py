@@ -15,6 +15,7 @@ from privada.parties.owner import Owner
 from privada.parties.protocol import run
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Pure
+from privada.privacy.relation import Relation
 
 FloatArray = npt.NDArray[np.float64]
 DIGITS = tuple(range(10))
@@ -31,11 +32,11 @@ def demo(seed: int) -> DemoRow:
     """
     X, y, part = _digits(seed)
     centers = Nearest(centers=_centers(X[part == 0], seed))
-    pure = Pure(epsilon=EPSILON, relation="add/remove")
+    pure = Pure(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
     schema = Schema.of_numbers(
         bounds=(0.0, 16.0), width=X.shape[1], label=Category(name="digit", values=DIGITS)
     )
-    budget = Pure(epsilon=BUDGET, relation="add/remove")
+    budget = Pure(epsilon=BUDGET, relation=Relation.ADD_REMOVE)
     owner = Owner(X[part == 1], y=y[part == 1], schema=schema, dataset="digits", budget=budget)
     question = CellStatistics(tables=(centers,), n_classes=len(DIGITS), guarantee=pure)
     estimates = run(learn("archive", question), {"archive": owner})

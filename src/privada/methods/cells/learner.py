@@ -68,9 +68,12 @@ class CellTable:
         seen = self.sums / np.maximum(self.size, 1.0)[:, None]
         return self.origins + Ball(radius=self.radius).clip(seen)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain form for reports."""
-        plain: dict[str, Any] = {"counts": self.counts.tolist(), "noise": self.noise, "total": self.total}
+    def to_dict(self, classes: tuple[Any, ...] | None = None) -> dict[str, Any]:
+        """Plain form for reports; with ``classes``, counts are given by class."""
+        counts: Any = self.counts.tolist()
+        if classes is not None and self.counts.ndim == 2:
+            counts = {str(name): column for name, column in zip(classes, self.counts.T.tolist(), strict=True)}
+        plain: dict[str, Any] = {"counts": counts, "noise": self.noise, "total": self.total}
         return plain if self.sums is None else plain | {"means": self.means.tolist()}
 
 
@@ -80,18 +83,21 @@ class CellEstimates:
 
     tables: tuple[CellTable, ...]
     release: Release
+    classes: tuple[Any, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports."""
         return {
             "guarantee": str(self.release.guarantee),
             "stamps": list(self.release.stamps),
-            "tables": [table.to_dict() for table in self.tables],
+            "tables": [table.to_dict(self.classes) for table in self.tables],
         }
 
 
-def estimate(question: CellStatistics, release: Release) -> CellEstimates:
-    """Read a release as estimates."""
+def estimate(
+    question: CellStatistics, release: Release, *, classes: tuple[Any, ...] | None = None
+) -> CellEstimates:
+    """Read a release as estimates; ``classes`` are the names of the labels, if wanted in reports."""
     only_releases(release)
     tables = []
     for index, partition in enumerate(question.tables):
@@ -106,13 +112,15 @@ def estimate(question: CellStatistics, release: Release) -> CellEstimates:
                 radius=question.radius,
             )
         )
-    return CellEstimates(tables=tuple(tables), release=release)
+    return CellEstimates(tables=tuple(tables), release=release, classes=classes)
 
 
-def learn(owner: str, question: CellStatistics) -> Learner[CellEstimates]:
+def learn(
+    owner: str, question: CellStatistics, *, classes: tuple[Any, ...] | None = None
+) -> Learner[CellEstimates]:
     """Ask one owner once, and read the answer."""
     release = yield Ask(owner, question)
-    return estimate(question, release)
+    return estimate(question, release, classes=classes)
 
 
 __all__ = ["CellEstimates", "CellTable", "estimate", "learn"]

@@ -54,7 +54,7 @@ def learner(
         question.fits(schema)
     except (InputError, RelationError) as error:
         section.fail("", str(error))
-    return learn(owner, question)
+    return learn(owner, question, classes=schema.classes.names if by_label else None)
 
 
 def _tables(section: Section, schema: Schema, home: Path) -> tuple[Partition, ...]:

@@ -1,0 +1,74 @@
+"""Write ``docs/reference/api.md``: every public name, with the first line of its docstring.
+
+Public is what a package's ``__all__`` says. ``make reference`` runs this; a test
+checks that the page is up to date.
+"""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+MODULES = (
+    "privada",
+    "privada.privacy",
+    "privada.privacy.curves",
+    "privada.privacy.accountant",
+    "privada.privacy.filters",
+    "privada.parties",
+    "privada.engines",
+    "privada.methods",
+    "privada.methods.cells",
+    "privada.audit",
+    "privada.experiments",
+    "privada.exceptions",
+)
+HEAD = """\
+# Python reference
+
+Every public name, with the first line of its docstring; `help(name)` has the rest, and an example.
+This page is generated: `make reference`.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *(_module(name) for name in MODULES)])
+
+
+def _module(name: str) -> str:
+    module = import_module(name)
+    rows = [_row(public, getattr(module, public), home=name) for public in module.__all__]
+    table = ["| name | what it is |", "| --- | --- |", *rows]
+    return "\n".join([f"## {name}", "", _first_line(module), "", *table, ""])
+
+
+def _row(public: str, what: Any, *, home: str) -> str:
+    lives = getattr(what, "__module__", home)
+    known = lives.startswith("privada.") and home == "privada"
+    where = f", from `{_package(lives)}`" if known else ""
+    return f"| `{public}` | {_said(what)}{where} |"
+
+
+def _package(module: str) -> str:
+    """The public package of a module: its longest parent that is listed here."""
+    return max((name for name in MODULES if module.startswith(name)), key=len)
+
+
+def _said(what: Any) -> str:
+    """First line of a class's or function's docstring; plain values show themselves."""
+    if inspect.isclass(what) or inspect.isroutine(what):
+        return _first_line(what)
+    return f"`{what!r}`" if len(repr(what)) <= 60 else type(what).__name__
+
+
+def _first_line(what: Any) -> str:
+    """The first line of a docstring, ready for a table: code marks are Markdown's, bars are escaped."""
+    line = (inspect.getdoc(what) or "").partition("\n")[0]
+    return line.replace("``", "`").replace("|", "\\|").rstrip(":").rstrip(".")
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("reference").joinpath("api.md").write_text(page(), encoding="utf-8")

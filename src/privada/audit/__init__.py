@@ -1,0 +1,29 @@
+"""Auditors: lower bounds on epsilon from outside, and replays of a proof's steps from inside.
+
+A proof bounds the loss from above; an audit bounds it from below. Where the
+two cross, the claim is false.
+
+* `audit_mechanism` and `audit_question` are *black-box*: they see outputs only
+  and give a lower confidence bound on epsilon (`privada.audit.blackbox`).
+* `replay` is *white-box*: it follows every exact value into its mechanism on two
+  neighbouring data sets and checks what the proof says of it
+  (`privada.audit.replaying`).
+* `audit_method` runs both over a registered method's example.
+
+Both are for generated rows. Neither is a proof: passing means not caught.
+"""
+
+from __future__ import annotations
+
+from privada._lazy import attach
+
+_HOMES = {
+    "blackbox": ("AuditResult", "audit_mechanism", "audit_question", "audit_samples"),
+    "method": ("QuestionAudit", "audit_method"),
+    "pairs": ("Pair", "across_batches", "neighbours"),
+    "records": ("landmarks",),
+    "replaying": ("ReplayResult", "replay"),
+    "sample": ("Sample",),
+}
+
+__all__, __getattr__, __dir__ = attach(__name__, _HOMES)

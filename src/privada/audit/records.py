@@ -1,0 +1,107 @@
+"""Single rows worth trying: corners, outliers, missing values, and a question's own points and ties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from privada.audit.sample import Array, Sample, matrix
+from privada.parties.schema import Category, Number, Schema
+from privada.privacy.release import Question
+
+Generator = np.random.Generator
+Column = Number | Category
+
+FAR = 1e6
+MOST_LANDMARKS = 6
+
+
+def landmarks(question: Question, schema: Schema) -> Array | None:
+    """Rows on a question's public points and edges, and half-way between points: ties.
+
+    Only for schemas of plain numbers, whose columns are the features.
+    """
+    if not all(isinstance(column, Number) and not column.missing for column in schema.columns):
+        return None
+    found: list[Array] = []
+    for array in question.parts()[1].values():
+        if array.dtype.kind != "f" or not array.size:
+            continue
+        if array.ndim == 2 and array.shape[1] == schema.width:
+            points = array[:MOST_LANDMARKS]
+            found += [points, (points + np.roll(points, 1, axis=0)) / 2]
+        elif array.ndim == 1:
+            found.append(np.repeat(array[:MOST_LANDMARKS, None], schema.width, axis=1))
+    return np.unique(np.concatenate(found), axis=0) if found else None
+
+
+def records(sample: Sample, rng: Generator, marks: Array | None) -> Iterator[tuple[str, Sample]]:
+    """Single rows worth trying, by name."""
+    yield "a duplicate", sample.take([rng.integers(len(sample))])
+    for name, pick in _PICKS.items():
+        yield name, _record(sample, lambda column, pick=pick: pick(column, rng))  # type: ignore[misc]
+    if any(column.missing for column in sample.schema.columns):
+        yield "a missing value", _record(sample, lambda c: absent(c) if c.missing else high(c, rng))
+    for index, row in enumerate(() if marks is None else marks):
+        plain = _record(sample, lambda column: random(column, rng))
+        yield f"landmark {index}", replace(plain, X=row[None].astype(sample.X.dtype))
+
+
+def _record(sample: Sample, pick: Callable[[Column], Any]) -> Sample:
+    schema = sample.schema
+    X = matrix(schema, [np.array([pick(column)]) for column in schema.columns])
+    y = None if schema.label is None else np.array([pick(schema.label)])
+    return Sample(schema=schema, X=X, y=y, person=None if sample.person is None else sample.person[:1])
+
+
+def low(column: Column, _: Generator) -> Any:
+    """The least value of a column."""
+    return column.low if isinstance(column, Number) else column.values[0]
+
+
+def high(column: Column, _: Generator) -> Any:
+    """The largest value of a column."""
+    return column.high if isinstance(column, Number) else column.values[-1]
+
+
+def corner(column: Column, rng: Generator) -> Any:
+    """One end of a column."""
+    return (low if rng.integers(2) else high)(column, rng)
+
+
+def random(column: Column, rng: Generator) -> Any:
+    """A value within the public bounds."""
+    if isinstance(column, Number):
+        return rng.uniform(column.low, column.high)
+    return column.values[rng.integers(len(column.values))]
+
+
+def above(column: Column, rng: Generator) -> Any:
+    """A value far above the public bounds."""
+    return FAR * max(1.0, abs(column.high)) if isinstance(column, Number) else high(column, rng)
+
+
+def below(column: Column, rng: Generator) -> Any:
+    """A value far below the public bounds."""
+    return -FAR * max(1.0, abs(column.low)) if isinstance(column, Number) else low(column, rng)
+
+
+def absent(column: Column) -> Any:
+    """A missing value."""
+    return np.nan if isinstance(column, Number) else None
+
+
+_PICKS: dict[str, Callable[[Column, Generator], Any]] = {
+    "a random row": random,
+    "the low corner": low,
+    "the high corner": high,
+    "a random corner": corner,
+    "a far outlier": above,
+    "the opposite outlier": below,
+}
+
+
+__all__ = ["above", "below", "high", "landmarks", "low", "records"]

@@ -1,0 +1,196 @@
+"""Outcomes to audit: many answers of a question or a function on two data sets.
+
+Answering 20,000 times one by one is slow. Where a question's payload is
+exactly what its mechanisms said, where what they are given does not depend on
+what they said, and where they treat every number by itself, one call of the same
+`Mechanism.draw` on many copies of the exact values gives as many independent
+answers. `_independent` checks the first two on the question at hand by playing
+it with different outputs; the third is a property of `TILED` mechanisms.
+Everything else is answered one by one.
+
+Drawn at once, the numbers of `SecureNoise` are too many for OpenDP and come
+from privada's own sampler, as those of large releases do.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.audit.transcript import Call, played, same, spoken, witnessed
+from privada.exceptions import InputError
+from privada.parties.answering import answer_rows
+from privada.parties.rows import Rows
+from privada.privacy.mechanism import Lattice, Mechanism, RandomisedResponse
+from privada.privacy.noise import Noise
+from privada.privacy.release import Question
+
+FloatArray = npt.NDArray[np.float64]
+
+TILED = (Lattice, RandomisedResponse)  # noise on each number by itself, independent and alike
+MOST_NUMBERS = 128
+STILL_NUMBERS = 8
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcomes:
+    """Outcomes of D and of D', one a row, and the exact values if they are known."""
+
+    first: FloatArray
+    second: FloatArray
+    exact: tuple[FloatArray, FloatArray] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        first: npt.ArrayLike,
+        second: npt.ArrayLike,
+        *,
+        exact: tuple[FloatArray, FloatArray] | None = None,
+        resolution: float | None = None,
+    ) -> Outcomes:
+        """Outcomes as matrices of one width; what an outcome lacks is NaN."""
+        sides = _rounded(_matrix(first), resolution), _rounded(_matrix(second), resolution)
+        if len(sides[0]) != len(sides[1]) or len(sides[0]) < 100:
+            raise InputError("Expected as many outcomes of both data sets, at least 100 each.")
+        width = max(side.shape[1] for side in sides)
+        known = (
+            None if exact is None else (_padded(exact[0][None], width)[0], _padded(exact[1][None], width)[0])
+        )
+        return cls(_padded(sides[0], width), _padded(sides[1], width), known)
+
+    def halves(self) -> tuple[Outcomes, Outcomes]:
+        """Two independent halves."""
+        middle = len(self.first) // 2
+        return (
+            Outcomes(self.first[:middle], self.second[:middle], self.exact),
+            Outcomes(self.first[middle : 2 * middle], self.second[middle : 2 * middle], self.exact),
+        )
+
+
+def flat(outcome: Any) -> FloatArray:
+    """One row of numbers from a number, an array, a text or a mapping of them (by sorted name)."""
+    if outcome is None:
+        return np.zeros(0)
+    if isinstance(outcome, Mapping):
+        parts = [flat(outcome[name]) for name in sorted(outcome)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+    if isinstance(outcome, str):
+        return np.array([float(zlib.crc32(outcome.encode()))])
+    return np.asarray(outcome, dtype=np.float64).ravel()
+
+
+def sample_function(
+    mechanism: Callable[[Any], Any],
+    data: Any,
+    neighbour: Any,
+    *,
+    trials: int,
+    exact: tuple[FloatArray, FloatArray] | None = None,
+    resolution: float | None = None,
+) -> Outcomes:
+    """Call the function ``trials`` times on each data set."""
+    sides = [_stacked(flat(mechanism(side)) for _ in range(trials)) for side in (data, neighbour)]
+    return Outcomes.of(*sides, exact=exact, resolution=resolution)
+
+
+def sample_question(
+    question: Question, rows: Rows, neighbour: Rows, *, trials: int, noise: Noise
+) -> Outcomes:
+    """Answer the question ``trials`` times on each set of rows."""
+    first, second = (_independent(question, side, noise) for side in (rows, neighbour))
+    if first is not None and second is not None and _aligned(first, second):
+        return _tiled(first, second, trials, noise)
+    return sample_function(
+        lambda side: answer_rows(question, side, noise=noise),
+        rows,
+        neighbour,
+        trials=trials,
+        resolution=_resolution(question),
+    )
+
+
+def _resolution(question: Question) -> float | None:
+    """Where arithmetic is idealised, outcomes are rounded: no proof covers their last bits."""
+    scales = [
+        draw.sensitivity / draw.epsilon
+        for draw in question.plan.draws.values()
+        if draw.idealised and draw.epsilon
+    ]
+    return min(scales) * 2.0**-10 if scales else None
+
+
+def _independent(question: Question, rows: Rows, noise: Noise) -> list[Call] | None:
+    """The mechanisms' calls, if the payload is what they say and they do not hear each other."""
+    calls, _ = witnessed(question, rows, noise)
+    if not all(isinstance(call.mechanism, TILED) for call in calls):
+        return None
+    for _ in range(2):
+        said = spoken(calls, noise)
+        again, payload = played(question, rows, said, noise)
+        heard = any(not same(a.exact, b.exact) for a, b in zip(calls, again, strict=True))
+        plain = payload.keys() == said.keys() and all(same(payload[name], said[name]) for name in said)
+        if heard or not plain:
+            return None
+    return sorted(calls, key=lambda call: call.name)
+
+
+def _aligned(first: list[Call], second: list[Call]) -> bool:
+    shapes = [[(call.name, call.exact.shape) for call in calls] for calls in (first, second)]
+    return shapes[0] == shapes[1]
+
+
+def _tiled(first: list[Call], second: list[Call], trials: int, noise: Noise) -> Outcomes:
+    """Draw many copies at once of the numbers that move, and of a few that do not.
+
+    The others are noise that is independent of the data and of all the rest.
+    """
+    sides: tuple[list[FloatArray], list[FloatArray]] = ([], [])
+    exact: tuple[list[FloatArray], list[FloatArray]] = ([], [])
+    for before, after in zip(first, second, strict=True):
+        at = _kept(before.exact.ravel(), after.exact.ravel())
+        for side, centre, call in zip(sides, exact, (before, after), strict=True):
+            values = call.exact.ravel()[at]
+            drawn = call.mechanism.draw(np.tile(values, (trials, 1)), noise)
+            side.append(np.asarray(drawn, dtype=np.float64))
+            centre.append(_values(call.mechanism, values))
+    return Outcomes(
+        np.hstack(sides[0]), np.hstack(sides[1]), (np.concatenate(exact[0]), np.concatenate(exact[1]))
+    )
+
+
+def _kept(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    moved = np.abs(after.astype(np.float64) - before.astype(np.float64))
+    most = min(MOST_NUMBERS, int(np.count_nonzero(moved)) + STILL_NUMBERS)
+    return np.sort(np.argsort(-moved, kind="stable")[:most])
+
+
+def _values(mechanism: Mechanism, exact: npt.NDArray[Any]) -> FloatArray:
+    return mechanism.grid.values(exact) if isinstance(mechanism, Lattice) else exact.astype(np.float64)
+
+
+def _stacked(outcomes: Iterable[FloatArray]) -> FloatArray:
+    rows = list(outcomes)
+    width = max(len(row) for row in rows)
+    return np.stack([row if len(row) == width else _padded(row[None], width)[0] for row in rows])
+
+
+def _matrix(outcomes: npt.ArrayLike) -> FloatArray:
+    array = np.asarray(outcomes, dtype=np.float64)
+    return array.reshape(len(array), int(np.prod(array.shape[1:])))
+
+
+def _rounded(outcomes: FloatArray, resolution: float | None) -> FloatArray:
+    return outcomes if resolution is None else np.round(outcomes / resolution) * resolution
+
+
+def _padded(outcomes: FloatArray, width: int) -> FloatArray:
+    return np.pad(outcomes, ((0, 0), (0, width - outcomes.shape[1])), constant_values=np.nan)
+
+
+__all__ = ["Outcomes", "flat", "sample_function", "sample_question"]

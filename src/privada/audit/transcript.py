@@ -1,0 +1,108 @@
+"""Answer a question with a witness, or with outputs that were fixed beforehand.
+
+An answer is a conversation between the answerer and its mechanisms. Fixing
+what the mechanisms say makes the rest of it a deterministic function of the
+rows, so that two data sets can be compared draw by draw, also where a later
+draw depends on what an earlier one released.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import InputError, RehearsalWarning
+from privada.parties.answering import Draws, answer_rows, answerer
+from privada.parties.rows import Rows
+from privada.privacy.mechanism import Mechanism, Plan
+from privada.privacy.noise import Noise, Rehearsal
+from privada.privacy.release import Question
+
+Released = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Call:
+    """One call of a mechanism: its name in the plan, and the exact value that it was given."""
+
+    name: str
+    mechanism: Mechanism
+    exact: npt.NDArray[Any]
+
+    def __repr__(self) -> str:
+        return f"<Call {self.name}: {self.mechanism.family}>"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Playback(Mechanism):
+    """Says what it was told to say, whatever it is given. Never part of a question's plan."""
+
+    released: npt.NDArray[Any]
+    sensitivity: float = 1.0
+    family: ClassVar[str] = "playback"
+    norm: ClassVar[int] = 0
+
+    @property
+    def event(self) -> Any:
+        raise InputError("A playback is no mechanism: it has no event.")
+
+    def draw(self, exact: npt.NDArray[Any], noise: Noise) -> npt.NDArray[Any]:  # noqa: ARG002
+        return self.released.copy()
+
+    def half_width(self, confidence: float) -> float:  # noqa: ARG002
+        raise InputError("A playback is no mechanism: it has no interval.")
+
+
+def witnessed(question: Question, rows: Rows, noise: Noise) -> tuple[list[Call], dict[str, Any]]:
+    """Answer once, and keep what each mechanism was given."""
+    calls: list[Call] = []
+    payload = answer_rows(question, rows, noise=noise, witness=lambda *call: calls.append(Call(*call)))
+    return calls, payload
+
+
+def spoken(calls: list[Call], noise: Noise) -> dict[str, npt.NDArray[Any]]:
+    """Draw one output for every call."""
+    return {call.name: call.mechanism.draw(call.exact, noise) for call in calls}
+
+
+def played(
+    question: Question, rows: Rows, released: Released, noise: Noise
+) -> tuple[list[Call], dict[str, Any]]:
+    """Answer with mechanisms that say ``released``, and keep what each was given.
+
+    ``noise`` is what the answerer may use beside its mechanisms, such as the
+    order of released rows; no mechanism draws from it.
+    """
+    calls: list[Call] = []
+
+    def witness(name: str, _: Mechanism, exact: npt.NDArray[Any]) -> None:
+        calls.append(Call(name, question.plan.draws[name], exact))
+
+    fixed = {name: _Playback(released=value) for name, value in released.items()}
+    draws = Draws(Plan(draws=fixed, event=question.plan.event), noise, witness)
+    payload = dict(answerer(question)(question, rows, draws))
+    draws.finish()
+    return calls, payload
+
+
+def coupled(seed: int) -> Noise:
+    """Seeded noise, the same words for every data set. Nothing made with it is released."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RehearsalWarning)
+        return Rehearsal(seed)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two payload values are equal to the last bit, type and shape included."""
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        alike = left.dtype == right.dtype and left.shape == right.shape
+        return alike and left.tobytes() == right.tobytes()
+    return type(left) is type(right) and repr(left) == repr(right)
+
+
+__all__ = ["Call", "coupled", "played", "same", "spoken", "witnessed"]

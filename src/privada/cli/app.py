@@ -1,0 +1,82 @@
+"""The application: which verbs there are, and what surrounds each of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from privada.cli import (
+    answer,
+    ask,
+    audit,
+    demo,
+    exits,
+    init,
+    learn,
+    ledger,
+    owner,
+    price,
+    release,
+    reproduce,
+    run,
+)
+
+
+class Verbs(TyperGroup):
+    """The verbs, in the order in which one meets them; errors become a line and an exit code."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
+        """Names in the order of registration."""
+        return list(self.commands)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb."""
+        with exits.spoken(traceback=bool(ctx.params.get("traceback"))):
+            return super().invoke(ctx)
+
+
+app = typer.Typer(
+    cls=Verbs,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from privada import __version__
+
+        typer.echo(f"privada {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Example: privada demo")
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+    traceback: Annotated[
+        bool,
+        typer.Option("--traceback", help="Show where an unexpected error came from; it may show data."),
+    ] = False,
+) -> None:
+    """Adapt models, samples and clusterings when some of the data may not be seen.
+
+    Owners answer priced questions with noise and keep a ledger; learners work
+    with what was released. Start with: privada demo, or: privada init DIR.
+    """
+
+
+for _verb in (demo, init, run, price, ask, answer, learn, reproduce, audit):
+    _name = _verb.__name__.rpartition(".")[2]
+    app.command(_name, epilog=f"Example: {_verb.EXAMPLE}")(_verb.command)
+for _group in (owner, ledger, release):
+    app.add_typer(_group.app, name=_group.__name__.rpartition(".")[2])
+
+__all__ = ["Verbs", "app", "root"]

@@ -1,0 +1,34 @@
+"""``privada init``: an example study that runs at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privada.cli import show
+from privada.cli.options import AsJson
+from privada.exceptions import InputError
+
+EXAMPLE = "privada init my-study"
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A new or empty folder.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Write an example study with a private clinic and public cells, ready to run.
+
+    All data are generated. Read the README.md in it, then: privada run DIR/study.toml
+    """
+    from privada.experiments.example_study import write_example
+
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise InputError(f"DIR: {folder} exists and is not empty; name a new folder.")
+    written = write_example(folder)
+    lines = (*(f"Wrote {path}" for path in written), f"Next: privada run {folder / 'study.toml'}")
+    show.emit({"written": [str(path) for path in written]}, lines, as_json=as_json)
+
+
+__all__ = ["EXAMPLE", "command"]

@@ -1,0 +1,52 @@
+"""``privada learn``: finish a study from the releases in an exchange folder."""
+
+from __future__ import annotations
+
+from privada.cli import show
+from privada.cli.options import (
+    AsJson,
+    ExchangeFolder,
+    MethodName,
+    PageFile,
+    ResultFile,
+    StudyFile,
+    existing_file,
+    existing_folder,
+)
+
+EXAMPLE = "privada learn cells study.toml --folder exchange --out result.json"
+
+
+def command(
+    method: MethodName,
+    study: StudyFile,
+    folder: ExchangeFolder,
+    out: ResultFile = None,
+    page: PageFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn from the releases that owners put into the folder.
+
+    Signatures are checked, against the owner's public key where the study's
+    schema file names it. Ends with 4 while a release is missing; a question of
+    a further round is written then.
+    """
+    from privada.cli.outcome import finish, prepare
+    from privada.engines.folder import Folder
+    from privada.experiments.outcome import learn_from
+    from privada.experiments.study import Study, check_method
+    from privada.parties.owner_file import Card
+
+    read = Study.read(existing_file(study, "STUDY"))
+    check_method(read, method)
+    exchange = Folder(existing_folder(folder, "--folder"), keys=read.keys)
+    prepare(out, page)
+    with show.working(f"Learning {read.title}"):
+        outcome = learn_from(exchange, read)
+    for name, party in read.parties.items():
+        if isinstance(party, Card) and party.public_key is None:
+            show.note(f"the schema of {name} names no public_key: anyone may have signed its releases.")
+    finish(outcome, out=out, page=page, as_json=as_json)
+
+
+__all__ = ["EXAMPLE", "command"]

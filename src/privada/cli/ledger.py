@@ -1,0 +1,173 @@
+"""``privada ledger``: read, check, export and copy an owner's ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privada.cli import show
+from privada.cli.options import AsJson, existing_file, new_file
+from privada.exceptions import InputError, TamperError
+
+if TYPE_CHECKING:
+    from privada.privacy.ledger import Ledger
+    from privada.privacy.receipt import Receipt
+    from privada.report.tables import Table
+
+app = typer.Typer(no_args_is_help=True, help="Read, check, export and copy an owner's ledger.")
+Place = Annotated[
+    str,
+    typer.Argument(
+        metavar="LEDGER", help="A file, a URL, or an owner.toml that names it.", show_default=False
+    ),
+]
+Key = Annotated[
+    Path | None,
+    typer.Option("--key", metavar="FILE", help="The owner's key; not needed with an owner.toml."),
+]
+DataSet = Annotated[str | None, typer.Option("--dataset", metavar="NAME", help="Only this data set.")]
+
+
+def open_ledger(place: str, key: Path | None) -> Ledger:
+    """Open a ledger that exists; none is made by looking."""
+    from privada.parties.owner_file import OwnerFile
+    from privada.privacy.ledger import Ledger
+    from privada.privacy.receipt import OwnerKey
+
+    if place.endswith(".toml"):
+        file = OwnerFile.read(existing_file(Path(place), "LEDGER"))
+        place, key = file.ledger, file.key if key is None else key
+    if key is None:
+        raise InputError("A ledger file or URL needs its owner's key: --key FILE.")
+    if "://" not in place:
+        existing_file(Path(place), "LEDGER")
+    return Ledger.open(place, OwnerKey.load(existing_file(key, "--key")))
+
+
+@app.command("show", epilog="Example: privada ledger show clinic/owner.toml --last 10")
+def show_(
+    ledger: Place,
+    key: Key = None,
+    dataset: DataSet = None,
+    last: Annotated[int, typer.Option("--last", min=1, help="How many lines to show.")] = 20,
+    as_json: AsJson = False,
+) -> None:
+    """Show budgets, what was spent and what is left, and the last lines."""
+    from privada.report.ledger import budgets_table, lines_table
+
+    with open_ledger(ledger, key) as opened:
+        export = opened.export(dataset)
+        names = export["datasets"]
+        remaining = [opened.remaining(name) for name in names]
+        spent = {name: opened.spent(name) for name in names}
+    plain = {
+        "owner": export["owner"],
+        "datasets": {
+            left.dataset: {
+                "budget": names[left.dataset]["budget"],
+                "filter": names[left.dataset]["filter"],
+                "spent": None if (paid := spent[left.dataset]) is None else paid.to_dict(),
+                "left": left.share,
+                "largest": None if left.largest is None else left.largest.to_dict(),
+                "lines": names[left.dataset]["lines"][-last:],
+            }
+            for left in remaining
+        },
+    }
+    view: list[Table | str] = [
+        budgets_table(export),
+        *(str(left) for left in remaining),
+        lines_table(export, last=last),
+    ]
+    show.emit(plain, view if names else ["The ledger is empty: no budget was opened yet."], as_json=as_json)
+
+
+@app.command("verify", epilog="Example: privada ledger verify owner.toml --receipt a.release")
+def verify(
+    ledger: Place,
+    key: Key = None,
+    receipt: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--receipt", metavar="PATH", help="A release, a receipt as JSON, or a folder of them; repeatable."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check every chain, sum, cost and signature, and the receipts that others hold.
+
+    Without receipts a tail that was cut off cannot be found. Ends with 5 if
+    anything does not hold.
+    """
+    with open_ledger(ledger, key) as opened:
+        found = opened.verify([read_receipt(path) for path in _receipt_files(receipt or ())])
+    plain = {
+        "verified": True,
+        "datasets": found.datasets,
+        "lines": found.lines,
+        "receipts": found.receipts,
+        "heads": dict(found.heads),
+    }
+    heads = (f"Head of {name}: {head}" for name, head in found.heads.items())
+    show.emit(plain, (str(found), *heads), as_json=as_json)
+
+
+def _receipt_files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        inside = [file for file in sorted(path.rglob("*")) if file.suffix in (".release", ".json")]
+        if path.is_dir() and not inside:
+            raise InputError(f"--receipt: there is no release and no receipt in {path}.")
+        yield from inside if path.is_dir() else [path]
+
+
+def read_receipt(path: Path) -> Receipt:
+    """The receipt of a release file, or a receipt in JSON."""
+    from privada.privacy.receipt import Receipt
+    from privada.privacy.release import Release
+
+    existing_file(path, "--receipt")
+    if path.suffix != ".json":
+        return Release.load(path).receipt
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        return Receipt.from_dict(plain.get("receipt", plain))
+    except (ValueError, TypeError, AttributeError):
+        raise TamperError(f"{path.name} is not a receipt in JSON.") from None
+
+
+@app.command("export", epilog="Example: privada ledger export clinic/owner.toml --out ledger.json")
+def export(
+    ledger: Place,
+    key: Key = None,
+    dataset: DataSet = None,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write to a new file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print all events as JSON, with the recipe by which dp-accounting alone comes to the same sums."""
+    with open_ledger(ledger, key) as opened:
+        plain: dict[str, Any] = opened.export(dataset)
+    if out is None:
+        show.json_line(plain)
+        return
+    new_file(out, "--out").write_text(json.dumps(plain, indent=2) + "\n", encoding="utf-8")
+    show.emit({"written": str(out)}, (f"Wrote {out}",), as_json=as_json)
+
+
+@app.command("backup", epilog="Example: privada ledger backup clinic/owner.toml backup.sqlite")
+def backup(
+    ledger: Place,
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="A new SQLite file.", show_default=False)],
+    key: Key = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a consistent copy, which opens and verifies as a ledger; the ledger may be in use."""
+    with open_ledger(ledger, key) as opened:
+        opened.backup(new_file(target, "FILE"))
+    show.emit({"written": str(target)}, (f"Wrote {target}",), as_json=as_json)
+
+
+__all__ = ["app", "backup", "export", "open_ledger", "read_receipt", "show_", "verify"]

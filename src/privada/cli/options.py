@@ -1,0 +1,63 @@
+"""Options that several verbs share, and checks that name the option that fixes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privada.exceptions import InputError
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+StudyFile = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="The study's TOML file.", show_default=False)
+]
+MethodName = Annotated[str, typer.Argument(metavar="METHOD", help="Name of the method.", show_default=False)]
+OwnerToml = Annotated[
+    Path, typer.Argument(metavar="OWNER_TOML", help="The owner's file.", show_default=False)
+]
+ResultFile = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Write the result as JSON, too.")
+]
+PageFile = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Write an HTML page, too.")]
+ExchangeFolder = Annotated[
+    Path, typer.Option("--folder", metavar="DIR", help="The exchange folder.", show_default=False)
+]
+
+
+def existing_file(path: Path, what: str) -> Path:
+    """The path, or an `InputError` that says what is missing."""
+    if not path.is_file():
+        raise InputError(f"{what}: there is no file {path}.")
+    return path
+
+
+def existing_folder(path: Path, what: str) -> Path:
+    """The path, or an `InputError` that says what is missing."""
+    if not path.is_dir():
+        raise InputError(f"{what}: there is no folder {path}.")
+    return path
+
+
+def new_file(path: Path, what: str) -> Path:
+    """The path, or an `InputError` if something is there already or its folder is not."""
+    if path.exists():
+        raise InputError(f"{what}: {path} exists and is not overwritten.")
+    if not path.parent.is_dir():
+        raise InputError(f"{what}: there is no folder {path.parent}.")
+    return path
+
+
+__all__ = [
+    "AsJson",
+    "ExchangeFolder",
+    "MethodName",
+    "OwnerToml",
+    "PageFile",
+    "ResultFile",
+    "StudyFile",
+    "existing_file",
+    "existing_folder",
+    "new_file",
+]

@@ -1,0 +1,107 @@
+"""How the end of a study is shown, by ``run`` and by ``learn``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privada.cli import show
+from privada.exceptions import InputError
+
+if TYPE_CHECKING:
+    from privada.experiments.outcome import Outcome
+    from privada.report.page import Page
+    from privada.report.tables import Table
+
+
+def prepare(*files: Path | None) -> None:
+    """Make the folders of files that will be written: what fails must fail before anything is charged."""
+    for file in files:
+        if file is not None:
+            if file.is_dir():
+                raise InputError(f"{file} is a folder; name a file.")
+            file.parent.mkdir(parents=True, exist_ok=True)
+
+
+def finish(outcome: Outcome, *, out: Path | None, page: Path | None, as_json: bool) -> None:
+    """Write the files that were asked for, then show the result."""
+    if out is not None:
+        out.write_text(json.dumps(outcome.to_dict(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    if page is not None:
+        outcome_page(outcome).save(page)
+    written = [f"Wrote {path}" for path in (out, page) if path is not None]
+    view: list[Table | str] = [
+        outcome.study.title,
+        *_results(outcome),
+        *_releases(outcome),
+        *_ledgers(outcome),
+        *written,
+    ]
+    show.emit(outcome.to_dict(), view, as_json=as_json)
+
+
+def _results(outcome: Outcome) -> list[Table]:
+    from privada.report.plain import tables_of
+
+    made = tables_of(_numbers(outcome.result), title=f"Result of {outcome.study.method.name}")
+    for name, plain in outcome.baselines.items():
+        made += tables_of(_numbers(plain), title=f"Baseline {name}")
+    return made
+
+
+def _numbers(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """A result without what the table of releases says."""
+    return {name: value for name, value in plain.items() if name not in ("guarantee", "stamps")}
+
+
+def _releases(outcome: Outcome) -> list[Table]:
+    from privada.report.tables import Table
+
+    rows = tuple(
+        (
+            release.kind,
+            release.receipt.dataset,
+            str(release.guarantee),
+            ", ".join(release.stamps),
+            str(release.receipt.index),
+            release.receipt.public[:12],
+        )
+        for release in outcome.releases
+    )
+    columns = ("release", "data set", "guarantee", "stamps", "ledger line", "signed by")
+    return [Table(title="Releases", columns=columns, rows=rows).without_empty_columns()]
+
+
+def _ledgers(outcome: Outcome) -> list[Table]:
+    from privada.report.ledger import budgets_table, lines_table
+
+    made = []
+    for name, export in outcome.ledgers.items():
+        made.append(lines_table(export, title=f"Ledger lines that were written at {name}"))
+        made.append(budgets_table(export, title=f"Budget of {name}"))
+    return made
+
+
+def outcome_page(outcome: Outcome) -> Page:
+    """The page of a study."""
+    from privada.report.page import Page, Panel
+
+    panels = [
+        Panel(
+            title=outcome.study.method.title,
+            guarantee=str(outcome.study.guarantee),
+            stamps=outcome.stamps,
+            text="Every number below comes from releases: noisy, paid for, and signed by their owners.",
+            tables=tuple(_results(outcome)),
+        ),
+        Panel(title="Releases", tables=tuple(_releases(outcome))),
+    ]
+    if outcome.ledgers:
+        panels.append(Panel(title="Ledgers", tables=tuple(_ledgers(outcome))))
+    lead = f"Method: {outcome.study.method.name}. Asked: {', '.join(outcome.study.parties)}."
+    return Page(title=outcome.study.title, lead=lead, panels=tuple(panels), stamps=outcome.stamps)
+
+
+__all__ = ["finish", "outcome_page", "prepare"]

@@ -1,0 +1,127 @@
+"""``privada owner``: set up an owner, and give learners its public schema."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privada.cli import show
+from privada.cli.options import AsJson, OwnerToml, existing_file, new_file
+from privada.cli.owner_template import FILL_IN, Found, owner_toml
+from privada.exceptions import InputError
+
+TOML, KEY, LEDGER = "owner.toml", "owner.key", "ledger.sqlite"
+app = typer.Typer(no_args_is_help=True, help="Set up an owner, and give learners its public schema.")
+
+
+@app.command("init", epilog="Example: privada owner init clinic --data patients.parquet --label outcome")
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The owner's folder.", show_default=False)],
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="FILE", help="The rows: CSV, Parquet, or a folder of Parquet files."),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Identity of the data set; by default the file's name."),
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option("--label", metavar="COLUMN", help="The column that is to be predicted.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write owner.toml with every key explained, a new signing key and an empty ledger.
+
+    Of the file only the names of columns are read, and their declared types if
+    it is Parquet; never a value. Bounds, classes and budget are left for you to
+    fill in, and the owner cannot be loaded before.
+    """
+    from privada.methods.registry import methods
+    from privada.privacy.ledger import Ledger
+    from privada.privacy.receipt import OwnerKey
+
+    columns = [Found("x")] if data is None else read_header(data)
+    names = [column.name for column in columns]
+    if label is not None and label not in names:
+        raise InputError(f"Expected --label to be one of {', '.join(names)}, got {label!r}.")
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [new_file(folder / part, "DIR") for part in (TOML, KEY, LEDGER)]
+    text = owner_toml(
+        name=name or (data.stem if data else folder.resolve().name),
+        path="data.parquet" if data is None else os.path.relpath(data.resolve(), folder.resolve()),
+        ledger=LEDGER,
+        key=KEY,
+        methods=methods(),
+        columns=columns,
+        label=label,
+    )
+    paths[0].write_text(text, encoding="utf-8")
+    key = OwnerKey.generate()
+    key.save(paths[1])
+    Ledger.open(paths[2], key).close()
+    plain = {"written": [str(path) for path in paths], "public_key": key.public}
+    show.emit(plain, (*(f"Wrote {path}" for path in paths), _advice(paths[0], text)), as_json=as_json)
+
+
+def _advice(path: Path, text: str) -> str:
+    places = text.count(f'= "{FILL_IN}"')
+    return (
+        f'Next: replace "{FILL_IN}" at {places} places in {path}. They are public: take none from the rows.'
+    )
+
+
+def read_header(path: Path) -> list[Found]:
+    """Names of a file's columns and, of Parquet, whether they are declared as numbers. No value is read."""
+    if not path.exists():
+        raise InputError(f"--data: there is nothing at {path}.")
+    return _csv_header(path) if path.suffix == ".csv" else _parquet_header(path)
+
+
+def _csv_header(path: Path) -> list[Found]:
+    import csv
+
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        return [Found(name) for name in next(csv.reader(stream), [])]
+
+
+def _parquet_header(path: Path) -> list[Found]:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    try:
+        fields: Any = ds.dataset(path, format="parquet").schema
+    except (pa.ArrowInvalid, OSError) as error:
+        kind = type(error).__name__
+        raise InputError(f"--data: {path.name} is neither CSV nor Parquet ({kind}).") from None
+    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return [Found(field.name, number=any(holds(field.type) for holds in numbers)) for field in fields]
+
+
+@app.command("schema", epilog="Example: privada owner schema clinic/owner.toml --out schema.toml")
+def schema(
+    owner: OwnerToml,
+    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write it to a new file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what learners need of an owner: schema, relation and public key, as TOML.
+
+    Give it to them; in a study, schema = "schema.toml" under owners.NAME names it.
+    """
+    from privada.parties.owner_file import OwnerFile
+
+    card = OwnerFile.read(existing_file(owner, "OWNER_TOML")).card()
+    text = card.to_toml()
+    if out is not None:
+        new_file(out, "--out").write_text(text, encoding="utf-8")
+    plain = {
+        "relation": card.relation.value,
+        "public_key": card.public_key,
+        "schema": card.schema.to_dict(),
+    }
+    show.emit(plain, (text.rstrip() if out is None else f"Wrote {out}",), as_json=as_json)
+
+
+__all__ = ["app", "init", "read_header", "schema"]

@@ -1,0 +1,92 @@
+"""The text of a fresh ``owner.toml``: every key, with what it means, and nothing guessed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+FILL_IN = "FILL IN"
+
+_TOP = """\
+# What this owner holds and allows. Replace every "{fill}"; until then it cannot be loaded.
+# Bounds, classes and budget are public: use what you knew before you looked at the rows.
+
+[data]
+name = "{name}"  # identity of the data set: its budget follows it, not the file
+path = "{path}"  # CSV, Parquet or a folder of Parquet files; relative to this file
+
+[privacy]
+relation = "{fill}"  # "add/remove", "replace-one" (makes the number of rows public) or "attribute"
+epsilon = "{fill}"  # all that may ever be spent; with delta for (epsilon, delta), or use rho instead
+# delta = 1e-6
+# rho = 0.5
+# accounting = "renyi"  # how it adds up: pure, zcdp, renyi or gaussian; by default what fits the budget
+
+[ledger]
+url = "{ledger}"  # a SQLite file, or postgresql://...
+key = "{key}"  # signs every line and release; never give it away
+
+[policy]
+methods = [{methods}]  # who may ask; without this key every installed method
+largest_share = 0.25  # of the whole budget, for one question
+approval = true  # whether each question waits for a person: privada answer --approve
+idealised = false  # whether mechanisms without an exact sampler may run
+curators = []  # who may receive raw rows; nobody, unless a method needs a trusted curator
+
+[schema]
+# size = 1000  # a public number of rows: needed, and true, under "replace-one" and "attribute"
+# person_id = "person"  # column that names the person; makes the unit a person ...
+# max_rows = 1  # ... of whose rows at most this many are used
+
+"""
+_LABEL = """\
+# What is to be predicted, if anything: move one column here.
+# [schema.label]
+# name = "outcome"
+# values = ["no", "yes"]  # all classes, or low and high
+"""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A column of a file: its name, and whether its type is declared to be a number (None: not declared)."""
+
+    name: str
+    number: bool | None = None
+
+
+def owner_toml(
+    *,
+    name: str,
+    path: str,
+    ledger: str,
+    key: str,
+    methods: Iterable[str],
+    columns: Iterable[Found],
+    label: str | None,
+) -> str:
+    """The whole text."""
+    quoted = ", ".join(f'"{method}"' for method in methods)
+    fields: Mapping[str, str] = {"name": _inside(name), "path": _inside(path), "ledger": ledger, "key": key}
+    text = _TOP.format(fill=FILL_IN, methods=quoted, **fields)
+    found = list(columns)
+    text += "".join(f"[[schema.columns]]\n{_column(column)}\n" for column in found if column.name != label)
+    labels = [column for column in found if column.name == label]
+    return text + (f"[schema.label]\n{_column(labels[0])}" if labels else _LABEL)
+
+
+def _column(column: Found) -> str:
+    category = f'values = "{FILL_IN}"  # all categories, as a list; others are an error\n'
+    number = f'low = "{FILL_IN}"  # values beyond the bounds are clipped\nhigh = "{FILL_IN}"\n'
+    other = '# values = ["a", "b"]  # instead of low and high, if it is a category\n'
+    body = {True: number, False: category, None: number + other}[column.number]
+    return f'name = "{_inside(column.name)}"\n{body}# missing = true  # if values may be missing\n'
+
+
+def _inside(text: str) -> str:
+    """Text inside a TOML string."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+__all__ = ["FILL_IN", "Found", "owner_toml"]

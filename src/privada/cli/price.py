@@ -1,0 +1,154 @@
+"""``privada price``: what a question or a study would cost. Nothing is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privada.cli import show
+from privada.cli.exits import Exit
+from privada.cli.options import AsJson, existing_file
+from privada.exceptions import BudgetError, InputError, PolicyError
+
+if TYPE_CHECKING:
+    from privada.parties.owner_file import Card, OwnerFile
+    from privada.privacy.release import Question
+    from privada.report.tables import Table
+
+EXAMPLE = "privada price study.toml"
+_COLUMNS = ("owner", "question", "digest", "guarantee", "of the budget", "left now", "95 % noise", "verdict")
+
+
+def command(
+    what: Annotated[
+        Path,
+        typer.Argument(metavar="QUESTION|STUDY", help="A question file, or a study.", show_default=False),
+    ],
+    owner: Annotated[
+        Path | None, typer.Option("--owner", metavar="FILE", help="An owner.toml, for a question file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a question file or a study would cost. Nothing is charged, no row is opened.
+
+    Given is the guarantee, the share of the owner's budget, and how noisy each
+    number of the answer would be. Of a study that asks in rounds, the first
+    round is priced. Ends with 3 if the owner would refuse.
+    """
+    existing_file(what, "QUESTION|STUDY")
+    quotes = list(_of_study(what, owner) if what.suffix == ".toml" else _of_file(what, owner))
+    show.emit({"prices": [quote.to_dict() for quote in quotes]}, (_table(quotes),), as_json=as_json)
+    if any(quote.refusal for quote in quotes):
+        raise typer.Exit(Exit.REFUSED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Priced:
+    """One question and what its owner would say; share and left are None where the owner is elsewhere."""
+
+    owner: str
+    question: Question
+    share: float | None = None
+    left: float | None = None
+    refusal: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """What would happen."""
+        if self.share is None and not self.refusal:
+            return "only its owner can say"
+        return self.refusal or "would be answered"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form."""
+        return {
+            "owner": self.owner,
+            "question": self.question.digest,
+            "kind": self.question.kind,
+            "guarantee": self.question.guarantee.to_dict(),
+            "share": self.share,
+            "left": self.left,
+            "verdict": self.verdict,
+            "half_widths": half_widths(self.question),
+        }
+
+
+def half_widths(question: Question) -> dict[str, float]:
+    """Half-width at 95 % of each number of an answer, where the noise has one."""
+    found = {}
+    for name, mechanism in question.plan.draws.items():
+        try:
+            found[name] = float(mechanism.half_width(0.95))
+        except InputError:
+            continue
+    return found
+
+
+def _of_file(path: Path, owner: Path | None) -> Iterator[Priced]:
+    from privada.parties.owner_file import OwnerFile
+    from privada.privacy.release import Question
+
+    question = Question.load(path)
+    if owner is None:
+        yield Priced(owner="", question=question)
+    else:
+        file = OwnerFile.read(existing_file(owner, "--owner"))
+        yield priced(file.dataset, question, file)
+
+
+def _of_study(path: Path, owner: Path | None) -> Iterator[Priced]:
+    from privada.experiments.study import Study
+
+    if owner is not None:
+        raise InputError("--owner goes with a question file; a study names its owners itself.")
+    study = Study.read(path)
+    for ask in study.first_asks:
+        yield priced(ask.owner, ask.question, study.parties[ask.owner])
+
+
+def priced(name: str, question: Question, party: OwnerFile | Card) -> Priced:
+    """What a party would say to a question; a learner who has only its card cannot know the share."""
+    from privada.parties.owner_file import OwnerFile
+
+    if not isinstance(party, OwnerFile):
+        return Priced(owner=name, question=question)
+    try:
+        quote = party.price(question)
+    except BudgetError as error:
+        return Priced(owner=name, question=question, refusal=str(error))
+    refusal = "" if quote.affordable else str(quote.refusal())
+    try:
+        party.policy.admit(question, share=quote.share)
+    except PolicyError as error:
+        refusal = refusal or str(error)
+    return Priced(
+        owner=name, question=question, share=quote.share, left=quote.remaining_share, refusal=refusal
+    )
+
+
+def _table(quotes: list[Priced]) -> Table:
+    from privada.report.ledger import percent
+    from privada.report.tables import Table
+
+    rows = tuple(
+        (
+            quote.owner,
+            quote.question.kind,
+            quote.question.digest[:12],
+            str(quote.question.guarantee),
+            "" if quote.share is None else percent(quote.share),
+            "" if quote.left is None else percent(quote.left),
+            ", ".join(f"{name} ±{half:.4g}" for name, half in half_widths(quote.question).items()),
+            quote.verdict,
+        )
+        for quote in quotes
+    )
+    table = Table(title="Price (nothing was charged)", columns=_COLUMNS, rows=rows)
+    return table.without_empty_columns()
+
+
+__all__ = ["EXAMPLE", "Priced", "command", "half_widths", "priced"]

@@ -1,0 +1,58 @@
+"""``privada reproduce``: the figures of an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privada.cli import show
+from privada.cli.options import AsJson, existing_folder
+
+EXAMPLE = "privada reproduce cells --quick"
+
+
+def command(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The experiment; without it, all are listed.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs, and it says so.")] = False,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="Local copies of real data, if needed.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Recompute an experiment's figures, each beside its goal and what it is compared with.
+
+    With --json, one object a line: figure, value, goal (null where none is
+    set), better, beside, runs and, over several runs, a 95 % interval.
+    """
+    from privada.experiments.registry import experiment
+    from privada.report.figure import figures_table
+
+    if name is None:
+        _list(as_json=as_json)
+        return
+    found = experiment(name)
+    folder = None if data is None else existing_folder(data, "--data")
+    with show.progress(quiet=as_json) as track:
+        figures = []
+        for figure in found.run(runs=found.quick_runs if quick else found.runs, data=folder, track=track):
+            figures.append(figure)
+            if as_json:
+                show.json_line(figure.to_dict())
+    if not as_json:
+        show.emit({}, (figures_table(found.title, figures),), as_json=False)
+
+
+def _list(*, as_json: bool) -> None:
+    from privada.experiments.registry import experiments
+    from privada.report.tables import Table
+
+    rows = tuple((each.name, each.title) for each in experiments().values())
+    table = Table(title="Experiments", columns=("name", "what it shows"), rows=rows)
+    show.emit({"experiments": table.to_dict()}, (table,), as_json=as_json)
+
+
+__all__ = ["EXAMPLE", "command"]

@@ -1,0 +1,33 @@
+"""``privada run``: a whole study in one process."""
+
+from __future__ import annotations
+
+from privada.cli import show
+from privada.cli.options import AsJson, PageFile, ResultFile, StudyFile, existing_file
+
+EXAMPLE = "privada run study.toml --page result.html"
+
+
+def command(
+    study: StudyFile,
+    out: ResultFile = None,
+    page: PageFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a study with every owner at hand: ask, charge, answer, learn.
+
+    Each run is a new asking and is charged anew. Ends with 3 if an owner
+    refuses; then nothing was charged for that question.
+    """
+    from privada.cli.outcome import finish, prepare
+    from privada.experiments.outcome import run_study
+    from privada.experiments.study import Study
+
+    read = Study.read(existing_file(study, "STUDY"))
+    prepare(out, page)
+    with show.working(f"Running {read.title}"):
+        outcome = run_study(read)
+    finish(outcome, out=out, page=page, as_json=as_json)
+
+
+__all__ = ["EXAMPLE", "command"]

@@ -1,0 +1,83 @@
+"""The experiments that ``privada reproduce`` knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from privada.exceptions import InputError
+from privada.methods.registry import load
+from privada.report.figure import Figure
+
+Track = Callable[[Iterable[Any], str], Iterable[Any]]
+
+
+class Run(Protocol):
+    """What an experiment's module has as ``run``."""
+
+    def __call__(self, *, runs: int, data: Path | None, track: Track) -> Iterator[Figure]:
+        """Yield figures over ``runs`` runs; ``track(items, what)`` shows progress."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One experiment: a name, a title, and the module that runs it when asked.
+
+    Attributes
+    ----------
+    path : "module:function"
+        A `Run`.
+    runs, quick_runs : int
+        How many runs the figures stand on, in full and with ``--quick``.
+    """
+
+    name: str
+    title: str
+    path: str
+    runs: int = 1
+    quick_runs: int = 1
+
+    @property
+    def run(self) -> Run:
+        """The function that yields the figures."""
+        found: Run = load(self.path)
+        return found
+
+
+_EXPERIMENTS = (
+    Experiment(
+        name="cells",
+        title="Digits classified by private counts in public cells",
+        path="privada.experiments.cells:run",
+        runs=50,
+        quick_runs=5,
+    ),
+    Experiment(
+        name="core",
+        title="The core's calibration beside the specification",
+        path="privada.experiments.core:run",
+    ),
+)
+
+
+def experiments() -> dict[str, Experiment]:
+    """All experiments, by name."""
+    return {each.name: each for each in _EXPERIMENTS}
+
+
+def experiment(name: str) -> Experiment:
+    """One experiment, or an `InputError` that lists them."""
+    if name not in experiments():
+        raise InputError(f"Expected NAME to be one of {', '.join(experiments())}, got {name!r}.")
+    return experiments()[name]
+
+
+def untracked(items: Iterable[Any], what: str) -> Iterable[Any]:  # noqa: ARG001 - the signature of Track
+    """Show no progress."""
+    return items
+
+
+__all__ = ["Experiment", "Run", "Track", "experiment", "experiments", "untracked"]

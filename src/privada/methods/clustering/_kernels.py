@@ -1,0 +1,293 @@
+"""Compiled passes over distances, each reading every number once and in order.
+
+A distance is never capped here. The source's distance, the cap, is the first
+bound of ``near`` and ``second``: a centre that cannot be removed. So a point's
+cap stays with the point, and no capped, asymmetric matrix exists to transpose.
+
+All kernels release the interpreter's lock; those that sum in float32 do so over
+short runs and add the runs in float64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[Any]
+Ints = npt.NDArray[np.int64]
+
+RUN = 256
+
+_jit = numba.njit(cache=True, nogil=True)
+# Sums may be reassociated, so that they fill the vector unit; NaN and infinity keep their meaning.
+_sum_jit = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+
+
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def _distances(axes: Floats, point: Floats, found: Floats) -> None:  # pragma: no cover - compiled
+    """Distances from one point to many, whose coordinates come axis by axis, in multiples of four.
+
+    Without reassociation: the same two points are equally far wherever they stand.
+    """
+    found[:] = 0
+    for a in range(0, axes.shape[0], 4):
+        a0, a1, a2, a3 = axes[a], axes[a + 1], axes[a + 2], axes[a + 3]
+        x0, x1, x2, x3 = point[a], point[a + 1], point[a + 2], point[a + 3]
+        for j in range(found.shape[0]):
+            g0, g1, g2, g3 = a0[j] - x0, a1[j] - x1, a2[j] - x2, a3[j] - x3
+            found[j] += (g0 * g0 + g1 * g1) + (g2 * g2 + g3 * g3)
+    for j in range(found.shape[0]):
+        found[j] = np.sqrt(found[j])
+
+
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def fill(axes: Floats, rows: Floats, matrix: Floats) -> None:  # pragma: no cover - compiled
+    """Distances from each of some points (``rows``) to all (``axes``)."""
+    for i in range(rows.shape[0]):
+        _distances(axes, rows[i], matrix[i])
+
+
+@_sum_jit  # type: ignore[untyped-decorator, unused-ignore]
+def _gain(column: Floats, near: Floats, weights: Floats) -> float:  # pragma: no cover - compiled
+    total, zero = 0.0, near[0] - near[0]
+    for start in range(0, column.shape[0], RUN):
+        part = zero
+        for i in range(start, min(start + RUN, column.shape[0])):
+            saved = near[i] - column[i]
+            part += (saved if saved > zero else zero) * weights[i]
+        total += part
+    return total
+
+
+@_sum_jit  # type: ignore[untyped-decorator, unused-ignore]
+def matrix_gains(
+    matrix: Floats, wanted: Ints, near: Floats, weights: Floats, found: Floats
+) -> None:  # pragma: no cover - compiled
+    """How much each wanted candidate would save as one more centre."""
+    for c in range(wanted.shape[0]):
+        found[c] = _gain(matrix[wanted[c]], near, weights)
+
+
+@_sum_jit  # type: ignore[untyped-decorator, unused-ignore]
+def point_gains(
+    axes: Floats, rows: Floats, wanted: Ints, near: Floats, weights: Floats, found: Floats
+) -> None:  # pragma: no cover - compiled
+    """How much each wanted candidate would save as one more centre, without a matrix."""
+    column = np.empty_like(near)
+    for c in range(wanted.shape[0]):
+        _distances(axes, rows[wanted[c]], column)
+        found[c] = _gain(column, near, weights)
+
+
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def _rank(
+    table: Floats, caps: Floats, i: int, near: Floats, second: Floats, slot: Ints
+) -> None:  # pragma: no cover - compiled
+    """Nearest and second nearest of a point's centres and its cap; the cap's slot is one past the last."""
+    first, next_, found = caps[i], caps[i], table.shape[1]
+    for c in range(table.shape[1]):
+        d = table[i, c]
+        if d < first:
+            first, next_, found = d, first, c
+        elif d < next_:
+            next_ = d
+    near[i], second[i], slot[i] = first, next_, found
+
+
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def rank_all(
+    table: Floats, caps: Floats, weights: Floats, near: Floats, second: Floats, slot: Ints, losses: Floats
+) -> None:  # pragma: no cover - compiled
+    """Rank every point's centres, and sum what the removal of each centre would cost."""
+    losses[:] = 0.0
+    for i in range(table.shape[0]):
+        _rank(table, caps, i, near, second, slot)
+        losses[slot[i]] += (second[i] - near[i]) * weights[i]
+    losses[table.shape[1]] = np.inf
+
+
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def best_removal(
+    column: Floats, weights: Floats, near: Floats, second: Floats, slot: Ints, losses: Floats
+) -> tuple[float, int]:  # pragma: no cover - compiled
+    """Change of the cost if a candidate replaces the centre that is best removed for it, and that centre."""
+    change, removed = 0.0, losses.copy()
+    for i in range(column.shape[0]):
+        d = column[i]
+        if d < second[i]:
+            if d < near[i]:
+                change += (d - near[i]) * weights[i]
+                removed[slot[i]] += (near[i] - second[i]) * weights[i]
+            else:
+                removed[slot[i]] += (d - second[i]) * weights[i]
+    best = np.argmin(removed)
+    return change + removed[best], best
+
+
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def replace(
+    column: Floats,
+    out: int,
+    table: Floats,
+    caps: Floats,
+    weights: Floats,
+    near: Floats,
+    second: Floats,
+    slot: Ints,
+    losses: Floats,
+) -> None:  # pragma: no cover - compiled
+    """Put a candidate's distances in the place of centre ``out``; rank again only the points that notice."""
+    for i in range(column.shape[0]):
+        old, table[i, out] = table[i, out], column[i]
+        if old <= second[i] or column[i] < second[i]:
+            losses[slot[i]] -= (second[i] - near[i]) * weights[i]
+            _rank(table, caps, i, near, second, slot)
+            losses[slot[i]] += (second[i] - near[i]) * weights[i]
+    losses[table.shape[1]] = np.inf
+
+
+@_sum_jit  # type: ignore[untyped-decorator, unused-ignore]
+def _add(
+    row: Floats, near: Any, second: Any, weight: Any, shared: Floats, own: Floats
+) -> None:  # pragma: no cover - compiled
+    """Add one point's part to a block of candidates: whichever centre goes, and if its own goes."""
+    for j in range(row.shape[0]):
+        d = row[j]
+        low = d if d < near else near
+        high = d if d < second else second
+        shared[j] += (low - near) * weight
+        own[j] += (high - low) * weight
+
+
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def _move(part: Floats, total: Floats) -> None:  # pragma: no cover - compiled
+    for j in range(part.shape[0]):
+        total[j] += part[j]
+        part[j] = 0
+
+
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def _close_group(own: Floats, changes: Floats) -> None:  # pragma: no cover - compiled
+    """One centre's points are all seen: keep it where its removal is the cheapest so far."""
+    for j in range(own.shape[0]):
+        changes[j] = min(changes[j], own[j])
+        own[j] = 0.0
+
+
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def matrix_changes(
+    matrix: Floats,
+    start: int,
+    order: Ints,
+    groups: Ints,
+    near: Floats,
+    second: Floats,
+    weights: Floats,
+    changes: Floats,
+) -> None:  # pragma: no cover - compiled
+    """Change of the cost by the best swap of each candidate from column ``start`` on, in one pass.
+
+    Points come grouped by their centre (``order``, ``groups``; the last group's
+    is its cap), and ``near``, ``second`` and ``weights`` in that order too.
+    """
+    stop = start + changes.shape[0]
+    run, own_run = np.zeros(stop - start, near.dtype), np.zeros(stop - start, near.dtype)
+    shared, own = np.zeros(stop - start), np.zeros(stop - start)
+    changes[:] = np.inf
+    for c in range(groups.shape[0] - 1):
+        for first in range(groups[c], groups[c + 1], RUN):
+            for p in range(first, min(first + RUN, groups[c + 1])):
+                _add(matrix[order[p], start:stop], near[p], second[p], weights[p], run, own_run)
+            _move(run, shared)
+            _move(own_run, own)
+        if c < groups.shape[0] - 2:
+            _close_group(own, changes)
+    changes += shared
+
+
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def point_changes(
+    axes: Floats,
+    rows: Floats,
+    groups: Ints,
+    near: Floats,
+    second: Floats,
+    weights: Floats,
+    changes: Floats,
+) -> None:  # pragma: no cover - compiled
+    """Do as `matrix_changes` without a matrix: ``axes`` of the candidates, ``rows`` of the grouped points."""
+    size = changes.shape[0]
+    made, run, own_run = np.empty(size, near.dtype), np.zeros(size, near.dtype), np.zeros(size, near.dtype)
+    shared, own = np.zeros(size), np.zeros(size)
+    changes[:] = np.inf
+    for c in range(groups.shape[0] - 1):
+        for first in range(groups[c], groups[c + 1], RUN):
+            for p in range(first, min(first + RUN, groups[c + 1])):
+                _distances(axes, rows[p], made)
+                _add(made, near[p], second[p], weights[p], run, own_run)
+            _move(run, shared)
+            _move(own_run, own)
+        if c < groups.shape[0] - 2:
+            _close_group(own, changes)
+    changes += shared
+
+
+@_sum_jit  # type: ignore[untyped-decorator, unused-ignore]
+def _capped_sum(
+    axes: Floats, point: Floats, start: int, limits: Floats, weights: Floats, made: Floats
+) -> float:  # pragma: no cover - compiled
+    """Cost of one run of a cluster's members if its centre were ``point``."""
+    size = min(RUN, limits.shape[0] - start)
+    _distances(axes[:, start : start + size], point, made[:size])
+    total = limits[0] - limits[0]
+    for i in range(size):
+        d, limit = made[i], limits[start + i]
+        total += (d if d < limit else limit) * weights[start + i]
+    return float(total)
+
+
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def best_member(
+    axes: Floats, rows: Floats, old: Floats, away: Floats, limits: Floats, weights: Floats
+) -> int:  # pragma: no cover - compiled
+    """Find the member that serves its cluster best, by branch and bound over runs of members.
+
+    Each member pays at most its limit, so a cost moves by no more than the
+    weight times the distance that the centre moves. A candidate ``away`` from
+    the old centre is dropped as soon as its cost on the runs seen, plus the least
+    that the others can cost by that rule, reaches the best cost so far.
+
+    Returns -1 if no member is better than the old centre.
+    """
+    made = np.empty(RUN, limits.dtype)
+    runs = (limits.shape[0] + RUN - 1) // RUN
+    rest, weight = np.zeros(runs + 1), np.zeros(runs + 1)
+    for r in range(runs - 1, -1, -1):
+        rest[r] = rest[r + 1] + _capped_sum(axes, old, r * RUN, limits, weights, made)
+        weight[r] = weight[r + 1] + weights[r * RUN : (r + 1) * RUN].sum()
+    best, found = rest[0], -1
+    for j in range(rows.shape[0]):
+        cost, r = 0.0, 0
+        while r < runs and cost + max(0.0, rest[r] - weight[r] * away[j]) < best:
+            cost += _capped_sum(axes, rows[j], r * RUN, limits, weights, made)
+            r += 1
+        if r == runs and cost < best:
+            best, found = cost, j
+    return found
+
+
+__all__ = [
+    "RUN",
+    "best_member",
+    "best_removal",
+    "fill",
+    "matrix_changes",
+    "matrix_gains",
+    "point_changes",
+    "point_gains",
+    "rank_all",
+    "replace",
+]

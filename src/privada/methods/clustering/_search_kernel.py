@@ -1,0 +1,166 @@
+"""The compiled part of the search for the nearest centre; why its answer is exact stands in `search`.
+
+Queries lie side by side (``tile[k, b]`` is coordinate k of query b), so one instruction serves
+eight of them. Minima are written from one row to another and back: a row that is read and
+written at once would be stored under a mask, which is slow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+TILE = 512
+GROUP = 16
+CHUNK = 8
+FAR = 1e15  # a query so far out, in scaled units, is left to the exact rule
+LAST = np.float32(np.finfo(np.float32).max)
+_FAST = {"contract", "nnan", "nsz"}  # no value is ever infinite or NaN: see FAR and LAST
+
+Singles = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+
+
+@numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
+def _less(
+    tile: Singles, k: int, center: Singles, start: Singles, total: Singles
+) -> None:  # pragma: no cover - compiled
+    """``total = start - center·x`` over the eight coordinates from k on."""
+    c0, c1, c2, c3 = center[k], center[k + 1], center[k + 2], center[k + 3]
+    c4, c5, c6, c7 = center[k + 4], center[k + 5], center[k + 6], center[k + 7]
+    for b in range(TILE):
+        left = start[b] - c0 * tile[k, b] - c1 * tile[k + 1, b] - c2 * tile[k + 2, b] - c3 * tile[k + 3, b]
+        left = left - c4 * tile[k + 4, b] - c5 * tile[k + 5, b] - c6 * tile[k + 6, b]
+        total[b] = left - c7 * tile[k + 7, b]
+
+
+@numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
+def _least(
+    tile: Singles, center: Singles, norm: Any, before: Singles, after: Singles
+) -> None:  # pragma: no cover - compiled
+    """``after = min(before, norm - center·x)`` over the first eight coordinates."""
+    c0, c1, c2, c3 = center[0], center[1], center[2], center[3]
+    c4, c5, c6, c7 = center[4], center[5], center[6], center[7]
+    for b in range(TILE):
+        left = norm - c0 * tile[0, b] - c1 * tile[1, b] - c2 * tile[2, b] - c3 * tile[3, b]
+        left = left - c4 * tile[4, b] - c5 * tile[5, b] - c6 * tile[6, b] - c7 * tile[7, b]
+        after[b] = left if left < before[b] else before[b]
+
+
+@numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
+def _lower(
+    tile: Singles, center: Singles, norm: Any, total: Singles, before: Singles, after: Singles
+) -> None:  # pragma: no cover - compiled
+    """``after = min(before, norm - center·x)`` for every query of a tile."""
+    if center.shape[0] == CHUNK:  # in one pass where one chunk is all
+        _least(tile, center, norm, before, after)
+        return
+    total[:] = norm
+    for k in range(0, center.shape[0], CHUNK):
+        _less(tile, k, center, total, total)
+    for b in range(TILE):
+        after[b] = total[b] if total[b] < before[b] else before[b]
+
+
+@numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
+def _merge(
+    row: Singles, group: int, state: Singles, after: Singles, which: Any, later: Any
+) -> None:  # pragma: no cover - compiled
+    """Take a group's minima into the least, the second least and the index of the least."""
+    for b in range(TILE):
+        larger = row[b] if row[b] > state[0, b] else state[0, b]
+        after[1, b] = larger if larger < state[1, b] else state[1, b]
+        later[b] = group if row[b] < state[0, b] else which[b]
+        after[0, b] = row[b] if row[b] < state[0, b] else state[0, b]
+
+
+@numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
+def _two_best(
+    tile: Singles, doubled: Singles, norms: Singles, state: Singles, which: Any
+) -> None:  # pragma: no cover - compiled
+    """Least and second least group minimum of every query, and the group of the least.
+
+    The number of groups is even, so that the results end where they began.
+    """
+    row, spare, total = np.empty(TILE, np.float32), np.empty(TILE, np.float32), np.empty(TILE, np.float32)
+    other, elsewhere = np.empty_like(state), np.empty_like(which)
+    state[:] = LAST
+    which[:] = 0
+    for pair in range(0, norms.shape[0] // GROUP, 2):
+        for half in range(2):
+            group = pair + half
+            row[:] = LAST
+            for j in range(group * GROUP, (group + 1) * GROUP, 2):
+                _lower(tile, doubled[j], norms[j], total, row, spare)
+                _lower(tile, doubled[j + 1], norms[j + 1], total, spare, row)
+            if half == 0:
+                _merge(row, group, state, other, which, elsewhere)
+            else:
+                _merge(row, group, other, state, elsewhere, which)
+
+
+@numba.njit(nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _exact(x: Doubles, centers: Doubles, start: int, stop: int) -> int:  # pragma: no cover - compiled
+    """The rule itself, as ``cells`` has it: least float64 sum in coordinate order, first on ties."""
+    best, found = np.inf, start
+    for j in range(start, stop):
+        total = 0.0
+        for k in range(x.shape[0]):
+            gap = x[k] - centers[j, k]
+            total += gap * gap
+        if total < best:
+            best, found = total, j
+    return found
+
+
+@numba.njit(nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _load(
+    tile: Singles, margins: Doubles, X: Doubles, origin: Doubles, scale: float
+) -> None:  # pragma: no cover - compiled
+    """Put rows side by side, seen from the origin, with the margin that each needs."""
+    d = X.shape[1]
+    for b in range(X.shape[0]):
+        total = 0.0
+        for k in range(d):
+            gap = (X[b, k] - origin[k]) * scale
+            total += gap * gap
+        r = np.sqrt(total)
+        margins[b] = (d + 6) * 2.0**-23 * (1 + 2 * r) + (d + 4) * 2.0**-51 * (1 + r) ** 2
+        if not r < FAR:
+            margins[b] = np.inf
+        for k in range(d):
+            tile[k, b] = np.float32((X[b, k] - origin[k]) * scale) if r < FAR else np.float32(0.0)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def assign(
+    X: Doubles,
+    centers: Doubles,
+    doubled: Singles,
+    norms: Singles,
+    origin: Doubles,
+    scale: float,
+    found: npt.NDArray[np.int64],
+) -> int:  # pragma: no cover - compiled
+    """Write the index of each row's nearest centre; return how many rows needed the whole exact rule."""
+    tile = np.zeros((doubled.shape[1], TILE), np.float32)
+    state, which = np.empty((2, TILE), np.float32), np.empty(TILE, np.int32)
+    margins = np.empty(TILE)
+    ties = 0
+    for start in range(0, X.shape[0], TILE):
+        rows = X[start : start + TILE]
+        _load(tile, margins, rows, origin, scale)
+        _two_best(tile, doubled, norms, state, which)
+        for b in range(rows.shape[0]):
+            first, last = which[b] * GROUP, (which[b] + 1) * GROUP
+            if not np.float64(state[1, b]) > np.float64(state[0, b]) + margins[b]:
+                first, last = 0, centers.shape[0]
+                ties += 1
+            found[start + b] = _exact(rows[b], centers, first, min(last, centers.shape[0]))
+    return ties
+
+
+__all__ = ["CHUNK", "FAR", "GROUP", "LAST", "TILE", "assign"]

@@ -1,0 +1,131 @@
+"""Neighbours are neighbours, and the adversarial ones are among them."""
+
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privada.audit import Sample, across_batches, landmarks, neighbours
+from privada.exceptions import InputError
+from privada.methods.cells.partition import Bins, Nearest
+from privada.methods.cells.question import CellStatistics
+from privada.parties.rows import BATCH
+from privada.parties.schema import Category, Number, Schema
+from privada.privacy import Pure, Relation
+
+MIXED = Schema(
+    columns=[Number(name="age", low=0, high=120, missing=True), Category(name="sex", values=("f", "m"))],
+    label=Category(name="ill", values=("no", "yes")),
+)
+PEOPLE = Schema(columns=[Number(name="x", low=-1, high=1)], person_id="who", max_rows=2)
+
+
+def mixed():
+    X = np.array([[30.0, "f"], [40.0, "m"], [np.nan, "f"]], dtype=object)
+    return Sample.of(X, schema=MIXED, y=["no", "yes", "no"])
+
+
+def people():
+    who = np.array(["ann", "bob", "ann", "ann", "cy"])
+    return Sample.of(np.linspace(-1, 1, 5)[:, None], schema=PEOPLE, person=who)
+
+
+def pairs(sample, relation, **options):
+    return list(neighbours(sample, relation=relation, rng=np.random.default_rng(1), **options))
+
+
+def units(sample):
+    """Rows of each unit as a multiset: without persons every row is a unit."""
+    labels = sample.y if sample.y is not None else [None] * len(sample)
+    rows = [(repr(list(x)), y) for x, y in zip(sample.X, labels, strict=True)]
+    if sample.person is None:
+        return Counter(rows)
+    owned = list(zip(rows, sample.person, strict=True))
+    return Counter((p, tuple(sorted(row for row, q in owned if q == p))) for p in set(sample.person))
+
+
+@pytest.mark.parametrize("make", [mixed, people])
+@pytest.mark.parametrize("relation", list(Relation))
+def test_pairs_differ_by_one_unit(make, relation):
+    allowed = {(0, 1), (1, 0)} if relation is Relation.ADD_REMOVE else {(1, 1), (0, 0)}
+    found = pairs(make(), relation)
+    assert len(found) >= 2
+    for pair in found:
+        a, b = units(pair.sample), units(pair.neighbour)
+        assert (sum((a - b).values()), sum((b - a).values())) in allowed, pair.name
+
+
+def test_attribute_pairs_change_one_column():
+    for pair in pairs(mixed(), "attribute"):
+        columns = zip(pair.sample.X.T.tolist(), pair.neighbour.X.T.tolist(), strict=True)
+        same = [repr(a) == repr(b) for a, b in columns] + [list(pair.sample.y) == list(pair.neighbour.y)]
+        assert same.count(False) == 1, pair.name
+
+
+def test_pairs_can_be_read_by_the_schema(rehearsal):
+    for make in (mixed, people):
+        for relation in Relation:
+            for pair in pairs(make(), relation):
+                pair.sample.rows(rehearsal).check()
+                pair.neighbour.rows(rehearsal).check()
+
+
+def test_adversarial_rows_are_among_them():
+    names = {pair.name for pair in pairs(mixed(), "add/remove")}
+    assert names >= {
+        "remove the first row",
+        "remove the last row",
+        "add a duplicate",
+        "add the low corner",
+        "add a far outlier",
+        "add a missing value",
+        "add a first row",
+        "add the only row",
+    }
+    outliers = [pair for pair in pairs(people(), "add/remove") if "6 times a far outlier" in pair.name]
+    assert len(outliers[0].neighbour) == len(outliers[0].sample) + 6
+    assert outliers[0].neighbour.X.max() >= 1e6
+
+
+def test_persons_are_bounded_before_they_are_compared():
+    """Otherwise rows would be dropped at random, differently on each side."""
+    assert all(Counter(pair.sample.person)["ann"] <= 2 for pair in pairs(people(), "add/remove"))
+
+
+def test_equal_seeds_give_equal_pairs():
+    for a, b in zip(pairs(mixed(), "replace-one"), pairs(mixed(), "replace-one"), strict=True):
+        assert units(a.neighbour) == units(b.neighbour)
+
+
+def test_a_pair_can_cross_a_batch():
+    sample = Sample.of(np.arange(3.0)[:, None], schema=Schema.of_numbers(bounds=(0, 3), width=1))
+    added = across_batches(sample, relation="add/remove")
+    assert (len(added.sample), len(added.neighbour)) == (BATCH + 1, BATCH)
+    assert len(across_batches(sample, relation="replace-one").neighbour) == BATCH + 1
+    with pytest.raises(InputError, match="unit is a row"):
+        across_batches(people(), relation="add/remove")
+
+
+def test_landmarks_are_points_ties_and_edges():
+    schema = Schema.of_numbers(bounds=(0, 1), width=2)
+    claimed = Pure(epsilon=1, relation="add/remove")
+    tables = (Nearest(centers=np.array([[0.0, 0.0], [1.0, 0.0]])), Bins(feature=0, edges=np.array([0.25])))
+    marks = landmarks(CellStatistics(tables=tables, guarantee=claimed), schema)
+    assert [0.5, 0.0] in marks.tolist()
+    assert [0.25, 0.25] in marks.tolist()
+    assert landmarks(CellStatistics(tables=tables, guarantee=claimed), MIXED) is None
+    sample = Sample.of(np.full((3, 2), 0.1), schema=schema)
+    assert "add landmark 0" in {pair.name for pair in pairs(sample, "add/remove", landmarks=marks)}
+
+
+def test_samples_come_from_frames_and_refuse_paths(tmp_path):
+    frame = pd.DataFrame({"age": [1.0, 2.0], "sex": ["f", "m"], "ill": ["no", "yes"], "other": [0, 0]})
+    sample = Sample.of(frame, schema=MIXED)
+    assert sample.y.tolist() == ["no", "yes"]
+    assert sample.rows().check() == 2
+    assert repr(sample) == "<Sample of 2 generated rows>"
+    with pytest.raises(InputError, match="in memory"):
+        Sample.of(tmp_path, schema=MIXED)
+    with pytest.raises(InputError, match="at least one row"):
+        pairs(sample.take([]), "add/remove")

@@ -1,0 +1,52 @@
+import json
+import shutil
+
+import pytest
+from typer.testing import CliRunner
+
+from privada.cli import app
+from privada.experiments.example_study import write_example
+
+
+class Cli:
+    """Call the command line in this process."""
+
+    def __call__(self, *words, expect=0):
+        result = CliRunner().invoke(app, [str(word) for word in words], prog_name="privada")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == expect, (result.exit_code, result.stdout, result.stderr)
+        return result
+
+    def json(self, *words, expect=0):
+        return json.loads(self(*words, "--json", expect=expect).stdout)
+
+
+@pytest.fixture
+def cli():
+    return Cli()
+
+
+@pytest.fixture(scope="session")
+def example(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("example")
+    write_example(folder)
+    return folder
+
+
+@pytest.fixture
+def home(example, tmp_path):
+    """A fresh copy of what ``privada init`` writes."""
+    return shutil.copytree(example, tmp_path / "home")
+
+
+@pytest.fixture
+def edit(home):
+    """Replace text in a file of the example; the text must be there."""
+
+    def change(name, before, after):
+        text = (home / name).read_text(encoding="utf-8")
+        assert before in text
+        (home / name).write_text(text.replace(before, after, 1), encoding="utf-8")
+
+    return change

@@ -1,0 +1,35 @@
+import pytest
+
+
+def test_a_study_is_priced_without_a_trace(cli, home):
+    (row,) = cli.json("price", home / "study.toml")["prices"]
+    assert row["share"] == pytest.approx(0.25)
+    assert row["left"] == 1.0
+    assert row["half_widths"]["counts"] == pytest.approx(3, abs=0.5)
+    assert not cli.json("ledger", "show", home / "clinic/owner.toml")["datasets"]
+    assert "25%" in cli("price", home / "study.toml").stdout
+
+
+def test_price_says_what_the_owner_would_refuse(cli, home, edit):
+    for _ in range(4):
+        cli("run", home / "study.toml")
+    (row,) = cli.json("price", home / "study.toml", expect=3)["prices"]
+    assert row["left"] == 0.0
+    assert "Nothing was charged" in row["verdict"]
+    edit("study.toml", "epsilon = 1.0", "epsilon = 400.0")
+    cli("price", home / "study.toml", expect=3)
+
+
+def test_a_learner_elsewhere_sees_the_guarantee_only(cli, home, edit):
+    cli("owner", "schema", home / "clinic/owner.toml", "--out", home / "schema.toml")
+    edit("study.toml", 'owner = "clinic/owner.toml"', 'schema = "schema.toml"')
+    (row,) = cli.json("price", home / "study.toml")["prices"]
+    assert row["share"] is None
+    assert row["verdict"] == "only its owner can say"
+
+
+def test_wrong_files(cli, home, tmp_path):
+    assert "there is no file" in cli("price", "nowhere.question", expect=2).stderr
+    (tmp_path / "junk.question").write_bytes(b"junk")
+    assert "not a privada file" in cli("price", tmp_path / "junk.question", expect=5).stderr
+    assert "--owner goes with" in cli("price", home / "study.toml", "--owner", "x.toml", expect=2).stderr

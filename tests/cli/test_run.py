@@ -1,0 +1,114 @@
+import json
+
+import pytest
+
+
+def test_init_then_run(cli, tmp_path):
+    written = cli.json("init", tmp_path / "new")["written"]
+    assert {path.rpartition("/")[2] for path in written} >= {
+        "study.toml",
+        "owner.toml",
+        "owner.key",
+        "README.md",
+    }
+    assert len((tmp_path / "new" / "README.md").read_text().splitlines()) <= 12
+    assert (tmp_path / "new" / "clinic" / "owner.key").stat().st_mode & 0o077 == 0
+    assert "Releases" in cli("run", tmp_path / "new" / "study.toml").stdout
+    assert "not empty" in cli("init", tmp_path / "new", expect=2).stderr
+
+
+def test_the_result_as_json_as_file_and_as_page(cli, home, tmp_path):
+    study, out, page = home / "study.toml", tmp_path / "deep" / "result.json", tmp_path / "page.html"
+    plain = cli.json("run", study, "--out", out, "--page", page)
+    assert plain == json.loads(out.read_text())
+    assert plain["guarantee"]["epsilon"] == 1.0
+    assert plain["stamps"] == []
+    counts = plain["result"]["tables"][0]["counts"]
+    assert {name: len(column) for name, column in counts.items()} == {"well": 12, "ill": 12}
+    assert [line["kind"] for line in plain["ledgers"]["clinic"]["datasets"]["patients"]["lines"]] == [
+        "charge"
+    ]
+    html = page.read_text()
+    assert "ε = 1 (pure), add/remove one row" in html
+    assert "http" not in html.replace("http-equiv", "").replace('xmlns="http://www.w3.org/2000/svg"', "")
+
+
+def test_a_study_cannot_pass_the_owners_budget(cli, home):
+    for _ in range(4):
+        cli("run", home / "study.toml")
+    refused = cli("run", home / "study.toml", expect=3)
+    assert "Nothing was charged" in refused.stderr
+    assert refused.stdout == ""
+    lines = cli.json("ledger", "show", home / "clinic/owner.toml")["datasets"]["patients"]["lines"]
+    assert len(lines) == 5
+
+
+def test_a_study_cannot_pass_the_owners_policy(cli, home, edit):
+    edit("study.toml", "epsilon = 1.0", "epsilon = 2.0")
+    assert "at most 25.0% at once" in cli("run", home / "study.toml", expect=3).stderr
+    edit("clinic/owner.toml", 'methods = ["cells"]', 'methods = ["transport"]')
+    edit("study.toml", "epsilon = 2.0", "epsilon = 1.0")
+    assert "does not answer cells" in cli("run", home / "study.toml", expect=3).stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("epsilon = 1.0", "epsilon = -1.0", "study.toml, line 9, budget.epsilon: Expected epsilon > 0"),
+        ("epsilon = 1.0", "epsilon = 'much'", "line 9, budget.epsilon: expected a number, got 'much'"),
+        ("epsilon = 1.0", "epsilom = 1.0", "budget.epsilon: Expected exactly one of epsilon and rho"),
+        ("epsilon = 1.0", "rho = 1.0\ndelta = 1e-6", "line 10, budget.delta: Expected delta to be absent"),
+        ('name = "cells"', 'name = "magic"', "line 12, method.name: Expected method to be one of cells"),
+        ("by_label = true", "by_lable = true", "line 14, method.by_lable: nobody knows this key"),
+        ('centers = "centers.csv"', 'centers = "x.csv"', "line 13, method.centers: cannot read x.csv"),
+        (
+            "clinic/owner.toml",
+            "clinic/nobody.toml",
+            "line 6, owners.clinic.owner: there is no file nobody.toml",
+        ),
+        ("owner = ", "ower = ", "line 5, owners.clinic.owner: expected either owner"),
+        ("[owners.clinic]", "[owner.clinic]", "expected at least one [owners.NAME]"),
+        ("seed = 0", "seed = -4", "line 3, study.seed: Expected seed to be a whole number >= 0"),
+        ("title =", "titel =", "line 1, study.title: expected a string, but it is missing"),
+        ("by_label = true", 'by_label = true\n[baselines]\nnames = ["best"]', "cells has no baseline 'best'"),
+        ("by_label = true", "by_label = true\n[budgets]", "line 15, budgets: nobody knows this key"),
+        ("[budget]", "[budget", "study.toml: Expected"),
+    ],
+)
+def test_a_bad_study_names_line_and_key(cli, home, edit, before, after, message):
+    edit("study.toml", before, after)
+    failed = cli("run", home / "study.toml", expect=2)
+    assert message in failed.stderr
+    assert len(failed.stderr.splitlines()) == 1
+    assert not cli.json("ledger", "show", home / "clinic/ledger.sqlite", "--key", home / "clinic/owner.key")[
+        "datasets"
+    ]
+
+
+def test_bad_rows_name_the_column_and_nothing_else(cli, home, edit):
+    edit("clinic/patients.csv", "\n", "\n0.5,0.25,plague\n")
+    failed = cli("run", home / "study.toml", expect=2)
+    assert "plague" not in failed.output
+    assert "0.25" not in failed.output
+
+
+def test_run_needs_the_owners_file(cli, home, edit):
+    cli("owner", "schema", home / "clinic/owner.toml", "--out", home / "schema.toml")
+    edit("study.toml", 'owner = "clinic/owner.toml"', 'schema = "schema.toml"')
+    assert "privada ask" in cli("run", home / "study.toml", expect=2).stderr
+
+
+def test_the_output_is_checked_before_anything_is_charged(cli, home):
+    cli("run", home / "study.toml", "--out", home, expect=2)
+    ledger = home / "clinic/ledger.sqlite"
+    assert not cli.json("ledger", "show", ledger, "--key", home / "clinic/owner.key")["datasets"]
+
+
+def test_a_value_that_a_reader_trips_over_is_not_shown(cli, home):
+    """Arrow takes the type of a CSV column from its first block and quotes what does not fit later."""
+    with (home / "clinic/patients.csv").open("a") as stream:
+        stream.write("1.234,5.678,well\n" * 80_000)
+        stream.write("Jane Doe,5.678,well\n")
+    failed = cli("run", home / "study.toml", expect=2)
+    assert "cannot be read to its end" in failed.stderr
+    assert "Jane" not in failed.output

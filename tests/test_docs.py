@@ -1,0 +1,268 @@
+"""Documentation that runs: every block of every page, every link, every example.
+
+A page is read from top to bottom in a folder of its own. Its blocks are
+
+* ``python``: run; a ``text`` block right after it is what it must print,
+* ``python`` or ``toml`` whose first line is ``# path``: written to that file; owners' and studies'
+  files then go through the real readers,
+* ``console``: lines ``$ privada …`` and ``$ python …`` are run; they end with 0 unless the line
+  says ``# exit code N``; ``$ make …`` must be a target of the Makefile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib.util
+import io
+import itertools
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from privada.cli import app
+from privada.exceptions import RehearsalWarning
+from privada.experiments import Study
+from privada.parties.owner_file import OwnerFile
+
+HOME = Path(__file__).parents[1]
+PAGES = sorted([*HOME.glob("*.md"), *(HOME / "docs").rglob("*.md")])
+EXAMPLES = sorted((HOME / "examples").glob("*.py"))
+NAMES = [str(page.relative_to(HOME)) for page in PAGES]
+SHORT_OF = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!`)\[[^\]]*\]\(([^)\s]+)\)|(?:src|href|srcset)=\"([^\"]+)\"")
+MACHINE = re.compile(r"(?<![\w.])/(?:home|work|tmp|root|usr|opt|Users)/|[A-Z]:\\|pypi\.|pythonhosted")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block of a page."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+
+    @property
+    def where(self) -> str:
+        return f"{self.page.name}, line {self.line}"
+
+    @property
+    def path(self) -> str:
+        """The file that the block is, if its first line names one."""
+        found = re.match(r"# ([\w./-]+\.(?:py|toml))\n", self.text)
+        return found.group(1) if found and self.language in ("python", "toml") else ""
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(page, text.count("\n", 0, found.start()) + 1, found.group(1), found.group(2))
+        for found in FENCE.finditer(text)
+    ]
+
+
+def prose_of(page: Path) -> str:
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+class Reader:
+    """Reads a page in a folder, as a patient person would."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.names: dict[str, object] = {"__name__": "__docs__"}
+
+    def read(self, blocks: list[Block]) -> None:
+        for block, following in itertools.pairwise([*blocks, None]):
+            if block.path:
+                self.write(block)
+            elif block.language == "python":
+                said = self.run(block)
+                if following is not None and following.language == "text":
+                    compare(following, said)
+            elif block.language == "console":
+                self.type(block)
+
+    def write(self, block: Block) -> None:
+        target = self.folder / block.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(block.text, encoding="utf-8")
+        if block.language == "toml":
+            check_toml(target)
+
+    def run(self, block: Block) -> str:
+        code = "\n" * block.line + block.text
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            exec(compile(code, str(block.page), "exec"), self.names)
+        return said.getvalue()
+
+    def type(self, block: Block) -> None:
+        for line in block.text.splitlines():
+            if line.startswith(("$ privada ", "$ python ")):
+                said, code = self.command(line)
+                wanted = re.search(r"# exit code (\d)", line)
+                assert code == int(wanted.group(1) if wanted else 0), f"{block.where}: {line}\n{said}"
+
+    def command(self, line: str) -> tuple[str, int]:
+        program, *words = shlex.split(line.removeprefix("$ "), comments=True)
+        arguments = [path for word in words for path in (sorted(self.matches(word)) or [word])]
+        if program == "privada":
+            done = CliRunner().invoke(app, arguments, prog_name="privada", catch_exceptions=False)
+            return done.output, done.exit_code
+        ran = subprocess.run([sys.executable, *arguments], cwd=self.folder, capture_output=True, text=True)
+        return ran.stdout + ran.stderr, ran.returncode
+
+    def matches(self, word: str) -> list[str]:
+        return [str(path.relative_to(self.folder)) for path in self.folder.glob(word)] if "*" in word else []
+
+
+def compare(block: Block, said: str) -> None:
+    if not doctest.OutputChecker().check_output(block.text, said, SHORT_OF):
+        pytest.fail(f"{block.where}: expected\n{block.text}\ngot\n{said}")
+
+
+def check_toml(path: Path) -> None:
+    top = tomllib.loads(path.read_text(encoding="utf-8"))
+    if "data" in top and "ledger" in top:
+        OwnerFile.read(path)
+    elif "study" in top:
+        Study.read(path)
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("COLUMNS", "140")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", RehearsalWarning)
+        yield Reader(tmp_path)
+    for name, module in list(sys.modules.items()):  # what a page imported from its folder goes with it
+        if str(getattr(module, "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_block_does_what_the_page_says(page, reader):
+    reader.read(blocks_of(page))
+
+
+def test_the_method_that_contributing_adds_keeps_every_contract(reader):
+    """The package is written as the page has it, announced as an installer would, and tested."""
+    for block in blocks_of(HOME / "CONTRIBUTING.md"):
+        if block.path:
+            reader.write(block)
+    announced = tomllib.loads(Path("pyproject.toml").read_text())["project"]["entry-points"]
+    info = Path("median_room-0.1.0.dist-info")
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: median-room\nVersion: 0.1.0\n")
+    lines = [f"[{group}]\n" + "\n".join(f"{k} = {v}" for k, v in found.items()) for group, found in announced.items()]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+    contracts = [str(HOME / "tests/contracts"), "-k", "median", "--rootdir", str(HOME), "-c", str(HOME / "pyproject.toml")]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *contracts],
+        env=os.environ | {"PYTHONPATH": str(reader.folder)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert int(re.search(r"(\d+) passed", done.stdout).group(1)) >= 25
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_relative_link_resolves(page):
+    for found in LINK.finditer(prose_of(page)):
+        target, _, anchor = (found.group(1) or found.group(2)).partition("#")
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), f"{page.name} links to {target}"
+        if anchor:
+            assert anchor in anchors_of(file), f"{page.name} links to {target}#{anchor}"
+
+
+def anchors_of(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=[*NAMES, *(path.name for path in EXAMPLES)])
+def test_no_page_depends_on_a_machine(page):
+    found = MACHINE.search(page.read_text(encoding="utf-8"))
+    assert not found, f"{page.name}: {found and found.group()}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_make_command_is_a_target(page):
+    targets = set(re.findall(r"^([\w-]+):", (HOME / "Makefile").read_text(), re.MULTILINE))
+    named = re.findall(r"(?:^\$ |`)make ([\w-]+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(named) <= targets
+
+
+def test_the_readme_fits_and_names_the_two_commands():
+    text = (HOME / "README.md").read_text(encoding="utf-8")
+    assert "make demo" in text
+    assert "make test" in text
+    (code,) = [block.text for block in blocks_of(HOME / "README.md") if block.language == "python"]
+    assert len([line for line in code.splitlines() if line.strip()]) <= 12
+
+
+def test_every_page_is_reachable_from_the_index():
+    docs = HOME / "docs"
+    text = prose_of(docs / "index.md")
+    linked = {(docs / found.group(1)).resolve() for found in LINK.finditer(text) if found.group(1)}
+    pages = {page.resolve() for page in docs.rglob("*.md")} - {(docs / "index.md").resolve()}
+    assert pages <= linked, sorted(str(page) for page in pages - linked)
+
+
+def test_privacy_is_the_first_heading_of_every_release():
+    text = (HOME / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert releases
+    for release in releases:
+        assert re.search(r"^### (.+)$", release, re.MULTILINE).group(1) == "Privacy", release.splitlines()[0]
+
+
+def test_the_versions_agree():
+    project = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]
+    assert f"version: {project['version']}" in (HOME / "CITATION.cff").read_text()
+    assert f"## {project['version']}" in (HOME / "CHANGELOG.md").read_text()
+
+
+def test_the_api_reference_is_up_to_date():
+    spec = importlib.util.spec_from_file_location("generate_api", HOME / "docs/generate_api.py")
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    written = (HOME / "docs/reference/api.md").read_text(encoding="utf-8")
+    assert written == generator.page(), "run: make reference"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[path.stem for path in EXAMPLES])
+def test_every_example_runs_and_draws_its_picture(example, tmp_path):
+    text = example.read_text(encoding="utf-8")
+    assert re.match(r'# %% \[markdown\]\n# # .+\?\n', text), "its title is a question"
+    ran = subprocess.run(
+        [sys.executable, "-W", "error", str(example)],
+        cwd=tmp_path,
+        env=os.environ | {"MPLBACKEND": "Agg"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.returncode == 0, ran.stderr
+    (picture,) = tmp_path.glob("*.png")
+    assert picture.stem == example.stem
+    assert picture.stat().st_size > 10_000
