@@ -52,7 +52,7 @@ def main(home, trials):
         time.sleep(random.uniform(0.005, 0.12))
         os.kill(child, signal.SIGKILL)
         hits += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-    print(hits)
+    sys.stdout.write(f"{hits}\n")
 
 
 if __name__ == "__main__":

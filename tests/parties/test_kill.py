@@ -31,6 +31,7 @@ def test_two_hundred_kills_never_yield_a_release_without_its_charge(tmp_path):
     (tmp_path / "rows.csv").write_text("x\n0.1\n0.9\n")
     key = OwnerKey.generate()
     key.save(tmp_path / "owner.key")
+    Ledger.open(tmp_path / "ledger.sqlite", key).close()
     worker = Path(__file__).with_name("kill_worker.py")
     done = subprocess.run(
         [sys.executable, str(worker), str(tmp_path), str(TRIALS)], capture_output=True, text=True, timeout=300

@@ -12,6 +12,7 @@ from privada.exceptions import (
     ApprovalPending,
     BudgetError,
     InputError,
+    LedgerError,
     PolicyError,
     PrivacyLeakWarning,
     RelationError,
@@ -240,7 +241,9 @@ key = "owner.key"
 def home(tmp_path):
     (tmp_path / "owner.toml").write_text(TOML)
     (tmp_path / "rows.csv").write_text("x,y\n0.1,0\n0.9,1\n")
-    OwnerKey.generate().save(tmp_path / "owner.key")
+    key = OwnerKey.generate()
+    key.save(tmp_path / "owner.key")
+    Ledger.open(tmp_path / "ledger.sqlite", key).close()
     return tmp_path
 
 
@@ -251,6 +254,13 @@ def test_an_owner_from_its_file(home):
     again = Owner.from_toml(home / "owner.toml")
     assert again.ledger.spent("patients").epsilon == pytest.approx(0.5)
     assert stat.S_IMODE((home / "owner.key").stat().st_mode) == 0o600
+
+
+def test_a_lost_ledger_is_an_error_never_a_new_budget(home):
+    (home / "ledger.sqlite").unlink()
+    with pytest.raises(LedgerError, match=r"no ledger at ledger\.sqlite.*lost budget"):
+        Owner.from_toml(home / "owner.toml")
+    assert not (home / "ledger.sqlite").exists()
 
 
 @pytest.mark.parametrize(

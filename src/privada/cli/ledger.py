@@ -45,7 +45,7 @@ def open_ledger(place: str, key: Path | None) -> Ledger:
         raise InputError("A ledger file or URL needs its owner's key: --key FILE.")
     if "://" not in place:
         existing_file(Path(place), "LEDGER")
-    return Ledger.open(place, OwnerKey.load(existing_file(key, "--key")))
+    return Ledger.open(place, OwnerKey.load(existing_file(key, "--key")), create=False)
 
 
 @app.command("show", epilog="Example: privada ledger show clinic/owner.toml --last 10")

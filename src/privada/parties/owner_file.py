@@ -80,16 +80,15 @@ class OwnerFile:
         return self.budget.relation
 
     def open_ledger(self) -> Ledger:
-        """Open the ledger with the owner's key."""
-        return Ledger.open(self.ledger, OwnerKey.load(self.key))
+        """Open the ledger with the owner's key; one that is not there is an error, never a new budget."""
+        return Ledger.open(self.ledger, OwnerKey.load(self.key), create=False)
 
     def price(self, question: Question) -> Quote:
         """What a question would take from the budget now; nothing is written and no row is opened."""
         check_admissible(question, schema=self.schema, budget=self.budget)
-        if "://" in self.ledger or Path(self.ledger).exists():
-            with self.open_ledger() as ledger:
-                if self.dataset in ledger.datasets():
-                    return ledger.price(self.dataset, question.price)
+        with self.open_ledger() as ledger:
+            if self.dataset in ledger.datasets():
+                return ledger.price(self.dataset, question.price)
         with Ledger.open(":memory:", OwnerKey.generate()) as unspent:
             unspent.open_budget(self.dataset, self.budget, accounting=self.accounting)
             return unspent.price(self.dataset, question.price)

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from privada.exceptions import InputError, TamperError
-from privada.privacy._ledger_account import Account
+from privada.privacy.ledger.account import Account
 from privada.privacy.price import Price
 from privada.privacy.receipt import OwnerKey, Receipt, canonical
 

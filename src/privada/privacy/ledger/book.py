@@ -28,17 +28,16 @@ from typing import Any, NoReturn, Self
 from sqlalchemy import Connection
 
 from privada.exceptions import InputError, LedgerError
-from privada.privacy import _ledger_schema as schema
-from privada.privacy import _ledger_table as table
-from privada.privacy._ledger_account import Account, Quote, Remaining
-from privada.privacy._ledger_backends import backend
-from privada.privacy._ledger_backup import back_up
-from privada.privacy._ledger_export import FORMAT, export_account
-from privada.privacy._ledger_lines import BUDGET, CHARGE, Line, following, opening, read_account
-from privada.privacy._ledger_store import Store
-from privada.privacy._ledger_verify import Verification, verify
 from privada.privacy.filters import Filter, open_filter
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.ledger import schema, table
+from privada.privacy.ledger.account import Account, Quote, Remaining
+from privada.privacy.ledger.backends import absent, backend
+from privada.privacy.ledger.backup import back_up
+from privada.privacy.ledger.export import FORMAT, export_account
+from privada.privacy.ledger.lines import BUDGET, CHARGE, Line, following, opening, read_account
+from privada.privacy.ledger.store import Store
+from privada.privacy.ledger.verify import Verification, verify
 from privada.privacy.price import Price
 from privada.privacy.receipt import OwnerKey, Receipt, canonical
 
@@ -76,8 +75,8 @@ class Ledger:
         self._accounts: dict[str, Account] = {}
 
     @classmethod
-    def open(cls, place: str | os.PathLike[str], key: OwnerKey) -> Self:
-        """Open a ledger, making it if there is none.
+    def open(cls, place: str | os.PathLike[str], key: OwnerKey, *, create: bool = True) -> Self:
+        """Open a ledger, making it if there is none and ``create`` allows it.
 
         Parameters
         ----------
@@ -86,18 +85,23 @@ class Ledger:
             ``":memory:"`` for a ledger that ends with this process.
         key : OwnerKey
             The key that the ledger was made with.
+        create : bool
+            Whether a ledger that is not there is made. An owner at work says
+            no: a lost or mistyped ledger must not begin its budget anew.
 
         Raises
         ------
         LedgerError
-            The file is not a ledger, is of another owner, or of a newer version.
+            The ledger is not there, is not a ledger, is of another owner, or of a newer version.
         """
         if not isinstance(key, OwnerKey):
             raise LedgerError(f"A ledger needs its owner's key (an OwnerKey), got {type(key).__name__}.")
-        store = Store(backend(place))
+        store = Store(backend(place, create=create))
         try:
             with store.reading() as connection:
                 ready = schema.is_ready(connection, owner=key.public)
+            if not ready and not create:
+                raise LedgerError(absent(place))
             if not ready:
                 with store.writing() as connection:
                     store.backend.lock_everything(connection)

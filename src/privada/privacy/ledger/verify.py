@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from privada.exceptions import PrivadaError, TamperError
-from privada.privacy._ledger_account import Account
-from privada.privacy._ledger_lines import BUDGET, START, Line, read_account
+from privada.privacy.ledger.account import Account
+from privada.privacy.ledger.lines import BUDGET, START, Line, read_account
 from privada.privacy.receipt import Receipt
 
 _DRIFT = 1e-9  # another machine's logarithm may differ in its last digits

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from privada.privacy._ledger_account import Account
-from privada.privacy._ledger_lines import CHARGE, Line
 from privada.privacy.filters import GRAIN, Filter
+from privada.privacy.ledger.account import Account
+from privada.privacy.ledger.lines import CHARGE, Line
 
 FORMAT = "privada-ledger/1"
 

@@ -136,8 +136,17 @@ def _check_postgresql(connection: Any, _: Any) -> None:
         raise LedgerError("The PostgreSQL server runs with fsync = off: a charge would not be durable.")
 
 
-def backend(place: str | os.PathLike[str]) -> Backend:
-    """Choose the backend of a path or URL."""
+def absent(place: str | os.PathLike[str]) -> str:
+    """What to say of a ledger that is not there."""
+    name = "that database" if "://" in os.fspath(place) else Path(place).name
+    return (
+        f"There is no ledger at {name}. A lost ledger is a lost budget: restore its backup, "
+        "or make a new one with 'privada owner init' or Ledger.open(..., create=True)."
+    )
+
+
+def backend(place: str | os.PathLike[str], *, create: bool = True) -> Backend:
+    """Choose the backend of a path or URL; a file that is not there is an error unless ``create``."""
     text = os.fspath(place)
     try:
         url = sqlalchemy.make_url(text) if "://" in text else URL.create("sqlite", database=text)
@@ -154,7 +163,11 @@ def backend(place: str | os.PathLike[str]) -> Backend:
         raise LedgerError(
             "The ledger's place names no file; say ':memory:' for one that ends with the process."
         )
-    return Memory(url) if url.database == ":memory:" else SQLite(url)
+    if url.database == ":memory:":
+        return Memory(url)
+    if not create and not Path(url.database).exists():
+        raise LedgerError(absent(url.database))
+    return SQLite(url)
 
 
 def create_file(path: Path) -> None:

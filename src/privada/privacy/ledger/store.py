@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from privada.exceptions import LedgerError
-from privada.privacy._ledger_backends import BUSY_SECONDS, Backend
+from privada.privacy.ledger.backends import BUSY_SECONDS, Backend
 
 
 class Store:

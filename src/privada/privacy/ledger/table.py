@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, Select, bindparam, insert, select
 
 from privada.exceptions import BudgetError, TamperError
-from privada.privacy._ledger_lines import Line
-from privada.privacy._ledger_schema import datasets, lines
-from privada.privacy._ledger_store import Store
+from privada.privacy.ledger.lines import Line
+from privada.privacy.ledger.schema import datasets, lines
+from privada.privacy.ledger.store import Store
 
 _PAGE = 1000
 

@@ -12,10 +12,9 @@ from typing import Any
 from sqlalchemy import insert, select
 
 from privada.exceptions import LedgerError
-from privada.privacy import _ledger_schema as schema
-from privada.privacy import _ledger_table as table
-from privada.privacy._ledger_backends import PostgreSQL, backend, sync_folder
-from privada.privacy._ledger_store import Store
+from privada.privacy.ledger import schema, table
+from privada.privacy.ledger.backends import PostgreSQL, backend, sync_folder
+from privada.privacy.ledger.store import Store
 
 
 def back_up(store: Store, path: str | os.PathLike[str]) -> None:

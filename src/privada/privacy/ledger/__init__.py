@@ -1,0 +1,32 @@
+"""The ledger: an append-only, hash-chained, signed record of what each data set has paid.
+
+::
+
+    book       Ledger: what callers use
+    account    one data set's filter, its costs, quotes and what remains
+    lines      lines, their hashes and signatures
+    verify     chains, sums, costs, signatures and receipts, checked again
+    export     plain JSON that dp-accounting alone can recompute
+    table      the lines table: read the head, append, walk
+    schema     its columns, triggers and migrations
+    store      connections, transactions, forks
+    backends   SQLite and PostgreSQL
+    backup     a consistent copy
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privada._lazy import attach
+
+if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
+    from privada.privacy.ledger.book import Ledger as Ledger
+    from privada.privacy.ledger.book import Line as Line
+    from privada.privacy.ledger.book import Quote as Quote
+    from privada.privacy.ledger.book import Remaining as Remaining
+    from privada.privacy.ledger.book import Verification as Verification
+
+_HOMES = {"book": ("Ledger", "Line", "Quote", "Remaining", "Verification")}
+
+__all__, __getattr__, __dir__ = attach(__name__, _HOMES)
