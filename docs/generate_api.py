@@ -7,6 +7,7 @@ checks that the page is up to date.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -40,27 +41,29 @@ def page() -> str:
 
 def _module(name: str) -> str:
     module = import_module(name)
-    rows = [_row(public, getattr(module, public), home=name) for public in module.__all__]
-    table = ["| name | what it is |", "| --- | --- |", *rows]
-    return "\n".join([f"## {name}", "", _first_line(module), "", *table, ""])
+    columns = ("name", "what it is", "home") if name == "privada" else ("name", "what it is")
+    rows = [_row(public, getattr(module, public))[: len(columns)] for public in module.__all__]
+    table = [_line(columns), _line(["---"] * len(columns)), *(_line(row) for row in rows)]
+    return "\n".join([f"## {name}", "", f"{_first_line(module)}.", "", *table, ""])
 
 
-def _row(public: str, what: Any, *, home: str) -> str:
-    lives = getattr(what, "__module__", home)
-    known = lives.startswith("privada.") and home == "privada"
-    where = f", from `{_package(lives)}`" if known else ""
-    return f"| `{public}` | {_said(what)}{where} |"
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _row(public: str, what: Any) -> tuple[str, str, str]:
+    return f"`{public}`", _said(what), f"`{_package(getattr(what, '__module__', 'privada'))}`"
 
 
 def _package(module: str) -> str:
     """The public package of a module: its longest parent that is listed here."""
-    return max((name for name in MODULES if module.startswith(name)), key=len)
+    return max((name for name in MODULES if module.startswith(name)), key=len, default="privada")
 
 
 def _said(what: Any) -> str:
     """First line of a class's or function's docstring; plain values show themselves."""
     if inspect.isclass(what) or inspect.isroutine(what):
-        return _first_line(what)
+        return _first_line(what) if what.__module__.startswith("privada") else "Type alias"
     return f"`{what!r}`" if len(repr(what)) <= 60 else type(what).__name__
 
 

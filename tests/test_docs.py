@@ -30,7 +30,7 @@ import pytest
 from typer.testing import CliRunner
 
 from privada.cli import app
-from privada.exceptions import RehearsalWarning
+from privada.exceptions import RehearsalWarning, StudyError
 from privada.experiments import Study
 from privada.parties.owner_file import OwnerFile
 
@@ -160,26 +160,60 @@ def test_every_block_does_what_the_page_says(page, reader):
     reader.read(blocks_of(page))
 
 
+LIES = {
+    "output": [("python", "print(1)\n"), ("text", "2\n")],
+    "exit code": [("console", "$ privada run nothing.toml   # exit code 3\n")],
+    "owner": [("toml", "# owner.toml\n[data]\nname = 'a'\n[ledger]\nurl = 'b'\n")],
+    "warning": [("python", "import warnings\nwarnings.warn('x')\n")],
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_page_that_lies_is_caught(lie, reader):
+    page = [Block(Path("page.md"), 1, language, text) for language, text in LIES[lie]]
+    with pytest.raises((AssertionError, StudyError, UserWarning, pytest.fail.Exception)):
+        reader.read(page)
+
+
 def test_the_method_that_contributing_adds_keeps_every_contract(reader):
     """The package is written as the page has it, announced as an installer would, and tested."""
     for block in blocks_of(HOME / "CONTRIBUTING.md"):
         if block.path:
             reader.write(block)
-    announced = tomllib.loads(Path("pyproject.toml").read_text())["project"]["entry-points"]
-    info = Path("median_room-0.1.0.dist-info")
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: median-room\nVersion: 0.1.0\n")
-    lines = [f"[{group}]\n" + "\n".join(f"{k} = {v}" for k, v in found.items()) for group, found in announced.items()]
-    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
-    contracts = [str(HOME / "tests/contracts"), "-k", "median", "--rootdir", str(HOME), "-c", str(HOME / "pyproject.toml")]
+    announce(
+        Path("median_room-0.1.0.dist-info"), tomllib.loads(Path("pyproject.toml").read_text())["project"]
+    )
+    settings = ["--rootdir", str(HOME), "-c", str(HOME / "pyproject.toml")]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *contracts],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            *settings,
+            "tests/contracts",
+            "-k",
+            "median",
+        ],
+        cwd=HOME,
         env=os.environ | {"PYTHONPATH": str(reader.folder)},
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(re.search(r"(\d+) passed", done.stdout).group(1)) >= 25
+
+
+def announce(info: Path, project: dict) -> None:
+    """What an installer writes of a project's entry points."""
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 0.1.0\n")
+    for group, found in project["entry-points"].items():
+        (info / "entry_points.txt").write_text(
+            f"[{group}]\n" + "\n".join(f"{k} = {v}" for k, v in found.items())
+        )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
@@ -253,7 +287,7 @@ def test_the_api_reference_is_up_to_date():
 @pytest.mark.parametrize("example", EXAMPLES, ids=[path.stem for path in EXAMPLES])
 def test_every_example_runs_and_draws_its_picture(example, tmp_path):
     text = example.read_text(encoding="utf-8")
-    assert re.match(r'# %% \[markdown\]\n# # .+\?\n', text), "its title is a question"
+    assert re.match(r"# %% \[markdown\]\n# # .+\?\n", text), "its title is a question"
     ran = subprocess.run(
         [sys.executable, "-W", "error", str(example)],
         cwd=tmp_path,

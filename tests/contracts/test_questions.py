@@ -198,8 +198,9 @@ def test_rehearsals_repeat_and_secure_noise_does_not(case):
     for name, value in digests[0].payload.items():
         assert np.array_equal(digests[1][name], value)
     assert all(release.rehearsal for release in digests)
-    fresh = [owner_of(example, question).answer(question) for _ in range(2)]
-    assert any(not np.array_equal(fresh[0][name], fresh[1][name]) for name in fresh[0].payload)
+    house = owner_of(example, question)
+    fresh = [house.answer(question) for _ in range(6)]  # a choice among few candidates may repeat
+    assert any(not np.array_equal(fresh[0][name], other[name]) for other in fresh for name in other.payload)
 
 
 @cases
@@ -270,8 +271,6 @@ def test_every_method_has_its_card_and_every_question_its_door(name):
     assert method.name == name
     for question in method.questions():
         assert question.kind.split(".")[0] == name
-        assert (
-            question.answered_by.startswith(f"privada.methods.{name}.owner:")
-            or "privada" not in question.answered_by
-        )
+        if question.answered_by.startswith("privada."):
+            assert question.answered_by.startswith(f"privada.methods.{name}.owner:")
         assert "Privacy" in (question.__doc__ or "")

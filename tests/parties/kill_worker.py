@@ -24,10 +24,10 @@ def question(salt):
     return CellStatistics(tables=(Nearest(centers=CENTERS),), guarantee=guarantee, salt=salt)
 
 
-def serve(home, trial):
+def serve(home, trial, answers=10_000):
     """Answer one question after another until the kill comes."""
     folder, house = Folder(home / "exchange"), Owner.from_toml(home / "owner.toml")
-    for i in range(10_000):
+    for i in range(answers):
         asked = question(f"{trial}-{i}")
         asked.save(folder.question_path("clinic", asked.digest))
         folder.answer("clinic", house)
@@ -41,6 +41,11 @@ def main(home, trials):
         budget=Pure(epsilon=1, relation="add/remove"),
     )
     warm.answer(question("warm"))
+    started = time.monotonic()
+    serve(home, "unharmed", answers=3)
+    enough = (
+        time.monotonic() - started
+    )  # of this machine, as loaded as it is, to start and answer three times
     hits = 0
     for trial in range(trials):
         child = os.fork()
@@ -49,7 +54,7 @@ def main(home, trials):
                 serve(home, trial)
             finally:
                 os._exit(1)
-        time.sleep(random.uniform(0.005, 0.12))
+        time.sleep(random.uniform(0.0, 1.5 * enough))
         os.kill(child, signal.SIGKILL)
         hits += os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
     sys.stdout.write(f"{hits}\n")

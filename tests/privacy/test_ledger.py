@@ -24,8 +24,8 @@ from sqlalchemy.exc import DBAPIError
 
 from privada.exceptions import BudgetError, InputError, LedgerError, RelationError, TamperError
 from privada.privacy import ROW, ZCDP, Approximate, Guarantee, Ledger, OwnerKey, Price, Pure, Receipt, Unit
-from privada.privacy._ledger_lines import Line
-from privada.privacy._ledger_schema import VERSION
+from privada.privacy.ledger.lines import Line
+from privada.privacy.ledger.schema import VERSION
 
 QUESTION = "ab" * 32
 BUDGET = ZCDP(rho=0.5, relation="add/remove")
@@ -455,7 +455,7 @@ class _Tampering:
 
 
 def insert(connection: sqlalchemy.Connection, line: Line) -> None:
-    from privada.privacy import _ledger_schema as schema
+    from privada.privacy.ledger import schema
 
     connection.execute(sqlalchemy.insert(schema.lines).values(line.to_row()))
 

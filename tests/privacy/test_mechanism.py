@@ -74,6 +74,7 @@ def test_a_split_l1_move_is_dominated_by_the_concentrated_one(scale):
 
 
 def test_a_finer_grid_costs_what_the_continuous_mechanism_costs():
+    assert Laplace(sensitivity=1, scale=2.0).event == pure_event(0.5), "whole counts: randomised response itself"
     fine = Laplace.calibrated(sensitivity=1, epsilon=1, grid=Grid(-16))
     assert fine.event.noise_multiplier == pytest.approx(1, rel=1e-4)
     gaussian = Gaussian.calibrated(sensitivity=1, mu=0.5)
@@ -120,6 +121,7 @@ def test_lattice_draws_take_whole_steps_only(rehearsal):
 def test_half_widths_cover(mechanism, rehearsal):
     """False alarm below 1e-6: 5 standard errors on 20,000 draws."""
     noise = mechanism.draw(np.zeros(20_000, dtype=np.int64), rehearsal)
+    assert np.mean(noise**2) == pytest.approx(mechanism.variance, rel=0.12)
     for confidence in (0.5, 0.9, 0.99):
         inside = np.mean(np.abs(noise) <= mechanism.half_width(confidence))
         assert inside >= confidence - 5 * math.sqrt(confidence * (1 - confidence) / 20_000)

@@ -36,7 +36,7 @@ class Owner:
 
     Parameters
     ----------
-    data : array, frame, Arrow table or Parquet path
+    data : array, frame, Arrow table, or path of a Parquet or CSV file or of a Parquet directory
         The private rows. They are checked against the schema at once, here,
         at the owner's: nothing that is wrong with them can surprise a charge.
     schema : Schema

@@ -43,7 +43,7 @@ class Rows:
 
     Parameters
     ----------
-    data : array, frame, Arrow table, or path of a Parquet file or directory
+    data : array, frame, Arrow table, or path of a Parquet or CSV file or of a Parquet directory
     schema : Schema
     y, person : array, optional
         Label and person of each row, beside a NumPy array.

@@ -11,7 +11,8 @@ finite arithmetic. Two lemmas carry them to the events that accountants know
 * *Laplace.* A discrete Laplace of scale ``b`` steps and L1 sensitivity ``Δ``
   is a post-processing of the continuous one with sensitivity ``Δ (1 + 2τ)``,
   ``2τ = 1 - 2 b (log 2 - log(1 + exp(-1/b)))``, about ``1/(4b)``. Its pure
-  epsilon is exactly ``Δ/b``.
+  epsilon is exactly ``Δ/b``; where that alone says more, as on a grid of whole
+  counts, the event is the pure one.
 
 K-norm mechanisms have no lattice sampler: they are flagged
 ``idealised = True`` ("idealised arithmetic") and are never a default.
@@ -103,6 +104,11 @@ class Lattice(Mechanism):
             raise InputError("Whole numbers do not fit a grid of steps above 1.")
         return np.asarray(counts, dtype=np.int64) << -self.grid.exponent
 
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """Variance of the noise on each number."""
+
     @abstractmethod
     def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
         """Integer noise."""
@@ -143,14 +149,21 @@ class Laplace(Lattice):
 
     @property
     def event(self) -> Any:
-        """The continuous event that dominates the lattice (second lemma above)."""
+        """The continuous event that dominates the lattice (second lemma above), or the pure one.
+
+        On a coarse grid the discrete law is nearer to randomised response at the same epsilon
+        (with a sensitivity of one step it *is* that); whichever loses less is the event.
+        """
         from dp_accounting import LaplaceDpEvent
 
         inverse = 1 / self.steps
         doubled_tau = 1 - 2 * (math.log(2) - math.log1p(math.exp(-inverse))) / inverse
         if inverse < 1e-4:  # the difference above cancels; its series is inverse/4 - inverse³/96 ...
             doubled_tau = inverse / 4
-        return LaplaceDpEvent(self.steps / (self._whole * (1 + doubled_tau)))
+        widened = self.epsilon * (1 + doubled_tau)
+        if curves.pure_to_zcdp(self.epsilon) < curves.laplace_to_zcdp(widened):
+            return pure_event(self.epsilon)
+        return LaplaceDpEvent(1 / widened)
 
     @classmethod
     def calibrated(cls, *, sensitivity: float, epsilon: float, grid: Grid | None = None) -> Self:
@@ -160,6 +173,12 @@ class Laplace(Lattice):
             scale=sensitivity / _check.positive(epsilon=epsilon),
             grid=Grid() if grid is None else grid,
         )
+
+    @property
+    def variance(self) -> float:
+        """Of the discrete law: ``2q/(1-q)²`` steps² with ``q = exp(-1/b)``, a little under ``2b²``."""
+        half = 1 / (2 * self.steps)
+        return self.grid.step**2 / (2 * math.sinh(half) ** 2)
 
     def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
         return noise.discrete_laplace(self.steps, shape)
@@ -216,6 +235,11 @@ class Gaussian(Lattice):
         if grid is None:
             grid = Grid.finer_than(min(sigma * 2.0**-20, 1.0 if whole else math.inf))
         return cls(sensitivity=sensitivity, scale=math.hypot(sigma, SMOOTHING * grid.step), grid=grid)
+
+    @property
+    def variance(self) -> float:
+        """The scale squared; the lattice is fine enough for the discrete law to have it too."""
+        return self.scale**2
 
     def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
         return noise.discrete_gaussian(self.steps, shape)

@@ -39,8 +39,9 @@ class Question(ABC):
     guarantee : Guarantee
         What the answer may cost; it names the relation and the unit.
     salt : str
-        Tells apart two askings of one question: each asking is answered,
-        and paid for, once.
+        Tells apart two askings of one question. An owner that is asked in
+        person answers, and charges, every time; an exchange folder answers each
+        digest once.
 
     Privacy
     -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from privada.exceptions import InputError
 from privada.methods.cells.question import CellStatistics
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.bounds import Ball
+from privada.privacy.mechanism import Lattice
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -102,7 +104,9 @@ def estimate(
     tables = []
     for index, partition in enumerate(question.tables):
         counts, sums = question.names(index)
-        deviation = float(question.plan.draws[counts].half_width(0.6826895))
+        draw = question.plan.draws[counts]
+        assert isinstance(draw, Lattice)
+        deviation = math.sqrt(draw.variance)
         tables.append(
             CellTable(
                 counts=release[counts],

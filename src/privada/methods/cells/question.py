@@ -10,9 +10,9 @@ counts, L1      m a table              2 m a table
 counts, L2²     m² a table             2 m² a table
 sums, L1        m R √d a table         m (2 R √d + g d) a table
 sums, L2        m R a table            m (2 R + g √d) a table, g the grid step
-both, μ²        m² (1/σₙ² + R²/σᵣ²)    m² max(2/σₙ² + 2 R²/σᵣ², (2R + g√d)²/σᵣ²) a table;
+both, μ²        m² (1/σₙ² + R²/σᵣ²)    m² max(2/σₙ² + s²/2, s²), s = (2R + g√d)/σᵣ, a table;
                                        by label, where a label may change in its own
-                                       cell, the sum of 2/σₙ² and (2R + g√d)²/σᵣ²
+                                       cell, m² (2/σₙ² + s²)
 ==============  =====================  ==================================================
 """
 
