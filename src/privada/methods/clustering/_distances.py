@@ -56,6 +56,7 @@ class Distances(ABC):
         self.rows: Floats = np.zeros((n, -width % 4 + width), dtype=dtype)  # kernels take four axes at a time
         self.rows[:, :width] = points
         self.axes: Floats = np.ascontiguousarray(self.rows.T)
+        self.order: Ints = np.arange(n)
         self._pool = ThreadPoolExecutor(cores())
 
     def __len__(self) -> int:
@@ -127,7 +128,18 @@ class Matrix(Distances):
 
 
 class Points(Distances):
-    """Distances made when they are needed, in memory that grows like n."""
+    """Distances made when they are needed, in memory that grows like n.
+
+    Points are kept in the order of a tree's leaves, in short runs, each within a
+    ball; runs that a candidate cannot serve are passed over.
+    """
+
+    def __init__(self, points: Float64s) -> None:
+        super().__init__(points)
+        self.order = _leaf_order(points)
+        self._sorted = np.ascontiguousarray(self.axes[:, self.order])
+        self._runs = np.append(np.arange(0, len(self), _kernels.RUN), len(self))
+        self._ball_axes, self._radii = self._balls(self.rows[self.order], self._runs)
 
     def column(self, candidate: int) -> Floats:
         found = np.empty((1, len(self)), dtype=self.dtype)
@@ -135,25 +147,60 @@ class Points(Distances):
         return found[0]
 
     def gains(self, wanted: Ints, near: Floats, weights: Floats) -> Float64s:
-        found = np.empty(len(wanted))
+        found, points = np.empty(len(wanted)), self.rows[wanted]
+        near, weights = near[self.order], weights[self.order]
+        reach = self._radii + np.maximum.reduceat(near, self._runs[:-1])
 
         def part(a: int, b: int) -> None:
-            _kernels.point_gains(self.axes, self.rows, wanted[a:b], near, weights, found[a:b])
+            _kernels.point_gains(
+                self._sorted, self._runs, self._ball_axes, reach, points[a:b], near, weights, found[a:b]
+            )
 
         self.split(len(wanted), 64, part)
         return found
 
     def changes(self, wanted: Ints, ranking: Ranking) -> Float64s:
         found = np.empty(len(wanted))
-        r, rows = ranking, self.rows[ranking.order]
+        place = np.empty(len(self), dtype=np.int64)
+        place[self.order] = np.arange(len(self))
+        by_leaf = np.argsort(place[wanted])
+        runs, closes = _runs(ranking.groups)
+        rows = self.rows[ranking.order]
+        ball_axes, radii = self._balls(rows, runs)
+        highest, losses = np.empty((2, len(radii)))
+        r = ranking
+        _kernels.run_bounds(runs, r.near, r.second, r.weights, highest, losses)
+        reach = radii + highest
+        out = np.empty(len(wanted))
 
         def part(a: int, b: int) -> None:
-            axes = np.ascontiguousarray(self.axes[:, wanted[a:b]])
-            _kernels.point_changes(axes, rows, r.groups, r.near, r.second, r.weights, found[a:b])
+            axes = np.ascontiguousarray(self.axes[:, wanted[by_leaf[a:b]]])
+            _kernels.point_changes(axes, rows, runs, closes, ball_axes, reach, losses, r.near, r.second, r.weights, out[a:b])
 
-        self.split(len(wanted), 512, part)
+        self.split(len(wanted), BLOCK, part)
+        found[by_leaf] = out
         return found
 
+    def _balls(self, rows: Floats, runs: Ints) -> tuple[Floats, Float64s]:
+        centres, radii = np.zeros((len(runs) - 1, rows.shape[1]), dtype=self.dtype), np.empty(len(runs) - 1)
+        _kernels.balls(rows, runs, centres, radii)
+        slack = 64 * float(np.finfo(self.dtype).eps)
+        return np.ascontiguousarray(centres.T), radii * (1 + slack) + slack
+
+BLOCK=256
+def _leaf_order(points: Float64s) -> Ints:
+    from scipy.spatial import cKDTree
+    return cKDTree(points, leafsize=32, balanced_tree=False).indices.astype(np.int64)
+
+def _runs(groups: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Cut groups into runs, at least one each; and which run is the last of a group that has a centre."""
+    pieces = np.maximum(-(-np.diff(groups) // _kernels.RUN), 1)
+    last = np.cumsum(pieces)
+    group = np.repeat(np.arange(len(pieces)), pieces)
+    starts = groups[group] + _kernels.RUN * (np.arange(last[-1]) - (last - pieces)[group])
+    closes = np.zeros(last[-1], dtype=np.bool_)
+    closes[last[:-1] - 1] = True
+    return np.append(starts, groups[-1]), closes
 
 def cores() -> int:
     """Cores that this process may use."""

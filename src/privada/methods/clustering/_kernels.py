@@ -19,7 +19,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 
-RUN = 256
+RUN = 64
 
 _jit = numba.njit(cache=True, nogil=True)
 # Sums may be reassociated, so that they fill the vector unit; NaN and infinity keep their meaning.
@@ -27,14 +27,19 @@ _sum_jit = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 
 
 @_jit  # type: ignore[untyped-decorator, unused-ignore]
-def _distances(axes: Floats, point: Floats, found: Floats) -> None:  # pragma: no cover - compiled
-    """Distances from one point to many, whose coordinates come axis by axis, in multiples of four.
+def _distances(
+    axes: Floats, first: int, point: Floats, found: Floats
+) -> None:  # pragma: no cover - compiled
+    """Distances from one point to others, from the first on; their coordinates come axis by axis.
 
-    Without reassociation: the same two points are equally far wherever they stand.
+    Axes come in multiples of four. Without reassociation: the same two points
+    are equally far wherever they stand.
     """
+    last = first + found.shape[0]
     found[:] = 0
     for a in range(0, axes.shape[0], 4):
-        a0, a1, a2, a3 = axes[a], axes[a + 1], axes[a + 2], axes[a + 3]
+        a0, a1 = axes[a, first:last], axes[a + 1, first:last]
+        a2, a3 = axes[a + 2, first:last], axes[a + 3, first:last]
         x0, x1, x2, x3 = point[a], point[a + 1], point[a + 2], point[a + 3]
         for j in range(found.shape[0]):
             g0, g1, g2, g3 = a0[j] - x0, a1[j] - x1, a2[j] - x2, a3[j] - x3
@@ -47,7 +52,7 @@ def _distances(axes: Floats, point: Floats, found: Floats) -> None:  # pragma: n
 def fill(axes: Floats, rows: Floats, matrix: Floats) -> None:  # pragma: no cover - compiled
     """Distances from each of some points (``rows``) to all (``axes``)."""
     for i in range(rows.shape[0]):
-        _distances(axes, rows[i], matrix[i])
+        _distances(axes, 0, rows[i], matrix[i])
 
 
 @_sum_jit  # type: ignore[untyped-decorator, unused-ignore]
@@ -71,15 +76,56 @@ def matrix_gains(
         found[c] = _gain(matrix[wanted[c]], near, weights)
 
 
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def balls(rows: Floats, runs: Ints, centres: Floats, radii: Floats) -> None:  # pragma: no cover - compiled
+    """Mean of each run of points, and how far from it they reach; an empty run reaches nothing."""
+    radii[:] = -np.inf
+    for r in range(radii.shape[0]):
+        for i in range(runs[r], runs[r + 1]):
+            centres[r] += rows[i] / (runs[r + 1] - runs[r])
+        for i in range(runs[r], runs[r + 1]):
+            square = 0.0
+            for a in range(rows.shape[1]):
+                square += (rows[i, a] - centres[r, a]) ** 2
+            radii[r] = max(radii[r], np.sqrt(square))
+
+
+@_jit  # type: ignore[untyped-decorator, unused-ignore]
+def run_bounds(
+    runs: Ints, near: Floats, second: Floats, weights: Floats, highest: Floats, losses: Floats
+) -> None:  # pragma: no cover - compiled
+    """Largest second distance of each run, and what the removal of its centre costs."""
+    highest[:], losses[:] = 0.0, 0.0
+    for r in range(losses.shape[0]):
+        for i in range(runs[r], runs[r + 1]):
+            highest[r] = max(highest[r], second[i])
+            losses[r] += (second[i] - near[i]) * weights[i]
+
+
 @_sum_jit  # type: ignore[untyped-decorator, unused-ignore]
 def point_gains(
-    axes: Floats, rows: Floats, wanted: Ints, near: Floats, weights: Floats, found: Floats
+    axes: Floats,
+    runs: Ints,
+    ball_axes: Floats,
+    reach: Floats,
+    points: Floats,
+    near: Floats,
+    weights: Floats,
+    found: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """How much each wanted candidate would save as one more centre, without a matrix."""
-    column = np.empty_like(near)
-    for c in range(wanted.shape[0]):
-        _distances(axes, rows[wanted[c]], column)
-        found[c] = _gain(column, near, weights)
+    """How much each of some ``points`` would save as one more centre, without a matrix.
+
+    A run of points from which all are further than they are from a centre now is passed over.
+    """
+    away, made = np.empty(reach.shape[0], near.dtype), np.empty(RUN, near.dtype)
+    for c in range(points.shape[0]):
+        found[c] = 0.0
+        _distances(ball_axes, 0, points[c], away)
+        for r in range(reach.shape[0]):
+            if away[r] < reach[r]:
+                first, last = runs[r], runs[r + 1]
+                _distances(axes, first, points[c], made[: last - first])
+                found[c] += _gain(made[: last - first], near[first:last], weights[first:last])
 
 
 @_jit  # type: ignore[untyped-decorator, unused-ignore]
@@ -203,7 +249,7 @@ def matrix_changes(
                 _add(matrix[order[p], start:stop], near[p], second[p], weights[p], run, own_run)
             _move(run, shared)
             _move(own_run, own)
-        if c < groups.shape[0] - 2:
+        if c < groups.shape[0] - 2:  # a cap cannot be removed
             _close_group(own, changes)
     changes += shared
 
@@ -212,25 +258,41 @@ def matrix_changes(
 def point_changes(
     axes: Floats,
     rows: Floats,
-    groups: Ints,
+    runs: Ints,
+    closes: npt.NDArray[np.bool_],
+    ball_axes: Floats,
+    reach: Floats,
+    losses: Floats,
     near: Floats,
     second: Floats,
     weights: Floats,
     changes: Floats,
 ) -> None:  # pragma: no cover - compiled
-    """Do as `matrix_changes` without a matrix: ``axes`` of the candidates, ``rows`` of the grouped points."""
+    """Do as `matrix_changes` without a matrix: ``axes`` of the candidates, ``rows`` of the grouped points.
+
+    A run of points all of which have two centres nearer than any candidate is
+    passed over: of it, only what the removal of its own centre costs counts.
+    """
     size = changes.shape[0]
     made, run, own_run = np.empty(size, near.dtype), np.zeros(size, near.dtype), np.zeros(size, near.dtype)
     shared, own = np.zeros(size), np.zeros(size)
+    middle, away = np.empty(axes.shape[0], near.dtype), np.empty(reach.shape[0], near.dtype)
+    for a in range(axes.shape[0]):
+        middle[a] = axes[a].mean()
+    _distances(axes, 0, middle, made)
+    radius = made.max()
+    _distances(ball_axes, 0, middle, away)
     changes[:] = np.inf
-    for c in range(groups.shape[0] - 1):
-        for first in range(groups[c], groups[c + 1], RUN):
-            for p in range(first, min(first + RUN, groups[c + 1])):
-                _distances(axes, rows[p], made)
+    for r in range(reach.shape[0]):
+        if away[r] - radius < reach[r]:
+            for p in range(runs[r], runs[r + 1]):
+                _distances(axes, 0, rows[p], made)
                 _add(made, near[p], second[p], weights[p], run, own_run)
             _move(run, shared)
             _move(own_run, own)
-        if c < groups.shape[0] - 2:
+        else:
+            own += losses[r]
+        if closes[r]:
             _close_group(own, changes)
     changes += shared
 
@@ -241,7 +303,7 @@ def _capped_sum(
 ) -> float:  # pragma: no cover - compiled
     """Cost of one run of a cluster's members if its centre were ``point``."""
     size = min(RUN, limits.shape[0] - start)
-    _distances(axes[:, start : start + size], point, made[:size])
+    _distances(axes, start, point, made[:size])
     total = limits[0] - limits[0]
     for i in range(size):
         d, limit = made[i], limits[start + i]
@@ -281,6 +343,7 @@ def best_member(
 
 __all__ = [
     "RUN",
+    "balls",
     "best_member",
     "best_removal",
     "fill",
@@ -290,4 +353,5 @@ __all__ = [
     "point_gains",
     "rank_all",
     "replace",
+    "run_bounds",
 ]

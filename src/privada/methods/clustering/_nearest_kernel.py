@@ -1,4 +1,4 @@
-"""The compiled part of the search for the nearest centre; why its answer is exact stands in `search`.
+"""The compiled part of the search for the nearest centre; why its answer is exact stands in `nearest`.
 
 Queries lie side by side (``tile[k, b]`` is coordinate k of query b), so one instruction serves
 eight of them. Minima are written from one row to another and back: a row that is read and

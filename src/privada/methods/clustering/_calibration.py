@@ -1,0 +1,99 @@
+"""What the questions of this room share: budgets as μ, grids, and checks of public points."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.privacy import curves
+from privada.privacy.bounds import Grid
+from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.mechanism import Gaussian, Laplace
+from privada.privacy.relation import Relation
+
+FloatArray = npt.NDArray[np.float64]
+
+NOISES = ("lattice", "k-norm")
+MOST_NUMBERS = 100_000_000  # that an answer may hold: 0.8 GB
+_FINE = 2.0**-20
+_COARSE = 2.0**-45  # of the noise: no draw needs more than 2^45 steps
+
+
+def mu_of(guarantee: Guarantee) -> float:
+    """The μ that a zCDP or approximate guarantee allows Gaussian noise.
+
+    >>> f"{mu_of(ZCDP(rho=0.5, relation='add/remove')):.3f}"
+    '1.000'
+    """
+    if isinstance(guarantee, ZCDP):
+        return math.sqrt(2 * guarantee.rho)
+    if isinstance(guarantee, Approximate):
+        return curves.gaussian_mu(epsilon=guarantee.epsilon, delta=guarantee.delta)
+    raise InputError(f"A {guarantee.kind} guarantee allows no Gaussian noise.")
+
+
+def budget_of(guarantee: Guarantee) -> float:
+    """Sensitivity over scale that a guarantee allows: ε of Laplace noise, or μ of Gaussian noise."""
+    return guarantee.epsilon if isinstance(guarantee, Pure) else mu_of(guarantee)
+
+
+def lattice(guarantee: Guarantee, *, sensitivity: float, grid: Grid) -> Laplace | Gaussian:
+    """The least exact noise that keeps a guarantee; the sensitivity is L1 if it is pure, else L2."""
+    if isinstance(guarantee, Pure):
+        return Laplace.calibrated(sensitivity=sensitivity, epsilon=guarantee.epsilon, grid=grid)
+    return Gaussian.calibrated(sensitivity=sensitivity, mu=mu_of(guarantee), grid=grid)
+
+
+def gaussian_event(mu: float) -> Any:
+    """The accounting event of Gaussian noise at μ."""
+    from dp_accounting import GaussianDpEvent
+
+    return GaussianDpEvent(1 / mu)
+
+
+def replaces(guarantee: Guarantee) -> bool:
+    """Whether neighbours have a row changed rather than added or removed."""
+    return guarantee.relation is not Relation.ADD_REMOVE
+
+
+def fine_grid(unit: float, scale: float) -> Grid:
+    """A grid 2^20 times finer than both a unit and its noise, but never 2^45 times finer than the noise."""
+    return Grid.finer_than(max(min(unit, scale) * _FINE, scale * _COARSE))
+
+
+def frozen(*, width: int | None = None, **named: Any) -> FloatArray:
+    """A public matrix as a read-only copy."""
+    copy = np.array(_check.matrix(width=width, **named), dtype=np.float64, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def only_pure(guarantee: Guarantee) -> None:
+    """K-norm noise is for pure guarantees."""
+    if not isinstance(guarantee, Pure):
+        raise InputError(f"Expected a pure guarantee beside noise='k-norm', got {guarantee}.")
+
+
+def few_numbers(total: int, what: str) -> None:
+    """Refuse a question whose answer would not fit into memory, before it is charged."""
+    if total > MOST_NUMBERS:
+        raise InputError(f"Expected at most {MOST_NUMBERS:,} numbers in {what}, got {total:,}.")
+
+
+__all__ = [
+    "NOISES",
+    "budget_of",
+    "few_numbers",
+    "fine_grid",
+    "frozen",
+    "gaussian_event",
+    "lattice",
+    "mu_of",
+    "only_pure",
+    "replaces",
+]

@@ -1,0 +1,153 @@
+"""Passes over source rows in which what a record adds depends on that record alone.
+
+Norms and distances are summed coordinate by coordinate in one fixed order; what
+is added up are whole grid steps, the same in every order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+_INSIDE = 1 - 2.0**-40  # keeps a clipped vector inside its ball whatever the last bits round to
+_ROOT = float(np.sqrt(2.0))
+
+Doubles = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _norm(gap: Doubles) -> float:  # pragma: no cover - compiled
+    """Euclidean norm, for values up to 1e300."""
+    largest = 0.0
+    for k in range(gap.shape[0]):
+        largest = max(largest, abs(gap[k]))
+    if largest == 0.0:
+        return 0.0
+    total = 0.0
+    for k in range(gap.shape[0]):
+        part = gap[k] / largest
+        total += part * part
+    return float(largest * np.sqrt(total))
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _add_moments(row: Integers, v: Doubles, steps: float) -> None:  # pragma: no cover - compiled
+    """Add nothing, ``|v|²``, or the triangle of ``vv'`` with off-diagonal entries times √2."""
+    width, d = row.shape[0], v.shape[0]
+    if width == 0:
+        return
+    if width == 1:
+        total = 0.0
+        for k in range(d):
+            total += v[k] * v[k]
+        row[0] += np.int64(total * steps)
+        return
+    place = 0
+    for k in range(d):
+        row[place] += np.int64(v[k] * v[k] * steps)
+        place += 1
+        for other in range(k + 1, d):
+            row[place] += np.int64(v[k] * v[other] * _ROOT * steps)
+            place += 1
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def add_local(
+    counts: Integers,
+    sums: Integers,
+    moments: Integers,
+    X: Doubles,
+    cells: Integers,
+    centers: Doubles,
+    shells: Doubles,
+    steps: Any,
+) -> None:  # pragma: no cover - compiled
+    """Add each row to the first shell of its cell that holds it; beyond the last one, nothing."""
+    h, v = shells.shape[0], np.empty(X.shape[1])
+    for i in range(X.shape[0]):
+        for k in range(X.shape[1]):
+            v[k] = X[i, k] - centers[cells[i], k]
+        norm = _norm(v)
+        shell = np.searchsorted(shells, norm)
+        if shell == h:
+            continue
+        scale = _INSIDE / max(norm, shells[shell] * _INSIDE)
+        at = cells[i] * h + shell
+        counts[at] += 1
+        for k in range(X.shape[1]):
+            v[k] *= scale
+            sums[at, k] += np.int64(v[k] * steps[0])
+        _add_moments(moments[at], v, steps[1])
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def into_ball(X: Doubles, radius: float) -> Doubles:  # pragma: no cover - compiled
+    """Rows, each scaled back into the ball if it is outside."""
+    clipped = X.copy()
+    for i in range(X.shape[0]):
+        norm = _norm(X[i])
+        if norm > radius * _INSIDE:
+            factor = radius * _INSIDE / norm
+            for k in range(X.shape[1]):
+                clipped[i, k] = X[i, k] * factor
+    return clipped
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _before(
+    distance: float, row: Doubles, other: float, against: Doubles
+) -> bool:  # pragma: no cover - compiled
+    """The order of neighbours: by distance, then by coordinates."""
+    if distance != other:
+        return distance < other
+    for k in range(row.shape[0]):
+        if row[k] != against[k]:
+            return bool(row[k] < against[k])
+    return False
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _sink(distances: Doubles, rows: Doubles) -> None:  # pragma: no cover - compiled
+    """Restore a heap, the last neighbour on top, after its top was replaced."""
+    size, at = distances.shape[0], 0
+    while True:
+        below = 2 * at + 1
+        if below >= size:
+            return
+        right = below + 1
+        if right < size and _before(distances[below], rows[below], distances[right], rows[right]):
+            below = right
+        if not _before(distances[at], rows[at], distances[below], rows[below]):
+            return
+        distances[at], distances[below] = distances[below], distances[at]
+        for k in range(rows.shape[1]):
+            rows[at, k], rows[below, k] = rows[below, k], rows[at, k]
+        at = below
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def keep_nearest(
+    distances: Doubles, rows: Doubles, X: Doubles, targets: Doubles
+) -> None:  # pragma: no cover - compiled
+    """Keep the t first neighbours of each target point, squared distances and rows, as heaps."""
+    for j in range(targets.shape[0]):
+        heap, kept = distances[j], rows[j]
+        for i in range(X.shape[0]):
+            total = 0.0
+            for k in range(X.shape[1]):
+                gap = X[i, k] - targets[j, k]
+                total += gap * gap
+                if total > heap[0]:
+                    break
+            if _before(total, X[i], heap[0], kept[0]):
+                heap[0] = total
+                for k in range(X.shape[1]):
+                    kept[0, k] = X[i, k]
+                _sink(heap, kept)
+
+
+__all__ = ["add_local", "into_ball", "keep_nearest"]

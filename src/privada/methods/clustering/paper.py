@@ -1,0 +1,165 @@
+"""NAS and NNA with the scales and the threshold that the paper prints: for reproduction and audit only.
+
+Both are **not private as claimed** (PRIVACY, sections 1 (b) and 1b (b)):
+
+* `paper_nna`: the sensitivity of a sum is the largest norm, not the diameter. On [99.5, 100.5], whose
+  diameter is 1, noise for ε = 1 gives ε = 50.75. True where 0 lies in the domain.
+* `paper_nas`: the sensitivity holds only while the source has at least t rows, with stable
+  ties. With fewer, an average of what there is moves by half the diameter, and a sum over t by the norm.
+
+They run only with ``rehearsal=``, draw continuous noise in idealised arithmetic, and
+their results are stamped. Nothing here can be charged to a ledger.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError, RehearsalWarning
+from privada.methods.clustering.nearest import QuickNearest
+from privada.privacy.noise import Noise, Rehearsal
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PaperSource:
+    """What a printed algorithm returns: S', and the statistics it was made of.
+
+    Attributes
+    ----------
+    points : array of shape (points, features)
+        S' as printed: not projected anywhere.
+    counts, sums : arrays or None
+        The noisy counts and sums of NNA for all target points.
+    """
+
+    points: FloatArray
+    counts: FloatArray | None = None
+    sums: FloatArray | None = None
+    stamps: ClassVar[tuple[str, ...]] = ("not private as claimed", "rehearsal: not private")
+
+    def __repr__(self) -> str:
+        return f"<PaperSource of {len(self.points)} points [{'; '.join(self.stamps)}]>"
+
+
+def paper_nna(
+    source: npt.ArrayLike,
+    target: npt.ArrayLike,
+    *,
+    gamma: float,
+    epsilon: float | None = None,
+    rho: float | None = None,
+    rehearsal: int | None = None,
+) -> PaperSource:
+    """Neighbor Noisy Averages (Alg. 2) as printed: Theorems 5.10 (ε) and 5.12 (ρ), line 6's threshold.
+
+    Laplace noise of scale (√d + 1)/ε on every number and the threshold 1 + ln((√d + 1)/γ)/ε; or
+    Gaussian noise of σ = √(2/ρ), for which the paper prints no threshold: its own tail bound,
+    1 + √2 σ ln(2 (√d + 1)/γ), is used in the same way.
+
+    >>> import warnings; warnings.simplefilter("ignore")
+    >>> S = np.repeat([[0.1, 0.1], [0.4, 0.0]], 500, axis=0)
+    >>> paper_nna(S, [[0.0, 0.1], [0.5, 0.0], [-0.5, 0.0]], gamma=0.05, epsilon=3, rehearsal=0)
+    <PaperSource of 2 points [not private as claimed; rehearsal: not private]>
+    """
+    S, T, noise = _prepared(source, target, rehearsal, "paper_nna")
+    n, d = T.shape
+    root = math.sqrt(d) + 1
+    if _pure(epsilon, rho):
+        assert epsilon is not None
+        drawn = _laplace(noise, root / epsilon, (n, d + 1))
+        least = 1 + math.log(root / _check.probability(gamma=gamma)) / epsilon
+    else:
+        assert rho is not None
+        sigma = math.sqrt(2 / rho)
+        drawn = _gaussian(noise, sigma, (n, d + 1))
+        least = 1 + math.sqrt(2) * sigma * math.log(2 * root / _check.probability(gamma=gamma))
+    exact = np.zeros((n, d + 1))
+    np.add.at(exact, QuickNearest(centers=T).assign(S), np.column_stack([np.ones(len(S)), S]))
+    table = exact + drawn
+    at = table[:, 0] >= least
+    return PaperSource(points=table[at, 1:] / table[at, :1], counts=table[:, 0], sums=table[:, 1:])
+
+
+def paper_nas(
+    source: npt.ArrayLike,
+    target: npt.ArrayLike,
+    *,
+    t: int,
+    epsilon: float | None = None,
+    rho: float | None = None,
+    short: Literal["average", "zero"] = "average",
+    rehearsal: int | None = None,
+) -> PaperSource:
+    """Noisy Average Set (Alg. 1) as printed: Theorems 5.9 (ε) and 5.11 (ρ).
+
+    Laplace noise of scale n√d/(tε), or Gaussian noise of σ = √(n/(2ρ))/t. A source with fewer than t
+    rows, which the paper excludes by "t in [m]", is averaged over what there is (``short="average"``) or
+    summed and divided by t (``"zero"``).
+    """
+    S, T, noise = _prepared(source, target, rehearsal, "paper_nas")
+    t = _check.count(t=t)
+    n, d = T.shape
+    if _pure(epsilon, rho):
+        assert epsilon is not None
+        drawn = _laplace(noise, n * math.sqrt(d) / (t * epsilon), (n, d))
+    else:
+        assert rho is not None
+        drawn = _gaussian(noise, math.sqrt(n / (2 * rho)) / t, (n, d))
+    over = t if _check.one_of(("average", "zero"), short=short) == "zero" else max(1, min(t, len(S)))
+    return PaperSource(points=_nearest_sums(S, T, t) / over + drawn)
+
+
+def _nearest_sums(S: FloatArray, T: FloatArray, t: int) -> FloatArray:
+    """Sum of the t nearest rows of each target point, or of all if there are fewer."""
+    if not len(S):
+        return np.zeros_like(T)
+    from scipy.spatial import KDTree
+
+    near = KDTree(S).query(T, k=np.arange(1, min(t, len(S)) + 1))[1]
+    return np.asarray(S[near].sum(axis=1))
+
+
+def _prepared(
+    source: npt.ArrayLike, target: npt.ArrayLike, rehearsal: int | None, name: str
+) -> tuple[FloatArray, FloatArray, Noise]:
+    if rehearsal is None:
+        raise InputError(
+            f"{name} is not private as claimed: it runs only with rehearsal=, a seed, on data to be shown."
+        )
+    T = _check.matrix(target=target)
+    S = np.asarray(source, dtype=np.float64).reshape(-1, T.shape[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RehearsalWarning)  # every result says it
+        return S, T, Rehearsal(rehearsal)
+
+
+def _pure(epsilon: float | None, rho: float | None) -> bool:
+    if (epsilon is None) == (rho is None):
+        raise InputError("Expected exactly one of epsilon and rho; there is no default.")
+    _check.positive(**({"rho": rho} if epsilon is None else {"epsilon": epsilon}))
+    return epsilon is not None
+
+
+def _laplace(noise: Noise, scale: float, shape: tuple[int, ...]) -> FloatArray:
+    """Continuous Laplace noise by its quantiles: idealised arithmetic."""
+    centred = noise.uniform(shape) - 0.5
+    return np.asarray(-scale * np.sign(centred) * np.log1p(-2 * np.abs(centred)))
+
+
+def _gaussian(noise: Noise, sigma: float, shape: tuple[int, ...]) -> FloatArray:
+    """Continuous Gaussian noise by its quantiles: idealised arithmetic."""
+    from scipy.special import ndtri
+
+    return np.asarray(sigma * ndtri(noise.uniform(shape)))
+
+
+__all__ = ["PaperSource", "paper_nas", "paper_nna"]
