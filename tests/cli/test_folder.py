@@ -63,9 +63,26 @@ def test_a_person_approves(cli, home, edit, learner, exchange):
     answer = ("answer", home / "clinic/owner.toml", "--folder", exchange, "--name", "clinic")
     (row,) = cli.json(*answer, expect=4)["questions"]
     assert (row["outcome"], row["share"]) == ("waiting", pytest.approx(0.25))
-    assert "at least 8 digits" in cli(*answer, "--approve", "abc", expect=2).stderr
-    assert "waiting" in cli(*answer, "--approve", "00000000", expect=4).stdout
-    assert "answered" in cli(*answer, "--approve", digest[:12]).stdout
+    assert "all 64 digits" in cli(*answer, "--approve", digest[:12], expect=2).stderr
+    shown = cli(*answer, "--approve", "0" * 64, expect=4).stdout
+    assert "waiting" in shown
+    assert digest in shown
+    assert "answered" in cli(*answer, "--approve", digest).stdout
+
+
+def test_nothing_is_said_of_a_file_that_was_changed_meanwhile(cli, home, learner, exchange):
+    from privada.cli.answer import _about
+    from privada.engines.folder import Answered
+    from privada.parties.owner_file import OwnerFile
+
+    asked = cli.json("ask", "cells", learner, "--folder", exchange, expect=4)
+    (digest,) = asked["pending"]["clinic"]
+    path = exchange / "questions" / "clinic" / f"{digest}.question"
+    file = OwnerFile.read(home / "clinic/owner.toml")
+    assert "guarantee" in _about(Answered(digest, path, "waiting"), file)
+    assert _about(Answered("0" * 64, path, "waiting"), file) == {}
+    path.unlink()
+    assert _about(Answered(digest, path, "waiting"), file) == {}
 
 
 def test_a_refusal_reaches_the_learner(cli, home, edit, learner, exchange):

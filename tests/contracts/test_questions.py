@@ -234,7 +234,7 @@ def test_an_estimator_equals_its_two_sides(name):
         pytest.skip(f"{name} has no estimator")
     y = example.data.get("y")
     with pytest.warns(RehearsalWarning):
-        fitted = clone(example.estimator(11)).fit(example.data["data"], y)
+        fitted = clone(example.estimator(11)).fit(example.data["data"], y, **example.fit_more)
     question_budget = budget_for(example.questions[0])
     with pytest.warns(RehearsalWarning):
         house = Owner(

@@ -1,10 +1,12 @@
+import sqlite3
+
 import numpy as np
 import pytest
 
 from privada import Ask, CellStatistics, Folder, Nearest, Owner, Policy, Schema
-from privada.exceptions import AnswerError, TamperError, Waiting, WireError
+from privada.exceptions import AnswerError, LedgerError, TamperError, Waiting, WireError
 from privada.methods.cells import learn
-from privada.privacy import Pure
+from privada.privacy import Ledger, OwnerKey, Pure
 
 AR = "add/remove"
 
@@ -73,8 +75,55 @@ def test_what_waits_for_a_person_stays(tmp_path):
     asked = question()
     asked.save(folder.question_path("clinic", asked.digest))
     assert folder.answer("clinic", clinic)[0].outcome == "waiting"
-    done = folder.answer("clinic", clinic, approved=frozenset({asked.digest[:12]}))
+    done = folder.answer("clinic", clinic, approved=frozenset({asked.digest}))
     assert done[0].outcome == "answered"
+
+
+def test_an_approval_is_for_one_question_not_for_all_that_begin_alike(tmp_path):
+    folder, clinic = Folder(tmp_path), house(policy=Policy(approval=True))
+    cheap, dear = question(0.01, salt="16330914"), question(1.0, salt="51931133")  # found in five minutes
+    assert cheap.digest[:12] == dear.digest[:12]
+    dear.save(folder.question_path("clinic", dear.digest))
+    for said in (cheap.digest, cheap.digest[:12]):
+        assert folder.answer("clinic", clinic, approved=frozenset({said}))[0].outcome == "waiting"
+
+
+def test_a_question_that_breaks_the_arithmetic_is_refused_and_the_rest_is_answered(tmp_path, monkeypatch):
+    folder, clinic = Folder(tmp_path), house()
+    good, bad = question(), question(epsilon=800.0)
+    for asked in (good, bad):
+        asked.save(folder.question_path("clinic", asked.digest))
+    outcomes = {done.digest: done.outcome for done in folder.answer("clinic", clinic)}
+    assert outcomes == {good.digest: "answered", bad.digest: "refused"}
+    other = question(salt="other")
+    other.save(folder.question_path("clinic", other.digest))
+    monkeypatch.setattr(Owner, "answer", lambda *_, **__: 1 / 0)
+    (done,) = folder.answer("clinic", clinic)
+    assert (done.outcome, done.reason) == ("refused", "The owner cannot answer this question.")
+
+
+def test_a_refusal_is_never_written_under_a_name_that_the_learner_chose(tmp_path):
+    folder, elsewhere = Folder(tmp_path / "exchange"), tmp_path / "owner"
+    elsewhere.mkdir()
+    folder.question_path("clinic", "notes").parent.mkdir(parents=True)
+    folder.question_path("clinic", "notes").write_bytes(b"junk")
+    folder.refusal_path("clinic", "notes").parent.parent.mkdir(parents=True)
+    folder.refusal_path("clinic", "notes").parent.symlink_to(elsewhere)
+    assert [done.outcome for done in folder.answer("clinic", house())] == ["refused"]
+    assert not list(elsewhere.iterdir())
+
+
+def test_a_ledger_that_fails_is_told_to_the_owner_and_not_to_the_learner(tmp_path):
+    folder, asked = Folder(tmp_path / "exchange"), question()
+    asked.save(folder.question_path("clinic", asked.digest))
+    ledger = Ledger.open(tmp_path / "ledger.sqlite", OwnerKey.generate())
+    clinic = house(ledger=ledger)
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
+        connection.execute("DROP TABLE lines")
+    with pytest.raises(LedgerError):
+        folder.answer("clinic", clinic)
+    assert not folder.refusal_path("clinic", asked.digest).exists()
+    ledger.close()
 
 
 def test_a_budget_never_grows_so_what_is_too_dear_is_refused(tmp_path):

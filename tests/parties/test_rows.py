@@ -8,6 +8,7 @@ import pytest
 from privada.exceptions import SchemaError
 from privada.parties import Number, Rows, Schema
 from privada.parties import rows as rows_module
+from privada.privacy import SecureNoise
 
 
 def gathered(rows):
@@ -137,3 +138,27 @@ def test_a_missing_person_is_refused_whatever_the_column_type(people, rehearsal)
     schema = Schema(columns=[Number(name="x", low=0, high=1)], person_id="who", max_rows=1)
     with pytest.raises(SchemaError, match="missing person"):
         Rows(np.zeros((3, 1)), schema=schema, person=people, noise=rehearsal)
+
+
+def test_a_file_whose_persons_changed_is_not_read_with_the_old_choice(tmp_path):
+    """One person must not get more rows than allowed because the file was refreshed meanwhile."""
+    path = tmp_path / "rows.parquet"
+    schema = Schema(columns=[Number(name="a", low=0, high=1)], person_id="who", max_rows=1)
+    pq.write_table(pa.table({"a": [0.1] * 10, "who": list(range(10))}), path)
+    rows = Rows(path, schema=schema, noise=SecureNoise())
+    assert rows.check() == 10
+    pq.write_table(pa.table({"a": [0.1] * 10, "who": [0] * 10}), path)
+    with pytest.raises(SchemaError, match="load the owner anew"):
+        rows.check()
+    person = np.arange(5)
+    rows = Rows(np.zeros((5, 1)), person=person, y=None, schema=schema, noise=SecureNoise())
+    person[:] = 0
+    with pytest.raises(SchemaError, match="load the owner anew"):
+        rows.check()
+
+
+def test_a_frame_of_mixed_types_does_not_show_its_values():
+    schema = Schema(columns=[Number(name="a", low=0, high=1)])
+    with pytest.raises(SchemaError, match="mixed types") as caught:
+        Rows(pd.DataFrame({"a": [1.0, "Mr Smith"]}), schema=schema)
+    assert "Smith" not in str(caught.value)

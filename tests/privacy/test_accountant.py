@@ -139,3 +139,22 @@ def test_unknown_events_are_refused(form):
 def test_events_without_a_rule_are_refused():
     with pytest.raises(InputError, match="cannot account for NonPrivateDpEvent"):
         accountant.renyi(dp_accounting.NonPrivateDpEvent(), 2.0)
+
+
+@pytest.mark.parametrize(("parameter", "shift"), [(1e-7, 10**7), (1e-6, 10**6), (1e-5, 2 * 10**5)])
+def test_a_discrete_laplace_of_many_steps_loses_what_the_continuous_one_does(parameter, shift):
+    """Every place between the two ends counts, also beyond the first hundred thousand."""
+    fine = DiscreteLaplaceDpEvent(parameter, shift)
+    continuous = dp_accounting.LaplaceDpEvent(1 / (parameter * shift))
+    for order in (1.1, 2.0, 8.0, 64.0):
+        wanted = accountant.renyi(continuous, order)
+        assert accountant.renyi(fine, order) == pytest.approx(wanted, rel=1e-4)
+    assert accountant.renyi(DiscreteLaplaceDpEvent(0.0, 3), 2.0) == 0.0
+
+
+def test_a_loss_beyond_floats_is_infinite_and_no_fault():
+    event = pure_event(800.0)
+    for steps in (1, 2):
+        assert accountant.pure_epsilon(accountant.widened(event, steps)) == math.inf
+    assert accountant.pure_epsilon(accountant.widened(pure_event(400.0), 2)) == math.inf
+    assert accountant.pure_epsilon(pure_event(600.0)) == pytest.approx(600.0)

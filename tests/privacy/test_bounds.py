@@ -79,3 +79,8 @@ def test_a_value_that_does_not_fit_the_grid():
             Grid(-10).truncate([bad])
     with pytest.raises(BoundsError):
         Grid(100)
+
+
+def test_a_factor_too_small_for_a_float_does_not_let_a_row_out():
+    rows = np.linspace(1e307, np.finfo(np.float64).max, 2000)[:, None]
+    assert (Ball(radius=1e-15).clip(rows) <= 1e-15).all()

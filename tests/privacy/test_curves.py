@@ -85,3 +85,9 @@ def test_renyi_capacity_and_epsilon_are_inverse():
     assert curves.renyi_epsilon(1e-6, order, capacity) == pytest.approx(2)
     assert curves.renyi_delta(2, order, capacity) == pytest.approx(1e-6)
     assert curves.renyi_epsilon(1e-6, order, 0.0) == 0
+
+
+def test_no_epsilon_overflows():
+    assert curves.pure_to_gaussian(1e6) == math.inf
+    assert curves.response(1.0) == pytest.approx(2 / (1 + math.e), rel=1e-15)
+    assert (curves.response(0.0), curves.response(1e6)) == (1.0, 0.0)

@@ -109,3 +109,8 @@ def test_group_privacy_of_delta_is_the_exact_series():
         assert one.under(RO).delta == pytest.approx(delta * (1 + math.exp(epsilon)))
     with pytest.raises(RelationError, match="no guarantee"):
         Approximate(epsilon=5, delta=0.3, relation=AR).under(RO)
+
+
+def test_a_group_of_an_epsilon_beyond_floats_has_no_guarantee():
+    with pytest.raises(RelationError, match="gives no guarantee over 2 steps"):
+        Approximate(epsilon=1e6, delta=1e-6, relation=AR).under(RO)

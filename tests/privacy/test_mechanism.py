@@ -74,7 +74,9 @@ def test_a_split_l1_move_is_dominated_by_the_concentrated_one(scale):
 
 
 def test_a_finer_grid_costs_what_the_continuous_mechanism_costs():
-    assert Laplace(sensitivity=1, scale=2.0).event == pure_event(0.5), "whole counts: randomised response itself"
+    assert Laplace(sensitivity=1, scale=2.0).event == pure_event(0.5), (
+        "whole counts: randomised response itself"
+    )
     fine = Laplace.calibrated(sensitivity=1, epsilon=1, grid=Grid(-16))
     assert fine.event.noise_multiplier == pytest.approx(1, rel=1e-4)
     gaussian = Gaussian.calibrated(sensitivity=1, mu=0.5)
@@ -153,3 +155,18 @@ def test_a_plan_composes_its_draws():
     with pytest.raises(InputError, match="at least one draw"):
         Plan(draws={})
     assert accountant.pure_epsilon(pure_event(0.3)) == pytest.approx(0.3)
+
+
+def test_a_scale_that_cannot_be_drawn_is_an_error_of_the_plan_not_of_the_answer():
+    for make in (Laplace, Gaussian):
+        make(sensitivity=1.0, scale=2.0**50)
+        with pytest.raises(InputError, match=r"at most 2\*\*50 grid steps"):
+            make(sensitivity=1.0, scale=2.0**51)
+        with pytest.raises(InputError, match="grid steps"):
+            make(sensitivity=1.0, scale=1e300, grid=Grid(-60))
+
+
+def test_responses_beyond_floats_lose_without_bound():
+    assert accountant.pure_epsilon(RandomisedResponse(budget=800.0, n_classes=3).event) == math.inf
+    plain = RandomisedResponse(budget=1.5, n_classes=3).event
+    assert accountant.pure_epsilon(plain) == pytest.approx(1.5)

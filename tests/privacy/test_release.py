@@ -1,6 +1,7 @@
 """Question and release files: whatever is wrong with one gives one clear error and charges nothing."""
 
 import json
+import os
 import pickle
 import struct
 
@@ -202,3 +203,15 @@ def test_intervals_hold(house):
         low, high = house.answer(asked).interval(confidence=0.99)["counts"]
         misses += int(np.sum((low > [9, 0]) | (high < [9, 0])))
     assert misses <= 6
+
+
+def test_a_device_without_end_a_pipe_and_a_folder_are_not_read(tmp_path):
+    (tmp_path / "endless").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("endless", "pipe", ".", "absent"):
+        with pytest.raises(WireError, match="not a plain one"):
+            wire.read(tmp_path / name)
+    (tmp_path / "long").write_bytes(bytes(11))
+    assert len(wire.read(tmp_path / "long", largest=11)) == 11
+    with pytest.raises(WireError, match="larger than 10"):
+        wire.read(tmp_path / "long", largest=10)

@@ -97,7 +97,8 @@ class AuditResult:
     def __str__(self) -> str:
         return (
             f"{'passed' if self.passed else 'FAILED'}: ε >= {self.epsilon_lower:.3g} at δ = {self.delta:g} "
-            f"with {100 * self.confidence:.6g} % confidence, claimed {self.epsilon_claimed:.3g} [{self.claimed}]"
+            f"with {100 * self.confidence:.6g} % confidence, "
+            f"claimed {self.epsilon_claimed:.3g} [{self.claimed}]"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from privada.parties.owner_file import OwnerFile
 
 EXAMPLE = "privada answer owner.toml --folder exchange --name clinic"
-_SHORTEST = 8
+_DIGITS = 64
 
 
 def command(
@@ -29,7 +29,9 @@ def command(
     ] = None,
     approve: Annotated[
         list[str] | None,
-        typer.Option("--approve", metavar="DIGEST", help="Approve the question of this digest; repeatable."),
+        typer.Option(
+            "--approve", metavar="DIGEST", help="Approve the question of this whole digest; repeatable."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -68,21 +70,32 @@ def _name(folder: Path, name: str) -> str:
 
 def _digest(text: str) -> str:
     digits = text.lower()
-    if len(digits) < _SHORTEST or set(digits) - set("0123456789abcdef"):
-        raise InputError(f"Expected --approve to be at least {_SHORTEST} digits of a digest, got {text!r}.")
+    if len(digits) != _DIGITS or set(digits) - set("0123456789abcdef"):
+        raise InputError(
+            f"Expected --approve to be all {_DIGITS} digits of a digest (two questions can be made "
+            f"that begin alike), got {text!r}."
+        )
     return digits
 
 
 def _plain(answered: Answered, file: OwnerFile) -> dict[str, Any]:
     about = {"digest": answered.digest, "outcome": answered.outcome, "reason": answered.reason}
-    return about | (_about(answered.path, file) if answered.outcome != "refused" else {})
+    return about | (_about(answered, file) if answered.outcome != "refused" else {})
 
 
-def _about(path: Path, file: OwnerFile) -> dict[str, Any]:
-    """What a person should see before approving: kind, guarantee, share of the budget."""
+def _about(answered: Answered, file: OwnerFile) -> dict[str, Any]:
+    """What a person should see before approving: kind, guarantee, share of the budget.
+
+    The file is read again and may be another by now; nothing is said of that one.
+    """
     from privada.privacy.release import Question
 
-    question = Question.load(path)
+    try:
+        question = Question.load(answered.path)
+    except PrivadaError:
+        return {}
+    if question.digest != answered.digest:
+        return {}
     plain: dict[str, Any] = {"kind": question.kind, "guarantee": str(question.guarantee)}
     try:
         return plain | {"share": file.price(question).share}
@@ -108,7 +121,8 @@ def _view(rows: list[dict[str, Any]], name: str) -> list[Any]:
         for row in rows
     )
     columns = ("question", "outcome", "kind", "guarantee", "of the budget", "reason")
-    return [Table(title=f"Questions to {name}", columns=columns, rows=body).without_empty_columns()]
+    table = Table(title=f"Questions to {name}", columns=columns, rows=body).without_empty_columns()
+    return [table, *(f"To approve: --approve {row['digest']}" for row in rows if row["outcome"] == "waiting")]
 
 
 __all__ = ["EXAMPLE", "command"]

@@ -19,7 +19,10 @@ def command(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs, and it says so.")] = False,
     data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="Local copies of real data, if needed.")
+        Path | None,
+        typer.Option(
+            "--data", envvar="PRIVADA_DATA", metavar="DIR", help="Local copies of real data, if needed."
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

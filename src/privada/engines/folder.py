@@ -16,19 +16,23 @@ the same release without a new charge.
 
 from __future__ import annotations
 
+import logging
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from privada.exceptions import AnswerError, ApprovalPending, PrivadaError, Waiting, WireError
+from privada.exceptions import AnswerError, ApprovalPending, LedgerError, PrivadaError, Waiting, WireError
 from privada.parties.owner import Owner
 from privada.parties.protocol import Ask, Learner, drive
 from privada.privacy import wire
 from privada.privacy.release import Question, Release
 
 T = TypeVar("T")
+
+_LOG = logging.getLogger("privada.owner")
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,11 @@ class Folder:
                 yield path
 
     def answer(self, name: str, owner: Owner, *, approved: frozenset[str] = frozenset()) -> list[Answered]:
-        """Answer everything that is pending for an owner; a bad file never stops the rest."""
+        """Answer everything that is pending for an owner; a bad file never stops the rest.
+
+        ``approved`` holds whole digests: whoever asks can make two questions whose digests begin
+        alike. A ledger that fails is the owner's own trouble: it is raised, and learners are not told.
+        """
         return [self._answer_one(name, owner, path, approved) for path in list(self.pending(name))]
 
     def _answer_one(self, name: str, owner: Owner, path: Path, approved: frozenset[str]) -> Answered:
@@ -110,15 +118,24 @@ class Folder:
             question = Question.load(path)
             if question.digest != path.stem:
                 raise WireError("The file's name is not its question's digest.")
-            said = any(question.digest.startswith(start) for start in approved if len(start) >= 8)
-            release = owner.answer(question, approved=said)
+            release = owner.answer(question, approved=question.digest in approved)
         except ApprovalPending as error:
             return Answered(path.stem, path, "waiting", str(error))
+        except LedgerError:
+            raise
         except PrivadaError as error:
-            wire.write(self.refusal_path(name, path.stem), f"{error}\n".encode())
-            return Answered(path.stem, path, "refused", str(error))
+            return self._refused(name, path, str(error))
+        except Exception as error:  # no row was opened: what fails on rows is an AnswerError
+            _LOG.error("question %.12s failed: %s", path.stem, type(error).__name__)
+            return self._refused(name, path, "The owner cannot answer this question.")
         release.save(self.release_path(name, path.stem))
         return Answered(path.stem, path, "answered")
+
+    def _refused(self, name: str, path: Path, reason: str) -> Answered:
+        """Write why, under names that are digests only: a learner does not choose what an owner writes to."""
+        if re.fullmatch("[0-9a-f]{64}", path.stem):
+            wire.write(self.refusal_path(name, path.stem), f"{reason}\n".encode())
+        return Answered(path.stem, path, "refused", reason)
 
 
 def _plain(name: str) -> str:

@@ -56,6 +56,13 @@ _EXPERIMENTS = (
         quick_runs=5,
     ),
     Experiment(
+        name="clustering",
+        title="Centres beside a private source: the share of the gap closed",
+        path="privada.experiments.clustering:run",
+        runs=30,
+        quick_runs=2,
+    ),
+    Experiment(
         name="core",
         title="The core's calibration beside the specification",
         path="privada.experiments.core:run",

@@ -28,7 +28,8 @@ class Example:
     data: Mapping[str, Any]  # keyword arguments of Owner: data, and y or person where needed
     questions: tuple[Question, ...]
     learner: Callable[[str], Learner[Any]]  # owner's name -> generator
-    estimator: Callable[[int], Any] | None = None  # rehearsal seed -> fitted-alike estimator
+    estimator: Callable[[int], Any] | None = None  # rehearsal seed -> estimator, not fitted
+    fit_more: Mapping[str, Any] = field(default_factory=dict)  # public arguments of its fit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
+from functools import cache
 from typing import Any, Self
 
 from privada.exceptions import (
@@ -206,7 +207,13 @@ def _check_budget(budget: Guarantee, schema: Schema) -> None:
             stacklevel=3,
         )
     if budget.loose:
-        _LOG.info("The budget %s is large: little is promised to one %s.", budget, budget.unit)
+        _note_loose(budget)
+
+
+@cache
+def _note_loose(budget: Guarantee) -> None:
+    """Say once that a budget is large."""
+    _LOG.info("The budget %s is large: little is promised to one %s.", budget, budget.unit)
 
 
 def _check_rows(rows: Rows, budget: Guarantee, *, allow_empty: bool) -> None:

@@ -57,7 +57,8 @@ class Rows:
     ) -> None:
         self.schema = schema
         self._source = _source(data, schema, y, person)
-        self._kept = _bounded(self._source, schema, noise) if schema.person_id else None
+        self._people = np.array(self._source.column(schema.person_id)) if schema.person_id else None
+        self._kept = None if self._people is None else _bounded(self._people, schema, noise)
 
     def __repr__(self) -> str:
         return "<Rows>"
@@ -69,10 +70,19 @@ class Rows:
             size = _height(table)
             batch = self._encoded(table)
             if self._kept is not None:
+                self._check_people(table, start)
                 keep = self._kept[start : start + size]
                 batch = Batch(batch.X[keep], None if batch.y is None else batch.y[keep])
             start += size
             yield batch
+
+    def _check_people(self, table: dict[str, npt.NDArray[Any]], start: int) -> None:
+        """Which rows are kept was chosen once: of other rows, one person could have any number."""
+        assert self._people is not None
+        assert self.schema.person_id is not None
+        people = table[self.schema.person_id]
+        if not np.array_equal(people, self._people[start : start + len(people)]):
+            raise SchemaError("The rows' persons have changed since they were loaded; load the owner anew.")
 
     def _encoded(self, table: dict[str, npt.NDArray[Any]]) -> Batch:
         X = np.hstack([column.encode(table[column.name]) for column in self.schema.columns])
@@ -143,7 +153,13 @@ class _Arrow:
         import pyarrow as pa
 
         try:
-            yield from self._dataset.to_batches(columns=self._names, batch_size=BATCH, use_threads=False)
+            yield from self._dataset.to_batches(
+                columns=self._names,
+                batch_size=BATCH,
+                use_threads=False,
+                batch_readahead=1,  # rows that wait to be looked at fill the memory
+                fragment_readahead=1,
+            )
         except pa.ArrowException as error:  # its message shows a value
             raise SchemaError(f"The table cannot be read to its end: {type(error).__name__}.") from None
 
@@ -182,9 +198,18 @@ def _scan(path: Path) -> Any:
         raise SchemaError(f"There is no data at {path.name}.")
     try:
         form = "csv" if path.suffix == ".csv" else "parquet"
-        return ds.dataset(path, format=form, exclude_invalid_files=False)
+        reader = form if form == "csv" else _streaming_parquet()
+        return ds.dataset(path, format=reader, exclude_invalid_files=False)
     except (pa.ArrowInvalid, OSError) as error:
         raise SchemaError(f"{path.name} cannot be read as {form}: {type(error).__name__}.") from None
+
+
+def _streaming_parquet() -> Any:
+    """Parquet without the buffer ahead of the reader, which grows to more than the file."""
+    import pyarrow.dataset as ds
+
+    options = ds.ParquetFragmentScanOptions(pre_buffer=False)
+    return ds.ParquetFileFormat(default_fragment_scan_options=options)
 
 
 def _as_dataset(data: Any) -> Any:
@@ -196,7 +221,10 @@ def _as_dataset(data: Any) -> Any:
     elif hasattr(data, "iloc"):  # pandas
         if not data.columns.is_unique:
             raise SchemaError("The table has columns of one name.")
-        data = pa.Table.from_pandas(data, preserve_index=False)
+        try:
+            data = pa.Table.from_pandas(data, preserve_index=False)
+        except pa.ArrowException as error:  # its message shows a value
+            raise SchemaError(f"The frame has a column of mixed types: {type(error).__name__}.") from None
     if not isinstance(data, (pa.Table, pa.RecordBatch)):
         raise SchemaError(
             "Expected an array, a pandas or polars frame, an Arrow table or a Parquet path, "
@@ -213,13 +241,12 @@ def _height(table: dict[str, npt.NDArray[Any]]) -> int:
     return len(next(iter(table.values())))
 
 
-def _bounded(source: _Arrays | _Arrow, schema: Schema, noise: Noise | None) -> npt.NDArray[np.bool_]:
+def _bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> npt.NDArray[np.bool_]:
     """Which rows are kept so that no person has more than ``max_rows``, chosen at random."""
     assert schema.person_id is not None
     assert schema.max_rows is not None
     if noise is None:
         raise SchemaError("Rows of persons need a noise source to choose which rows are kept.")
-    people = source.column(schema.person_id)
     if is_missing(people).any():
         raise SchemaError(f"Column {schema.person_id!r} holds a missing person.")
     codes = np.unique(people, return_inverse=True)[1]

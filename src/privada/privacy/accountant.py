@@ -111,11 +111,15 @@ class _DiscreteLaplace(Rule):
 
     def renyi(self, event: Event, order: float) -> float:
         a, shift = event.noise_parameter, event.sensitivity
-        inner = np.arange(1, min(shift, 100_000))
-        losses = np.concatenate([[shift], shift - 2.0 * inner, [-shift]]) * a
-        tail = -np.log1p(np.exp(-a))
-        masses = np.concatenate([[tail], math.log(math.tanh(a / 2)) - a * inner, [tail - a * shift]])
-        return max(0.0, float(np.logaddexp.reduce(masses + (order - 1) * losses)) / (order - 1))
+        if a * shift == 0:
+            return 0.0
+        most, fall = (order - 1) * a * shift, a * (2 * order - 1)
+        tail = -math.log1p(math.exp(-a))
+        parts = [tail + most, tail - a * shift - most]
+        if shift > 1:  # between the two ends the terms are geometric, each e^-fall times the one before
+            terms = math.log(-math.expm1(-fall * (shift - 1))) - math.log(-math.expm1(-fall))
+            parts.append(math.log(math.tanh(a / 2)) + most - fall + terms)
+        return max(0.0, float(np.logaddexp.reduce(parts)) / (order - 1))
 
     def zcdp(self, event: Event) -> float:
         return curves.pure_to_zcdp(self.pure(event))
@@ -167,7 +171,7 @@ class _RandomisedResponse(Rule):
 
     def widened(self, event: Event, steps: int) -> Event:
         """Binary response at ``steps`` times the epsilon dominates whatever loses as much."""
-        return type(event)(2 / (1 + math.exp(steps * self.pure(event))), 2)
+        return type(event)(curves.response(steps * self.pure(event)), 2)
 
 
 class _ZeroConcentrated(Rule):

@@ -77,11 +77,12 @@ class Ball:
         rows = np.asarray(rows, dtype=np.float64)
         largest = np.abs(rows).max(axis=-1, keepdims=True, initial=0.0)
         unit = rows / np.where(largest > 0, largest, 1.0)  # norms up to 1e308 do not overflow
-        norms = largest * np.sqrt(np.sum(unit**2, axis=-1, keepdims=True))
+        lengths = np.sqrt(np.sum(unit**2, axis=-1, keepdims=True))
         inner = self.radius * _INSIDE
-        with np.errstate(divide="ignore", over="ignore"):
-            factor = np.where(norms > inner, inner / norms, 1.0)
-        return np.asarray(rows * factor, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            outside = largest * lengths > inner
+        # direction times radius: a factor for the row itself could be too small for a float
+        return np.where(outside, unit * (inner / np.where(outside, lengths, 1.0)), rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""

@@ -30,6 +30,14 @@ def pure_to_zcdp(epsilon: float) -> float:
     return epsilon * math.tanh(epsilon / 2)
 
 
+def response(epsilon: float) -> float:
+    """``2 / (1 + e^ε)``: how often binary randomised response at ε answers by a fair coin.
+
+    Beyond ε = 700, where floats end, it is 0: a loss without bound, never too small a one.
+    """
+    return 2 * math.exp(-epsilon) / (1 + math.exp(-epsilon)) if epsilon <= 700 else 0.0
+
+
 def laplace_to_zcdp(epsilon: float) -> float:
     """Exact ρ of the Laplace mechanism with sensitivity over scale ``epsilon``: ``ε + e^-ε - 1``."""
     return epsilon + math.expm1(-epsilon)
@@ -49,7 +57,7 @@ def pure_to_gaussian(epsilon: float) -> float:
     """
     from scipy.special import ndtri
 
-    return float(-2 * ndtri(1 / (1 + math.exp(epsilon))))
+    return float(-2 * ndtri(response(epsilon) / 2))
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
@@ -200,6 +208,7 @@ __all__ = [
     "renyi_capacity",
     "renyi_delta",
     "renyi_epsilon",
+    "response",
     "zcdp_delta",
     "zcdp_epsilon",
     "zcdp_rho",

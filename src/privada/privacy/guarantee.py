@@ -180,7 +180,9 @@ class Approximate(Guarantee):
         return math.inf
 
     def _repeated(self, steps: int) -> Self:
-        grown = self.delta * sum(math.exp(step * self.epsilon) for step in range(steps))
+        worst = (steps - 1) * self.epsilon
+        growth = sum(math.exp(step * self.epsilon) for step in range(steps)) if worst <= 700 else math.inf
+        grown = self.delta * growth
         if not grown < 1:
             raise RelationError(f"{self} gives no guarantee over {steps} steps: delta would be {grown:g}.")
         return replace(self, epsilon=steps * self.epsilon, delta=grown)

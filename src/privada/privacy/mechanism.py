@@ -33,6 +33,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.privacy import curves
+from privada.privacy._lattice import LARGEST_SCALE
 from privada.privacy.bounds import Grid
 from privada.privacy.noise import Noise
 
@@ -92,6 +93,11 @@ class Lattice(Mechanism):
     def __post_init__(self) -> None:
         _check.positive(scale=self.scale)
         _check.positive(sensitivity=self.sensitivity)
+        if not 0 < self.steps <= LARGEST_SCALE:  # found here, before anything is charged
+            raise InputError(
+                f"Expected a noise scale of at most 2**50 grid steps, got {self.scale:g} on steps of "
+                f"{self.grid.step:g}; ask for less noise, or use a coarser grid."
+            )
 
     @property
     def steps(self) -> float:
@@ -370,7 +376,8 @@ class RandomisedResponse(Mechanism):
         """Randomised response over q buckets, in dp-accounting's parameters."""
         from dp_accounting import RandomizedResponseDpEvent
 
-        rest = self.n_classes / (math.exp(self.budget) + self.n_classes - 1)
+        others = math.exp(-self.budget) if self.budget <= 700 else 0.0  # 0: a loss without bound
+        rest = self.n_classes * others / (1 + (self.n_classes - 1) * others)
         return RandomizedResponseDpEvent(rest, self.n_classes)
 
     def channel(self) -> FloatArray:
@@ -396,7 +403,7 @@ def pure_event(epsilon: float) -> Any:
     """The event that dominates every pure mechanism: binary randomised response."""
     from dp_accounting import RandomizedResponseDpEvent
 
-    return RandomizedResponseDpEvent(2 / (1 + math.exp(_check.positive(epsilon=epsilon))), 2)
+    return RandomizedResponseDpEvent(curves.response(_check.positive(epsilon=epsilon)), 2)
 
 
 @dataclass(frozen=True, kw_only=True)

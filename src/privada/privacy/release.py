@@ -137,7 +137,7 @@ class Question(ABC):
             same = made.digest == wire.digest(header, arrays)
         except PrivadaError as error:
             raise WireError(f"The file is not a valid question: {error}") from None
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError):
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError):
             raise WireError(
                 "The file is not a valid question: a field is missing or of the wrong type."
             ) from None

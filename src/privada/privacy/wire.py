@@ -95,13 +95,18 @@ def _arrays(blob: bytes) -> dict[str, Any]:
 
 
 def read(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE) -> bytes:
-    """Bytes of a file, refused by size before they are read."""
+    """Bytes of a plain file, at most ``largest``: never of a pipe that waits or a device without end."""
+    file = Path(path)
     try:
-        if Path(path).stat().st_size > largest:
-            raise WireError(f"{Path(path).name} is larger than {largest} bytes.")
-        return Path(path).read_bytes()
+        if not file.is_file():
+            raise WireError(f"Cannot read {file.name}: there is no such file, or it is not a plain one.")
+        with file.open("rb") as stream:
+            blob = stream.read(largest + 1)
     except OSError as error:
-        raise WireError(f"Cannot read {Path(path).name}: {error.strerror}.") from None
+        raise WireError(f"Cannot read {file.name}: {error.strerror}.") from None
+    if len(blob) > largest:
+        raise WireError(f"{file.name} is larger than {largest} bytes.")
+    return blob
 
 
 def write(path: str | os.PathLike[str], blob: bytes) -> Path:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.methods.cells import Bins, CellStatistics, Nearest
+from privada.methods.cells import Bins, CellStatistics, Nearest, Product
 from privada.methods.cells.owner import answer
 from privada.parties import Rows, Schema
 from privada.parties.schema import Category
@@ -184,3 +184,25 @@ def test_bad_questions_are_refused_by_name(bad):
     good = {"tables": (Nearest(centers=CENTERS),), "guarantee": Pure(epsilon=1, relation="add/remove")}
     with pytest.raises(InputError):
         CellStatistics(**(good | bad))
+
+
+def test_a_small_file_cannot_ask_for_more_than_an_owner_can_hold():
+    bins = Bins(feature=0, edges=np.arange(99.0))
+    grids = tuple(Product(factors=(bins,) * 3) for _ in range(60))
+    pure = Pure(epsilon=1, relation="add/remove")
+    CellStatistics(tables=grids[:50], guarantee=pure)
+    for more in ({"tables": grids}, {"tables": grids[:40], "n_classes": 2}):
+        with pytest.raises(InputError, match="at most 50000000 numbers"):
+            CellStatistics(guarantee=pure, **more)
+    with pytest.raises(InputError, match="at most 50000000 numbers"):
+        CellStatistics(tables=grids[:10], radius=1.0, width=5, guarantee=pure)
+
+
+@pytest.mark.parametrize(("kind", "share"), [(Pure, 1e-300), (Pure, 1 - 2.0**-53), (ZCDP, 1e-300)])
+def test_a_share_that_cannot_be_drawn_is_refused_before_the_charge(kind, share):
+    guarantee = kind(relation="add/remove", **{"epsilon" if kind is Pure else "rho": 1.0})
+    question = CellStatistics(
+        tables=(Nearest(centers=CENTERS),), radius=1.0, width=2, count_share=share, guarantee=guarantee
+    )
+    with pytest.raises(InputError, match="grid steps"):
+        _ = question.price

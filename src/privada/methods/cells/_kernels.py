@@ -44,22 +44,32 @@ def add_clipped(
     radius: float,
     steps: float,
 ) -> None:  # pragma: no cover - compiled
-    """Add each row, seen from its cell's origin, clipped to the ball and truncated to whole steps."""
+    """Add each row, seen from its cell's origin, clipped to the ball and truncated to whole steps.
+
+    Centres are the learner's choice and may be as far as floats go. Half a difference of two
+    floats is finite, and a clipped row is its direction times the radius, never a row times a
+    factor too small for a float; so the norm stays within the radius for every centre.
+    """
+    inner = radius * (_INSIDE - X.shape[1] * 2.0**-52)  # a sum of d squares is off by d units at most
     for i in range(X.shape[0]):
         cell = cells[i]
         largest = 0.0
         for k in range(X.shape[1]):
-            largest = max(largest, abs(X[i, k] - origins[cell, k]))
+            largest = max(largest, abs(0.5 * X[i, k] - 0.5 * origins[cell, k]))
         if largest == 0.0:
             continue
         total = 0.0
         for k in range(X.shape[1]):
-            part = (X[i, k] - origins[cell, k]) / largest
+            part = (0.5 * X[i, k] - 0.5 * origins[cell, k]) / largest
             total += part * part
-        norm = largest * np.sqrt(total)
-        factor = min(1.0, radius * _INSIDE / norm)
-        for k in range(X.shape[1]):
-            sums[cell, k] += np.int64((X[i, k] - origins[cell, k]) * factor * steps)
+        length = np.sqrt(total)
+        if 2.0 * largest * length > inner:
+            for k in range(X.shape[1]):
+                part = (0.5 * X[i, k] - 0.5 * origins[cell, k]) / largest
+                sums[cell, k] += np.int64(part * (inner / length) * steps)
+        else:
+            for k in range(X.shape[1]):
+                sums[cell, k] += np.int64((X[i, k] - origins[cell, k]) * steps)
 
 
 __all__ = ["add_clipped", "nearest"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -184,12 +185,14 @@ def pack(partitions: tuple[Partition, ...]) -> tuple[dict[str, Any], Arrays]:
 
 def unpack(plain: dict[str, Any], arrays: Arrays) -> tuple[Partition, ...]:
     """Make partitions from what `pack` wrote."""
+    own: dict[str, Arrays] = defaultdict(dict)
+    for name, array in arrays.items():
+        index, _, rest = name.partition("/")
+        own[index][rest] = array
     made = []
-    for index, entry in enumerate(plain["partitions"]):
+    for place, entry in enumerate(plain["partitions"]):
         form = _FORMS[_check.one_of(_FORMS, form=entry["form"])]
-        start = f"{index}/"
-        own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
-        made.append(form.from_parts(dict(entry["plain"]), own))
+        made.append(form.from_parts(dict(entry["plain"]), own[str(place)]))
     return tuple(made)
 
 

@@ -36,6 +36,7 @@ from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
 LEAST_COUNT_SHARE = 0.1
+LARGEST = 50_000_000  # numbers in one answer: what a small file asks for must fit an owner's memory
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -87,6 +88,7 @@ class CellStatistics(Question):
             raise InputError("Expected tables to be at least one partition.")
         if self.n_classes is not None:
             _check.count(least=2, n_classes=self.n_classes)
+        self._check_size()
         if self.radius is None:
             if self.recentred or self.count_share is not None or self.width is not None:
                 raise InputError(
@@ -99,6 +101,12 @@ class CellStatistics(Question):
             _check.probability(count_share=self.count_share)
         if self.recentred and not all(isinstance(table, Nearest) for table in self.tables):
             raise InputError("Expected recentred=False: only Nearest cells have centres.")
+
+    def _check_size(self) -> None:
+        width = 0 if self.width is None else _check.count(width=self.width)
+        numbers = sum(table.n_cells for table in self.tables) * ((self.n_classes or 1) + width)
+        if numbers > LARGEST:
+            raise InputError(f"Expected an answer of at most {LARGEST} numbers, got {numbers}.")
 
     def fits(self, schema: Any) -> None:
         """Check features and classes against the owner's schema."""

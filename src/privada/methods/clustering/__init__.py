@@ -23,7 +23,7 @@ r_i     shells around each coreset point            ``shells``
 t       neighbours that NAS averages                ``t``
 Δᵗ(S)   mean distance to the t nearest rows         `SourceRadius`
 γ       chance that any empty cell passes           ``gamma`` of `sanitise`
-C       radius of the coreset                       ``radius`` of `coreset`
+C       radius of the coreset                       ``radius`` of `Coreset.of`
 S'      sanitised source                            `SanitisedSource`
 ======  ==========================================  ====================================
 
@@ -46,18 +46,27 @@ METHOD = Method(
         "privada.methods.clustering.question_local:LocalMeans",
         "privada.methods.clustering.question_neighbours:NeighbourAverages",
         "privada.methods.clustering.question_neighbours:SourceRadius",
+        "privada.methods.clustering.question_pyramid:GridPyramid",
     ),
     study_path="privada.methods.clustering.study:learner",
     example_path="privada.methods.clustering.example:example",
+    demo_path="privada.methods.clustering.demo:demo",
 )
 
 _HOMES = {
-    "coreset": ("Coreset", "coreset"),
+    "coreset": ("Coreset",),
+    "default": ("Forecast", "default_question", "forecast"),
+    "estimator": ("SourceTargetMedoids",),
+    "expected": ("expected_medoids",),
+    "learner": ("Choice", "choose", "learn", "posterior"),
+    "objective": ("cost", "source_distances"),
     "paper": ("PaperSource", "paper_nas", "paper_nna"),
     "question": ("NearestMeans",),
     "question_local": ("LocalMeans",),
     "question_neighbours": ("NeighbourAverages", "SourceRadius"),
+    "question_pyramid": ("GridPyramid",),
     "sanitised": ("RadiusEstimate", "SanitisedSource", "count_threshold", "estimate_radius", "sanitise"),
+    "solver": ("Solution", "medoids"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

@@ -20,7 +20,9 @@ FloatArray = npt.NDArray[np.float64]
 
 NOISES = ("lattice", "k-norm")
 MOST_NUMBERS = 100_000_000  # that an answer may hold: 0.8 GB
+SIZES = (1e-100, 1e100)  # of radii, and the largest coordinate: nothing overflows when it is squared
 _FINE = 2.0**-20
+_FINEST = 2.0**-30  # of a unit: sums of 2^32 rows fit 64 bits
 _COARSE = 2.0**-45  # of the noise: no draw needs more than 2^45 steps
 
 
@@ -62,13 +64,26 @@ def replaces(guarantee: Guarantee) -> bool:
 
 
 def fine_grid(unit: float, scale: float) -> Grid:
-    """A grid 2^20 times finer than both a unit and its noise, but never 2^45 times finer than the noise."""
-    return Grid.finer_than(max(min(unit, scale) * _FINE, scale * _COARSE))
+    """A grid 2^20 times finer than both a unit and its noise, within what integers can hold.
+
+    It is never finer than 2^-30 of the unit, nor than 2^-45 of the noise.
+    """
+    return Grid.finer_than(max(min(unit, scale) * _FINE, unit * _FINEST, scale * _COARSE))
+
+
+def sized(**named: Any) -> float:
+    """A public radius that floats can be scaled by: neither tiny nor huge."""
+    ((name, value),) = named.items()
+    if not SIZES[0] <= _check.positive(**named) <= SIZES[1]:
+        raise InputError(f"Expected {name} between {SIZES[0]:g} and {SIZES[1]:g}, got {value!r}.")
+    return float(value)
 
 
 def frozen(*, width: int | None = None, **named: Any) -> FloatArray:
     """A public matrix as a read-only copy."""
     copy = np.array(_check.matrix(width=width, **named), dtype=np.float64, order="C")
+    if np.abs(copy).max() > SIZES[1]:
+        raise InputError(f"Expected {next(iter(named))} within ±{SIZES[1]:g}.")
     copy.flags.writeable = False
     return copy
 
@@ -96,4 +111,5 @@ __all__ = [
     "mu_of",
     "only_pure",
     "replaces",
+    "sized",
 ]

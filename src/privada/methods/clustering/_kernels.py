@@ -19,7 +19,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[Any]
 Ints = npt.NDArray[np.int64]
 
-RUN = 64
+RUN = 256
 
 _jit = numba.njit(cache=True, nogil=True)
 # Sums may be reassociated, so that they fill the vector unit; NaN and infinity keep their meaning.
@@ -27,9 +27,7 @@ _sum_jit = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 
 
 @_jit  # type: ignore[untyped-decorator, unused-ignore]
-def _distances(
-    axes: Floats, first: int, point: Floats, found: Floats
-) -> None:  # pragma: no cover - compiled
+def _distances(axes: Floats, first: int, point: Floats, found: Floats) -> None:  # pragma: no cover - compiled
     """Distances from one point to others, from the first on; their coordinates come axis by axis.
 
     Axes come in multiples of four. Without reassociation: the same two points
@@ -126,73 +124,6 @@ def point_gains(
                 first, last = runs[r], runs[r + 1]
                 _distances(axes, first, points[c], made[: last - first])
                 found[c] += _gain(made[: last - first], near[first:last], weights[first:last])
-
-
-@_jit  # type: ignore[untyped-decorator, unused-ignore]
-def _rank(
-    table: Floats, caps: Floats, i: int, near: Floats, second: Floats, slot: Ints
-) -> None:  # pragma: no cover - compiled
-    """Nearest and second nearest of a point's centres and its cap; the cap's slot is one past the last."""
-    first, next_, found = caps[i], caps[i], table.shape[1]
-    for c in range(table.shape[1]):
-        d = table[i, c]
-        if d < first:
-            first, next_, found = d, first, c
-        elif d < next_:
-            next_ = d
-    near[i], second[i], slot[i] = first, next_, found
-
-
-@_jit  # type: ignore[untyped-decorator, unused-ignore]
-def rank_all(
-    table: Floats, caps: Floats, weights: Floats, near: Floats, second: Floats, slot: Ints, losses: Floats
-) -> None:  # pragma: no cover - compiled
-    """Rank every point's centres, and sum what the removal of each centre would cost."""
-    losses[:] = 0.0
-    for i in range(table.shape[0]):
-        _rank(table, caps, i, near, second, slot)
-        losses[slot[i]] += (second[i] - near[i]) * weights[i]
-    losses[table.shape[1]] = np.inf
-
-
-@_jit  # type: ignore[untyped-decorator, unused-ignore]
-def best_removal(
-    column: Floats, weights: Floats, near: Floats, second: Floats, slot: Ints, losses: Floats
-) -> tuple[float, int]:  # pragma: no cover - compiled
-    """Change of the cost if a candidate replaces the centre that is best removed for it, and that centre."""
-    change, removed = 0.0, losses.copy()
-    for i in range(column.shape[0]):
-        d = column[i]
-        if d < second[i]:
-            if d < near[i]:
-                change += (d - near[i]) * weights[i]
-                removed[slot[i]] += (near[i] - second[i]) * weights[i]
-            else:
-                removed[slot[i]] += (d - second[i]) * weights[i]
-    best = np.argmin(removed)
-    return change + removed[best], best
-
-
-@_jit  # type: ignore[untyped-decorator, unused-ignore]
-def replace(
-    column: Floats,
-    out: int,
-    table: Floats,
-    caps: Floats,
-    weights: Floats,
-    near: Floats,
-    second: Floats,
-    slot: Ints,
-    losses: Floats,
-) -> None:  # pragma: no cover - compiled
-    """Put a candidate's distances in the place of centre ``out``; rank again only the points that notice."""
-    for i in range(column.shape[0]):
-        old, table[i, out] = table[i, out], column[i]
-        if old <= second[i] or column[i] < second[i]:
-            losses[slot[i]] -= (second[i] - near[i]) * weights[i]
-            _rank(table, caps, i, near, second, slot)
-            losses[slot[i]] += (second[i] - near[i]) * weights[i]
-    losses[table.shape[1]] = np.inf
 
 
 @_sum_jit  # type: ignore[untyped-decorator, unused-ignore]
@@ -345,13 +276,10 @@ __all__ = [
     "RUN",
     "balls",
     "best_member",
-    "best_removal",
     "fill",
     "matrix_changes",
     "matrix_gains",
     "point_changes",
     "point_gains",
-    "rank_all",
-    "replace",
     "run_bounds",
 ]

@@ -1,8 +1,10 @@
 """The compiled part of the search for the nearest centre; why its answer is exact stands in `nearest`.
 
-Queries lie side by side (``tile[k, b]`` is coordinate k of query b), so one instruction serves
-eight of them. Minima are written from one row to another and back: a row that is read and
-written at once would be stored under a mask, which is slow.
+Queries lie side by side (``tile[k, b]`` is coordinate k of query b), so one
+instruction serves eight of them. Up to eight coordinates, everything that the
+inner loop reads and writes stands in one array, ``board``, at distances that the compiler knows:
+it then needs no tests for overlap. Minima are written from one row to another and back: a row that
+is read and written at once would be stored under a mask, which is slow.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-TILE = 512
+TILE = 256
 GROUP = 16
 CHUNK = 8
 FAR = 1e15  # a query so far out, in scaled units, is left to the exact rule
@@ -24,45 +26,63 @@ Singles = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 
 
+def _pass_between(source: int, goal: int) -> Any:
+    """Compile ``goal = min(source, norm - center·x)`` over the board, whose rows 0 to 7 are coordinates."""
+    before, after = source * TILE, goal * TILE
+
+    @numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
+    def run(u: Singles, center: Singles, norm: Any) -> None:  # pragma: no cover - compiled
+        c0, c1, c2, c3 = center[0], center[1], center[2], center[3]
+        c4, c5, c6, c7 = center[4], center[5], center[6], center[7]
+        for b in range(TILE):
+            left = norm - c0 * u[b] - c1 * u[b + TILE] - c2 * u[b + 2 * TILE] - c3 * u[b + 3 * TILE]
+            left = left - c4 * u[b + 4 * TILE] - c5 * u[b + 5 * TILE] - c6 * u[b + 6 * TILE]
+            left = left - c7 * u[b + 7 * TILE]
+            u[b + after] = left if left < u[b + before] else u[b + before]
+
+    return run
+
+
+_forth, _back = _pass_between(CHUNK, CHUNK + 1), _pass_between(CHUNK + 1, CHUNK)
+
+
 @numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
-def _less(
-    tile: Singles, k: int, center: Singles, start: Singles, total: Singles
-) -> None:  # pragma: no cover - compiled
-    """``total = start - center·x`` over the eight coordinates from k on."""
+def _less(tile: Singles, k: int, center: Singles, total: Singles) -> None:  # pragma: no cover - compiled
+    """Take ``center·x`` over the eight coordinates from k on off the total."""
     c0, c1, c2, c3 = center[k], center[k + 1], center[k + 2], center[k + 3]
     c4, c5, c6, c7 = center[k + 4], center[k + 5], center[k + 6], center[k + 7]
     for b in range(TILE):
-        left = start[b] - c0 * tile[k, b] - c1 * tile[k + 1, b] - c2 * tile[k + 2, b] - c3 * tile[k + 3, b]
+        left = total[b] - c0 * tile[k, b] - c1 * tile[k + 1, b] - c2 * tile[k + 2, b] - c3 * tile[k + 3, b]
         left = left - c4 * tile[k + 4, b] - c5 * tile[k + 5, b] - c6 * tile[k + 6, b]
         total[b] = left - c7 * tile[k + 7, b]
-
-
-@numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
-def _least(
-    tile: Singles, center: Singles, norm: Any, before: Singles, after: Singles
-) -> None:  # pragma: no cover - compiled
-    """``after = min(before, norm - center·x)`` over the first eight coordinates."""
-    c0, c1, c2, c3 = center[0], center[1], center[2], center[3]
-    c4, c5, c6, c7 = center[4], center[5], center[6], center[7]
-    for b in range(TILE):
-        left = norm - c0 * tile[0, b] - c1 * tile[1, b] - c2 * tile[2, b] - c3 * tile[3, b]
-        left = left - c4 * tile[4, b] - c5 * tile[5, b] - c6 * tile[6, b] - c7 * tile[7, b]
-        after[b] = left if left < before[b] else before[b]
 
 
 @numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
 def _lower(
     tile: Singles, center: Singles, norm: Any, total: Singles, before: Singles, after: Singles
 ) -> None:  # pragma: no cover - compiled
-    """``after = min(before, norm - center·x)`` for every query of a tile."""
-    if center.shape[0] == CHUNK:  # in one pass where one chunk is all
-        _least(tile, center, norm, before, after)
-        return
+    """``after = min(before, norm - center·x)``, eight coordinates at a time."""
     total[:] = norm
     for k in range(0, center.shape[0], CHUNK):
-        _less(tile, k, center, total, total)
+        _less(tile, k, center, total)
     for b in range(TILE):
         after[b] = total[b] if total[b] < before[b] else before[b]
+
+
+@numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
+def _group_minima(
+    board: Singles, tile: Singles, total: Singles, doubled: Singles, norms: Singles, start: int
+) -> None:  # pragma: no cover - compiled
+    """Least value of every query over one group of centres, into the board's row `CHUNK`."""
+    row, spare = board[CHUNK * TILE : (CHUNK + 1) * TILE], board[(CHUNK + 1) * TILE : (CHUNK + 2) * TILE]
+    row[:] = LAST
+    for j in range(start, start + GROUP, 2):
+        if doubled.shape[1] == CHUNK:
+            _forth(board, doubled[j], norms[j])
+            _back(board, doubled[j + 1], norms[j + 1])
+        else:
+            _lower(tile, doubled[j], norms[j], total, row, spare)
+            _lower(tile, doubled[j + 1], norms[j + 1], total, spare, row)
 
 
 @numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
@@ -79,27 +99,22 @@ def _merge(
 
 @numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
 def _two_best(
-    tile: Singles, doubled: Singles, norms: Singles, state: Singles, which: Any
+    board: Singles, tile: Singles, doubled: Singles, norms: Singles, state: Singles, which: Any
 ) -> None:  # pragma: no cover - compiled
     """Least and second least group minimum of every query, and the group of the least.
 
     The number of groups is even, so that the results end where they began.
     """
-    row, spare, total = np.empty(TILE, np.float32), np.empty(TILE, np.float32), np.empty(TILE, np.float32)
+    total = np.empty(TILE, np.float32)
     other, elsewhere = np.empty_like(state), np.empty_like(which)
+    row = board[CHUNK * TILE : (CHUNK + 1) * TILE]
     state[:] = LAST
     which[:] = 0
-    for pair in range(0, norms.shape[0] // GROUP, 2):
-        for half in range(2):
-            group = pair + half
-            row[:] = LAST
-            for j in range(group * GROUP, (group + 1) * GROUP, 2):
-                _lower(tile, doubled[j], norms[j], total, row, spare)
-                _lower(tile, doubled[j + 1], norms[j + 1], total, spare, row)
-            if half == 0:
-                _merge(row, group, state, other, which, elsewhere)
-            else:
-                _merge(row, group, other, state, elsewhere, which)
+    for group in range(0, norms.shape[0] // GROUP, 2):
+        _group_minima(board, tile, total, doubled, norms, group * GROUP)
+        _merge(row, group, state, other, which, elsewhere)
+        _group_minima(board, tile, total, doubled, norms, (group + 1) * GROUP)
+        _merge(row, group + 1, other, state, elsewhere, which)
 
 
 @numba.njit(nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -146,14 +161,17 @@ def assign(
     found: npt.NDArray[np.int64],
 ) -> int:  # pragma: no cover - compiled
     """Write the index of each row's nearest centre; return how many rows needed the whole exact rule."""
+    board = np.zeros((CHUNK + 2) * TILE, np.float32)
     tile = np.zeros((doubled.shape[1], TILE), np.float32)
+    if doubled.shape[1] == CHUNK:
+        tile = board[: CHUNK * TILE].reshape(CHUNK, TILE)
     state, which = np.empty((2, TILE), np.float32), np.empty(TILE, np.int32)
     margins = np.empty(TILE)
     ties = 0
     for start in range(0, X.shape[0], TILE):
         rows = X[start : start + TILE]
         _load(tile, margins, rows, origin, scale)
-        _two_best(tile, doubled, norms, state, which)
+        _two_best(board, tile, doubled, norms, state, which)
         for b in range(rows.shape[0]):
             first, last = which[b] * GROUP, (which[b] + 1) * GROUP
             if not np.float64(state[1, b]) > np.float64(state[0, b]) + margins[b]:

@@ -66,7 +66,10 @@ def add_local(
     shells: Doubles,
     steps: Any,
 ) -> None:  # pragma: no cover - compiled
-    """Add each row to the first shell of its cell that holds it; beyond the last one, nothing."""
+    """Add each row to the first shell of its cell that holds it; beyond the last one, nothing.
+
+    The norm of a row that is too far for a float is infinite, and so beyond the last shell.
+    """
     h, v = shells.shape[0], np.empty(X.shape[1])
     for i in range(X.shape[0]):
         for k in range(X.shape[1]):
@@ -75,7 +78,8 @@ def add_local(
         shell = np.searchsorted(shells, norm)
         if shell == h:
             continue
-        scale = _INSIDE / max(norm, shells[shell] * _INSIDE)
+        inside = _INSIDE - X.shape[1] * 2.0**-52
+        scale = inside / max(norm, shells[shell] * inside)
         at = cells[i] * h + shell
         counts[at] += 1
         for k in range(X.shape[1]):
@@ -86,14 +90,26 @@ def add_local(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def into_ball(X: Doubles, radius: float) -> Doubles:  # pragma: no cover - compiled
-    """Rows, each scaled back into the ball if it is outside."""
+    """Rows, each brought into the ball if it is outside.
+
+    A clipped row is its direction times the radius, not the row times a factor, which
+    could be too small for a float.
+    """
     clipped = X.copy()
+    inner = radius * (_INSIDE - X.shape[1] * 2.0**-52)  # a sum of d squares is off by d units at most
     for i in range(X.shape[0]):
-        norm = _norm(X[i])
-        if norm > radius * _INSIDE:
-            factor = radius * _INSIDE / norm
+        largest = 0.0
+        for k in range(X.shape[1]):
+            largest = max(largest, abs(X[i, k]))
+        if largest == 0.0:
+            continue
+        total = 0.0
+        for k in range(X.shape[1]):
+            total += (X[i, k] / largest) * (X[i, k] / largest)
+        length = np.sqrt(total)
+        if largest * length > inner:
             for k in range(X.shape[1]):
-                clipped[i, k] = X[i, k] * factor
+                clipped[i, k] = X[i, k] / largest * (inner / length)
     return clipped
 
 

@@ -1,4 +1,4 @@
-"""Greedy choice of centres, and swaps that improve a choice; both with a cap on what each point pays."""
+"""Greedy choice of centres, and swaps that improve a choice."""
 
 from __future__ import annotations
 
@@ -6,37 +6,36 @@ import heapq
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
-from privada.methods.clustering import _kernels
-from privada.methods.clustering._distances import Distances, Floats, Float64s, Ints, Ranking
+from privada.methods.clustering import _books
+from privada.methods.clustering._problem import Float64s, Floats, Ints, Problem, Ranking
 
 PATIENCE = 128
-"""Offers in a row that may fail before all candidates are screened afresh."""
+"""Offers in a row that may fail before candidates are screened afresh."""
 
 
-def greedy(distances: Distances, candidates: Ints, k: int, caps: Floats, weights: Floats) -> Ints:
+def greedy(problem: Problem, k: int, candidates: Ints | None = None) -> Ints:
     """Choose k centres one by one, each the one that saves most, the smallest index on ties.
 
     What a candidate saves only shrinks as centres are added, so what it once
-    saved bounds what it saves now: only the candidate with the largest bound is
-    looked at again (CELF, Leskovec et al. 2007). The choice is that of the plain
-    greedy algorithm.
+    saved bounds what it saves now: only those with the largest bounds are looked
+    at again (CELF, Leskovec et al. 2007). The choice is that of the plain greedy
+    algorithm.
     """
-    near, chosen = caps.copy(), np.empty(k, dtype=np.int64)
-    gains = distances.gains(candidates, near, weights)
-    heap = [(-gain, index, 0) for gain, index in zip(gains.tolist(), candidates.tolist(), strict=True)]
+    near, chosen = problem.caps.copy(), np.empty(k, dtype=np.int64)
+    candidates = problem.candidates if candidates is None else candidates
+    gains = problem.gains(candidates, near).tolist()
+    heap = [(-gain, index, 0) for gain, index in zip(gains, candidates.tolist(), strict=True)]
     heapq.heapify(heap)
     for step in range(k):
         batch = 1
         while heap[0][2] < step:
             stale = _pop_stale(heap, step, batch)
-            gains = distances.gains(stale, near, weights)
-            for gain, index in zip(gains.tolist(), stale.tolist(), strict=True):
+            for gain, index in zip(problem.gains(stale, near).tolist(), stale.tolist(), strict=True):
                 heapq.heappush(heap, (-gain, index, step))
             batch = min(2 * batch, 256)
         chosen[step] = heapq.heappop(heap)[1]
-        np.minimum(near, distances.column(int(chosen[step])), out=near)
+        np.minimum(near, problem.column(int(chosen[step])), out=near)
     return chosen
 
 
@@ -48,6 +47,18 @@ def _pop_stale(heap: list[tuple[float, int, int]], step: int, most: int) -> Ints
     return np.array(found, dtype=np.int64)
 
 
+def best_of(problem: Problem, k: int, starts: int, max_swaps: int) -> Ints:
+    """Improve several greedy starts, no two of which share a centre, and keep the best, the first on ties."""
+    left = problem.candidates
+    found: list[Search] = []
+    while len(found) < starts and len(left) >= k:
+        start = greedy(problem, k, left)
+        left = np.setdiff1d(left, start)
+        found.append(Search(problem, start, max_swaps))
+        found[-1].improve()
+    return min(found, key=lambda search: search.cost).chosen
+
+
 class Search:
     """A choice of centres that takes every swap that lowers its cost.
 
@@ -56,80 +67,80 @@ class Search:
     A point's cap counts among its centres, and cannot be removed.
     """
 
-    def __init__(self, distances: Distances, chosen: Ints, caps: Floats, weights: Floats) -> None:
-        n, k = len(distances), len(chosen)
-        self.distances, self.caps, self.weights = distances, caps, weights
-        self.chosen = chosen.copy()
-        self.near, self.second = np.empty_like(caps), np.empty_like(caps)
-        self.slot: Ints = np.empty(n, dtype=np.int64)
+    def __init__(self, problem: Problem, chosen: Ints, max_swaps: int) -> None:
+        self.problem, self.chosen, self.max_swaps = problem, chosen.copy(), max_swaps
+        self.near, self.second = np.empty_like(problem.caps), np.empty_like(problem.caps)
+        self.slot: Ints = np.empty(len(problem), dtype=np.int64)
         self.swaps = 0
-        self._losses = np.empty(k + 1)
-        self._table = np.empty((n, k), dtype=distances.dtype)
-        for place, centre in enumerate(self.chosen.tolist()):
-            self._table[:, place] = distances.column(centre)
-        _kernels.rank_all(self._table, caps, weights, *self._books)
-        self._least = 64 * float(np.finfo(distances.dtype).eps) * self.cost
+        self._losses = np.empty(len(chosen) + 1)
+        self._table = np.empty((len(problem), len(chosen)), dtype=problem.dtype)
+        for place, centre in enumerate(chosen.tolist()):
+            self._table[:, place] = problem.column(centre)
+        _books.rank_all(self._table, problem.caps, problem.weights, *self._books)
+        self._least = self.cost * (1e-12 if problem.dtype == np.float64 else 1e-6)
 
     @property
     def cost(self) -> float:
         """Weighted sum of what the points pay."""
-        return float(np.dot(self.near.astype(np.float64), self.weights))
+        return float(np.dot(self.near.astype(np.float64), self.problem.weights))
 
     def offer(self, candidate: int) -> bool:
         """Swap the candidate for the centre that is best removed for it, if that lowers the cost."""
-        column = self.distances.column(candidate)
-        change, out = _kernels.best_removal(column, self.weights, *self._books)
-        if not change < -self._least:
+        column, weights = self.problem.column(candidate), self.problem.weights
+        change, out = _books.best_removal(column, weights, *self._books)
+        if self.swaps == self.max_swaps or not change < -self._least:
             return False
-        _kernels.replace(column, out, self._table, self.caps, self.weights, *self._books)
+        _books.replace(column, out, self._table, self.problem.caps, weights, *self._books)
         self.chosen[out] = candidate
         self.swaps += 1
         return True
 
-    def offer_all(self, candidates: Iterable[int], max_swaps: int) -> None:
+    def offer_all(self, candidates: Iterable[int]) -> None:
         """Offer candidates in turn until too many in a row have failed."""
         failed = 0
         for candidate in candidates:
-            if failed == PATIENCE or self.swaps >= max_swaps:
-                return
             failed = 0 if self.offer(candidate) else failed + 1
+            if failed == PATIENCE:
+                return
 
-    def promising(self, candidates: Ints) -> Ints:
-        """Candidates with a swap that lowers the cost, the best first."""
-        changes = self.distances.changes(candidates, self.ranking())
+    def promising(self, candidates: Ints) -> list[int]:
+        """Candidates with a swap that lowers the cost, the best first, the smallest index on ties."""
+        if not len(candidates):
+            return []
+        changes = self.problem.changes(candidates, self.ranking())
         changes[np.isin(candidates, self.chosen)] = 0.0
         order = np.argsort(changes, kind="stable")
-        found: Ints = candidates[order[: np.searchsorted(changes[order], -self._least)]]
+        found: list[int] = candidates[order[: np.searchsorted(changes[order], -self._least)]].tolist()
         return found
 
-    def improve(self, candidates: Ints, max_swaps: int) -> None:
+    def improve(self) -> None:
         """Swap until no single swap with a candidate lowers the cost.
 
         After a look at all candidates, those whose own distances have changed
         are looked at again until they are at rest; then all once more.
         """
-        wanted = candidates
-        while self.swaps < max_swaps:
+        wanted = everyone = self.problem.candidates
+        while self.swaps < self.max_swaps:
             near, second, swaps = self.near.copy(), self.second.copy(), self.swaps
-            self.offer_all(self.promising(wanted).tolist(), max_swaps)
+            self.offer_all(self.promising(wanted))
             if self.swaps > swaps:
                 touched = (near != self.near) | (second != self.second)
-                wanted = candidates[touched[candidates]]
-            elif wanted is candidates:
+                wanted = everyone[touched[everyone]]
+            elif len(wanted) == len(everyone):
                 return
             else:
-                wanted = candidates
+                wanted = everyone
 
     def ranking(self) -> Ranking:
         """The points grouped by their nearest centre."""
-        order = self.distances.order
+        order = self.problem.order
         order = order[np.argsort(self.slot[order], kind="stable")]
         groups = np.searchsorted(self.slot[order], np.arange(len(self.chosen) + 2))
-        return Ranking(order, groups, self.near[order], self.second[order], self.weights[order])
+        return Ranking(order, groups, self.near[order], self.second[order], self.problem.weights[order])
 
     @property
     def _books(self) -> tuple[Floats, Floats, Ints, Float64s]:
         return self.near, self.second, self.slot, self._losses
 
 
-__all__ = ["Search", "greedy"]
+__all__ = ["Search", "best_of", "greedy"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -45,33 +45,33 @@ class Coreset:
     def __len__(self) -> int:
         return len(self.indices)
 
+    @classmethod
+    def of(cls, target: npt.ArrayLike, *, radius: float) -> Self:
+        """Choose few target points so that every one is within ``radius`` of a chosen one.
 
-def coreset(target: npt.ArrayLike, *, radius: float) -> Coreset:
-    """Choose few target points so that every one is within ``radius`` of a chosen one.
+        The point that covers most of what is not yet covered is chosen first (the greedy cover,
+        within a factor ``1 + ln n`` of the smallest), by kd-tree and with lazy evaluation. Ties go
+        to the first point, so the same target gives the same coreset.
 
-    The point that covers most of what is not yet covered is chosen first (the greedy cover, within
-    a factor ``1 + ln n`` of the smallest), by kd-tree and with lazy evaluation. Ties go to the first
-    point, so the same target gives the same coreset.
+        Parameters
+        ----------
+        target : array of shape (targets, features)
+            Public.
+        radius : float
+            C of the paper; 0 keeps one of each distinct point.
 
-    Parameters
-    ----------
-    target : array of shape (targets, features)
-        Public.
-    radius : float
-        C of the paper; 0 keeps one of each distinct point.
-
-    Examples
-    --------
-    >>> found = coreset([[0.0], [0.1], [0.2], [1.0]], radius=0.1)
-    >>> found.indices.tolist(), found.weights.tolist(), found.labels.tolist()
-    ([1, 3], [3, 1], [0, 0, 0, 1])
-    """
-    points = np.ascontiguousarray(_check.matrix(target=target))
-    reach = _check.non_negative(radius=radius)
-    chosen = np.sort(_greedy_cover(points, reach))
-    labels = QuickNearest(centers=points[chosen]).assign(points)
-    weights = np.bincount(labels, minlength=len(chosen)).astype(np.int64)
-    return Coreset(indices=chosen, weights=weights, labels=labels, radius=reach)
+        Examples
+        --------
+        >>> found = Coreset.of([[0.0], [0.1], [0.2], [1.0]], radius=0.1)
+        >>> found.indices.tolist(), found.weights.tolist(), found.labels.tolist()
+        ([1, 3], [3, 1], [0, 0, 0, 1])
+        """
+        points = np.ascontiguousarray(_check.matrix(target=target))
+        reach = _check.non_negative(radius=radius)
+        chosen = np.sort(_greedy_cover(points, reach))
+        labels = QuickNearest(centers=points[chosen]).assign(points)
+        weights = np.bincount(labels, minlength=len(chosen)).astype(np.int64)
+        return cls(indices=chosen, weights=weights, labels=labels, radius=reach)
 
 
 def _greedy_cover(points: FloatArray, radius: float) -> IntArray:
@@ -99,4 +99,4 @@ def _greedy_cover(points: FloatArray, radius: float) -> IntArray:
     return np.array(chosen, dtype=np.int64)
 
 
-__all__ = ["Coreset", "coreset"]
+__all__ = ["Coreset"]

@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from privada.methods.clustering.default import default_question
+from privada.methods.clustering.estimator import SourceTargetMedoids
+from privada.methods.clustering.learner import Choice, learn
 from privada.methods.clustering.question import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
-from privada.methods.clustering.sanitised import SanitisedSource, sanitise
+from privada.methods.clustering.question_pyramid import GridPyramid
 from privada.methods.registry import Example
-from privada.parties.protocol import Ask, Learner
+from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.relation import Relation
@@ -18,6 +21,7 @@ from privada.privacy.release import Question
 TARGETS = np.array([[-0.3, -0.2], [0.3, -0.2], [0.0, 0.3], [0.0, 0.3], [0.1, 0.0]])  # one of them twice
 SHELLS = np.array([0.1, 0.25])
 RADIUS = 0.5
+CENTERS = 2
 
 
 def example() -> Example:
@@ -32,14 +36,17 @@ def example() -> Example:
         data={"data": source},
         questions=tuple(_questions()),
         learner=_learner,
+        estimator=lambda seed: SourceTargetMedoids(
+            CENTERS, norm_bound=RADIUS, epsilon=3.0, random_state=0, rehearsal=seed
+        ),
+        fit_more={"Xt": TARGETS},
     )
 
 
-def _learner(owner: str) -> Learner[SanitisedSource]:
+def _learner(owner: str) -> Learner[Choice]:
     pure = Pure(epsilon=3.0, relation=Relation.ADD_REMOVE)
-    question = NearestMeans(cells=TARGETS, radius=RADIUS, guarantee=pure)
-    release = yield Ask(owner, question)
-    return sanitise(question, release)
+    question = default_question(TARGETS, n_centers=CENTERS, guarantee=pure, radius=RADIUS)
+    return learn(owner, TARGETS, question, n_centers=CENTERS, random_state=0)
 
 
 def _guarantees() -> Iterator[Guarantee]:
@@ -64,6 +71,7 @@ def _questions() -> Iterator[Question]:
         )
         yield NeighbourAverages(targets=TARGETS, t=20, radius=RADIUS, guarantee=guarantee)
         yield SourceRadius(targets=TARGETS, t=20, radius=RADIUS, guarantee=guarantee)
+        yield GridPyramid(levels=(1, 3), domain=RADIUS, width=2, guarantee=guarantee)
 
 
 __all__ = ["example"]

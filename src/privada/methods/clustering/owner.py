@@ -10,6 +10,7 @@ import numpy.typing as npt
 from privada.methods.cells import owner as cells_owner
 from privada.methods.clustering.nearest import QuickNearest, in_parts
 from privada.methods.clustering.question import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
+from privada.methods.clustering.question_pyramid import GridPyramid
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.mechanism import Lattice, Plan
@@ -40,6 +41,11 @@ def _counts_and_sums(question: NearestMeans, rows: Rows) -> tuple[IntArray, IntA
         counts += np.bincount(found, minlength=cells.n_cells)
         _kernels.add_clipped(sums, batch.X, found, origins, question.radius, 1 / question.grid.step)
     return counts, sums
+
+
+def answer_pyramid(question: GridPyramid, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Counts of every cell of every level; all are noised, empty or not."""
+    return cells_owner.answer(question.statistics, rows, draw)
 
 
 def answer_local(question: LocalMeans, rows: Rows, draw: Draws) -> dict[str, Any]:

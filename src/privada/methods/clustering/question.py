@@ -25,7 +25,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.question import CellStatistics
-from privada.methods.clustering._calibration import NOISES, fine_grid, frozen, only_pure, replaces
+from privada.methods.clustering._calibration import NOISES, fine_grid, frozen, only_pure, replaces, sized
 from privada.methods.clustering.nearest import QuickNearest
 from privada.methods.clustering.question_local import LocalMeans
 from privada.methods.clustering.question_neighbours import NeighbourAverages, SourceRadius
@@ -92,10 +92,10 @@ class NearestMeans(Question):
     def validate(self) -> None:
         """Check every public parameter by name."""
         object.__setattr__(self, "cells", frozen(cells=self.cells))
-        _check.positive(radius=self.radius)
+        sized(radius=self.radius)
         _check.one_of(NOISES, noise=self.noise)
         if self.domain is not None:
-            _check.positive(domain=self.domain)
+            sized(domain=self.domain)
         elif self.recentred:
             raise InputError("Expected domain, the radius of the public ball, beside recentred=True.")
         if self.count_share is not None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.clustering._calibration import few_numbers, frozen
+from privada.methods.clustering._calibration import few_numbers, frozen, sized
 from privada.methods.clustering._local_pricing import LocalPricing
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Plan
@@ -72,7 +72,7 @@ class LocalMeans(Question):
         """Check every public parameter by name."""
         object.__setattr__(self, "cells", frozen(cells=self.cells))
         object.__setattr__(self, "shells", _increasing(self.shells))
-        _check.positive(domain=self.domain)
+        sized(domain=self.domain)
         _check.one_of(MOMENTS, moments=self.moments)
         for name in ("count_share", "moment_share"):
             if getattr(self, name) is not None:
@@ -141,6 +141,8 @@ def _increasing(shells: npt.ArrayLike) -> FloatArray:
     positive = radii.ndim == 1 and radii.size > 0 and bool(np.isfinite(radii).all()) and radii[0] > 0
     if not positive or np.any(np.diff(radii) <= 0):
         raise InputError("Expected shells to be positive radii, finite and strictly increasing.")
+    sized(shells=float(radii[0]))
+    sized(shells=float(radii[-1]))
     radii.flags.writeable = False
     return radii
 

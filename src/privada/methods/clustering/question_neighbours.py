@@ -45,6 +45,7 @@ from privada.methods.clustering._calibration import (
     frozen,
     lattice,
     only_pure,
+    sized,
 )
 from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Guarantee, Pure
@@ -67,7 +68,7 @@ class _Neighbours(Question):
         """Check every public parameter by name."""
         object.__setattr__(self, "targets", frozen(targets=self.targets))
         _check.count(t=self.t)
-        _check.positive(radius=self.radius)
+        sized(radius=self.radius)
         few_numbers(len(self.targets) * self.t * (self.width + 1), "the neighbours of all target points")
 
     def fits(self, schema: Any) -> None:
@@ -214,7 +215,10 @@ class SourceRadius(_Neighbours):
     @cached_property
     def farthest(self) -> IntArray:
         """D_x of each target point in whole grid steps, rounded up: no distance counts for more."""
-        return np.ceil(np.array(self._farthest) / self.grid.step).astype(np.int64)
+        steps = [math.ceil(reach / self.grid.step) for reach in self._farthest]
+        if self.t * sum(steps) >= 2**62:
+            raise InputError("Expected targets nearer to the ball: the sum of their distances overflows.")
+        return np.array(steps, dtype=np.int64)
 
     def planned(self) -> Plan:
         """One draw of one number."""

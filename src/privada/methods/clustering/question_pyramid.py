@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -67,7 +68,7 @@ class GridPyramid(Question):
     def validate(self) -> None:
         """Check every public parameter by name."""
         levels = tuple(_check.count(level=level) for level in self.levels)
-        if not levels or any(a >= b for a, b in zip(levels, levels[1:], strict=False)):
+        if not levels or any(a >= b for a, b in pairwise(levels)):
             raise InputError("Expected levels to be whole numbers >= 1, strictly increasing.")
         object.__setattr__(self, "levels", levels)
         _check.positive(domain=self.domain)

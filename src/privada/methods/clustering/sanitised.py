@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.clustering._shells import between, covariances
 from privada.methods.clustering._thresholds import threshold
 from privada.methods.clustering.question import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
 from privada.parties.protocol import only_releases
@@ -93,7 +94,7 @@ class SanitisedSource:
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         normal = rng.standard_normal((size, self.points.shape[1]))
         seen = self.points[at] - self.origins[at] + np.einsum("ijk,ik->ij", roots[at], normal)
-        kept = _between(seen, self.inner[at], self.outer[at])
+        kept = between(seen, self.inner[at], self.outer[at])
         return _into(self.ball, self.origins[at] + kept)
 
     def to_dict(self) -> dict[str, Any]:
@@ -210,7 +211,7 @@ def _(question: LocalMeans, release: Release, gamma: float) -> SanitisedSource:
     means = Ball(radius=1.0).clip(release["sums"][cells, shells] / counts[:, None])
     moments = None if question.moments == "none" else release["moments"][cells, shells]
     inner = np.concatenate([[0.0], question.shells])[shells]
-    spread = _spread(question, means, moments, counts, inner / outer)
+    spread = covariances(means, moments, counts, inner / outer)
     return SanitisedSource(
         points=_into(question.domain, question.cells[cells] + outer[:, None] * means),
         weights=counts,
@@ -269,56 +270,6 @@ def _deviations(means: FloatArray, counts: FloatArray, count: float, total: floa
     return np.asarray(np.sqrt(squared) / counts, dtype=np.float64)
 
 
-def _spread(
-    question: LocalMeans,
-    means: FloatArray,
-    moments: FloatArray | None,
-    counts: FloatArray,
-    inner: FloatArray,
-) -> FloatArray:
-    """Covariance of the rows of each shell, in units of its radius, positive semidefinite.
-
-    Without moments rows are taken to fill their shell evenly; a trace is kept between the
-    squares of the shell's radii, where it must be.
-    """
-    d = question.width
-    if question.moments == "full":
-        assert moments is not None
-        second = unpack(moments / counts[:, None], d) - means[:, :, None] * means[:, None, :]
-        values, vectors = np.linalg.eigh(second)
-        kept = vectors * np.clip(values, 0.0, 1.0)[:, None, :]
-        return np.asarray(kept @ vectors.transpose(0, 2, 1))
-    trace = _even(inner, d) if moments is None else np.clip(moments / counts, inner**2, 1.0)
-    variance = np.maximum(trace - np.sum(means**2, axis=1), 0.0) / d
-    return np.asarray(variance[:, None, None] * np.eye(d))
-
-
-def _even(inner: FloatArray, d: int) -> FloatArray:
-    """Mean squared norm of rows that fill the shell between ``inner`` and 1 evenly."""
-    return d / (d + 2) * (1 - inner ** (d + 2)) / (1 - inner**d)
-
-
-def unpack(packed: FloatArray, d: int) -> FloatArray:
-    """Symmetric matrices from triangles whose off-diagonal entries were multiplied by √2.
-
-    >>> unpack(np.array([1.0, 2**0.5, 3.0]), 2).round(6).tolist()
-    [[1.0, 1.0], [1.0, 3.0]]
-    """
-    rows, columns = np.triu_indices(d)
-    values = packed / np.where(rows == columns, 1.0, np.sqrt(2.0))
-    whole = np.zeros((*packed.shape[:-1], d, d))
-    whole[..., rows, columns] = values
-    whole[..., columns, rows] = values
-    return whole
-
-
-def _between(rows: FloatArray, inner: FloatArray, outer: FloatArray) -> FloatArray:
-    """Rows moved along their direction to a norm between the two."""
-    norms = np.linalg.norm(rows, axis=1)
-    wanted = np.clip(norms, inner, outer)
-    return rows * np.where(norms > 0, wanted / np.where(norms > 0, norms, 1.0), 0.0)[:, None]
-
-
 def _into(radius: float, points: FloatArray) -> FloatArray:
     return Ball(radius=radius).clip(points)
 
@@ -329,5 +280,4 @@ __all__ = [
     "count_threshold",
     "estimate_radius",
     "sanitise",
-    "unpack",
 ]

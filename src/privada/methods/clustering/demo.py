@@ -1,0 +1,69 @@
+"""The row of clustering in ``privada demo``: new service points beside helpers who stay anonymous."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.methods.clustering.default import default_question
+from privada.methods.clustering.learner import learn
+from privada.methods.clustering.objective import cost
+from privada.methods.clustering.solver import medoids
+from privada.methods.registry import DemoRow
+from privada.parties.owner import Owner
+from privada.parties.protocol import run
+from privada.parties.schema import Schema
+from privada.privacy.guarantee import Pure
+from privada.privacy.relation import Relation
+
+FloatArray = npt.NDArray[np.float64]
+RADIUS = 0.5
+CENTERS = 12
+EPSILON = 1.0
+
+
+def demo(seed: int) -> DemoRow:
+    """Place service points in a town part of which is served already, by people nobody may name."""
+    homes, helpers = _town(seed)
+    pure = Pure(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
+    schema = Schema.of_numbers(bounds=(-RADIUS, RADIUS), width=2)
+    owner = Owner(helpers, schema=schema, dataset="helpers", budget=pure)
+    question = default_question(homes, n_centers=CENTERS, guarantee=pure, radius=RADIUS)
+    choice = run(
+        learn("registry", homes, question, n_centers=CENTERS, random_state=seed), {"registry": owner}
+    )
+    return DemoRow(
+        method="clustering",
+        title="place service points beside helpers who stay anonymous",
+        holders=f"A registry holds {len(helpers)} helpers' addresses; the learner knows {len(homes)} homes.",
+        guarantee=choice.release.guarantee,
+        score=f"mean distance to the nearest helper or service point, {CENTERS} points (lower is better)",
+        without=_metres(homes, helpers, medoids(homes, CENTERS).indices),
+        ours=_metres(homes, helpers, choice.indices),
+        clear=_metres(homes, helpers, _seen(homes, helpers)),
+        ledger=owner.ledger.export(),
+        stamps=choice.release.stamps,
+    )
+
+
+def _seen(homes: FloatArray, helpers: FloatArray) -> npt.NDArray[np.int64]:
+    from privada.methods.clustering.objective import source_distances
+
+    return medoids(homes, CENTERS, caps=source_distances(homes, helpers)).indices
+
+
+def _metres(homes: FloatArray, helpers: FloatArray, chosen: npt.NDArray[np.int64]) -> float:
+    """Mean distance in metres; the town is five kilometres wide."""
+    return 5000 * cost(homes, helpers, homes[chosen])
+
+
+def _town(seed: int) -> tuple[FloatArray, FloatArray]:
+    """Homes in twelve quarters; helpers in five of them."""
+    rng = np.random.default_rng(seed)
+    quarters = rng.uniform(-0.32, 0.32, size=(12, 2))
+    homes = quarters[rng.integers(12, size=800)] + rng.normal(0, 0.02, size=(800, 2))
+    helpers = quarters[rng.integers(5, size=600)] + rng.normal(0, 0.02, size=(600, 2))
+    return homes, helpers
+
+
+__all__ = ["demo"]

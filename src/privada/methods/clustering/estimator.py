@@ -1,0 +1,215 @@
+"""The scikit-learn face of source-target clustering: both sides in one process."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.clustering.default import Forecast, default_question, forecast
+from privada.methods.clustering.learner import learn
+from privada.parties.owner import Owner
+from privada.parties.protocol import run
+from privada.parties.schema import Schema
+from privada.privacy.bounds import Ball
+from privada.privacy.guarantee import Approximate, Guarantee, request
+from privada.privacy.release import Question
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Choose target points that serve the target best, given a source that may not be seen.
+
+    Parameters
+    ----------
+    n_centers : int
+        How many target points to choose.
+    norm_bound : float
+        Radius of the public ball around 0 that holds source and target. Source rows beyond it
+        are clipped; none is guessed.
+    epsilon, delta, rho : float
+        The guarantee for the source; epsilon and rho exclude each other.
+    relation : str
+        Neighbouring relation; under "replace-one" ``source_size`` is public and needed.
+    source_size : int, optional
+        Announced size of the source; helps to choose the question in many dimensions.
+    question : Question, optional
+        Ask this instead of the default, for instance a `NearestMeans`.
+    n_draws : int
+        Over how many plausible sources the choice is averaged.
+    random_state : int, optional
+        For public randomness only.
+    rehearsal : int, optional
+        Seed for reproducible noise: not private.
+
+    Attributes
+    ----------
+    indices_, cluster_centers_
+        The chosen target points.
+    cost_ : float
+        Expected mean distance of the target to the nearest of source and chosen.
+    source_ : array
+        One synthetic source that the release makes plausible.
+    question_, release_, guarantee_
+        What was asked, what left the owner, and its price.
+
+    Privacy
+    -------
+    Unit: one source row. The target is public. The question is chosen from the target, k and the
+    guarantee alone. Proofs: the question's own docstring.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> target = rng.uniform(-0.3, 0.3, size=(200, 2))
+    >>> source = target[target[:, 0] < 0].repeat(20, axis=0)       # the left half is served already
+    >>> model = SourceTargetMedoids(n_centers=4, norm_bound=0.5, epsilon=3, random_state=0)
+    >>> bool(np.all(model.fit(source, Xt=target).cluster_centers_[:, 0] > 0))
+    True
+    """
+
+    def __init__(
+        self,
+        n_centers: int = 8,
+        *,
+        norm_bound: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        relation: str = "add/remove",
+        source_size: int | None = None,
+        question: Question | None = None,
+        n_draws: int = 32,
+        random_state: int | None = None,
+        rehearsal: int | None = None,
+    ) -> None:
+        self.n_centers = n_centers
+        self.norm_bound = norm_bound
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.relation = relation
+        self.source_size = source_size
+        self.question = question
+        self.n_draws = n_draws
+        self.random_state = random_state
+        self.rehearsal = rehearsal
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002 - scikit-learn's and POT's signature
+        Xt: Any = None,
+        yt: Any = None,  # noqa: ARG002
+        *,
+        sample_domain: Any = None,
+    ) -> Self:
+        """Choose centres.
+
+        Give the private source as ``X`` and the public target as ``Xt`` (POT's form), or both in
+        ``X`` with ``sample_domain``, positive for source and negative for target (skada's form).
+        """
+        source, target = _domains(X, Xt, sample_domain)
+        question = self._question(target)
+        owner = self._owner(source, question)
+        choice = run(
+            learn(
+                "owner",
+                target,
+                question,
+                n_centers=self.n_centers,
+                n_draws=self.n_draws,
+                random_state=self.random_state,
+            ),
+            {"owner": owner},
+        )
+        self.indices_ = choice.indices
+        self.cluster_centers_ = choice.centers
+        self.cost_ = choice.cost
+        self.source_ = choice.source
+        self.question_, self.release_ = question, choice.release
+        self.guarantee_ = choice.release.guarantee
+        self.n_features_in_ = target.shape[1]
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """Index of the nearest chosen centre of each row."""
+        check_is_fitted(self)
+        from privada.methods.cells.partition import Nearest
+
+        return Nearest(centers=self.cluster_centers_).assign(_check.matrix(X=X, width=self.n_features_in_))
+
+    def forecast(self, target: Any) -> Forecast:
+        """What the default question would show of a source, before anything is spent."""
+        points = _check.matrix(target=target)
+        return forecast(self._question(points), points, n_centers=self.n_centers)
+
+    def _guarantee(self) -> Guarantee:
+        return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
+
+    def _question(self, target: FloatArray) -> Question:
+        if self.norm_bound is None:
+            raise InputError("Expected norm_bound, the radius of a public ball; none is guessed.")
+        inside = Ball(radius=_check.positive(norm_bound=self.norm_bound)).clip(target)
+        if not np.allclose(inside, target, rtol=0, atol=1e-9 * self.norm_bound):
+            raise InputError(
+                f"Expected the target inside the ball of norm_bound={self.norm_bound:g} around 0."
+            )
+        _check.count(least=0, n_centers=self.n_centers)
+        if self.n_centers > len(target):
+            raise InputError(
+                f"Expected n_centers to be at most the {len(target)} target points, got {self.n_centers}."
+            )
+        if self.question is not None:
+            return self.question
+        return default_question(
+            target,
+            n_centers=self.n_centers,
+            guarantee=self._guarantee(),
+            radius=self.norm_bound,
+            source_size=self.source_size,
+        )
+
+    def _owner(self, source: Any, question: Question) -> Owner:
+        assert self.norm_bound is not None
+        size = None if question.guarantee.relation == "add/remove" else self.source_size
+        schema = Schema.of_numbers(
+            bounds=(-self.norm_bound, self.norm_bound), width=np.shape(source)[1], size=size
+        )
+        return Owner(
+            source,
+            schema=schema,
+            dataset="source",
+            budget=question.guarantee,
+            accounting="gaussian" if isinstance(question.guarantee, Approximate) else None,
+            rehearsal=self.rehearsal,
+            allow_empty=True,
+        )
+
+
+def _domains(X: Any, Xt: Any, sample_domain: Any) -> tuple[npt.NDArray[Any], FloatArray]:
+    """Source and target, from either form."""
+    if (Xt is None) == (sample_domain is None):
+        raise InputError("Expected the target as Xt, or both domains in X with sample_domain.")
+    rows = np.asarray(X)
+    if Xt is not None:
+        target = _check.matrix(target=Xt)
+        if rows.ndim != 2 or rows.shape[1] != target.shape[1]:
+            raise InputError(
+                f"Expected source and target of one width, got {rows.shape[1:]} and {target.shape[1:]}."
+            )
+        return rows, target
+    domain = np.asarray(sample_domain)
+    if domain.shape != rows.shape[:1] or np.any(domain == 0):
+        raise InputError("Expected one sample_domain a row: positive for source, negative for target.")
+    return rows[domain > 0], _check.matrix(target=rows[domain < 0])
+
+
+__all__ = ["SourceTargetMedoids"]

@@ -1,0 +1,60 @@
+"""Clustering in a declarative study: the ``[method]`` table becomes a learner.
+
+::
+
+    [method]
+    name = "clustering"
+    owner = "clinic"
+    target = "target.csv"      # public target points, one row each, in the owner's units
+    n_centers = 20
+    radius = 1.0               # public ball around 0 that holds source and target
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privada._toml import Section
+from privada.methods.clustering.default import default_question
+from privada.methods.clustering.learner import Choice, learn
+from privada.parties.protocol import Learner
+from privada.parties.schema import Schema
+from privada.privacy.guarantee import Guarantee
+
+
+def learner(
+    section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: Any = 0
+) -> Learner[Choice]:
+    """Make the learner that a study's ``[method]`` describes."""
+    owner = section.string("owner", next(iter(schemas)))
+    if owner not in schemas:
+        section.fail("owner", f"no owner named {owner!r}; known: {', '.join(schemas)}.")
+    target = _points(section, home)
+    n_centers, radius = section.whole("n_centers"), section.number("radius")
+    section.done()
+    with section.blaming("n_centers"):
+        question = default_question(
+            target,
+            n_centers=n_centers,
+            guarantee=guarantee,
+            radius=radius,
+            source_size=schemas[owner].size,
+            salt=str(seed),
+        )
+        question.fits(schemas[owner])
+    return learn(owner, target, question, n_centers=n_centers, random_state=0)
+
+
+def _points(section: Section, home: Path) -> Any:
+    path = home / section.string("target")
+    try:
+        return np.loadtxt(path, delimiter=",", ndmin=2)
+    except (OSError, ValueError):
+        section.fail("target", f"cannot read {path.name} as numbers separated by commas.")
+
+
+__all__ = ["learner"]

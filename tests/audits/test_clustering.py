@@ -1,0 +1,207 @@
+"""Audits of sanitised sources: sound ones pass under every relation and unit, printed ones are caught.
+
+Noise is seeded. False alarm of a black-box audit: 1e-2 over seeds; of a replay: none.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from privada.audit import (
+    Sample,
+    across_batches,
+    audit_mechanism,
+    audit_question,
+    landmarks,
+    neighbours,
+    replay,
+)
+from privada.audit.transcript import coupled
+from privada.methods.clustering import (
+    LocalMeans,
+    NearestMeans,
+    NeighbourAverages,
+    SourceRadius,
+    paper_nas,
+    paper_nna,
+)
+from privada.parties import Rows, Schema
+from privada.privacy import ZCDP, Pure, Relation, Unit
+
+TARGETS = np.array([[-0.3, -0.2], [0.3, -0.2], [0.0, 0.3], [0.0, 0.3], [0.1, 0.0]])
+SOURCE = np.random.default_rng(11).normal((0.15, 0.0), 0.2, size=(60, 2))
+SCHEMA = Schema.of_numbers(bounds=(-0.5, 0.5), width=2, size=60)
+PERSON = Unit(name="person", max_rows=3)
+PURE, RHO = Pure(epsilon=2, relation="add/remove"), ZCDP(rho=0.3, relation="add/remove")
+
+
+def kinds(guarantee):
+    """Every mechanism of the room that a guarantee allows."""
+    shared = {"guarantee": guarantee}
+    found = {
+        "nna": NearestMeans(cells=TARGETS, radius=0.5, **shared),
+        "nna recentred": NearestMeans(cells=TARGETS, radius=0.3, recentred=True, domain=0.5, **shared),
+        "nas": NeighbourAverages(targets=TARGETS, t=7, radius=0.5, **shared),
+        "radius": SourceRadius(targets=TARGETS, t=7, radius=0.5, **shared),
+    }
+    for moments in ("none", "trace", "full"):
+        found[f"local {moments}"] = LocalMeans(
+            cells=TARGETS, shells=[0.1, 0.4], domain=0.5, moments=moments, **shared
+        )
+    if isinstance(guarantee, Pure):
+        found["nna k-norm"] = NearestMeans(cells=TARGETS, radius=0.5, noise="k-norm", **shared)
+        found["nas k-norm"] = NeighbourAverages(targets=TARGETS, t=7, radius=0.5, noise="k-norm", **shared)
+    return found
+
+
+CASES = [(name, guarantee) for guarantee in (PURE, RHO) for name in kinds(guarantee)]
+
+
+def case(name, guarantee, relation, unit=None):
+    """A question and a sample; of few rows where t of them are averaged, so that one of them matters."""
+    source = SOURCE[:8] if name.startswith(("nas", "radius")) else SOURCE
+    schema, person = replace(SCHEMA, size=len(source)), None
+    guarantee = replace(guarantee, relation=relation)
+    if unit is not None:
+        schema = replace(schema, person_id="who", max_rows=unit.max_rows)
+        guarantee, person = replace(guarantee, unit=unit), np.arange(len(source)) // 5
+    return kinds(guarantee)[name], Sample.of(source, schema=schema, person=person)
+
+
+def replays(question, sample):
+    marks = landmarks(question, sample.schema)
+    rng = np.random.default_rng(0)
+    for pair in neighbours(sample, relation=question.guarantee.relation, rng=rng, landmarks=marks):
+        rows, neighbour = pair.sample.rows(coupled(0)), pair.neighbour.rows(coupled(1))
+        yield replay(question, rows, neighbour, pair=pair.name), rows, neighbour
+
+
+@pytest.mark.parametrize("unit", [None, PERSON], ids=["row", "person"])
+@pytest.mark.parametrize("relation", list(Relation), ids=str)
+@pytest.mark.parametrize(("name", "guarantee"), CASES, ids=str)
+def test_every_replay_passes(name, guarantee, relation, unit):
+    shares = []
+    for result, _, _ in replays(*case(name, guarantee, relation, unit)):
+        assert result.passed, str(result)
+        shares.append(result.share)
+    if relation is not Relation.ATTRIBUTE:
+        assert max(shares) > 0.05
+
+
+@pytest.mark.parametrize(("name", "guarantee"), CASES, ids=str)
+def test_a_row_that_moves_to_another_batch_changes_nothing(name, guarantee):
+    question, sample = case(name, guarantee, Relation.REPLACE_ONE)
+    pair = across_batches(sample, relation=Relation.REPLACE_ONE)
+    result = replay(question, pair.sample.rows(), pair.neighbour.rows(), pair=pair.name)
+    assert result.passed, str(result)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE_ONE], ids=str)
+@pytest.mark.parametrize(("name", "guarantee"), CASES, ids=str)
+def test_every_black_box_bound_stays_within_the_claim(name, guarantee, relation, rehearsal):
+    """On the pair that comes nearest to the proof's bound; K-norm is answered one by one, so less often."""
+    question, sample = case(name, guarantee, relation)
+    _, rows, neighbour = max(replays(question, sample), key=lambda found: found[0].share)
+    trials = 1500 if "k-norm" in name else 20_000
+    result = audit_question(question, rows, neighbour, trials=trials, noise=rehearsal)
+    assert result.passed, str(result)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", ["nna", "local none"])
+def test_bounds_are_nearly_reached(name, rehearsal):
+    """A first row on the edge of the ball or shell costs what the plan says: the auditor sees most of it."""
+    question = kinds(Pure(epsilon=1, relation="add/remove"))[name]
+    corner = np.array([[0.3 + 0.0707, -0.2 + 0.0707]]) if "local" in name else np.array([[0.3535, 0.3535]])
+    schema = Schema.of_numbers(bounds=(-1, 1), width=2)
+    nothing, one = Rows(corner[:0], schema=schema), Rows(corner, schema=schema)
+    result = audit_question(question, nothing, one, trials=100_000, noise=rehearsal)
+    assert result.passed
+    assert result.epsilon_lower > 0.75
+
+
+@pytest.mark.parametrize(
+    "name", ["nna", "nna recentred", "local none", "local trace", "local full", "nna k-norm"]
+)
+def test_a_question_priced_for_another_relation_is_caught(name):
+    """Add/remove prices on replaced rows must fail somewhere; neighbour averages cost the same under both."""
+    question, sample = case(name, PURE, Relation.ADD_REMOVE)
+    pairs = neighbours(
+        sample, relation="replace-one", rng=np.random.default_rng(0), landmarks=landmarks(question, SCHEMA)
+    )
+    assert not all(replay(question, pair.sample.rows(), pair.neighbour.rows()).passed for pair in pairs)
+
+
+@pytest.mark.parametrize("guarantee", [PURE, RHO], ids=str)
+def test_the_price_of_a_row_is_too_low_for_a_person(guarantee):
+    sound = kinds(replace(guarantee, unit=PERSON))["nas"]
+    cheap = kinds(guarantee)["nas"]
+    rows = [Rows(np.tile([[x, 0.0]], (7, 1)), schema=SCHEMA) for x in (-0.5, 0.5)]
+    mixed = Rows(np.repeat([[0.5, 0.0], [-0.5, 0.0]], [3, 4], axis=0), schema=SCHEMA)
+    assert replay(sound, rows[0], mixed).passed
+    assert not replay(cheap, rows[0], mixed).passed
+
+
+def seeded(run, **settings):
+    """The printed algorithm with another seed for each call."""
+    seeds = iter(range(10**6))
+    return lambda source: run(source, rehearsal=next(seeds), **settings)
+
+
+TRANSLATED = np.array([[99.5], [100.5]])  # of diameter 1, as the paper assumes, and far from 0
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("budget", [{"epsilon": 1.0}, {"rho": 0.5}], ids=str)
+def test_the_printed_nna_is_caught_on_the_translated_domain(budget):
+    """PRIVACY, section 1 (b): S = {} against {100.5}; claimed ε = 1, true 50.75."""
+    printed = seeded(paper_nna, target=TRANSLATED, gamma=0.05, **budget)
+    claimed = (Pure if "epsilon" in budget else ZCDP)(relation="add/remove", **budget)
+    nothing, one = np.zeros((0, 1)), TRANSLATED[1:]
+    result = audit_mechanism(lambda S: printed(S).sums, nothing, one, claimed=claimed, trials=1000)
+    assert not result.passed
+    assert result.epsilon_lower > 3
+
+
+@pytest.mark.statistical
+def test_the_sound_nna_passes_there(rehearsal):
+    """Seen from the target points, or clipped to a ball around 0, the same pair costs what is claimed."""
+    schema = Schema.of_numbers(bounds=(99.5, 100.5), width=1)
+    nothing, one = (Rows(rows, schema=schema) for rows in (np.zeros((0, 1)), TRANSLATED[1:]))
+    claimed = Pure(epsilon=1, relation="add/remove")
+    for question in (
+        NearestMeans(cells=TRANSLATED, radius=0.5, recentred=True, domain=101, guarantee=claimed),
+        NearestMeans(cells=TRANSLATED, radius=100.5, guarantee=claimed),
+        LocalMeans(cells=TRANSLATED, shells=[0.1, 0.5], domain=101, guarantee=claimed),
+    ):
+        assert audit_question(question, nothing, one, noise=rehearsal).passed
+        assert replay(question, nothing, one).passed
+
+
+@pytest.mark.statistical
+def test_the_printed_zero_padding_of_nas_is_caught():
+    """A source of fewer than t rows over t: one row more moves the sum by its norm, 100 and not 1."""
+    printed = seeded(paper_nas, target=TRANSLATED, t=5, short="zero", epsilon=1.0)
+    nothing, one = np.zeros((0, 1)), TRANSLATED[1:]
+    claimed = Pure(epsilon=1, relation="add/remove")
+    result = audit_mechanism(lambda S: printed(S).points, nothing, one, claimed=claimed, trials=1000)
+    assert not result.passed
+    assert result.epsilon_lower > 3
+
+
+@pytest.mark.statistical
+def test_the_printed_average_of_fewer_than_t_rows_is_caught():
+    """PRIVACY, section 1b (b): two rows for t = 150; the average moves by half the diameter, not by 1/t."""
+    target = np.array([[0.0, 0.0]])
+    one, two = np.array([[-0.5, 0.0]]), np.array([[-0.5, 0.0], [0.5, 0.0]])
+    claimed = Pure(epsilon=1, relation="add/remove")
+    printed = seeded(paper_nas, target=target, t=150, short="average", epsilon=1.0)
+    result = audit_mechanism(lambda S: printed(S).points, one, two, claimed=claimed, trials=1000)
+    assert not result.passed
+    assert result.epsilon_lower > 3
+    sound = NeighbourAverages(targets=target, t=150, radius=0.5, guarantee=claimed)
+    rows = [Rows(side, schema=SCHEMA) for side in (one, two)]
+    assert replay(sound, *rows).passed
+    assert audit_question(sound, *rows, noise=coupled(0)).passed
