@@ -405,7 +405,7 @@ def test_result_is_frozen_printable_and_plain(rng):
     result = audit_samples(*laplace_pair(rng, 1000), claimed=ONE)
     with pytest.raises(AttributeError):
         result.epsilon_lower = 0.0
-    assert "with 99% confidence" in str(result)
+    assert "with 99 % confidence" in str(result)
     assert str(ONE) in str(result)
     plain = json.loads(json.dumps(result.to_dict()))
     assert plain["passed"] is True

@@ -162,3 +162,9 @@ def test_a_frame_of_mixed_types_does_not_show_its_values():
     with pytest.raises(SchemaError, match="mixed types") as caught:
         Rows(pd.DataFrame({"a": [1.0, "Mr Smith"]}), schema=schema)
     assert "Smith" not in str(caught.value)
+
+
+def test_persons_that_floats_cannot_tell_apart_are_refused(rehearsal):
+    schema = Schema(columns=[Number(name="x", low=0, high=100)], person_id="who", max_rows=1)
+    with pytest.raises(SchemaError, match="too large to tell apart"):
+        Rows(np.zeros((2, 1)), schema=schema, person=np.array([2.0**53, 2.0**53 + 1]), noise=rehearsal)

@@ -39,6 +39,11 @@ def test_ten_tenths_use_up_exactly_one():
     assert 100 * pure.cost(laplace(0.01)) == pure.capacity
 
 
+def test_tiny_charges_are_never_rounded_down():
+    pure = open_filter(Pure(epsilon=1, relation=AR))
+    assert pure.cost(laplace(1.49e-15) * 10**14) >= 0.149e15
+
+
 def test_a_gaussian_filter_is_exact_and_a_renyi_filter_is_not():
     sigma = curves.gaussian_sigma(epsilon=1, delta=1e-5) * (1 + 1e-12)
     exact, renyi = open_filter(APPROXIMATE, accounting="gaussian"), open_filter(APPROXIMATE)

@@ -249,6 +249,8 @@ def _bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> n
         raise SchemaError("Rows of persons need a noise source to choose which rows are kept.")
     if is_missing(people).any():
         raise SchemaError(f"Column {schema.person_id!r} holds a missing person.")
+    if people.dtype.kind == "f" and np.any(np.abs(people) >= 2.0**53):
+        raise SchemaError(f"Column {schema.person_id!r} holds persons as floats too large to tell apart.")
     codes = np.unique(people, return_inverse=True)[1]
     order = noise.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]

@@ -38,6 +38,7 @@ from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.price import Price
 
 GRAIN = 1e-15
+_FEW = 1_000_000  # grains under which a rounding error would be more than one in a million
 _LARGEST = 9000.0  # capacity in units of GRAIN must fit a signed 64-bit column
 
 
@@ -91,7 +92,7 @@ class Filter(ABC):
             )
         if loss > _LARGEST:
             raise BudgetError(f"The price of {price.guarantee} is beyond any budget.")
-        return price.times * max(1, round(loss / GRAIN))
+        return price.times * _grains(loss)
 
     def guarantee(self, grains: int) -> Guarantee | None:
         """What ``grains`` amount to, or None for nothing."""
@@ -209,6 +210,12 @@ class GaussianFilter(Filter):
             relation=self.budget.relation,
             unit=self.budget.unit,
         )
+
+
+def _grains(loss: float) -> int:
+    """Whole grains of a loss, at least one: the nearest number, and rounded up where that could matter."""
+    grains = loss / GRAIN
+    return max(1, math.ceil(grains) if grains < _FEW else round(grains))
 
 
 def _of_pure(convert: Callable[[float], float], price: Price) -> float:
