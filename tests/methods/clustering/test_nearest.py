@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from privada.methods.cells import Nearest
 from privada.methods.clustering import _nearest_kernel as kernel
-from privada.methods.clustering.nearest import QuickNearest, in_parts
+from privada.methods.clustering.nearest import QuickNearest, ahead, in_parts
 
 
 def assert_same(X, centers):
@@ -111,3 +111,17 @@ def test_parts_cover_everything_once_and_errors_come_through():
 
     with pytest.raises(ArithmeticError):
         in_parts(fail, 30, 10)
+
+
+def test_items_made_ahead_are_the_same_and_errors_come_through():
+    assert list(ahead(iter(range(50)))) == list(range(50))
+    assert list(ahead(iter([]))) == []
+
+    def breaking():
+        yield 1
+        raise ArithmeticError
+
+    taken = ahead(breaking())
+    assert next(taken) == 1
+    with pytest.raises(ArithmeticError):
+        next(taken)

@@ -24,10 +24,11 @@ else it runs over all centres.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +37,7 @@ from privada.methods.cells.partition import Nearest
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+T = TypeVar("T")
 
 FEW_CENTERS = 64  # below, the exact rule alone is as fast
 MOST_FEATURES = 1000  # within the rounding analysis above
@@ -112,6 +114,20 @@ def in_parts(work: Callable[[slice], None], total: int, size: int) -> None:
             pass
 
 
+def ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items, each made in the background while the one before it is used.
+
+    >>> list(ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    end = object()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        coming: Future[Any] = pool.submit(next, items, end)
+        while (item := coming.result()) is not end:
+            coming = pool.submit(next, items, end)
+            yield item
+
+
 def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -120,4 +136,4 @@ def _up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-__all__ = ["QuickNearest", "in_parts"]
+__all__ = ["QuickNearest", "ahead", "in_parts"]

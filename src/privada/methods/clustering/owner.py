@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.cells import owner as cells_owner
-from privada.methods.clustering.nearest import QuickNearest, in_parts
+from privada.methods.clustering.nearest import QuickNearest, ahead, in_parts
 from privada.methods.clustering.question import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
 from privada.methods.clustering.question_pyramid import GridPyramid
 from privada.parties.answering import Draws
@@ -58,7 +58,7 @@ def answer_local(question: LocalMeans, rows: Rows, draw: Draws) -> dict[str, Any
     sums = np.zeros((question.n_shells, question.width), dtype=np.int64)
     moments = np.zeros((question.n_shells, question.triangle), dtype=np.int64)
     steps = np.array([1 / _step(question.plan, "sums"), 1 / _step(question.plan, "moments")])
-    for batch in rows.batches():
+    for batch in ahead(rows.batches()):
         X = np.ascontiguousarray(batch.X)
         found = cells.assign(X)
         _passes.add_local(counts, sums, moments, X, found, question.cells, question.shells, steps)
