@@ -29,6 +29,7 @@ class Section:
 
     def __init__(self, data: dict[str, Any], *, name: str, text: str, path: str = "", nth: int = 0) -> None:
         self._left = dict(data)
+        self._known: set[str] = set()
         self._name = name
         self._text = text
         self._path = path
@@ -71,6 +72,7 @@ class Section:
             self.fail((named or list(keys))[0], str(error))
 
     def _take(self, key: str, kinds: tuple[type, ...], wanted: str, default: Any) -> Any:
+        self._known.add(key)
         if key not in self._left:
             if default is _MISSING:
                 self.fail(key, f"expected {wanted}, but it is missing.")
@@ -133,7 +135,8 @@ class Section:
     def done(self) -> None:
         """Fail on the first key that nobody took."""
         for key in self._left:
-            self.fail(key, "nobody knows this key.")
+            known = ", ".join(sorted(self._known)) or "none"
+            self.fail(key, f"nobody knows this key; known here: {known}.")
 
 
 def _line_of(text: str, path: str, key: str, nth: int) -> int:

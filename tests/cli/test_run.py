@@ -112,3 +112,17 @@ def test_a_value_that_a_reader_trips_over_is_not_shown(cli, home):
     failed = cli("run", home / "study.toml", expect=2)
     assert "cannot be read to its end" in failed.stderr
     assert "Jane" not in failed.output
+
+
+@pytest.mark.parametrize("flag", ["--out", "--page"])
+def test_a_mistyped_output_takes_nothing_with_it(cli, home, flag):
+    study, ledger = home / "study.toml", home / "clinic" / "ledger.sqlite"
+    before = ledger.read_bytes()
+    for file in (ledger, study, home / "clinic" / "owner.key"):
+        assert "not written by an earlier run" in cli("run", study, flag, file, expect=2).stderr
+    assert ledger.read_bytes() == before
+    assert "cannot be written" in cli("run", study, flag, "/proc/privada-result", expect=2).stderr
+    result = home / "result"
+    for _ in range(2):  # an earlier result may be replaced
+        cli("run", study, flag, result)
+    assert result.stat().st_size > 100

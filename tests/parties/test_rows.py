@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from privada.exceptions import SchemaError
-from privada.parties import Number, Rows, Schema
+from privada.parties import Category, Number, Rows, Schema
 from privada.parties import rows as rows_module
 from privada.privacy import SecureNoise
 
@@ -168,3 +168,29 @@ def test_persons_that_floats_cannot_tell_apart_are_refused(rehearsal):
     schema = Schema(columns=[Number(name="x", low=0, high=100)], person_id="who", max_rows=1)
     with pytest.raises(SchemaError, match="too large to tell apart"):
         Rows(np.zeros((2, 1)), schema=schema, person=np.array([2.0**53, 2.0**53 + 1]), noise=rehearsal)
+
+
+CSV_SCHEMA = Schema(
+    columns=[
+        Number(name="age", low=0, high=120, missing=True),
+        Category(name="ward", values=("01", "02", "10"), missing=True),
+    ],
+    label=Category(name="ill", values=(True, False)),
+)
+
+
+def test_csv_columns_have_the_schemas_types(tmp_path):
+    """None is guessed from rows: codes keep their zeros, an empty cell is missing, late decimals are read."""
+    lines = ["age,ward,ill", "41,01,true", ",10,false", "7,,true", *["30,02,false"] * 3000, "41.777,02,true"]
+    (tmp_path / "rows.CSV").write_text("\n".join(lines) + "\n")
+    X, y = gathered(Rows(tmp_path / "rows.CSV", schema=CSV_SCHEMA))
+    assert X[:3].tolist() == [[41, 0, 1, 0, 0, 0], [60, 1, 0, 0, 1, 0], [7, 0, 0, 0, 0, 1]]
+    assert X[-1, 0] == 41.777
+    assert y[:3].tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("text", ["", "age,age,ward,ill\n1,2,01,true\n", "age,ward,ill\n1,01\n"])
+def test_broken_csv_files_say_what_may_be_wrong(tmp_path, text):
+    (tmp_path / "rows.csv").write_text(text)
+    with pytest.raises(SchemaError, match=r"rows\.csv|one name|end"):
+        Rows(tmp_path / "rows.csv", schema=CSV_SCHEMA).check()

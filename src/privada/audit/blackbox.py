@@ -71,7 +71,7 @@ class AuditResult:
     >>> rng = np.random.default_rng(0)
     >>> print(audit_samples(rng.laplace(scale=0.5, size=20_000), 1 + rng.laplace(scale=0.5, size=20_000),
     ...                     claimed=Pure(epsilon=1, relation="add/remove"), resolution=2**-10))
-    FAILED: ε >= 1.88 at δ = 0 with 99% confidence, claimed 1 [ε = 1 (pure), add/remove one row]
+    FAILED: ε >= 1.88 at δ = 0 with 99 % confidence, claimed 1 [ε = 1 (pure), add/remove one row]
     """
 
     epsilon_lower: float

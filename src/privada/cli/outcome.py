@@ -16,30 +16,54 @@ if TYPE_CHECKING:
     from privada.report.tables import Table
 
 
+MARKS = ('"written_by": "privada"', 'content="written by privada"')  # how an earlier result is known
+
+
 def prepare(*files: Path | None) -> None:
-    """Make the folders of files that will be written: what fails must fail before anything is charged."""
+    """Try the files that will be written: what fails must fail before anything is charged.
+
+    A file that is there is replaced only if an earlier run wrote it: a mistyped
+    ``--out`` must not take a ledger, a study or data with it.
+    """
     for file in files:
-        if file is not None:
-            if file.is_dir():
-                raise InputError(f"{file} is a folder; name a file.")
+        if file is None:
+            continue
+        if file.is_dir():
+            raise InputError(f"{file} is a folder; name a file.")
+        if file.exists() and not any(mark in _beginning(file) for mark in MARKS):
+            raise InputError(f"{file} is there and was not written by an earlier run; name another file.")
+        try:
             file.parent.mkdir(parents=True, exist_ok=True)
+            fresh = not file.exists()
+            with file.open("a", encoding="utf-8"):
+                pass
+            if fresh:
+                file.unlink()
+        except OSError as error:
+            raise InputError(f"{file} cannot be written: {error.strerror}.") from None
+
+
+def _beginning(file: Path) -> str:
+    with file.open("rb") as stream:
+        return stream.read(2000).decode("utf-8", errors="replace")
 
 
 def finish(outcome: Outcome, *, out: Path | None, page: Path | None, as_json: bool) -> None:
-    """Write the files that were asked for, then show the result."""
-    if out is not None:
-        out.write_text(json.dumps(outcome.to_dict(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    if page is not None:
-        outcome_page(outcome).save(page)
-    written = [f"Wrote {path}" for path in (out, page) if path is not None]
+    """Show the result, which was paid for, then write the files that were asked for."""
     view: list[Table | str] = [
         outcome.study.title,
         *_results(outcome),
         *_releases(outcome),
         *_ledgers(outcome),
-        *written,
     ]
     show.emit(outcome.to_dict(), view, as_json=as_json)
+    if out is not None:
+        out.write_text(json.dumps(outcome.to_dict(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    if page is not None:
+        outcome_page(outcome).save(page)
+    written = [f"Wrote {path}" for path in (out, page) if path is not None]
+    if written and not as_json:
+        show.emit({}, written, as_json=False)
 
 
 def _results(outcome: Outcome) -> list[Table]:

@@ -48,6 +48,7 @@ class Outcome:
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""
         return {
+            "written_by": "privada",
             "study": self.study.title,
             "method": self.study.method.name,
             "seed": self.study.seed,

@@ -7,13 +7,14 @@ that is imported when it is first needed.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module, metadata
 from typing import Any
 
-from privada.exceptions import InputError
+from privada.exceptions import InputError, PrivadaWarning
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
@@ -127,8 +128,13 @@ def load(path: str) -> Any:
 
 @cache
 def methods() -> dict[str, Method]:
-    """All installed methods, by name."""
-    found = {entry.name: entry.load().METHOD for entry in metadata.entry_points(group=METHODS)}
+    """All installed methods, by name; one that cannot be loaded is named in a warning and left out."""
+    found = {}
+    for entry in metadata.entry_points(group=METHODS):
+        try:
+            found[entry.name] = entry.load().METHOD
+        except (ImportError, AttributeError) as error:
+            warnings.warn(f"The method {entry.name} cannot be loaded: {error}.", PrivadaWarning, stacklevel=2)
     return dict(sorted(found.items()))
 
 

@@ -184,6 +184,7 @@ class Owner:
             "budget": file.budget,
             "accounting": file.accounting,
             "policy": file.policy,
+            "allow_empty": file.allow_empty,
         }
         if "ledger" not in overrides:
             settings["ledger"] = file.open_ledger()
@@ -220,7 +221,7 @@ def _check_rows(rows: Rows, budget: Guarantee, *, allow_empty: bool) -> None:
     """Read all rows once, so that whatever is wrong with them is known before any charge."""
     size = rows.check()
     if size == 0 and not allow_empty:
-        raise SchemaError("The data set has no rows; say allow_empty=True if that is meant.")
+        raise SchemaError("The data set has no rows; say allow_empty if that is meant.")
     public_size = budget.relation is not Relation.ADD_REMOVE and rows.schema.person_id is None
     if public_size and size != rows.schema.size:
         raise SchemaError(

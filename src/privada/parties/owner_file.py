@@ -45,6 +45,7 @@ class OwnerFile:
 
     dataset: str
     source: Path
+    allow_empty: bool
     schema: Schema
     budget: Guarantee
     accounting: str | None
@@ -63,6 +64,7 @@ class OwnerFile:
         made = cls(
             dataset=data.string("name"),
             source=home / data.string("path"),
+            allow_empty=data.flag("allow_empty", False),
             schema=schema,
             budget=_budget(privacy, schema),
             accounting=privacy.string("accounting", None),

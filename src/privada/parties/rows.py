@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import SchemaError
-from privada.parties.schema import Category, Schema, is_missing
+from privada.parties.schema import Category, Number, Schema, is_missing
 from privada.privacy.noise import Noise
 
 FloatArray = npt.NDArray[np.float64]
@@ -184,24 +184,52 @@ def _extras(schema: Schema, y: Any, person: Any) -> list[tuple[str, Any, str]]:
 
 def _source(data: Any, schema: Schema, y: Any, person: Any) -> _Arrays | _Arrow:
     if isinstance(data, (str, os.PathLike)):
-        return _Arrow(_scan(Path(data)), schema)
+        return _Arrow(_scan(Path(data), schema), schema)
     if isinstance(data, np.ndarray) or (isinstance(data, (list, tuple)) and y is None) or y is not None:
         return _Arrays(data, schema, y, person)
     return _Arrow(_as_dataset(data), schema)
 
 
-def _scan(path: Path) -> Any:
+def _scan(path: Path, schema: Schema) -> Any:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
     if not path.exists():
         raise SchemaError(f"There is no data at {path.name}.")
     try:
-        form = "csv" if path.suffix == ".csv" else "parquet"
-        reader = form if form == "csv" else _streaming_parquet()
+        form = "csv" if path.suffix.lower() == ".csv" else "parquet"
+        reader = _typed_csv(schema) if form == "csv" else _streaming_parquet()
         return ds.dataset(path, format=reader, exclude_invalid_files=False)
     except (pa.ArrowInvalid, OSError) as error:
-        raise SchemaError(f"{path.name} cannot be read as {form}: {type(error).__name__}.") from None
+        why = (
+            "it is empty, lacks a header, or names a column twice" if form == "csv" else type(error).__name__
+        )
+        raise SchemaError(f"{path.name} cannot be read as {form}: {why}.") from None
+
+
+def _typed_csv(schema: Schema) -> Any:
+    """CSV whose columns have the schema's types: none is guessed from rows, and an empty cell is missing."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    from pyarrow import csv
+
+    columns = [*schema.columns, *([schema.label] if schema.label else [])]
+    types = {column.name: _arrow_type(column) for column in columns}
+    if schema.person_id:
+        types[schema.person_id] = pa.string()
+    options = csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+    return ds.CsvFileFormat(convert_options=options)
+
+
+def _arrow_type(column: Number | Category) -> Any:
+    """The type that holds a column's public values."""
+    import pyarrow as pa
+
+    if isinstance(column, Number):
+        return pa.float64()
+    kinds = {type(value) for value in column.values}
+    simple = {frozenset({str}): pa.string(), frozenset({bool}): pa.bool_(), frozenset({int}): pa.int64()}
+    return simple.get(frozenset(kinds), pa.float64())
 
 
 def _streaming_parquet() -> Any:

@@ -88,6 +88,7 @@ class Page:
         panels = "".join(panel.to_html() for panel in self.panels)
         return (
             '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="generator" content="written by privada">'
             f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             '<meta name="color-scheme" content="light dark">'

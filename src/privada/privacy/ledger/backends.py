@@ -141,7 +141,7 @@ def absent(place: str | os.PathLike[str]) -> str:
     name = "that database" if "://" in os.fspath(place) else Path(place).name
     return (
         f"There is no ledger at {name}. A lost ledger is a lost budget: restore its backup, "
-        "or make a new one with 'privada owner init' or Ledger.open(..., create=True)."
+        "or, if there never was one, make it with Ledger.open(place, key)."
     )
 
 

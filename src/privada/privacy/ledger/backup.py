@@ -13,7 +13,7 @@ from sqlalchemy import insert, select
 
 from privada.exceptions import LedgerError
 from privada.privacy.ledger import schema, table
-from privada.privacy.ledger.backends import PostgreSQL, backend, sync_folder
+from privada.privacy.ledger.backends import PostgreSQL, backend, create_file, sync_folder
 from privada.privacy.ledger.store import Store
 
 
@@ -28,6 +28,7 @@ def back_up(store: Store, path: str | os.PathLike[str]) -> None:
         raise LedgerError(f"The backup {target} cannot be made: {error.strerror}.") from None
     part = target.with_name(target.name + ".partial")
     part.unlink(missing_ok=True)
+    create_file(part)
     try:
         _COPIES.get(type(store.backend), _copy_pages)(store, part)
         _sync(part)

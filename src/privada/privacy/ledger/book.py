@@ -27,7 +27,7 @@ from typing import Any, NoReturn, Self
 
 from sqlalchemy import Connection
 
-from privada.exceptions import InputError, LedgerError
+from privada.exceptions import InputError, LedgerError, PrivadaError, TamperError
 from privada.privacy.filters import Filter, open_filter
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger import schema, table
@@ -277,7 +277,12 @@ class Ledger:
         with self._store.reading() as connection:
             names = sorted({*table.names(connection), *table.names_in_lines(connection)})
         chains = {name: table.every(self._store, name) for name in names}
-        return verify(chains, receipts, public=self.key.public)
+        try:
+            return verify(chains, receipts, public=self.key.public)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            if isinstance(error, PrivadaError):
+                raise
+            raise TamperError(f"A line is damaged and cannot be read ({type(error).__name__}).") from None
 
     def export(self, dataset: str | None = None) -> dict[str, Any]:
         """Everything in plain JSON, with the recipe by which dp-accounting alone comes to the same sums."""

@@ -122,6 +122,8 @@ def _named_faults(place: str) -> Iterator[None]:
             if sign in said:
                 raise LedgerError(f"The ledger {place} {fault}.") from None
         raise LedgerError(f"The ledger {place} failed: {said}") from error
+    except UnicodeDecodeError:
+        raise LedgerError(f"The ledger {place} is damaged: it holds text that is none.") from None
 
 
 _STORES: weakref.WeakSet[Store] = weakref.WeakSet()
