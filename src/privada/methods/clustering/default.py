@@ -29,7 +29,7 @@ FloatArray = npt.NDArray[np.float64]
 FEW_FEATURES = 3  # up to here a grid has few enough cells
 LEVELS = 3
 MOST_CELLS = 2**20
-SHELLS = (0.75, 1.25, 2.0, 3.0)  # of the median distance of target points to their cell
+SHELLS = (0.75, 1.25, 2.0, 3.0, 6.0)  # of the median distance of target points to their cell
 SEEN = (
     2.5  # cells are the square root of size times budget, over this: each then holds what noise cannot hide
 )
