@@ -59,6 +59,10 @@ class Guarantee(ABC):
     def zcdp_constant(self) -> float:
         """Smallest ρ for which this guarantee implies ρ-zCDP (infinite if none)."""
 
+    def gaussian_mu(self) -> float:
+        """Largest μ of Gaussian noise that keeps this guarantee; a pure one allows none."""
+        raise InputError(f"A {self.kind} guarantee allows no Gaussian noise.")
+
     @abstractmethod
     def _repeated(self, steps: int) -> Self:
         """The guarantee over ``steps`` steps of the relation (group privacy)."""
@@ -175,6 +179,10 @@ class Approximate(Guarantee):
         """Exact for the worst mechanism that satisfies (ε, δ)."""
         return self.delta + (1 - self.delta) * curves.pure_delta(epsilon, self.epsilon)
 
+    def gaussian_mu(self) -> float:
+        """Exact (Balle and Wang 2018)."""
+        return curves.gaussian_mu(epsilon=self.epsilon, delta=self.delta)
+
     def zcdp_constant(self) -> float:
         """An (ε, δ) guarantee with δ > 0 implies no zCDP."""
         return math.inf
@@ -208,6 +216,10 @@ class ZCDP(Guarantee):
     def delta_at(self, epsilon: float) -> float:
         """The bound of Canonne, Kamath and Steinke 2020."""
         return curves.zcdp_delta(epsilon, self.rho)
+
+    def gaussian_mu(self) -> float:
+        """``√(2ρ)``."""
+        return math.sqrt(2 * self.rho)
 
     def zcdp_constant(self) -> float:
         """The constant itself."""

@@ -399,6 +399,13 @@ class RandomisedResponse(Mechanism):
         return super().note() | {"epsilon": self.budget, "n_classes": self.n_classes}
 
 
+def gaussian_event(mu: float) -> Any:
+    """The event of Gaussian noise at μ, the joint sensitivity over the standard deviation."""
+    from dp_accounting import GaussianDpEvent
+
+    return GaussianDpEvent(1 / mu)
+
+
 def pure_event(epsilon: float) -> Any:
     """The event that dominates every pure mechanism: binary randomised response."""
     from dp_accounting import RandomizedResponseDpEvent
@@ -449,5 +456,6 @@ __all__ = [
     "Mechanism",
     "Plan",
     "RandomisedResponse",
+    "gaussian_event",
     "pure_event",
 ]

@@ -28,10 +28,9 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.partition import Nearest, Partition, pack, unpack
-from privada.privacy import curves
 from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
-from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan
+from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
@@ -224,7 +223,7 @@ def _laplace_plan(question: CellStatistics) -> Plan:
 
 def _gaussian_plan(question: CellStatistics) -> Plan:
     """Other guarantees: squares of μ add; counts and sums share one joint sensitivity."""
-    mu = _mu(question.guarantee)
+    mu = question.guarantee.gaussian_mu()
     reach = _Reach.of(question)
     share = _count_share(question, reach.best_count_share(question.width or 1))
     alone = mu / math.sqrt(len(question.tables))
@@ -242,7 +241,7 @@ def _gaussian_plan(question: CellStatistics) -> Plan:
         total = _sums(question, reach, alone * math.sqrt(1 - share))
         draws[sums] = total
         joint += reach.joint(count.mu, total.mu)
-    return Plan(draws=draws, event=_gaussian_event(math.sqrt(joint)))
+    return Plan(draws=draws, event=gaussian_event(math.sqrt(joint)))
 
 
 def _sums(question: CellStatistics, reach: _Reach, mu: float) -> Gaussian:
@@ -253,19 +252,6 @@ def _sums(question: CellStatistics, reach: _Reach, mu: float) -> Gaussian:
     return Gaussian.calibrated(
         sensitivity=reach.sums_l2(question.radius, question.width, grid.step), mu=mu, grid=grid
     )
-
-
-def _mu(guarantee: Guarantee) -> float:
-    if isinstance(guarantee, ZCDP):
-        return math.sqrt(2 * guarantee.rho)
-    assert isinstance(guarantee, Approximate)
-    return curves.gaussian_mu(epsilon=guarantee.epsilon, delta=guarantee.delta)
-
-
-def _gaussian_event(mu: float) -> Any:
-    from dp_accounting import GaussianDpEvent
-
-    return GaussianDpEvent(1 / mu)
 
 
 _PLANS = {Pure: _laplace_plan, ZCDP: _gaussian_plan, Approximate: _gaussian_plan}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,8 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.privacy import curves
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Laplace
 from privada.privacy.relation import Relation
 
@@ -26,36 +24,16 @@ _FINEST = 2.0**-30  # of a unit: sums of 2^32 rows fit 64 bits
 _COARSE = 2.0**-45  # of the noise: no draw needs more than 2^45 steps
 
 
-def mu_of(guarantee: Guarantee) -> float:
-    """The μ that a zCDP or approximate guarantee allows Gaussian noise.
-
-    >>> f"{mu_of(ZCDP(rho=0.5, relation='add/remove')):.3f}"
-    '1.000'
-    """
-    if isinstance(guarantee, ZCDP):
-        return math.sqrt(2 * guarantee.rho)
-    if isinstance(guarantee, Approximate):
-        return curves.gaussian_mu(epsilon=guarantee.epsilon, delta=guarantee.delta)
-    raise InputError(f"A {guarantee.kind} guarantee allows no Gaussian noise.")
-
-
 def budget_of(guarantee: Guarantee) -> float:
     """Sensitivity over scale that a guarantee allows: ε of Laplace noise, or μ of Gaussian noise."""
-    return guarantee.epsilon if isinstance(guarantee, Pure) else mu_of(guarantee)
+    return guarantee.epsilon if isinstance(guarantee, Pure) else guarantee.gaussian_mu()
 
 
 def lattice(guarantee: Guarantee, *, sensitivity: float, grid: Grid) -> Laplace | Gaussian:
     """The least exact noise that keeps a guarantee; the sensitivity is L1 if it is pure, else L2."""
     if isinstance(guarantee, Pure):
         return Laplace.calibrated(sensitivity=sensitivity, epsilon=guarantee.epsilon, grid=grid)
-    return Gaussian.calibrated(sensitivity=sensitivity, mu=mu_of(guarantee), grid=grid)
-
-
-def gaussian_event(mu: float) -> Any:
-    """The accounting event of Gaussian noise at μ."""
-    from dp_accounting import GaussianDpEvent
-
-    return GaussianDpEvent(1 / mu)
+    return Gaussian.calibrated(sensitivity=sensitivity, mu=guarantee.gaussian_mu(), grid=grid)
 
 
 def replaces(guarantee: Guarantee) -> bool:
@@ -106,9 +84,7 @@ __all__ = [
     "few_numbers",
     "fine_grid",
     "frozen",
-    "gaussian_event",
     "lattice",
-    "mu_of",
     "only_pure",
     "replaces",
     "sized",

@@ -33,10 +33,10 @@ import math
 from dataclasses import dataclass
 
 from privada.methods.cells.question import LEAST_COUNT_SHARE
-from privada.methods.clustering._calibration import fine_grid, gaussian_event, mu_of, replaces
+from privada.methods.clustering._calibration import fine_grid, replaces
 from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Guarantee, Pure
-from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan
+from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 
 Three = tuple[float, float, float]
 Grids = tuple[Grid, Grid, Grid]
@@ -134,7 +134,7 @@ class LocalPricing:
 
     def _gaussian(self) -> Plan:
         """Other guarantees: one joint μ, split by shares of 1/σ²."""
-        mu = mu_of(self.guarantee) / self.rows
+        mu = self.guarantee.gaussian_mu() / self.rows
         rough = [self._joint(self.shares, WHOLE) / mu / math.sqrt(share or 1.0) for share in self.shares]
         grids = (fine_grid(1.0, rough[0]), fine_grid(1.0, rough[1]), fine_grid(1.0, rough[2]))
         root = mu / self._joint(self.shares, grids)
