@@ -4,7 +4,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
-from privada import CellClassifier, CellMeans
+from privada import CellClassifier, CellMeans, Nearest
 from privada.exceptions import InputError, RehearsalWarning, SchemaError
 
 
@@ -84,9 +84,13 @@ def test_bad_rows():
 def test_it_keeps_nothing_exact(digits):
     X, y, centers = digits
     model = CellClassifier(centers, classes=range(10), bounds=(0, 1), epsilon=0.5).fit(X, y)
-    for name, value in vars(model).items():
-        if isinstance(value, np.ndarray) and value.shape[:1] == X.shape[:1]:
-            pytest.fail(f"{name} has a row for each private row")
+    exact = np.zeros((len(centers), 10))
+    np.add.at(exact, (Nearest(centers=centers).assign(X), y), 1)
+    arrays = {name: value for name, value in vars(model).items() if isinstance(value, np.ndarray)}
+    assert arrays["counts_"].shape == exact.shape
+    for name, value in arrays.items():
+        assert value.shape[:1] != X.shape[:1], f"{name} has a row for each private row"
+        assert not np.array_equal(value, exact), f"{name} is exact"
 
 
 def test_replace_one_needs_the_size():
