@@ -162,6 +162,12 @@ class Allocation:
             "absent": {each.owner: each.reason for each in self.absent},
         }
 
+    def resized(self, total: int) -> Allocation:
+        """The same releases, for a summary of another size: post-processing."""
+        enough(self.sizes, total)
+        counts = allocate(list(self.sizes.values()), list(self.suitable.values()), total=total)
+        return replace(self, rows={name: int(n) for name, n in zip(self.sizes, counts, strict=True)})
+
     def without(self, lost: Mapping[str, int], absent: Iterable[Absent]) -> Allocation:
         """The same total over the owners that are left; rows that were asked for stay asked for."""
         gone = tuple(absent)
@@ -283,6 +289,11 @@ def summarise(
     *not* replaced: who is asked for more must not depend on another owner's rows.
     """
     allocation = yield from match(consumer, validation_size, owners, matching)
+    return (yield from gather(allocation, matching))
+
+
+def gather(allocation: Allocation, matching: Matching) -> Learner[Summary]:
+    """Ask each owner for the rows that it was allocated; releases serve any size (`Allocation.resized`)."""
     gathered = Gathered(embedding=matching.embedding, embedded=matching.embedded)
     asked = dict.fromkeys(allocation.sizes, 0)
     while missing := {name: n - asked[name] for name, n in allocation.rows.items() if n > asked[name]}:
@@ -310,4 +321,4 @@ def summarise(
     return gathered.summary(allocation)
 
 
-__all__ = ["Absent", "Allocation", "Matching", "Roll", "enough", "match", "part_of", "summarise"]
+__all__ = ["Absent", "Allocation", "Matching", "Roll", "enough", "gather", "match", "part_of", "summarise"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from privada import _check
 from privada.exceptions import InputError, PrivadaError
@@ -24,6 +24,7 @@ from privada.parties.protocol import Ask, Learner, check_disclosure
 from privada.privacy.release import Disclosure, Question, Release
 
 Reply = Release | Disclosure
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ class Curator:
             raise InputError(f"The matching names the curator {matching.curator!r}, this is {self.name!r}.")
         return nodes
 
-    def drive(self, learner: Learner[Summary], nodes: Mapping[str, OwnerNode]) -> Summary:
+    def drive(self, learner: Learner[T], nodes: Mapping[str, OwnerNode]) -> T:
         """Drive a learner; a reply that does not come, or is not what was asked, becomes `Absent`."""
         pool = ThreadPoolExecutor(max_workers=self.workers)
         try:
@@ -154,8 +155,8 @@ class Curator:
                 replies = self._collect(pool, several, nodes)
                 asked = learner.send(replies[0] if isinstance(asked, Ask) else replies)
         except StopIteration as stop:
-            summary: Summary = stop.value
-            return summary
+            result: T = stop.value
+            return result
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

@@ -85,11 +85,10 @@ class RoundPlan:
 
     @property
     def broadcast(self) -> Gaussian:
-        """The noise on each broadcast sum; the grid's slack is part of the sensitivity."""
+        """The noise on each broadcast sum: each point is truncated to the grid, so a swap moves it by 2."""
         mu = self.guarantee.gaussian_mu() * math.sqrt((1 - self.ask_share) / self.rounds)
         grid = Grid.finer_than(min(1.0, 1 / mu) * 2.0**-20)
-        swap = 2 + grid.step * math.sqrt(self.dimension)
-        return Gaussian.calibrated(sensitivity=self.steps * swap, mu=mu, grid=grid)
+        return Gaussian.calibrated(sensitivity=2.0 * self.steps, mu=mu, grid=grid)
 
     @property
     def rule(self) -> AskRule:
@@ -141,16 +140,23 @@ def ranks(
 def asked(found: Mapping[str, int], rule: AskRule, noise: Noise) -> set[str]:
     """Flip one coin for each owner; rank 1 is always asked."""
     coins = noise.uniform(len(found))
-    return {
-        name
-        for (name, rank), coin in zip(found.items(), coins, strict=True)
-        if coin <= rule.probability(rank)
-    }
+    chances = [rule.probability(rank) for rank in found.values()]
+    return {name for name, chance, coin in zip(found, chances, coins, strict=True) if coin <= chance}
 
 
-def noisy_sum(total: FloatArray, mechanism: Gaussian, noise: Noise) -> FloatArray:
-    """One broadcast: the summary's sum in whole grid steps, and noise."""
-    return np.asarray(mechanism.draw(mechanism.grid.truncate(total), noise))
+def noisy_sum(features: FloatArray, mechanism: Gaussian, noise: Noise) -> FloatArray:
+    """One broadcast: the points' sum in whole grid steps, each point truncated by itself, and noise."""
+    return np.asarray(mechanism.draw(mechanism.grid.truncate(features).sum(axis=0), noise))
 
 
-__all__ = ["MISS", "RoundPlan", "asked", "noisy_sum", "ranks"]
+def shrunk(noisy: FloatArray, expected: FloatArray, *, count: int, variance: float) -> FloatArray:
+    """Draw a noisy sum of ``count`` points to what is expected of it: post-processing.
+
+    Around its expectation, a sum of q points of norm 1 has variance of about q/d a coordinate; noise
+    beyond that is taken out (Wiener's filter).
+    """
+    signal = count / len(noisy)
+    return expected + signal / (signal + variance) * (noisy - expected) if count else expected
+
+
+__all__ = ["MISS", "RoundPlan", "asked", "noisy_sum", "ranks", "shrunk"]
