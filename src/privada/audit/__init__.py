@@ -24,6 +24,7 @@ _HOMES = {
     "records": ("landmarks",),
     "replaying": ("ReplayResult", "replay"),
     "sample": ("Sample",),
+    "views": ("RoundAudit", "ViewAudit", "replay_rounds", "replay_views"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

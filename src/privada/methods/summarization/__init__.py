@@ -52,6 +52,7 @@ METHOD = Method(
     ),
     study_path="privada.methods.summarization.study:learner",
     example_path="privada.methods.summarization.example:example",
+    demo_path="privada.methods.summarization.demo:demo",
 )
 
 _HOMES = {
@@ -78,7 +79,7 @@ _HOMES = {
     "question": ("EmbeddingSum", "NearCount"),
     "question_rounds": ("Participation", "RoundBids", "RoundPoints"),
     "question_rows": ("EmbeddedRows", "SummaryRows"),
-    "rounds": ("RoundPlan", "asked", "ranks"),
+    "rounds": ("RoundPlan", "Voice", "ranks"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

@@ -20,9 +20,9 @@ from privada.methods.summarization.embedding import FourierEmbedding
 from privada.methods.summarization.gathering import Summary
 from privada.methods.summarization.learner import Absent, Allocation, Matching, Roll, enough
 from privada.methods.summarization.question_rounds import Participation, RoundBids, RoundPoints
-from privada.methods.summarization.rounds import RoundPlan, asked, noisy_sum, ranks, shrunk
+from privada.methods.summarization.rounds import RoundPlan, Voice, ranks, shrunk
 from privada.parties.protocol import Ask, Learner, only_releases
-from privada.privacy.noise import Noise, SecureNoise
+from privada.privacy.noise import SecureNoise
 from privada.privacy.release import Disclosure
 
 FloatArray = npt.NDArray[np.float64]
@@ -98,7 +98,7 @@ def greedy_rounds(
     ask_share: float = 0.0,
     start: npt.ArrayLike | None = None,
     start_size: int = 0,
-    noise: Noise | None = None,
+    voice: Voice | None = None,
 ) -> Learner[Summary]:
     """Gather a summary in rounds: broadcast, bid, ask, take the best.
 
@@ -115,8 +115,8 @@ def greedy_rounds(
         public rows, or, if D_init holds people, take the noisy sum of an `EmbeddingSum` release.
     start_size : int
         How many rows D_init has.
-    noise : Noise, optional
-        Of the curator's broadcasts; by default the operating system's.
+    voice : Voice, optional
+        What draws broadcasts and asks; by default from the operating system's noise.
 
     Privacy
     -------
@@ -127,7 +127,7 @@ def greedy_rounds(
     question = matching.validation_question()
     reply = yield Ask(consumer, question)
     if isinstance(reply, Absent):
-        raise InputError(f"The consumer did not answer: {reply.reason}.")
+        raise InputError(f"The consumer did not answer: {reply.reason.rstrip('.')}.")
     only_releases(reply)
     roll.releases.append(reply)
     joining = Participation(
@@ -147,23 +147,23 @@ def greedy_rounds(
         start_size=_check.count(least=0, start_size=start_size),
         playing=list(roll.sizes),
     )
-    source = SecureNoise() if noise is None else noise
+    speaker = Voice(SecureNoise()) if voice is None else voice
     for _ in range(joining.rounds.rounds):
-        yield from _round(table, joining.rounds, matching, source)
+        yield from _round(table, joining.rounds, matching, speaker)
     allocation = _allocation(table, roll, question.variance / m**2)
     return _summary(table, allocation)
 
 
-def _round(table: _Table, plan: RoundPlan, matching: Matching, noise: Noise) -> Learner[None]:
+def _round(table: _Table, plan: RoundPlan, matching: Matching, voice: Voice) -> Learner[None]:
     count = table.start_size + len(table.chosen)
     mechanism = plan.broadcast
-    noisy = noisy_sum(table.features(), mechanism, noise)
+    noisy = voice.say(table.features(), mechanism)
     expected = len(table.chosen) * table.target
     broadcast = table.start + shrunk(noisy, expected, count=len(table.chosen), variance=mechanism.variance)
     slope = (count + 1) * table.target - broadcast
     bids = yield from _bids(table, matching, broadcast, count, plan.batch)
     found = ranks({name: bid.scores for name, bid in bids.items()}, table.pooled(slope), batch=plan.batch)
-    chosen = asked(found, plan.rule, noise)
+    chosen = voice.ask(found, plan.rule)
     yield from _points(table, matching, {name: bids[name] for name in bids if name in chosen}, slope)
     table.take(slope, min(plan.batch, plan.size - len(table.chosen)))
 

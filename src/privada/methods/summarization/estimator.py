@@ -133,7 +133,7 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         consumer = Consumer("consumer", self._owner(rows, None, "validation", matching.validation, 0))
         nodes = [
             OwnerNode(name, self._owner(data, labels, name, matching.owners, 1 + i))
-            for i, (name, data, labels) in enumerate(_named(owners))
+            for i, (name, data, labels) in enumerate(_named(owners, rows.shape[1]))
             if len(data)
         ]
         if not nodes:
@@ -200,7 +200,7 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         return codes if codes is None or self.classes is None else np.asarray(self.classes)[codes]
 
 
-def _named(owners: Any) -> list[tuple[str, Any, Any]]:
+def _named(owners: Any, width: int) -> list[tuple[str, Any, Any]]:
     """Name, rows and labels of each owner."""
     if owners is None or isinstance(owners, np.ndarray):
         raise InputError("Expected owners: a sequence or mapping with the rows of each.")
@@ -210,8 +210,10 @@ def _named(owners: Any) -> list[tuple[str, Any, Any]]:
     made = []
     for name, held in pairs:
         rows, labels = held if isinstance(held, tuple) else (held, None)
-        if np.ndim(rows) != 2:
-            raise InputError(f"Expected the rows of {name} to be a matrix, got shape {np.shape(rows)}.")
+        if np.ndim(rows) != 2 or np.shape(rows)[1] != width:
+            raise InputError(
+                f"Expected the rows of {name} to be a matrix of {width} columns, got shape {np.shape(rows)}."
+            )
         made.append((str(name), rows, labels))
     return made
 

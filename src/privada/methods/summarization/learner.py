@@ -231,7 +231,7 @@ def match(
     question = matching.validation_question()
     reply = yield Ask(consumer, question)
     if isinstance(reply, Absent):
-        raise InputError(f"The consumer did not answer: {reply.reason}.")
+        raise InputError(f"The consumer did not answer: {reply.reason.rstrip('.')}.")
     only_releases(reply)
     roll.releases.append(reply)
     target, variance = reply["sum"] / m, question.variance / m**2

@@ -137,16 +137,27 @@ def ranks(
     return found
 
 
-def asked(found: Mapping[str, int], rule: AskRule, noise: Noise) -> set[str]:
-    """Flip one coin for each owner; rank 1 is always asked."""
-    coins = noise.uniform(len(found))
-    chances = [rule.probability(rank) for rank in found.values()]
-    return {name for name, chance, coin in zip(found, chances, coins, strict=True) if coin <= chance}
+class Voice:
+    """All that the curator says to owners: noisy sums, and whether a point is wanted.
 
+    Parameters
+    ----------
+    noise : Noise
+        The operating system's, unless it is a rehearsal.
+    """
 
-def noisy_sum(features: FloatArray, mechanism: Gaussian, noise: Noise) -> FloatArray:
-    """One broadcast: the points' sum in whole grid steps, each point truncated by itself, and noise."""
-    return np.asarray(mechanism.draw(mechanism.grid.truncate(features).sum(axis=0), noise))
+    def __init__(self, noise: Noise) -> None:
+        self.noise = noise
+
+    def say(self, features: FloatArray, mechanism: Gaussian) -> FloatArray:
+        """One broadcast: the points' sum in whole grid steps, each truncated by itself, and noise."""
+        return np.asarray(mechanism.draw(mechanism.grid.truncate(features).sum(axis=0), self.noise))
+
+    def ask(self, found: Mapping[str, int], rule: AskRule) -> set[str]:
+        """Flip one coin for each owner; rank 1 is always asked."""
+        coins = self.noise.uniform(len(found))
+        chances = [rule.probability(rank) for rank in found.values()]
+        return {name for name, chance, coin in zip(found, chances, coins, strict=True) if coin <= chance}
 
 
 def shrunk(noisy: FloatArray, expected: FloatArray, *, count: int, variance: float) -> FloatArray:
@@ -159,4 +170,4 @@ def shrunk(noisy: FloatArray, expected: FloatArray, *, count: int, variance: flo
     return expected + signal / (signal + variance) * (noisy - expected) if count else expected
 
 
-__all__ = ["MISS", "RoundPlan", "asked", "noisy_sum", "ranks", "shrunk"]
+__all__ = ["MISS", "RoundPlan", "Voice", "ranks", "shrunk"]

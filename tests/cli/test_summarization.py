@@ -1,0 +1,142 @@
+"""``privada run`` with one file for the consumer and one for each owner."""
+
+import numpy as np
+import pytest
+
+from privada.privacy import Ledger, OwnerKey
+
+OWNER = """
+[data]
+name = "{name}"
+path = "{name}.csv"
+
+[privacy]
+relation = "replace-one"
+epsilon = 2.0
+delta = 1e-4
+accounting = "gaussian"
+
+[ledger]
+url = "{name}.sqlite"
+key = "{name}.key"
+
+[policy]
+curators = ["curator"]
+
+[schema]
+size = {size}
+
+[[schema.columns]]
+name = "a"
+low = -4.0
+high = 4.0
+
+[[schema.columns]]
+name = "b"
+low = -4.0
+high = 4.0
+"""
+LABEL = '\n[schema.label]\nname = "ill"\nvalues = ["no", "yes"]\n'
+STUDY = """
+[study]
+title = "A summary for the hospital"
+
+[owners.hospital]
+owner = "hospital.toml"
+[owners.east]
+owner = "east.toml"
+[owners.west]
+owner = "west.toml"
+
+[budget]
+epsilon = 2.0
+delta = 1e-4
+
+[method]
+name = "summarization"
+consumer = "hospital"
+size = 30
+gamma = 0.5
+n_features = 40
+validation_epsilon = 1.5
+validation_delta = 1e-4
+summary = "summary.npz"
+"""
+
+
+@pytest.fixture
+def market(tmp_path):
+    rng = np.random.default_rng(0)
+    for name, side, size in (("hospital", 1, 100), ("east", 1, 200), ("west", -1, 200)):
+        rows = rng.normal(side, 0.4, size=(size, 2))
+        lines = ["a,b" + ("" if name == "hospital" else ",ill")]
+        for i, row in enumerate(rows):
+            label = "" if name == "hospital" else ("," + ("yes" if i % 2 else "no"))
+            lines.append(f"{row[0]:.6f},{row[1]:.6f}{label}")
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+        text = OWNER.format(name=name, size=size) + ("" if name == "hospital" else LABEL)
+        (tmp_path / f"{name}.toml").write_text(text)
+        key = OwnerKey.generate()
+        key.save(tmp_path / f"{name}.key")
+        Ledger.open(tmp_path / f"{name}.sqlite", key).close()
+    (tmp_path / "study.toml").write_text(STUDY)
+    return tmp_path
+
+
+def test_a_run_gathers_a_summary_and_logs_what_was_disclosed(cli, market):
+    plain = cli.json("run", market / "study.toml")
+    result = plain["result"]
+    assert result["points"] == result["points_seen"] == 30
+    assert result["rows"]["east"] > 20
+    assert "raw rows at the curator: not differentially private" in result["stamps"]
+    assert [release["kind"] for release in plain["releases"]] == [
+        *["summarization.sum"] * 3,
+        *["summarization.near"] * 2,
+    ]
+    with np.load(market / "summary.npz") as held:
+        assert held["X"].shape == (30, 2)
+        assert set(held["owner"]) <= {"east", "west"}
+    lines = plain["ledgers"]["east"]["datasets"]["east"]["lines"]
+    assert [line["kind"] for line in lines] == ["charge", "charge", "disclosure"]
+    again = cli("run", market / "study.toml", expect=2)
+    assert "summary.npz is there already" in again.stderr
+
+
+def test_an_owner_that_names_no_curator_refuses(cli, market):
+    file = market / "east.toml"
+    file.write_text(file.read_text().replace('curators = ["curator"]', "curators = []"))
+    refused = cli("run", market / "study.toml", expect=3)
+    assert "discloses no rows" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "match"),
+    [
+        ('consumer = "hospital"', 'consumer = "nobody"', "no owner named"),
+        ("size = 30", "size = 3000", "the owners have 400 rows"),
+        ("n_features = 40", "n_features = 41", "even"),
+        ("gamma = 0.5", "gamma = -1", "gamma"),
+        ("gamma = 0.5", "gamma = 0.5\nspeed = 3", "speed"),
+    ],
+)
+def test_a_wrong_study_names_the_key(cli, market, before, after, match):
+    file = market / "study.toml"
+    file.write_text(file.read_text().replace(before, after))
+    assert match in cli("run", file, expect=2).stderr
+
+
+def test_a_folder_carries_no_rows(market):
+    from privada.engines.folder import Folder
+    from privada.exceptions import InputError, Waiting
+    from privada.experiments.study import Study
+    from privada.parties import Owner
+
+    study, folder = Study.read(market / "study.toml"), Folder(market / "exchange")
+    owners = {name: Owner.from_toml(market / f"{name}.toml") for name in study.parties}
+    for _ in range(3):
+        with pytest.raises(Waiting):
+            folder.learn(study.learner())
+        for name, owner in owners.items():
+            folder.answer(name, owner)
+    with pytest.raises(InputError, match="raw rows; a folder carries releases only"):
+        folder.learn(study.learner())
