@@ -1,9 +1,11 @@
 """``privada run`` with one file for the consumer and one for each owner."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from privada.privacy import Ledger, OwnerKey
+from privada.privacy import Approximate, Ledger, OwnerKey
 
 OWNER = """
 [data]
@@ -140,3 +142,30 @@ def test_a_folder_carries_no_rows(market):
             folder.answer(name, owner)
     with pytest.raises(InputError, match="raw rows; a folder carries releases only"):
         folder.learn(study.learner())
+
+
+def test_owners_as_processes_and_one_that_is_killed(market):
+    """Consumer and owners in processes of their own; one dies, the run completes with the rest."""
+    from contextlib import ExitStack
+
+    from privada.methods.summarization import Curator, FourierEmbedding, Matching
+    from privada.methods.summarization.processes import ProcessNode
+
+    budget = Approximate(epsilon=1.0, delta=1e-4, relation="replace-one")
+    embedding = FourierEmbedding.of(width=2, n_features=40, gamma=0.5, random_state=0)
+    matching = Matching(embedding=embedding, size=30, validation=budget, owners=budget)
+    with ExitStack() as stack:
+        hospital, east, west = (
+            stack.enter_context(ProcessNode(name, market / f"{name}.toml"))
+            for name in ("hospital", "east", "west")
+        )
+        summary = Curator().summarise(hospital, [east, west], matching)
+        assert summary.points_seen == len(summary) == 30
+        assert summary.allocation.rows["east"] > 20
+        west.process.kill()
+        alone = Curator().summarise(hospital, [east, west], replace(matching, salt="again"))
+        assert set(alone.owner) == {"east"}
+        assert [each.owner for each in alone.allocation.absent] == ["west"]
+    lines = Ledger.open(market / "east.sqlite", OwnerKey.load(market / "east.key")).lines("east")
+    kinds = [line.kind for line in lines]
+    assert kinds.count("disclosure") == 2

@@ -77,6 +77,7 @@ _HOMES = {
         "true_total",
     ),
     "question": ("EmbeddingSum", "NearCount"),
+    "processes": ("ProcessNode",),
     "question_rounds": ("Participation", "RoundBids", "RoundPoints"),
     "question_rows": ("EmbeddedRows", "SummaryRows"),
     "rounds": ("RoundPlan", "Voice", "ranks"),

@@ -121,14 +121,14 @@ class Curator:
         self.workers = _check.count(workers=workers)
         self.view = Transcript(name)
 
-    def summarise(self, consumer: Consumer, owners: Sequence[OwnerNode], matching: Matching) -> Summary:
+    def summarise(self, consumer: OwnerNode, owners: Sequence[OwnerNode], matching: Matching) -> Summary:
         """Run the whole protocol: local herding with a private allocation."""
         nodes = self._table(consumer, owners, matching)
         sizes = {node.name: node.size for node in owners}
         return self.drive(summarise(consumer.name, consumer.size, sizes, matching), nodes)
 
     def auction(
-        self, consumer: Consumer, owners: Sequence[OwnerNode], matching: Matching, **rounds: Any
+        self, consumer: OwnerNode, owners: Sequence[OwnerNode], matching: Matching, **rounds: Any
     ) -> Summary:
         """Run the round protocol instead; ``rounds`` are the options of `greedy_rounds`."""
         nodes = self._table(consumer, owners, matching)
@@ -136,7 +136,7 @@ class Curator:
         return self.drive(greedy_rounds(consumer.name, consumer.size, sizes, matching, **rounds), nodes)
 
     def _table(
-        self, consumer: Consumer, owners: Sequence[OwnerNode], matching: Matching
+        self, consumer: OwnerNode, owners: Sequence[OwnerNode], matching: Matching
     ) -> dict[str, OwnerNode]:
         nodes = {node.name: node for node in (consumer, *owners)}
         if len(nodes) != len(owners) + 1:
