@@ -10,6 +10,7 @@ import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,17 @@ import numpy.typing as npt
 from privada.report.tables import Table
 
 FloatArray = npt.NDArray[np.float64]
-ROLES = {  # colours that colour-blind readers tell apart (Okabe and Ito), dashes for print
-    "ours": {"color": "#0b6e63", "linewidth": 2.6, "marker": "o", "zorder": 4},
-    "paper": {"color": "#d55e00", "linewidth": 1.6, "marker": "s", "linestyle": "--"},
+ROLES: dict[str, dict[str, Any]] = {
+    "ours": {"linewidth": 2.6, "marker": "o", "zorder": 4},
+    "paper": {"linewidth": 1.6, "marker": "s", "linestyle": "--"},
     "baseline": {"linewidth": 1.4, "marker": "^", "linestyle": ":"},
-    "bound": {"color": "#6b7280", "linewidth": 1.2, "linestyle": "-"},
+    "bound": {"linewidth": 1.2, "linestyle": "-."},
+}
+COLOURS = {  # that colour-blind readers tell apart (Okabe and Ito)
+    "ours": ("#0b6e63", "#56b4e9"),
+    "paper": ("#d55e00", "#cc79a7"),
+    "baseline": ("#0072b2", "#e69f00", "#009e73", "#8c6bb1", "#a6761d"),
+    "bound": ("#374151", "#9ca3af"),
 }
 
 
@@ -77,9 +84,10 @@ class Curves:
     def draw(self, figure: Any) -> None:
         """Draw into a matplotlib figure."""
         axes = figure.add_subplot()
+        colours = {role: cycle(colours) for role, colours in COLOURS.items()}
         for line in self.series:
-            error = 2 * np.asarray(line.error)
-            axes.errorbar(line.x, line.mean, yerr=error, label=line.name, capsize=2, **ROLES[line.role])
+            look = ROLES[line.role] | {"color": next(colours[line.role]), "capsize": 2, "elinewidth": 1}
+            axes.errorbar(line.x, line.mean, yerr=2 * np.asarray(line.error), label=line.name, **look)
         axes.set(xlabel=self.xlabel, ylabel=self.ylabel, title=self.title)
         axes.set_xscale("log" if self.logx else "linear")
         axes.set_yscale("log" if self.logy else "linear")
