@@ -24,7 +24,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from privada.exceptions import AnswerError, ApprovalPending, LedgerError, PrivadaError, Waiting, WireError
+from privada.exceptions import (
+    AnswerError,
+    ApprovalPending,
+    InputError,
+    LedgerError,
+    PrivadaError,
+    Waiting,
+    WireError,
+)
 from privada.parties.owner import Owner
 from privada.parties.protocol import Ask, Learner, drive
 from privada.privacy import wire
@@ -78,6 +86,10 @@ class Folder:
 
     def _ask(self, ask: Ask) -> None:
         """Write a question, unless it is there or was settled."""
+        if ask.question.discloses:
+            raise InputError(
+                f"{ask.question.kind} asks {ask.owner} for raw rows; a folder carries releases only."
+            )
         digest = ask.question.digest
         places = (self.question_path, self.release_path, self.refusal_path)
         if not any(place(ask.owner, digest).exists() for place in places):

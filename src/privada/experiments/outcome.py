@@ -12,7 +12,7 @@ from privada.experiments.study import Study
 from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
 from privada.parties.protocol import Learner, run
-from privada.privacy.release import Release
+from privada.privacy.release import Disclosure, Release
 
 T = TypeVar("T")
 
@@ -78,8 +78,9 @@ def witnessed(learner: Learner[T], seen: list[Release]) -> Learner[T]:
     try:
         asked = next(learner)
         while True:
-            replies: Release | Sequence[Release] = yield asked
-            seen += [replies] if isinstance(replies, Release) else replies
+            replies: Release | Disclosure | Sequence[Release | Disclosure] = yield asked
+            several = [replies] if isinstance(replies, (Release, Disclosure)) else replies
+            seen += [reply for reply in several if isinstance(reply, Release)]
             asked = learner.send(replies)
     except StopIteration as stop:
         result: T = stop.value

@@ -68,6 +68,13 @@ _EXPERIMENTS = (
         title="The core's calibration beside the specification",
         path="privada.experiments.core:run",
     ),
+    Experiment(
+        name="summarization",
+        title="Training summaries from many owners for a private validation set",
+        path="privada.experiments.summarization:run",
+        runs=10,
+        quick_runs=1,
+    ),
 )
 
 

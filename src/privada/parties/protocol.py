@@ -16,26 +16,33 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from privada.exceptions import InputError
+from privada.exceptions import InputError, TamperError
 from privada.parties.owner import Owner
-from privada.privacy.release import Question, Release
+from privada.privacy.release import Disclosure, Question, Release
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Ask:
-    """One question to one owner, by name."""
+    """One question to one owner, by name.
+
+    ``to`` names the curator where the question asks for raw rows: the reply is then a `Disclosure`.
+    """
 
     owner: str
     question: Question
+    to: str = ""
 
 
 Learner = Generator[Ask | Sequence[Ask], Any, T]
 
 
 def drive(
-    learner: Learner[T], reply: Callable[[Ask], Release], *, announce: Callable[[Ask], None] | None = None
+    learner: Learner[T],
+    reply: Callable[[Ask], Release | Disclosure],
+    *,
+    announce: Callable[[Ask], None] | None = None,
 ) -> T:
     """Send each release that ``reply`` brings into the learner until it returns.
 
@@ -57,21 +64,35 @@ def drive(
         return result
 
 
-def _checked(ask: Ask, release: Release) -> Release:
-    if not isinstance(release, Release):
-        raise InputError(f"A learner accepts Releases only, got {type(release).__name__}.")
-    release.verify(question=ask.question)
-    return release
+def _checked(ask: Ask, reply: Release | Disclosure) -> Release | Disclosure:
+    if ask.question.discloses:
+        check_disclosure(ask, reply)
+    elif isinstance(reply, Release):
+        reply.verify(question=ask.question)
+    else:
+        raise InputError(f"A learner accepts Releases only, got {type(reply).__name__}.")
+    return reply
+
+
+def check_disclosure(ask: Ask, reply: Any) -> None:
+    """Refuse anything but rows that were meant for this curator and asked for by this question."""
+    if not isinstance(reply, Disclosure):
+        raise InputError(f"This question asks for a Disclosure, got {type(reply).__name__}.")
+    if reply.curator != ask.to or reply.question != ask.question.digest:
+        raise TamperError("The disclosure is for another curator, or answers another question.")
+    reply.receipt.verify()
 
 
 def run(learner: Learner[T], owners: Mapping[str, Owner]) -> T:
     """Drive a learner in one process, with every owner at hand."""
 
-    def reply(ask: Ask) -> Release:
+    def reply(ask: Ask) -> Release | Disclosure:
         if ask.owner not in owners:
             raise InputError(
                 f"The learner asks {ask.owner!r}; known owners: {', '.join(sorted(owners)) or 'none'}."
             )
+        if ask.question.discloses:
+            return owners[ask.owner].disclose(ask.question, to=ask.to)
         return owners[ask.owner].answer(ask.question)
 
     return drive(learner, reply)
@@ -84,4 +105,4 @@ def only_releases(*releases: Any) -> None:
             raise InputError(f"A learner accepts Releases only, got {type(release).__name__}.")
 
 
-__all__ = ["Ask", "Learner", "drive", "only_releases", "run"]
+__all__ = ["Ask", "Learner", "check_disclosure", "drive", "only_releases", "run"]

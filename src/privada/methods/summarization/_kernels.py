@@ -1,0 +1,57 @@
+"""Random Fourier features in which the result for a record depends on that record alone.
+
+Phases and scores are summed in one fixed order, row by row, so neither a record's place
+in a batch nor its neighbours can move its last bit (hazard 10 of PRIVACY, section 0).
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+INSIDE = 1 - 2.0**-40  # keeps the computed feature vector inside the unit ball
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def embed(
+    X: npt.NDArray[np.float64], frequencies: npt.NDArray[np.float64], features: npt.NDArray[np.float64]
+) -> None:  # pragma: no cover - compiled
+    """Write cosines, then sines, of every row; each row has norm just under 1."""
+    pairs = frequencies.shape[0]
+    unit = INSIDE / np.sqrt(pairs)
+    for i in range(X.shape[0]):
+        for j in range(pairs):
+            phase = 0.0
+            for k in range(X.shape[1]):
+                phase += X[i, k] * frequencies[j, k]
+            features[i, j] = unit * np.cos(phase)
+            features[i, pairs + j] = unit * np.sin(phase)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def add_truncated(
+    sums: npt.NDArray[np.int64], features: npt.NDArray[np.float64], steps: float
+) -> None:  # pragma: no cover - compiled
+    """Add every row in whole grid steps, truncated toward zero."""
+    for i in range(features.shape[0]):
+        for j in range(features.shape[1]):
+            sums[j] += np.int64(features[i, j] * steps)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def count_beyond(
+    features: npt.NDArray[np.float64], direction: npt.NDArray[np.float64], threshold: float
+) -> int:  # pragma: no cover - compiled
+    """How many rows score above the threshold."""
+    found = 0
+    for i in range(features.shape[0]):
+        score = 0.0
+        for j in range(features.shape[1]):
+            score += features[i, j] * direction[j]
+        if score > threshold:
+            found += 1
+    return found
+
+
+__all__ = ["INSIDE", "add_truncated", "count_beyond", "embed"]

@@ -1,0 +1,219 @@
+"""The scikit-learn face of summarization: consumer, owners and curator in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.summarization.embedding import FourierEmbedding
+from privada.methods.summarization.learner import Matching
+from privada.methods.summarization.nodes import Consumer, Curator, OwnerNode
+from privada.parties.owner import Owner
+from privada.parties.policy import Policy
+from privada.parties.schema import Category, Schema
+from privada.privacy.guarantee import Approximate, Guarantee, request
+from privada.privacy.relation import Relation
+
+CURATOR = "curator"
+
+
+class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
+    """Gather p rows of several owners that match a private validation set.
+
+    Parameters
+    ----------
+    size : int
+        p, the rows of the summary.
+    gamma : float
+        Public parameter of the kernel ``exp(-gamma |x - y|²)``, in the units of the rows.
+    bounds : pair
+        Public bounds (low, high) of the rows, scalars or one for each column; rows beyond are clipped.
+    epsilon, delta, rho : float
+        The guarantee for the validation set; epsilon and rho exclude each other.
+    owner_epsilon, owner_delta, owner_rho : float
+        The guarantee for each owner's rows, from the other owners; by default that of the validation set.
+    classes : sequence, optional
+        Public labels; needed if owners have labels.
+    n_features : int
+        Random Fourier features, half of them cosines.
+    denoised : bool
+        Whether owners remove from the noisy validation mean what their own rows cannot express.
+    embedded : bool
+        Whether the curator gets embeddings instead of rows. That is not differential privacy.
+    random_state : int, optional
+        Of the public frequencies.
+    rehearsal : int, optional
+        Seed for reproducible noise: not private.
+
+    Attributes
+    ----------
+    X_, y_ : arrays
+        The summary: raw rows (or embeddings) and labels, for the curator and the consumer only.
+    owner_ : array
+        Which owner sent each row.
+    summary_, allocation_, contributions_
+        The whole result, how many rows each owner contributed, and what they were worth.
+    release_, releases_, guarantee_
+        The validation set's release, all releases, and the validation set's guarantee.
+
+    Privacy
+    -------
+    Unit: one row; relation: replace-one, all sizes are public. Owners learn of the validation set
+    and of each other what `EmbeddingSum` and `NearCount` release. The curator sees p raw rows:
+    no protection from it. Proof: PRIVACY, section 6.6.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> wanted, other = rng.normal(1, 0.3, size=(2000, 2)), rng.normal(-1, 0.3, size=(2000, 2))
+    >>> model = PrivateSummarizer(size=50, gamma=0.5, bounds=(-3, 3), epsilon=1, delta=1e-5, random_state=0)
+    >>> model = model.fit(rng.normal(1, 0.3, size=(300, 2)), owners=[wanted, other])
+    >>> bool((model.owner_ == "owner 0").mean() > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        size: int = 100,
+        *,
+        gamma: float | None = None,
+        bounds: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        owner_epsilon: float | None = None,
+        owner_delta: float | None = None,
+        owner_rho: float | None = None,
+        classes: Sequence[Any] | None = None,
+        n_features: int = 140,
+        denoised: bool = True,
+        embedded: bool = False,
+        random_state: int | None = None,
+        rehearsal: int | None = None,
+    ) -> None:
+        self.size = size
+        self.gamma = gamma
+        self.bounds = bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.owner_epsilon = owner_epsilon
+        self.owner_delta = owner_delta
+        self.owner_rho = owner_rho
+        self.classes = classes
+        self.n_features = n_features
+        self.denoised = denoised
+        self.embedded = embedded
+        self.random_state = random_state
+        self.rehearsal = rehearsal
+
+    def fit(self, X: Any, y: Any = None, *, owners: Any = None) -> Self:  # noqa: ARG002 - D_v has no labels
+        """Summarise.
+
+        Parameters
+        ----------
+        X : array of shape (m, features)
+            The consumer's validation set; private.
+        y : ignored
+        owners : sequence or mapping of arrays, or of (array, labels)
+            Each owner's rows; private. One without rows is not asked.
+        """
+        rows = np.asarray(X)
+        if rows.ndim != 2:
+            raise InputError(f"Expected X to be a matrix, got shape {rows.shape}.")
+        matching = self._matching(rows.shape[1])
+        consumer = Consumer("consumer", self._owner(rows, None, "validation", matching.validation, 0))
+        nodes = [
+            OwnerNode(name, self._owner(data, labels, name, matching.owners, 1 + i))
+            for i, (name, data, labels) in enumerate(_named(owners))
+            if len(data)
+        ]
+        if not nodes:
+            raise InputError("Expected owners: at least one array with rows.")
+        summary = Curator(CURATOR).summarise(consumer, nodes, matching)
+        self.summary_, self.allocation_ = summary, summary.allocation
+        self.X_, self.y_, self.owner_ = summary.X, self._labels(summary.y), summary.owner
+        self.contributions_ = consumer.contributions(summary)
+        self.releases_ = summary.allocation.releases
+        self.release_ = self.releases_[0]
+        self.guarantee_ = self.release_.guarantee
+        self.n_features_in_ = rows.shape[1]
+        return self
+
+    def train(self, classifier: Any) -> Any:
+        """Fit a classifier on the summary and return it; see `Summary.train` on who may have it."""
+        check_is_fitted(self)
+        if self.y_ is None:
+            raise InputError("The owners have no labels to train on.")
+        return classifier.fit(self.X_, self.y_)
+
+    def _matching(self, width: int) -> Matching:
+        if self.gamma is None or self.bounds is None:
+            raise InputError("Expected gamma and bounds, both public; none is guessed.")
+        validation = self._guarantee(self.epsilon, self.delta, self.rho)
+        own = (self.owner_epsilon, self.owner_delta, self.owner_rho)
+        return Matching(
+            embedding=FourierEmbedding.of(
+                width=width, n_features=self.n_features, gamma=self.gamma, random_state=self.random_state
+            ),
+            size=_check.count(size=self.size),
+            validation=validation,
+            owners=validation if own == (None, None, None) else self._guarantee(*own),
+            curator=CURATOR,
+            denoised=self.denoised,
+            embedded=self.embedded,
+        )
+
+    def _guarantee(self, epsilon: float | None, delta: float | None, rho: float | None) -> Guarantee:
+        return request(epsilon=epsilon, delta=delta, rho=rho, relation=Relation.REPLACE_ONE)
+
+    def _owner(self, rows: Any, labels: Any, name: str, budget: Guarantee, turn: int) -> Owner:
+        assert self.bounds is not None
+        label = None
+        if labels is not None:
+            if self.classes is None:
+                raise InputError("Expected classes, the public labels, beside owners that have labels.")
+            label = Category(name="label", values=tuple(self.classes))
+        schema = Schema.of_numbers(
+            bounds=self.bounds, width=np.shape(rows)[1], size=max(1, len(rows)), label=label
+        )
+        return Owner(
+            rows,
+            y=labels,
+            schema=schema,
+            dataset=name,
+            budget=budget,
+            policy=Policy(curators=(CURATOR,)),
+            accounting="gaussian" if isinstance(budget, Approximate) else None,
+            rehearsal=None if self.rehearsal is None else self.rehearsal + turn,
+        )
+
+    def _labels(self, codes: Any) -> Any:
+        return codes if codes is None or self.classes is None else np.asarray(self.classes)[codes]
+
+
+def _named(owners: Any) -> list[tuple[str, Any, Any]]:
+    """Name, rows and labels of each owner."""
+    if owners is None or isinstance(owners, np.ndarray):
+        raise InputError("Expected owners: a sequence or mapping with the rows of each.")
+    pairs = (
+        owners.items() if isinstance(owners, Mapping) else ((f"owner {i}", o) for i, o in enumerate(owners))
+    )
+    made = []
+    for name, held in pairs:
+        rows, labels = held if isinstance(held, tuple) else (held, None)
+        if np.ndim(rows) != 2:
+            raise InputError(f"Expected the rows of {name} to be a matrix, got shape {np.shape(rows)}.")
+        made.append((str(name), rows, labels))
+    return made
+
+
+__all__ = ["PrivateSummarizer"]

@@ -1,0 +1,70 @@
+"""A small complete case of summarization, generated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from privada.methods.registry import Example
+from privada.methods.summarization.embedding import FourierEmbedding
+from privada.methods.summarization.estimator import PrivateSummarizer
+from privada.methods.summarization.learner import Allocation, Matching, match
+from privada.methods.summarization.question import EmbeddingSum, NearCount
+from privada.parties.protocol import Learner
+from privada.parties.schema import Schema
+from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.relation import Relation
+from privada.privacy.release import Question
+
+GAMMA, FEATURES, SIZE = 0.5, 12, 10
+VALIDATION = Approximate(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE)
+EMBEDDING = FourierEmbedding.of(width=2, n_features=FEATURES, gamma=GAMMA, random_state=0)
+
+
+def example() -> Example:
+    """Two features, 60 rows; both questions under all guarantees.
+
+    The questions for rows are left out: they disclose, and have no guarantee to keep.
+    """
+    public = np.random.default_rng(5)
+    return Example(
+        schema=Schema.of_numbers(bounds=(-3.0, 3.0), width=2, size=60),
+        data={"data": public.normal(1.0, 0.5, size=(60, 2))},
+        questions=tuple(_questions()),
+        learner=_learner,
+        estimator=lambda seed: PrivateSummarizer(
+            SIZE,
+            gamma=GAMMA,
+            bounds=(-3.0, 3.0),
+            epsilon=VALIDATION.epsilon,
+            delta=VALIDATION.delta,
+            n_features=FEATURES,
+            random_state=0,
+            rehearsal=seed,
+        ),
+        fit_more={"owners": [public.normal(1.0, 0.5, size=(30, 2)), public.normal(-1, 0.5, size=(30, 2))]},
+    )
+
+
+def _learner(owner: str) -> Learner[Allocation]:
+    """Consumer and single owner in one: only the validation set is asked about."""
+    matching = Matching(embedding=EMBEDDING, size=SIZE, validation=VALIDATION, owners=VALIDATION)
+    return match(owner, 60, {owner: 60}, matching)
+
+
+def _guarantees() -> Iterator[Guarantee]:
+    for relation in (Relation.REPLACE_ONE, Relation.ADD_REMOVE):
+        yield Pure(epsilon=1.0, relation=relation)
+        yield ZCDP(rho=0.1, relation=relation)
+        yield Approximate(epsilon=1.0, delta=1e-5, relation=relation)
+
+
+def _questions() -> Iterator[Question]:
+    direction = EMBEDDING.mean(np.ones((1, 2))) - EMBEDDING.mean(-np.ones((1, 2)))
+    for guarantee in _guarantees():
+        yield EmbeddingSum(embedding=EMBEDDING, guarantee=guarantee)
+        yield NearCount(embedding=EMBEDDING, direction=direction, threshold=0.1, guarantee=guarantee)
+
+
+__all__ = ["example"]

@@ -1,0 +1,194 @@
+"""What the curator has received: points that were checked, whose they are, and what they are worth."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import InputError
+from privada.methods.summarization.embedding import FourierEmbedding
+from privada.methods.summarization.herding import marginal_gains
+
+if TYPE_CHECKING:
+    from privada.methods.summarization.learner import Allocation
+
+FloatArray = npt.NDArray[np.float64]
+NOT_PRIVATE = "raw rows at the curator: not differentially private"
+NOT_PRIVATE_EMBEDDED = "embeddings at the curator: not differentially private"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Summary:
+    """The summary, at the curator's.
+
+    Attributes
+    ----------
+    X : array of shape (p, features)
+        Rows, encoded as the schema says, or their embeddings.
+    y : array of shape (p,) or None
+        Labels: codes of the schema's classes, or numbers.
+    owner : array of shape (p,)
+        Who sent each.
+    allocation : Allocation
+    points_seen : int
+        How many points the curator has received, also those that it left out.
+    faults : tuple of str
+        What was left out, by owner; never a row.
+    embedded : bool
+    embedding : FourierEmbedding
+
+    Privacy
+    -------
+    Raw rows of owners: for the curator and the consumer only. A model trained on them may go to
+    owners only if it was trained privately.
+    """
+
+    X: FloatArray
+    y: npt.NDArray[Any] | None
+    owner: npt.NDArray[np.str_]
+    allocation: Allocation
+    points_seen: int
+    faults: tuple[str, ...]
+    embedding: FourierEmbedding
+    embedded: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Summary of {len(self.X)} points from {len(set(self.owner.tolist()))} owners: not private>"
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def features(self) -> FloatArray:
+        """The points' embeddings."""
+        return self.X if self.embedded else self.embedding.transform(self.X)
+
+    def contributions(self) -> dict[str, float]:
+        """Value of each owner: the sum of its points' marginal gains, in greedy order.
+
+        Privacy
+        -------
+        For the consumer only: an owner's value depends on other owners' rows.
+        """
+        order, gains = marginal_gains(self.features, self.allocation.target)
+        names = self.owner[order]
+        return {name: float(gains[names == name].sum()) for name in sorted({*self.allocation.rows, *names})}
+
+    def train(self, classifier: Any) -> Any:
+        """Fit any scikit-learn classifier on the summary, and return it.
+
+        Privacy
+        -------
+        The fitted model is as private as ``classifier`` makes it: a plain one stays with curator
+        and consumer, a differentially private one may go back to owners.
+        """
+        if self.y is None:
+            raise InputError("The owners' schema has no label to train on.")
+        return classifier.fit(self.X, self.y)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the rows into a new ``.npz`` file; one that is there is never overwritten."""
+        file = Path(path)
+        arrays = {"X": self.X, "owner": self.owner} | ({} if self.y is None else {"y": self.y})
+        try:
+            with file.open("xb") as stream:
+                np.savez_compressed(stream, **arrays)
+        except FileExistsError:
+            raise InputError(f"{file.name} is there already; name another file.") from None
+        return file
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for reports, without any row."""
+        said = NOT_PRIVATE_EMBEDDED if self.embedded else NOT_PRIVATE
+        plain = self.allocation.to_dict()
+        return plain | {
+            "stamps": [*plain["stamps"], said],
+            "points": len(self.X),
+            "points_seen": self.points_seen,
+            "faults": list(self.faults),
+            "values_for_the_consumer": self.contributions(),
+        }
+
+
+class Gathered:
+    """Points as they come, each checked; what is wrong is left out and noted."""
+
+    def __init__(self, *, embedding: FourierEmbedding, embedded: bool) -> None:
+        self._embedding, self._embedded = embedding, embedded
+        self._points: list[tuple[str, FloatArray, Any]] = []
+        self._known: set[bytes] = set()
+        self._seen = 0
+        self._faults: list[str] = []
+        self._counts: dict[str, int] = {}
+
+    def count(self, owner: str) -> int:
+        """Points of an owner that were kept."""
+        return self._counts.get(owner, 0)
+
+    def add(self, owner: str, rows: Mapping[str, npt.NDArray[Any]], *, most: int) -> None:
+        """Check and keep an owner's points, at most ``most`` of them."""
+        try:
+            points, labels = self._read(rows)
+        except (KeyError, TypeError, ValueError):
+            self._faults.append(f"{owner}: what it sent is no matrix of the right width")
+            return
+        self._seen += len(points)
+        if len(points) > most:
+            self._faults.append(f"{owner}: more points than asked for")
+        faults = {"a point that is not finite": 0, "a point twice": 0}
+        for i, point in enumerate(points[:most]):
+            label = None if labels is None else labels[i]
+            if not np.isfinite(point).all() or (isinstance(label, np.floating) and not np.isfinite(label)):
+                faults["a point that is not finite"] += 1
+            elif self._repeated(owner, point):
+                faults["a point twice"] += 1
+            else:
+                self._points.append((owner, point, label))
+                self._counts[owner] = self.count(owner) + 1
+        self._faults += [f"{owner}: {what} ({times})" for what, times in faults.items() if times]
+
+    def _read(self, rows: Mapping[str, npt.NDArray[Any]]) -> tuple[FloatArray, npt.NDArray[Any] | None]:
+        name = "H" if self._embedded else "X"
+        width = self._embedding.dimension if self._embedded else self._embedding.width
+        points = np.asarray(rows[name], dtype=np.float64)
+        labels = None if "y" not in rows else np.asarray(rows["y"])
+        if (
+            points.ndim != 2
+            or points.shape[1] != width
+            or (labels is not None and len(labels) != len(points))
+        ):
+            raise ValueError
+        return points, labels
+
+    def _repeated(self, owner: str, point: FloatArray) -> bool:
+        """Whether this owner has sent this point before; others may hold an equal one."""
+        key = owner.encode() + b"\0" + (point + 0.0).tobytes()
+        known = key in self._known
+        self._known.add(key)
+        return known
+
+    def summary(self, allocation: Allocation) -> Summary:
+        """What was kept, as a summary."""
+        if not self._points:
+            raise InputError("No owner sent a point that can be used.")
+        owners, points, labels = zip(*self._points, strict=True)
+        labelled = all(label is not None for label in labels)
+        return Summary(
+            X=np.array(points),
+            y=np.array(labels) if labelled else None,
+            owner=np.array(owners),
+            allocation=allocation,
+            points_seen=self._seen,
+            faults=tuple(self._faults),
+            embedding=self._embedding,
+            embedded=self._embedded,
+        )
+
+
+__all__ = ["Gathered", "Summary"]

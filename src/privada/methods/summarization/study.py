@@ -1,0 +1,106 @@
+"""Summarization in a declarative study: the ``[method]`` table becomes a learner.
+
+::
+
+    [method]
+    name = "summarization"
+    consumer = "hospital"        # the owner that holds the validation set; all others contribute
+    curator = "curator"          # as the owners' policies name it
+    size = 400                   # rows of the summary
+    gamma = 0.1                  # kernel exp(-gamma |x - y|²), in encoded units
+    n_features = 140
+    validation_epsilon = 1.4     # for the validation set; by default the study's budget
+    validation_delta = 0.01
+    summary = "summary.npz"      # a new file for the curator: rows, labels and owners
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from privada._toml import Section
+from privada.methods.summarization.embedding import FourierEmbedding
+from privada.methods.summarization.gathering import Summary
+from privada.methods.summarization.learner import Matching, summarise
+from privada.parties.protocol import Learner
+from privada.parties.schema import Schema
+from privada.privacy.guarantee import Guarantee, request
+
+
+def learner(
+    section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
+) -> Learner[Summary]:
+    """Make the learner that a study's ``[method]`` describes; another seed is another asking."""
+    consumer = section.string("consumer")
+    if consumer not in schemas:
+        section.fail("consumer", f"no owner named {consumer!r}; known: {', '.join(schemas)}.")
+    sizes = _sizes(section, schemas)
+    file = _file(section, home)
+    matching = _matching(section, schemas[consumer].width, guarantee, seed)
+    section.done()
+    validation_size = sizes.pop(consumer)
+    if sum(sizes.values()) < matching.size:
+        section.fail(
+            "size", f"the owners have {sum(sizes.values())} rows, the summary wants {matching.size}."
+        )
+    return _kept(summarise(consumer, validation_size, sizes, matching), file)
+
+
+def _kept(learner: Learner[Summary], file: Path | None) -> Learner[Summary]:
+    """Write the rows for the curator, if a file was named."""
+    summary = yield from learner
+    if file is not None:
+        summary.save(file)
+    return summary
+
+
+def _sizes(section: Section, schemas: Mapping[str, Schema]) -> dict[str, int]:
+    sizes = {}
+    for name, schema in schemas.items():
+        if schema.size is None:
+            section.fail("", f"a summary needs public sizes; the schema of {name} has none.")
+        sizes[name] = schema.size
+    if len({schema.width for schema in schemas.values()}) > 1:
+        section.fail("", "the owners' schemas have different numbers of features.")
+    if len(sizes) < 2:
+        section.fail("consumer", "expected at least one owner beside the consumer.")
+    return sizes
+
+
+def _file(section: Section, home: Path) -> Path | None:
+    name: str | None = section.string("summary", None)
+    if name is None:
+        return None
+    if (home / name).exists():
+        section.fail("summary", f"{name} is there already; name another file.")
+    return home / name
+
+
+def _matching(section: Section, width: int, guarantee: Guarantee, seed: int) -> Matching:
+    numbers: dict[str, Any] = {
+        name: section.number(f"validation_{name}", None) for name in ("epsilon", "delta", "rho")
+    }
+    features, gamma = section.whole("n_features", 140), section.number("gamma")
+    size, curator = section.whole("size"), section.string("curator", "curator")
+    denoised, embedded = section.flag("denoised", True), section.flag("embedded", False)
+    with section.blaming("n_features", "gamma"):
+        embedding = FourierEmbedding.of(width=width, n_features=features, gamma=gamma, random_state=seed)
+    with section.blaming("validation_epsilon", "size"):
+        validation = guarantee
+        if any(value is not None for value in numbers.values()):
+            validation = request(**numbers, relation=guarantee.relation, unit=guarantee.unit)
+        return Matching(
+            embedding=embedding,
+            size=size,
+            validation=validation,
+            owners=guarantee,
+            curator=curator,
+            denoised=denoised,
+            embedded=embedded,
+            salt=f"seed {seed}" if seed else "",
+        )
+
+
+__all__ = ["learner"]
