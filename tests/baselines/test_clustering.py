@@ -109,6 +109,12 @@ def test_a_coreset_without_radius_is_the_target():
     assert near[0] < near[1] + 0.05
 
 
+def test_centres_that_a_small_coreset_leaves_are_chosen_for_the_target():
+    pair = synthetic(2, seed=1, source_size=300, target_size=60)
+    found = choose(pair.target, 20, None, coreset_radius=0.3)
+    assert len(set(found.tolist())) == 20
+
+
 def test_the_tables_agree_and_better_than_ignorance():
     """On tight clusters, with a generous budget, both private baselines close most of the gap."""
     assert list(SOURCES) == list(BASELINES)

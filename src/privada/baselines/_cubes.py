@@ -26,6 +26,11 @@ MOST_CUBES = 2**17  # of one level: what a release can make an owner count
 STRAY = 0.2  # expected number of empty cubes of a level that pass
 
 
+def default_depth(width: int) -> int:
+    """As many levels as give about 2^16 cubes, between 3 and 6: deeper ones cost budget and hold few rows."""
+    return max(3, min(6, 16 // width))
+
+
 @dataclass(frozen=True, eq=False)
 class Kept:
     """Cubes of one level that were kept.
@@ -104,4 +109,4 @@ def passing(noisy: FloatArray, mechanism: Lattice, *, most: int) -> IntArray:
     return np.sort(largest[noisy[largest] > least])
 
 
-__all__ = ["Kept", "descend", "passing"]
+__all__ = ["Kept", "default_depth", "descend", "passing"]

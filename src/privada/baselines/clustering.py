@@ -206,15 +206,20 @@ class DPGAN(_PrivateCenters):
 def choose(target: Any, k: int, points: Any, *, coreset_radius: float | None = None) -> IntArray:
     """Indices of k target points that serve the target best beside ``points``.
 
-    With ``coreset_radius`` the choice is made among, and for, a weighted coreset of the target.
+    With ``coreset_radius`` the choice is made among, and for, a weighted coreset of the target; centres
+    that are left when all of a small coreset is chosen are then chosen for the whole target.
     """
     T = _check.matrix(target=target)
+    caps = source_distances(T, points)
     if coreset_radius is None:
-        return medoids(T, k, caps=source_distances(T, points)).indices
+        return medoids(T, k, caps=caps).indices
     coreset = Coreset.of(T, radius=coreset_radius)
-    few = T[coreset.indices]
-    found = medoids(few, k, caps=source_distances(few, points), weights=coreset.weights)
-    return coreset.indices[found.indices]
+    few = coreset.indices
+    found = few[medoids(T[few], k, caps=caps[few], weights=coreset.weights).indices]
+    if len(found) == k:
+        return found
+    served = np.minimum(caps, source_distances(T, T[found]))
+    return np.union1d(found, medoids(T, k - len(found), caps=served).indices)
 
 
 class _Chosen(ClusterMixin, BaseEstimator):  # type: ignore[misc]

@@ -62,8 +62,8 @@ class SwappedCenters(BaselineQuestion):
     n_clusters, width : int
     norm_bound : float
         Rows are clipped to this norm.
-    depth : int
-        How often cubes are halved.
+    depth : int, optional
+        How often cubes are halved; by default from the width, and once more for the shift.
     n_swaps : int, optional
         Rounds of local search; ``n_clusters`` by default.
     random_state : int
@@ -78,7 +78,7 @@ class SwappedCenters(BaselineQuestion):
     n_clusters: int
     width: int
     norm_bound: float
-    depth: int = 6
+    depth: int | None = None
     n_swaps: int | None = None
     random_state: int = 0
     kind: ClassVar[str] = "baselines.private_kmeans"
@@ -89,7 +89,8 @@ class SwappedCenters(BaselineQuestion):
         _check.count(n_clusters=self.n_clusters)
         _check.count(width=self.width)
         _check.positive(norm_bound=self.norm_bound)
-        _check.count(depth=self.depth)
+        if self.depth is not None:
+            _check.count(depth=self.depth)
         if self.n_swaps is not None:
             _check.count(n_swaps=self.n_swaps)
         _check.count(least=0, random_state=self.random_state)
@@ -98,6 +99,11 @@ class SwappedCenters(BaselineQuestion):
         """Check the width against the owner's schema."""
         if self.width != schema.width:
             raise InputError(f"Expected width {schema.width}, got {self.width}.")
+
+    @property
+    def levels(self) -> int:
+        """How often cubes are halved."""
+        return min(6, _cubes.default_depth(self.narrow) + 1) if self.depth is None else self.depth
 
     @property
     def rounds(self) -> int:
@@ -123,12 +129,12 @@ class SwappedCenters(BaselineQuestion):
     def _draws(self, epsilon: float) -> dict[str, Mechanism]:
         """All draws, if pure epsilons are to add up to this."""
         times = self.rows * (2.0 if self.replaces else 1.0)
-        level = Laplace.calibrated(sensitivity=times, epsilon=epsilon / 3 / self.depth)
+        level = Laplace.calibrated(sensitivity=times, epsilon=epsilon / 3 / self.levels)
         swap = Exponential(sensitivity=self.rows * 2.0**COST_BITS, budget=epsilon / 3 / (self.rounds + 1))
         share = 1 / (1 + math.pow(self.width, 2 / 3))
         grid = Grid.finer_than(self.norm_bound * 2.0**-20)
         slack = self.rows * self.width * grid.step if self.replaces else 0.0
-        draws: dict[str, Mechanism] = {f"level {i + 1}": level for i in range(self.depth)}
+        draws: dict[str, Mechanism] = {f"level {i + 1}": level for i in range(self.levels)}
         draws |= {f"swap {i}": swap for i in range(self.rounds)}
         draws["best"] = swap
         draws["counts"] = Laplace.calibrated(sensitivity=times, epsilon=epsilon / 3 * share)

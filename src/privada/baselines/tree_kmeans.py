@@ -45,8 +45,8 @@ class TreeCenters(BaselineQuestion):
     n_clusters, width : int
     norm_bound : float
         Rows are clipped to this norm.
-    depth : int
-        How often cubes are halved.
+    depth : int, optional
+        How often cubes are halved; by default from the width.
     sum_share : float
         Share of the budget for the leaves' sums.
     random_state : int
@@ -61,7 +61,7 @@ class TreeCenters(BaselineQuestion):
     n_clusters: int
     width: int
     norm_bound: float
-    depth: int = 6
+    depth: int | None = None
     sum_share: float = 0.3
     random_state: int = 0
     kind: ClassVar[str] = "baselines.tree_kmeans"
@@ -73,7 +73,8 @@ class TreeCenters(BaselineQuestion):
         if _check.count(width=self.width) > WIDEST:
             raise InputError(f"Expected width to be at most {WIDEST}, got {self.width}; project first.")
         _check.positive(norm_bound=self.norm_bound)
-        _check.count(depth=self.depth)
+        if self.depth is not None:
+            _check.count(depth=self.depth)
         _check.probability(sum_share=self.sum_share)
         _check.count(least=0, random_state=self.random_state)
 
@@ -84,7 +85,8 @@ class TreeCenters(BaselineQuestion):
 
     def planned(self) -> Plan:
         """Counts of every level, and the leaves' sums."""
-        weights = 2.0 ** (np.arange(1, self.depth + 1) / 3)
+        depth = _cubes.default_depth(self.width) if self.depth is None else self.depth
+        weights = 2.0 ** (np.arange(1, depth + 1) / 3)
         shares = {f"level {i + 1}": (1 - self.sum_share) * w / weights.sum() for i, w in enumerate(weights)}
         if isinstance(self.guarantee, Pure):
             return self._pure(self.guarantee.epsilon, shares)
