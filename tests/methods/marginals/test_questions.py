@@ -88,7 +88,7 @@ def test_an_empty_bin_is_a_noisy_number(rehearsal):
         ({"hypothesis": None}, "Expected a hypothesis"),
         ({"count": "rates"}, "Expected count to be one of"),
         ({"tables": ()}, "at least one partition"),
-        ({"hypothesis": lambda X: X}, "Expected hypothesis to be a Hypothesis"),
+        ({"hypothesis": print}, "Expected hypothesis to be a Hypothesis"),
         ({"n_classes": 1}, "Expected n_classes"),
     ],
     ids=str,
