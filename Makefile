@@ -28,7 +28,7 @@ arrows: $(VENV)/.test
 	@$(BIN)/lint-imports
 
 check: $(VENV)/.test
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
 
 format: $(VENV)/.test
 	@$(BIN)/ruff check --fix .

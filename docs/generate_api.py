@@ -22,6 +22,7 @@ MODULES = (
     "privada.engines",
     "privada.methods",
     "privada.methods.cells",
+    "privada.baselines",
     "privada.audit",
     "privada.experiments",
     "privada.exceptions",

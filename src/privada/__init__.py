@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.cells.partition import Product as Product
     from privada.methods.cells.question import CellStatistics as CellStatistics
     from privada.methods.clustering.estimator import SourceTargetMedoids as SourceTargetMedoids
+    from privada.methods.reweighting.estimator import ReweightedClassifier as ReweightedClassifier
+    from privada.methods.reweighting.estimator import ReweightedRegressor as ReweightedRegressor
     from privada.methods.summarization.estimator import PrivateSummarizer as PrivateSummarizer
     from privada.parties.owner import Owner as Owner
     from privada.parties.policy import Policy as Policy
@@ -56,6 +58,7 @@ _HOMES = {
     "methods.cells.partition": ("Bins", "Nearest", "Product"),
     "methods.cells.question": ("CellStatistics",),
     "methods.clustering.estimator": ("SourceTargetMedoids",),
+    "methods.reweighting.estimator": ("ReweightedClassifier", "ReweightedRegressor"),
     "methods.summarization.estimator": ("PrivateSummarizer",),
     "parties.owner": ("Owner",),
     "parties.policy": ("Policy",),

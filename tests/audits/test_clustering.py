@@ -45,7 +45,7 @@ def kinds(guarantee):
         "nas": NeighbourAverages(targets=TARGETS, t=7, radius=0.5, **shared),
         "radius": SourceRadius(targets=TARGETS, t=7, radius=0.5, **shared),
     }
-    for moments in ("none", "trace", "full"):
+    for moments in ("none", "trace", "full", "pooled"):
         found[f"local {moments}"] = LocalMeans(
             cells=TARGETS, shells=[0.1, 0.4], domain=0.5, moments=moments, **shared
         )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privada.datasets.source_target import RADIUS, real_pairs, synthetic
+from privada.datasets.source_target import RADIUS, labelled_pairs, real_pairs, synthetic
 from privada.exceptions import InputError
 
 
@@ -40,3 +40,18 @@ def test_real_pairs_are_projected_by_public_quantities(tmp_path):
     images[labels == 1] = 255 - images[labels == 1]
     np.savez(tmp_path / "mnist" / "mnist.npz", x_train=images, y_train=labels)
     assert np.array_equal(next(real_pairs(tmp_path)).target, first.target)
+
+
+def test_labelled_pairs_take_features_from_the_target_alone(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "office10_googlenet").mkdir()
+    file = tmp_path / "office10_googlenet" / "office10_googlenet.npz"
+    domains = {name: rng.normal(size=(40, 50)) for name in ("amazon", "dslr", "webcam")}
+    labels = {f"y_{name}": rng.integers(1, 11, size=40) for name in domains}
+    np.savez(file, **{f"x_{name}": rows for name, rows in domains.items()}, **labels)
+    first, second = labelled_pairs(tmp_path)
+    assert (first.pair.name, second.pair.name) == ("office amazon-webcam", "office webcam-amazon")
+    assert first.X.shape == first.Xt.shape == (40, 32)
+    assert np.linalg.norm(first.X, axis=1).max() <= RADIUS
+    np.savez(file, **{f"x_{name}": rows + (name == "amazon") for name, rows in domains.items()}, **labels)
+    assert np.array_equal(next(labelled_pairs(tmp_path)).Xt, first.Xt)

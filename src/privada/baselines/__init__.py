@@ -1,1 +1,39 @@
-"""What people would use instead, private and not, with the same estimator face."""
+"""What people would use instead, private and not, with the same estimator face.
+
+*Convention.* A private baseline is a `privada.privacy.Question` of its own, with its
+answerer in the same module and an estimator in front: ``fit`` makes an owner in memory
+whose budget is the guarantee, asks once, and keeps the release (``release_``,
+``guarantee_``). So a baseline is priced, charged, noised and audited exactly as the
+methods are, and an owner with a durable ledger can be asked the same question
+(``owner.answer(question)``). Baselines belong to no entry point: their questions have
+no file form of their own to be read back. What a baseline makes of its release, and
+every baseline without private data, is plain code.
+
+==================  ============================================================
+module              what
+==================  ============================================================
+``logistic``        noisy full-batch gradient descent on the (softmax) logistic loss
+``pate``            teachers on disjoint shards, noisy votes, a student
+``propagation``     smoothing of class probabilities over a graph of public points
+``clustering``      what people would do instead of source-target clustering, in one table
+``private_kmeans``  k-means as Balcan et al. 2017 do it, soundly
+``tree_kmeans``     k-means on a private tree of cubes
+``gan``             a generator trained with noisy gradients (extra ``deep``)
+==================  ============================================================
+"""
+
+from __future__ import annotations
+
+from privada._lazy import attach
+
+_HOMES = {
+    "clustering": ("BASELINES", "DPGAN", "STC", "ClusterT", "PrivateKMeans", "TreeKMeans"),
+    "gan": ("GeneratedPoints",),
+    "logistic": ("DPLogisticRegression", "NoisyGradients"),
+    "pate": ("PATE", "TeacherVotes"),
+    "private_kmeans": ("SwappedCenters",),
+    "propagation": ("LabelPropagation", "propagate"),
+    "tree_kmeans": ("TreeCenters",),
+}
+
+__all__, __getattr__, __dir__ = attach(__name__, _HOMES)

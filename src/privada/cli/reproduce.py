@@ -24,6 +24,10 @@ def command(
             "--data", envvar="PRIVADA_DATA", metavar="DIR", help="Local copies of real data, if needed."
         ),
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write tables (CSV) and pictures (SVG) into this folder."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Recompute an experiment's figures, each beside its goal and what it is compared with.
@@ -32,7 +36,9 @@ def command(
     set), better, beside, runs and, over several runs, a 95 % interval.
     """
     from privada.experiments.registry import experiment
-    from privada.report.figure import figures_table
+    from privada.report.exhibit import write
+    from privada.report.figure import Figure, figures_table
+    from privada.report.tables import Table
 
     if name is None:
         _list(as_json=as_json)
@@ -40,13 +46,18 @@ def command(
     found = experiment(name)
     folder = None if data is None else existing_folder(data, "--data")
     with show.progress(quiet=as_json) as track:
-        figures = []
-        for figure in found.run(runs=found.quick_runs if quick else found.runs, data=folder, track=track):
-            figures.append(figure)
-            if as_json:
-                show.json_line(figure.to_dict())
+        figures, tables = [], []
+        for item in found.run(runs=found.quick_runs if quick else found.runs, data=folder, track=track):
+            if isinstance(item, Figure):
+                figures.append(item)
+                if as_json:
+                    show.json_line(item.to_dict())
+            elif out is not None:
+                write(item, out)
+            elif isinstance(item, Table):
+                tables.append(item)
     if not as_json:
-        show.emit({}, (figures_table(found.title, figures),), as_json=False)
+        show.emit({}, (*tables, figures_table(found.title, figures)), as_json=False)
 
 
 def _list(*, as_json: bool) -> None:

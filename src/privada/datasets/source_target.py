@@ -32,6 +32,28 @@ class Pair:
     target: FloatArray
 
 
+@dataclass(frozen=True, eq=False)
+class LabelledPair:
+    """A pair whose labels are known to their holders, with features to learn from.
+
+    Attributes
+    ----------
+    pair : Pair
+        Where points are chosen.
+    X, y, Xt, yt : arrays
+        Features and labels of source and target, the features in the ball of radius 1/2.
+    classes : tuple of int
+        Public.
+    """
+
+    pair: Pair
+    X: FloatArray
+    y: npt.NDArray[np.int64]
+    Xt: FloatArray
+    yt: npt.NDArray[np.int64]
+    classes: tuple[int, ...]
+
+
 def synthetic(which: int, *, seed: int, source_size: int = 5000, target_size: int = 1000) -> Pair:
     """Synthetic 1, 2 or 3 of paper 000, fresh for each seed.
 
@@ -81,6 +103,28 @@ def real_pairs(folder: Path, *, seed: int = 0) -> Iterator[Pair]:
     for reader in (_mnist, _office, _superconductivity):
         for name, source, target in reader(folder):
             yield _projected(name, source, target, seed)
+
+
+def labelled_pairs(folder: Path, *, seed: int = 7, width: int = 32) -> Iterator[LabelledPair]:
+    """Office pairs with labels; features to learn from are the target's first principal components."""
+    with np.load(_found(folder, "office10_googlenet", "office10_googlenet.npz")) as file:
+        rows = {name: file[f"x_{name}"].astype(np.float64) for name in ("amazon", "webcam")}
+        labels = {name: file[f"y_{name}"].astype(np.int64) for name in rows}
+    for source, target in permutations(rows, 2):
+        pair = _projected(f"office {source}-{target}", rows[source], rows[target], seed)
+        X, Xt = _components(rows[source], rows[target], width)
+        classes = tuple(range(1, 11))
+        yield LabelledPair(pair, X, labels[source].ravel(), Xt, labels[target].ravel(), classes)
+
+
+def _components(source: FloatArray, target: FloatArray, width: int) -> tuple[FloatArray, FloatArray]:
+    """Both in the public target's principal components, scaled by its median norm and clipped."""
+    middle = target.mean(axis=0)
+    axes = np.linalg.svd(target - middle, full_matrices=False)[2][:width]
+    here, there = ((rows - middle) @ axes.T for rows in (source, target))
+    constant = float(np.median(np.linalg.norm(there, axis=1))) / RADIUS
+    ball = Ball(radius=RADIUS)
+    return ball.clip(here / constant), ball.clip(there / constant)
 
 
 def _projected(name: str, source: FloatArray, target: FloatArray, seed: int) -> Pair:
@@ -136,4 +180,4 @@ def _superconductivity(folder: Path) -> Raw:
         yield f"superconductivity {names[source]}-{names[target]}", X[quarter == source], X[quarter == target]
 
 
-__all__ = ["RADIUS", "Pair", "real_pairs", "synthetic"]
+__all__ = ["RADIUS", "LabelledPair", "Pair", "labelled_pairs", "real_pairs", "synthetic"]

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from privada.exceptions import InputError
 from privada.methods.registry import load
+from privada.report.exhibit import Exhibit
 from privada.report.figure import Figure
 
 Track = Callable[[Iterable[Any], str], Iterable[Any]]
@@ -17,8 +18,8 @@ Track = Callable[[Iterable[Any], str], Iterable[Any]]
 class Run(Protocol):
     """What an experiment's module has as ``run``."""
 
-    def __call__(self, *, runs: int, data: Path | None, track: Track) -> Iterator[Figure]:
-        """Yield figures over ``runs`` runs; ``track(items, what)`` shows progress."""
+    def __call__(self, *, runs: int, data: Path | None, track: Track) -> Iterator[Figure | Exhibit]:
+        """Yield figures, and what is shown beside them, over ``runs`` runs; ``track`` shows progress."""
         ...
 
 

@@ -64,6 +64,14 @@ class Guarantee(ABC):
         raise InputError(f"A {self.kind} guarantee allows no Gaussian noise.")
 
     @abstractmethod
+    def part(self, share: float) -> Self:
+        """What a share of this budget buys beside the rest: ε, ρ or, of Gaussian noise, μ² add up.
+
+        >>> print(ZCDP(rho=1, relation="add/remove").part(0.25))
+        ρ = 0.25 (zCDP), add/remove one row
+        """
+
+    @abstractmethod
     def _repeated(self, steps: int) -> Self:
         """The guarantee over ``steps`` steps of the relation (group privacy)."""
 
@@ -153,6 +161,9 @@ class Pure(Guarantee):
         """``ε tanh(ε/2)``, exact (Harrison and Manurangsi 2025)."""
         return curves.pure_to_zcdp(self.epsilon)
 
+    def part(self, share: float) -> Self:
+        return replace(self, epsilon=self.epsilon * _check.probability(share=share))
+
     def _repeated(self, steps: int) -> Self:
         return replace(self, epsilon=steps * self.epsilon)
 
@@ -186,6 +197,10 @@ class Approximate(Guarantee):
     def zcdp_constant(self) -> float:
         """An (ε, δ) guarantee with δ > 0 implies no zCDP."""
         return math.inf
+
+    def part(self, share: float) -> Self:
+        mu = self.gaussian_mu() * math.sqrt(_check.probability(share=share))
+        return replace(self, epsilon=curves.gaussian_epsilon(self.delta, mu))
 
     def _repeated(self, steps: int) -> Self:
         worst = (steps - 1) * self.epsilon
@@ -228,6 +243,9 @@ class ZCDP(Guarantee):
     def epsilon_at(self, delta: float) -> float:
         """Smallest ε for which `delta_at` is at most ``delta``."""
         return curves.zcdp_epsilon(delta, self.rho)
+
+    def part(self, share: float) -> Self:
+        return replace(self, rho=self.rho * _check.probability(share=share))
 
     def _repeated(self, steps: int) -> Self:
         return replace(self, rho=steps**2 * self.rho)

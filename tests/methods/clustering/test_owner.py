@@ -22,7 +22,7 @@ TARGETS = np.round(PUBLIC.normal(size=(80, 3)) * 0.2, 2)
 
 def questions(guarantee=RHO, cells=TARGETS):
     yield NearestMeans(cells=cells, radius=0.5, guarantee=guarantee)
-    for moments in ("none", "trace", "full"):
+    for moments in ("none", "trace", "full", "pooled"):
         yield LocalMeans(
             cells=cells, shells=[0.1, 0.3, 0.8], domain=0.5, moments=moments, guarantee=guarantee
         )
@@ -94,6 +94,18 @@ def test_shells_hold_what_they_say():
         assert np.allclose(seen["moments"][cell, shell], packed, atol=1e-3)
 
 
+def test_pooled_moments_are_the_sum_over_cells():
+    X = np.random.default_rng(2).normal(size=(400, 3)) * 0.3
+    shared = {"cells": TARGETS, "shells": [0.1, 0.3, 0.8], "domain": 0.5, "guarantee": RHO}
+    full, pooled = (LocalMeans(moments=moments, **shared) for moments in ("full", "pooled"))
+    apart, together = (
+        question.plan.draws["moments"].grid.values(exact(question, X)["moments"])
+        for question in (full, pooled)
+    )
+    assert together.shape == (3, 6)
+    assert np.allclose(apart.sum(axis=0), together, atol=1e-3)
+
+
 def test_neighbours_are_the_nearest_and_absent_ones_are_the_centre():
     rng = np.random.default_rng(3)
     for size in (0, 1, 6, 7, 8, 200):
@@ -119,7 +131,7 @@ def test_ties_of_neighbours_are_broken_by_coordinates_not_by_place():
     assert all(np.array_equal(other, found[0]) for other in found)
 
 
-@pytest.mark.parametrize("moments", ["none", "trace", "full"])
+@pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
 def test_shifting_the_domain_changes_nothing_where_rows_are_seen_from_their_cell(moments):
     """The translated domain on which the printed mechanism is not private (PRIVACY, section 1 (d))."""
     schema = Schema.of_numbers(bounds=(-200, 200), width=3)

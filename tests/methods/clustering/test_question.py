@@ -81,7 +81,7 @@ def questions():
         shared = {"guarantee": guarantee}
         yield NearestMeans(cells=CELLS, radius=0.5, **shared)
         yield NearestMeans(cells=CELLS, radius=0.3, recentred=True, domain=0.5, **shared)
-        for moments in ("none", "trace", "full"):
+        for moments in ("none", "trace", "full", "pooled"):
             yield LocalMeans(cells=CELLS, shells=[0.05, 0.1], domain=0.5, moments=moments, **shared)
         yield NeighbourAverages(targets=CELLS, t=T, radius=0.5, **shared)
         yield SourceRadius(targets=CELLS, t=T, radius=0.5, **shared)
@@ -155,7 +155,7 @@ def random_pairs(rng, d, count):
         yield np.eye(d)[0], turned
 
 
-@pytest.mark.parametrize("moments", ["none", "trace", "full"])
+@pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
 @pytest.mark.parametrize("shares", [(0.2, 0.7), (0.2, 0.4), (0.1, 0.1), (0.02, 0.5)])
 def test_moves_inside_and_between_shells_are_what_the_pricing_says(moments, shares):
     """PRIVACY, section 6.1, replace-one: the supremum by search, not above the bound and near to it."""
@@ -174,7 +174,8 @@ def test_moves_inside_and_between_shells_are_what_the_pricing_says(moments, shar
     two_shells = 2 * sum(precision.values())
     inside = 0.0
     for v, w in random_pairs(np.random.default_rng(0), 3, 3000):
-        second = {"none": 0.0, "trace": v @ v - w @ w, "full": np.outer(v, v) - np.outer(w, w)}[moments]
+        whole = np.outer(v, v) - np.outer(w, w)
+        second = {"none": 0.0, "trace": v @ v - w @ w, "full": whole, "pooled": whole}[moments]
         moved = precision["sums"] * np.sum((v - w) ** 2)
         inside = max(inside, moved + precision.get("moments", 0.0) * np.sum(np.square(second)))
     bound = accountant.gaussian_mu(question.plan.event) ** 2
@@ -388,7 +389,7 @@ def test_distances_whose_sum_overflows_are_refused_before_any_charge():
 
 
 @pytest.mark.parametrize("size", [1e-99, 1e-30, 1e30, 1e99])
-@pytest.mark.parametrize("moments", ["none", "trace", "full"])
+@pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
 def test_no_size_of_the_public_parameters_breaks_the_sensitivity(size, moments):
     """The largest and smallest units, rows on centres, on the edge, and as far as floats go."""
     schema = Schema.of_numbers(bounds=(-1.7e308, 1.7e308), width=2)

@@ -122,7 +122,7 @@ def test_nothing_comes_of_no_source():
         assert found.to_dict()["points"] == []
 
 
-@pytest.mark.parametrize("moments", ["none", "trace", "full"])
+@pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
 def test_points_and_draws_stay_where_rows_can_be(moments):
     """However large the noise: in the shell, and always in the public ball."""
     question = local(ZCDP(rho=0.001, relation="add/remove"), moments=moments, domain=0.35)
@@ -149,7 +149,7 @@ def test_draws_follow_the_second_moments():
     rng = np.random.default_rng(2)
     X = CELLS[2] + 0.08 * rng.uniform(-1, 1, size=(20_000, 1)) * np.array([[1.0, 1.0]]) / math.sqrt(2)
     spreads = {}
-    for moments in ("none", "trace", "full"):
+    for moments in ("none", "trace", "full", "pooled"):
         question = local(shells=[0.1], moments=moments)
         drawn = sanitise(question, answered(question, X)).draw(4000, random_state=0) - CELLS[2]
         spreads[moments] = np.sqrt(np.linalg.eigvalsh(drawn.T @ drawn / len(drawn)))

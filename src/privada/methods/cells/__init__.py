@@ -41,7 +41,7 @@ METHOD = Method(
 _HOMES = {
     "estimator": ("CellClassifier", "CellMeans"),
     "learner": ("CellEstimates", "CellTable", "estimate", "learn"),
-    "partition": ("Bins", "Nearest", "Partition", "Product"),
+    "partition": ("Bins", "Nearest", "Partition", "Product", "Projected"),
     "question": ("CellStatistics",),
 }
 

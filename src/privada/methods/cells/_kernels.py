@@ -72,4 +72,20 @@ def add_clipped(
                 sums[cell, k] += np.int64((X[i, k] - origins[cell, k]) * steps)
 
 
-__all__ = ["add_clipped", "nearest"]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def affine(
+    X: npt.NDArray[np.float64], matrix: npt.NDArray[np.float64], shift: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:  # pragma: no cover - compiled
+    """``X @ matrix + shift``, each row summed in one fixed order."""
+    found = np.empty((X.shape[0], matrix.shape[1]))
+    for i in range(X.shape[0]):
+        for j in range(matrix.shape[1]):
+            found[i, j] = shift[j]
+        for k in range(X.shape[1]):
+            value = X[i, k]
+            for j in range(matrix.shape[1]):
+                found[i, j] += value * matrix[k, j]
+    return found
+
+
+__all__ = ["add_clipped", "affine", "nearest"]

@@ -169,7 +169,45 @@ class Product(Partition):
         return cls(factors=unpack(plain, arrays))
 
 
-_FORMS: dict[str, type[Partition]] = {form.form: form for form in (Nearest, Bins, Product)}
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Projected(Partition):
+    """Cells of rows after a public linear map: ``X @ matrix`` falls into a cell of ``inner``."""
+
+    matrix: FloatArray
+    inner: Partition
+    form: ClassVar[str] = "projected"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrix", _frozen(_check.matrix(matrix=self.matrix)))
+        if not isinstance(self.inner, Partition):
+            raise InputError("Expected inner to be a partition.")
+        self.inner.fits(self.matrix.shape[1])
+
+    @property
+    def n_cells(self) -> int:
+        return self.inner.n_cells
+
+    def assign(self, X: FloatArray) -> IntArray:
+        from privada.methods.cells import _kernels
+
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        return self.inner.assign(_kernels.affine(rows, self.matrix, np.zeros(self.matrix.shape[1])))
+
+    def fits(self, width: int) -> None:
+        if len(self.matrix) != width:
+            raise InputError(f"Expected a matrix of {width} rows, got {len(self.matrix)}.")
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        plain, arrays = pack((self.inner,))
+        return plain, arrays | {"matrix": self.matrix}
+
+    @classmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        rest = {name: array for name, array in arrays.items() if name != "matrix"}
+        return cls(matrix=arrays["matrix"], inner=unpack(plain, rest)[0])
+
+
+_FORMS: dict[str, type[Partition]] = {form.form: form for form in (Nearest, Bins, Product, Projected)}
 
 
 def pack(partitions: tuple[Partition, ...]) -> tuple[dict[str, Any], Arrays]:
@@ -202,4 +240,4 @@ def _frozen(array: FloatArray) -> FloatArray:
     return copy
 
 
-__all__ = ["Bins", "Nearest", "Partition", "Product", "pack", "unpack"]
+__all__ = ["Bins", "Nearest", "Partition", "Product", "Projected", "pack", "unpack"]

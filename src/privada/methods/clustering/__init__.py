@@ -54,6 +54,7 @@ METHOD = Method(
 )
 
 _HOMES = {
+    "bound": ("CostBound", "certified", "cost_bound"),
     "coreset": ("Coreset",),
     "default": ("Forecast", "default_question", "forecast"),
     "estimator": ("SourceTargetMedoids",),

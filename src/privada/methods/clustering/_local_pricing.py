@@ -23,6 +23,10 @@ triangle, both norms are 1 at the worst and with ``v·w = t`` it is ``2a(1-t) + 
 other of norm s: ``(1+s)² (a + b (1-s)²)``, at most 4a if ``a >= b/2``, and else less than ``2a + 2b``,
 which two shells cost anyway.
 
+Pooled moments are triangles that all cells share. Two rows in one shell of different cells
+then move counts and sums apart, ``2/σₙ² + 2a`` at most, and the triangle by ``b |m-m'|² <= 2b``: no
+more than two shells cost anyway. All else is as with the triangle.
+
 *slack*: truncation to a grid of step g lets a difference of D numbers grow by g√D, so
 ``slack² = a gᵥ² d + b gₘ² D`` (Minkowski).
 """
@@ -43,6 +47,7 @@ Grids = tuple[Grid, Grid, Grid]
 
 PARTS = ("counts", "sums", "moments")
 WHOLE = (Grid(), Grid(), Grid())
+POOLED_SHARE = 0.1  # of the budget: enough for moments that all rows of a shell share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +63,7 @@ class LocalPricing:
     @property
     def triangle(self) -> int:
         """Second moments of one shell: none, one, or D = d(d+1)/2 numbers."""
-        return {"none": 0, "trace": 1, "full": self.width * (self.width + 1) // 2}[self.moments]
+        return {"none": 0, "trace": 1}.get(self.moments, self.width * (self.width + 1) // 2)
 
     @property
     def rows(self) -> int:
@@ -76,9 +81,10 @@ class LocalPricing:
         ``Σ 1/σ² = const`` shares go with the square roots of these weights; under Laplace noise,
         ``Σ L/b = const``, with the cube roots of weight times L². Counts get at least a tenth: a
         threshold needs them. Under replace-one, Gaussian, sums get at most half: from there on the
-        move inside one shell costs more than one between two.
+        move inside one shell costs more than one between two. Pooled moments get a tenth.
         """
-        best, given = self._best_shares(), (self.count_share, None, self.moment_share)
+        pooled = POOLED_SHARE if self.moments == "pooled" else None
+        best, given = self._best_shares(), (self.count_share, None, self.moment_share or pooled)
         free = sum(share for share, own in zip(best, given, strict=True) if own is None)
         left = 1 - sum(own for own in given if own is not None)
         counts, sums, moments = (
@@ -103,14 +109,14 @@ class LocalPricing:
     def _weights(self) -> Three:
         """What a unit of noise variance on each part costs (see `shares`)."""
         spread = (self.width + 2) / 4
-        moments = {"none": 0.0, "trace": spread / self.width, "full": spread * self.triangle}[self.moments]
+        moments = {"trace": spread / self.width, "full": spread * self.triangle}.get(self.moments, 0.0)
         return 1.0, float(self.width), moments
 
     @property
     def _l1(self) -> Three:
         """Largest L1 norm of a row's parts (*L* above)."""
         d = self.width
-        moments = {"none": 0.0, "trace": 1.0, "full": 1 + (d - 1) / math.sqrt(2)}[self.moments]
+        moments = {"none": 0.0, "trace": 1.0}.get(self.moments, 1 + (d - 1) / math.sqrt(2))
         return 1.0, math.sqrt(d), moments
 
     def plan(self) -> Plan:
@@ -153,7 +159,7 @@ class LocalPricing:
         if not replaces(self.guarantee):
             return math.sqrt(total)
         inside = 4 * a
-        if self.moments == "full" and a < 2 * b:
+        if self.moments in ("full", "pooled") and a < 2 * b:
             inside = 2 * a + 2 * b + a**2 / (2 * b)
         slack = math.sqrt(a * grids[1].step ** 2 * self.width + b * grids[2].step ** 2 * self.triangle)
         return math.sqrt(max(2 * total, inside)) + slack

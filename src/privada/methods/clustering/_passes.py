@@ -85,7 +85,7 @@ def add_local(
         for k in range(X.shape[1]):
             v[k] *= scale
             sums[at, k] += np.int64(v[k] * steps[0])
-        _add_moments(moments[at], v, steps[1])
+        _add_moments(moments[at % moments.shape[0]], v, steps[1])  # pooled: a row for each shell
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]

@@ -89,7 +89,9 @@ def _local(target: FloatArray, guarantee: Guarantee, radius: float, size: int, s
     wanted = round(math.sqrt(size * power) / SEEN)
     cells, typical = _cells(target, min(max(wanted, 4), len(target), 400))
     shells = np.asarray(SHELLS) * typical
-    return LocalMeans(cells=cells, shells=shells, domain=radius, guarantee=guarantee, salt=salt)
+    return LocalMeans(
+        cells=cells, shells=shells, domain=radius, moments="pooled", guarantee=guarantee, salt=salt
+    )
 
 
 def _cells(target: FloatArray, k: int) -> tuple[FloatArray, float]:

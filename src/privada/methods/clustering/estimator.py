@@ -13,6 +13,7 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.clustering.default import Forecast, default_question, forecast
 from privada.methods.clustering.learner import learn
+from privada.methods.clustering.question_neighbours import SourceRadius
 from privada.parties.owner import Owner
 from privada.parties.protocol import run
 from privada.parties.schema import Schema
@@ -41,6 +42,13 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Announced size of the source; helps to choose the question in many dimensions.
     question : Question, optional
         Ask this instead of the default, for instance a `NearestMeans`.
+    bound_share : float
+        Share of the budget that is spent on Δᵗ(S), the mean distance of the target to its
+        ``bound_neighbours`` nearest source rows, to sharpen ``cost_bound_``; 0 spends nothing.
+    bound_neighbours : int
+        t of Δᵗ(S): more are less noise and a looser bound.
+    confidence : float
+        Probability with which ``cost_bound_`` holds.
     n_draws : int
         Over how many plausible sources the choice is averaged.
     random_state : int, optional
@@ -54,6 +62,11 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         The chosen target points.
     cost_ : float
         Expected mean distance of the target to the nearest of source and chosen.
+    cost_bound_ : float
+        The cost on the true source is at most this, with ``confidence``.
+    difference_bound_ : float or None
+        Costs on sanitised and true source differ by at most this for every choice, where a
+        theorem says so (`privada.methods.clustering.bound`).
     source_ : array
         One synthetic source that the release makes plausible.
     question_, release_, guarantee_
@@ -86,6 +99,9 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         relation: str = "add/remove",
         source_size: int | None = None,
         question: Question | None = None,
+        bound_share: float = 0.0,
+        bound_neighbours: int = 10,
+        confidence: float = 0.95,
         n_draws: int = 32,
         random_state: int | None = None,
         rehearsal: int | None = None,
@@ -98,6 +114,9 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.relation = relation
         self.source_size = source_size
         self.question = question
+        self.bound_share = bound_share
+        self.bound_neighbours = bound_neighbours
+        self.confidence = confidence
         self.n_draws = n_draws
         self.random_state = random_state
         self.rehearsal = rehearsal
@@ -117,8 +136,9 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ``X`` with ``sample_domain``, positive for source and negative for target (skada's form).
         """
         source, target = _domains(X, Xt, sample_domain)
-        question = self._question(target)
-        owner = self._owner(source, question)
+        question, radius = self._question(target), self._radius(target)
+        budget = question.guarantee if radius is None else self._guarantee()
+        owner = self._owner(source, budget)
         choice = run(
             learn(
                 "owner",
@@ -126,6 +146,8 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 question,
                 n_centers=self.n_centers,
                 n_draws=self.n_draws,
+                radius=radius,
+                confidence=self.confidence,
                 random_state=self.random_state,
             ),
             {"owner": owner},
@@ -133,9 +155,10 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.indices_ = choice.indices
         self.cluster_centers_ = choice.centers
         self.cost_ = choice.cost
+        self.cost_bound_, self.difference_bound_ = choice.bound.cost, choice.bound.difference
         self.source_ = choice.source
         self.question_, self.release_ = question, choice.release
-        self.guarantee_ = choice.release.guarantee
+        self.guarantee_ = budget
         self.n_features_in_ = target.shape[1]
         return self
 
@@ -168,18 +191,38 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 f"Expected n_centers to be at most the {len(target)} target points, got {self.n_centers}."
             )
         if self.question is not None:
+            if self.bound_share and not self.question.guarantee <= self._parts()[0]:
+                raise InputError(
+                    f"Expected the question to leave bound_share={self.bound_share:g} of "
+                    f"{self._guarantee()}; it costs {self.question.guarantee}."
+                )
             return self.question
         return default_question(
             target,
             n_centers=self.n_centers,
-            guarantee=self._guarantee(),
+            guarantee=self._parts()[0],
             radius=self.norm_bound,
             source_size=self.source_size,
         )
 
-    def _owner(self, source: Any, question: Question) -> Owner:
+    def _parts(self) -> tuple[Guarantee, Guarantee | None]:
+        """What the question and, if it is asked, Δᵗ(S) may cost."""
+        whole = self._guarantee()
+        share = _check.probability(bound_share=self.bound_share) if self.bound_share else 0.0
+        return (whole.part(1 - share), whole.part(share)) if share else (whole, None)
+
+    def _radius(self, target: FloatArray) -> SourceRadius | None:
+        _check.probability(confidence=self.confidence)
+        guarantee = self._parts()[1]
+        if guarantee is None:
+            return None
         assert self.norm_bound is not None
-        size = None if question.guarantee.relation == "add/remove" else self.source_size
+        t = _check.count(bound_neighbours=self.bound_neighbours)
+        return SourceRadius(targets=target, t=t, radius=self.norm_bound, guarantee=guarantee)
+
+    def _owner(self, source: Any, budget: Guarantee) -> Owner:
+        assert self.norm_bound is not None
+        size = None if budget.relation == "add/remove" else self.source_size
         schema = Schema.of_numbers(
             bounds=(-self.norm_bound, self.norm_bound), width=np.shape(source)[1], size=size
         )
@@ -187,8 +230,8 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             source,
             schema=schema,
             dataset="source",
-            budget=question.guarantee,
-            accounting="gaussian" if isinstance(question.guarantee, Approximate) else None,
+            budget=budget,
+            accounting="gaussian" if isinstance(budget, Approximate) else None,
             rehearsal=self.rehearsal,
             allow_empty=True,
         )

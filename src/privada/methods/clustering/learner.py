@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,14 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.clustering.bound import CostBound, cost_bound
 from privada.methods.clustering.expected import expected_medoids
 from privada.methods.clustering.objective import source_distances
 from privada.methods.clustering.posterior import Fixed, LocalPosterior, Posterior, PyramidPosterior
 from privada.methods.clustering.question_local import LocalMeans
+from privada.methods.clustering.question_neighbours import SourceRadius
 from privada.methods.clustering.question_pyramid import GridPyramid
-from privada.methods.clustering.sanitised import sanitise
+from privada.methods.clustering.sanitised import RadiusEstimate, estimate_radius, sanitise
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.release import Question, Release
 
@@ -37,6 +40,8 @@ class Choice:
         Expected mean distance of the target to the nearest of source and chosen, over the draws.
     source : array of shape (m, d)
         One synthetic source that the release makes plausible, to look at.
+    bound : CostBound
+        What the choice can cost at most on the true source.
     release : Release
         What was learnt from.
     """
@@ -45,6 +50,7 @@ class Choice:
     centers: FloatArray
     cost: float
     source: FloatArray
+    bound: CostBound
     release: Release
 
     def to_dict(self) -> dict[str, Any]:
@@ -55,6 +61,8 @@ class Choice:
             "indices": self.indices.tolist(),
             "centers": self.centers.tolist(),
             "expected_cost": self.cost,
+            "cost_bound": self.bound.cost if math.isfinite(self.bound.cost) else None,
+            "confidence": self.bound.confidence,
         }
 
 
@@ -75,6 +83,8 @@ def choose(
     *,
     n_centers: int,
     n_draws: int = 32,
+    radius: RadiusEstimate | None = None,
+    confidence: float = 0.95,
     random_state: int | None = None,
 ) -> Choice:
     """Choose target points that cost least on average over plausible sources."""
@@ -90,11 +100,13 @@ def choose(
     sources = [found.draw(rng) for _ in range(1 if isinstance(found, Fixed) else n_draws)]
     caps = np.stack([source_distances(points, source) for source in sources])
     solution = expected_medoids(points, n_centers, caps=caps, random_state=random_state)
+    centers = points[solution.indices]
     return Choice(
         indices=solution.indices,
-        centers=points[solution.indices],
+        centers=centers,
         cost=solution.cost,
         source=sources[0],
+        bound=cost_bound(points, centers, question, release, radius=radius, confidence=confidence),
         release=release,
     )
 
@@ -106,11 +118,23 @@ def learn(
     *,
     n_centers: int,
     n_draws: int = 32,
+    radius: SourceRadius | None = None,
+    confidence: float = 0.95,
     random_state: int | None = None,
 ) -> Learner[Choice]:
-    """Ask one owner once, and choose."""
+    """Ask one owner once, and once more for Δᵗ(S) if a bound by it is wanted, and choose."""
     release = yield Ask(owner, question)
-    return choose(target, question, release, n_centers=n_centers, n_draws=n_draws, random_state=random_state)
+    estimate = estimate_radius(radius, (yield Ask(owner, radius))) if radius is not None else None
+    return choose(
+        target,
+        question,
+        release,
+        n_centers=n_centers,
+        n_draws=n_draws,
+        radius=estimate,
+        confidence=confidence,
+        random_state=random_state,
+    )
 
 
 __all__ = ["Choice", "choose", "learn", "posterior"]

@@ -56,7 +56,8 @@ def answer_local(question: LocalMeans, rows: Rows, draw: Draws) -> dict[str, Any
     shape = (len(question.cells), len(question.shells))
     counts = np.zeros(question.n_shells, dtype=np.int64)
     sums = np.zeros((question.n_shells, question.width), dtype=np.int64)
-    moments = np.zeros((question.n_shells, question.triangle), dtype=np.int64)
+    kept = len(question.shells) if question.moments == "pooled" else question.n_shells
+    moments = np.zeros((kept, question.triangle), dtype=np.int64)
     steps = np.array([1 / _step(question.plan, "sums"), 1 / _step(question.plan, "moments")])
     for batch in ahead(rows.batches()):
         X = np.ascontiguousarray(batch.X)
@@ -65,8 +66,7 @@ def answer_local(question: LocalMeans, rows: Rows, draw: Draws) -> dict[str, Any
     payload = {"counts": draw("counts", _placed(question.plan, counts).reshape(shape))}
     payload["sums"] = draw("sums", sums.reshape(*shape, question.width))
     if question.moments != "none":
-        form = shape if question.moments == "trace" else (*shape, question.triangle)
-        payload["moments"] = draw("moments", moments.reshape(form))
+        payload["moments"] = draw("moments", moments.reshape(question.moments_shape))
     return payload
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada.methods.clustering._shells import unpack
 from privada.methods.clustering.question_local import LocalMeans
 from privada.methods.clustering.question_pyramid import GridPyramid
 from privada.privacy.bounds import Ball
@@ -152,7 +153,8 @@ class LocalPosterior(Posterior):
     Counts are a mixture of noise and of exponential counts, fitted by
     expectation-maximisation over all shells. Rows of a shell are drawn around
     its noisy mean, shrunk toward the cell as far as the noise says, and spread
-    like the public target around that cell, at the shell's distances.
+    like the public target around that cell, at the shell's distances; with pooled
+    second moments, half like the target and half as these say.
     """
 
     def __init__(self, question: LocalMeans, release: Release, target: FloatArray) -> None:
@@ -163,7 +165,20 @@ class LocalPosterior(Posterior):
         self._counts = np.asarray(release["counts"], dtype=np.float64)
         self._occupied = occupied(self._counts, counts)
         self._means = self._shrunk(np.asarray(release["sums"]), sums.variance)
-        self._spread = _public_spread(question.cells, target)
+        spread = _public_spread(question.cells, target)[:, None]
+        if question.moments == "pooled":
+            spread = (spread + self._pooled_spread(np.asarray(release["moments"]))) / 2
+        self._roots = np.linalg.cholesky(np.broadcast_to(spread, (*self._counts.shape, *spread.shape[2:])))
+
+    def _pooled_spread(self, moments: FloatArray) -> FloatArray:
+        """For each shell, the covariance of its rows around the means of their cells, of trace one."""
+        means = self._means / self._question.shells[:, None]
+        size = np.maximum(self._counts, 0.0) * self._occupied
+        between = np.einsum("csi,csj,cs->sij", means, means, size)
+        values, vectors = np.linalg.eigh(unpack(moments, self._question.width) - between)
+        values = np.maximum(values, 1e-3 * np.maximum(values[:, -1:], 1e-9))
+        values /= values.sum(axis=1, keepdims=True)
+        return np.asarray(vectors * values[:, None, :] @ vectors.transpose(0, 2, 1), dtype=np.float64)
 
     def _shrunk(self, sums: FloatArray, variance: float) -> FloatArray:
         """Means of the shells, in domain units, by the positive-part rule of James and Stein."""
@@ -185,7 +200,7 @@ class LocalPosterior(Posterior):
         means, radii = self._means[cells, shells], self._radii(shells, rng)
         left = np.sqrt(np.maximum(radii**2 - np.sum(means**2, axis=1), 0.0))
         noise = rng.normal(size=means.shape)
-        around = np.einsum("nij,nj->ni", self._spread[cells], noise) * left[:, None]
+        around = np.einsum("nij,nj->ni", self._roots[cells, shells], noise) * left[:, None]
         points = self._question.cells[cells] + means + around
         return Ball(radius=self._question.domain).clip(points)
 
@@ -211,18 +226,17 @@ def occupied(counts: FloatArray, noise: Lattice, *, rounds: int = 60) -> FloatAr
 
 
 def _public_spread(cells: FloatArray, target: FloatArray) -> FloatArray:
-    """For each cell, a square root of its target points' covariance, of trace one."""
+    """For each cell, its target points' covariance, nearly, of trace one."""
     from privada.methods.cells.partition import Nearest
 
     width = cells.shape[1]
     mine = Nearest(centers=cells).assign(target)
-    roots = np.empty((len(cells), width, width))
+    found = np.empty((len(cells), width, width))
     for cell in range(len(cells)):
         seen = target[mine == cell] - cells[cell]
         covariance = seen.T @ seen + 1e-9 * np.eye(width)
-        covariance = 0.9 * covariance / np.trace(covariance) + 0.1 * np.eye(width) / width
-        roots[cell] = np.linalg.cholesky(covariance)
-    return roots
+        found[cell] = 0.9 * covariance / np.trace(covariance) + 0.1 * np.eye(width) / width
+    return found
 
 
 __all__ = ["Fixed", "LocalPosterior", "Posterior", "PyramidPosterior", "occupied"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -17,7 +18,7 @@ from privada.privacy.mechanism import Plan
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
-MOMENTS = ("none", "trace", "full")
+MOMENTS = ("none", "trace", "full", "pooled")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -34,15 +35,17 @@ class LocalMeans(Question):
     domain : float
         Radius of the public ball around 0 that holds source and target; sanitised points are
         projected onto it.
-    moments : "none", "trace" or "full"
-        Second moments: none, the sum of squared norms, or the whole triangle.
+    moments : "none", "trace", "full" or "pooled"
+        Second moments: none, the sum of squared norms, the whole triangle, or one triangle for
+        each shell over all cells together, which so many rows share that its noise hardly counts.
     count_share, moment_share : float, optional
         Shares of the budget (epsilon, or μ²); sums get the rest. By default those of `shares`.
 
     Notes
     -----
     Payload, in units of the shell's radius: ``counts`` (cells, shells), ``sums`` (cells, shells,
-    features), ``moments`` (cells, shells) or (cells, shells, triangle).
+    features), ``moments`` (cells, shells), (cells, shells, triangle) or, pooled,
+    (shells, triangle).
 
     Privacy
     -------
@@ -81,7 +84,7 @@ class LocalMeans(Question):
             raise InputError("Expected moment_share to be absent beside moments='none'.")
         if (self.count_share or 0.0) + (self.moment_share or 0.0) >= 1:
             raise InputError("Expected count_share and moment_share to leave something for the sums.")
-        few_numbers(self.n_shells * (1 + self.width + self.triangle), "the answer")
+        few_numbers(self.n_shells * (1 + self.width) + math.prod(self.moments_shape), "the answer")
 
     def fits(self, schema: Any) -> None:
         """Check the features against the owner's schema."""
@@ -97,6 +100,17 @@ class LocalMeans(Question):
     def n_shells(self) -> int:
         """Number of (cell, shell) pairs, over which thresholds take their union."""
         return len(self.cells) * len(self.shells)
+
+    @property
+    def moments_shape(self) -> tuple[int, ...]:
+        """Shape of the second moments in the payload."""
+        shape: tuple[int, ...] = (len(self.cells), len(self.shells))
+        return {
+            "none": (0,),
+            "trace": shape,
+            "full": (*shape, self.triangle),
+            "pooled": (len(self.shells), self.triangle),
+        }[self.moments]
 
     @property
     def pricing(self) -> LocalPricing:

@@ -209,7 +209,7 @@ def _(question: LocalMeans, release: Release, gamma: float) -> SanitisedSource:
     counts = release["counts"][cells, shells]
     outer = question.shells[shells]
     means = Ball(radius=1.0).clip(release["sums"][cells, shells] / counts[:, None])
-    moments = None if question.moments == "none" else release["moments"][cells, shells]
+    moments = _moments(question, release, cells, shells)
     inner = np.concatenate([[0.0], question.shells])[shells]
     spread = covariances(means, moments, counts, inner / outer)
     return SanitisedSource(
@@ -224,6 +224,17 @@ def _(question: LocalMeans, release: Release, gamma: float) -> SanitisedSource:
         ball=question.domain,
         release=release,
     )
+
+
+def _moments(question: LocalMeans, release: Release, cells: IntArray, shells: IntArray) -> FloatArray | None:
+    """Second moments of some shells; pooled ones are shared out by the counts."""
+    if question.moments == "none":
+        return None
+    if question.moments != "pooled":
+        return np.asarray(release["moments"][cells, shells], dtype=np.float64)
+    rows = np.maximum(release["counts"].sum(axis=0), 1.0)[shells]
+    share = release["counts"][cells, shells] / rows
+    return np.asarray(share[:, None] * release["moments"][shells], dtype=np.float64)
 
 
 @_read.register

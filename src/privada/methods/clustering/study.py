@@ -8,6 +8,8 @@
     target = "target.csv"      # public target points, one row each, in the owner's units
     n_centers = 20
     radius = 1.0               # public ball around 0 that holds source and target
+    bound_share = 0.1          # optional: share of the budget for Δᵗ(S), which sharpens the cost's bound
+    bound_neighbours = 10      # optional: its t
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy as np
 from privada._toml import Section
 from privada.methods.clustering.default import default_question
 from privada.methods.clustering.learner import Choice, learn
+from privada.methods.clustering.question_neighbours import SourceRadius
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
@@ -35,6 +38,7 @@ def learner(
         section.fail("owner", f"no owner named {owner!r}; known: {', '.join(schemas)}.")
     target = _points(section, home)
     n_centers, radius = section.whole("n_centers"), section.number("radius")
+    about, guarantee = _radius(section, target, radius, guarantee, str(seed))
     section.done()
     with section.blaming("n_centers"):
         question = default_question(
@@ -46,7 +50,20 @@ def learner(
             salt=str(seed),
         )
         question.fits(schemas[owner])
-    return learn(owner, target, question, n_centers=n_centers, random_state=0)
+    return learn(owner, target, question, n_centers=n_centers, radius=about, random_state=0)
+
+
+def _radius(
+    section: Section, target: Any, radius: float, guarantee: Guarantee, salt: str
+) -> tuple[SourceRadius | None, Guarantee]:
+    """The question of Δᵗ(S), if a share is set aside for it, and what is left."""
+    share = section.number("bound_share", 0.0)
+    t = section.whole("bound_neighbours", 10)
+    if not share:
+        return None, guarantee
+    with section.blaming("bound_share"):
+        about = SourceRadius(targets=target, t=t, radius=radius, guarantee=guarantee.part(share), salt=salt)
+        return about, guarantee.part(1 - share)
 
 
 def _points(section: Section, home: Path) -> Any:

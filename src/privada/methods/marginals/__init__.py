@@ -1,0 +1,63 @@
+"""Marginals: learn from a target that never leaves its owner, through tables of errors.
+
+Armand Lacombe, Saumya Jetley, Michèle Sebag, "EXtremely PRivate supervised Learning",
+CAP 2021 (hal-03620873), made sound: its lemma is false, and counts, not ratios, are released.
+
+*Who holds what.* An owner holds a labelled target. The learner holds unlabelled public
+source rows, knows the classes, and may submit hypotheses.
+
+*Threat.* Whoever sees the releases, and knows every row but one unit's, learns no more of
+that unit than the guarantee says. Bins, cells, hypotheses, bounds, classes and the number of
+rounds are public. The owner trusts no hypothesis: what it returns for a record depends on
+that record alone, and ONNX runs in a process of its own under limits.
+
+======  ==========================================  ============================
+symbol  meaning                                     here
+======  ==========================================  ============================
+B_k     bins and cells                              ``OutcomeTables.tables``
+h_t     hypothesis of round t                       ``OutcomeTables.hypothesis``
+T       number of rounds                            ``OutcomeTables.rounds``
+p, q    marginals and error marginals               ratios of released counts
+R       which source row lies in which bin          design of the learner
+w       importance weights                          ``SyntheticTarget.weights``
+ŷ       labels of the source                        ``SyntheticTarget.codes``
+======  ==========================================  ============================
+
+References: PRIVACY, sections 2, 6.2, 6.3 and 6.7; ``docs/methods/marginals.md``.
+"""
+
+from __future__ import annotations
+
+from privada._lazy import attach
+from privada.methods.registry import Method
+
+METHOD = Method(
+    name="marginals",
+    title="Learn from a labelled target that stays at its owner, through tables of errors",
+    paper="Lacombe, Jetley and Sebag 2021, EXtremely PRivate supervised Learning",
+    question_paths=(
+        "privada.methods.marginals.question:OutcomeTables",
+        "privada.methods.marginals.question_choice:HypothesisChoice",
+        "privada.methods.marginals.question_features:FeatureSums",
+        "privada.methods.marginals.question_squares:SquaredErrors",
+    ),
+    study_path="privada.methods.marginals.study:learner",
+    example_path="privada.methods.marginals.example:example",
+    demo_path="privada.methods.marginals.demo:demo",
+)
+
+_HOMES = {
+    "default": ("Forecast", "default_cells", "default_rounds"),
+    "estimator": ("MarginalLearner",),
+    "fitted": ("MarginalFit", "SyntheticTarget"),
+    "hypothesis": ("Constant", "Hypothesis", "Network", "linear", "of_classifier"),
+    "learner": ("Public", "Rounds", "learn_cells", "learn_embedding", "learn_rounds"),
+    "onnx": ("Onnx",),
+    "public": ("cells", "feature_bins", "group_bins"),
+    "question": ("OutcomeTables",),
+    "question_choice": ("HypothesisChoice",),
+    "question_features": ("FeatureSums",),
+    "question_squares": ("SquaredErrors",),
+}
+
+__all__, __getattr__, __dir__ = attach(__name__, _HOMES)

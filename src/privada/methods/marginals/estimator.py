@@ -1,0 +1,206 @@
+"""The scikit-learn face of learning through error marginals: both sides in one process."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.marginals.default import default_cells, default_rounds
+from privada.methods.marginals.fitted import MarginalFit
+from privada.methods.marginals.learner import Public, learn_cells, learn_rounds
+from privada.parties.owner import Owner
+from privada.parties.protocol import Learner, run
+from privada.parties.schema import Category, Schema
+from privada.privacy.guarantee import Approximate, Guarantee, request
+
+
+class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classify for a private labelled target with an unlabelled public source.
+
+    Parameters
+    ----------
+    classes : sequence
+        Public list of the labels.
+    bounds : (low, high)
+        Public limits of the features; rows beyond them are clipped.
+    epsilon, delta, rho : float
+        The guarantee; epsilon and rho exclude each other.
+    relation : str
+        Neighbouring relation.
+    size : int
+        Announced number of target rows: it plans cells and bins. Under
+        "replace-one" it must be the true one.
+    question : "cells" or "marginals"
+        Labels over cells of the source, whose noise does not grow with the
+        features, or error tables over bins of single features.
+    rounds, bins, cells, features : int, optional
+        How much is asked; by default chosen from public quantities.
+    estimate : "smooth", "cumulative" or "instantaneous"
+        How "marginals" become labels: see `Rounds`.
+    reweight : bool
+        False if the learner knows that the domains agree.
+    classifier : scikit-learn classifier with ``sample_weight``, optional
+        By default a small network.
+    random_state : int
+        Of public randomness only (cells, initialisation).
+    rehearsal : int, optional
+        Seed for reproducible noise: not private.
+
+    Attributes
+    ----------
+    synthetic_target_ : SyntheticTarget
+        The source, weighted and labelled to stand for the target, with its guarantee.
+    forecast_ : Forecast
+        Noise against signal, as it was known before anything was spent.
+    releases_, release_, guarantee_
+        What left the owner, the last of it, and what all of it cost.
+    classes_, model_
+
+    Privacy
+    -------
+    Unit: one row of the target. A row touches one entry of each table; proofs are
+    in ``docs/methods/marginals.md``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> source, target = rng.uniform(size=(400, 2)), rng.uniform(size=(400, 2))
+    >>> labels = (target[:, 0] > 0.5).astype(int)
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> learner = MarginalLearner(classes=(0, 1), bounds=(0, 1), epsilon=1, size=400,
+    ...                           classifier=LogisticRegression())
+    >>> learner.fit(target, labels, source=source).predict([[0.1, 0.5], [0.9, 0.5]]).tolist()
+    [0, 1]
+    >>> print(learner.guarantee_)
+    ε = 1 (pure), add/remove one row
+    """
+
+    def __init__(
+        self,
+        *,
+        classes: Any = None,
+        bounds: Any = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        relation: str = "add/remove",
+        size: int | None = None,
+        question: str = "cells",
+        rounds: int = 1,
+        bins: int | None = None,
+        cells: int | None = None,
+        features: int | None = None,
+        estimate: str = "smooth",
+        reweight: bool = True,
+        classifier: Any = None,
+        random_state: int = 0,
+        rehearsal: int | None = None,
+    ) -> None:
+        self.classes = classes
+        self.bounds = bounds
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.relation = relation
+        self.size = size
+        self.question = question
+        self.rounds = rounds
+        self.bins = bins
+        self.cells = cells
+        self.features = features
+        self.estimate = estimate
+        self.reweight = reweight
+        self.classifier = classifier
+        self.random_state = random_state
+        self.rehearsal = rehearsal
+
+    def fit(self, X: Any, y: Any, *, source: Any = None) -> Self:
+        """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows."""
+        if source is None:
+            raise InputError("Expected source, the public unlabelled rows.")
+        rows = _check.matrix(source=source)
+        guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
+        schema = self._schema(rows.shape[1])
+        public = Public(
+            source=schema.box.clip(rows),
+            classes=schema.classes.names,
+            classifier=self.classifier,
+            seed=_check.count(least=0, random_state=self.random_state),
+        )
+        learner = self._learner(public, guarantee)
+        owner = Owner(
+            np.asarray(X),
+            y=np.asarray(y),
+            schema=schema,
+            dataset="fit",
+            budget=guarantee,
+            accounting="gaussian" if isinstance(guarantee, Approximate) else None,
+            rehearsal=self.rehearsal,
+        )
+        self.fit_ = run(learner, {"owner": owner})
+        self.releases_, self.guarantee_ = self.fit_.releases, guarantee
+        self.release_ = self.releases_[-1]
+        self.model_, self.synthetic_target_ = self.fit_.model, self.fit_.synthetic
+        self.classes_ = np.asarray(schema.classes.names)
+        self.n_features_in_ = schema.width
+        return self
+
+    def _schema(self, width: int) -> Schema:
+        for name in ("classes", "bounds", "size"):
+            if getattr(self, name) is None:
+                raise InputError(f"Expected {name}, which is public; none is taken from private rows.")
+        label = Category(name="label", values=tuple(self.classes))
+        return Schema.of_numbers(bounds=self.bounds, width=width, size=self.size, label=label)
+
+    def _learner(self, public: Public, guarantee: Guarantee) -> Learner[MarginalFit]:
+        _check.one_of(("cells", "marginals"), question=self.question)
+        assert self.size is not None
+        if self.question == "cells":
+            question, self.forecast_ = default_cells(
+                public.source,
+                guarantee=guarantee,
+                size=self.size,
+                n_classes=len(public.classes),
+                seed=public.seed,
+                cells=self.cells,
+            )
+            return learn_cells("owner", question, public)
+        _check.one_of(("smooth", "cumulative", "instantaneous"), estimate=self.estimate)
+        if len(public.classes) != 2:
+            raise InputError('Expected two classes for question="marginals"; "cells" takes any number.')
+        plan, self.forecast_ = default_rounds(
+            public.source,
+            guarantee=guarantee,
+            size=self.size,
+            rounds=self.rounds,
+            bins=self.bins,
+            features=self.features,
+            seed=public.seed,
+            estimate=self.estimate,
+            reweight=self.reweight,
+        )
+        return learn_rounds("owner", plan, public)
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Class probabilities of each row."""
+        return self.fit_.probabilities(self._clipped(X))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Class of each row."""
+        rows = self._clipped(X)
+        found: npt.NDArray[Any] = self.classes_[self.fit_.codes(rows)]
+        return found
+
+    def _clipped(self, X: Any) -> npt.NDArray[np.float64]:
+        check_is_fitted(self, "fit_")
+        rows = _check.matrix(X=X, width=self.n_features_in_)
+        return self._schema(self.n_features_in_).box.clip(rows)
+
+
+__all__ = ["MarginalLearner"]

@@ -1,0 +1,79 @@
+"""A small complete case of learning through marginals, generated."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privada.methods.cells.partition import Bins, Nearest, Product, Projected
+from privada.methods.marginals.default import default_cells
+from privada.methods.marginals.estimator import MarginalLearner
+from privada.methods.marginals.hypothesis import Constant, linear
+from privada.methods.marginals.learner import Public, learn_cells
+from privada.methods.marginals.question import OutcomeTables
+from privada.methods.marginals.question_choice import HypothesisChoice
+from privada.methods.marginals.question_features import FeatureSums
+from privada.methods.registry import Example
+from privada.parties.schema import Category, Schema
+from privada.privacy.guarantee import ZCDP, Approximate, Pure
+from privada.privacy.relation import Relation
+from privada.privacy.release import Question
+
+TABLES = tuple(Bins(feature=j, edges=np.array([0.3, 0.6])) for j in range(2))
+SLOPE = linear([[1.0], [1.0]], [-0.9])
+CANDIDATES = (Constant(code=0), *(linear([[1.0], [1.0]], [-1.0 - i / 100]) for i in range(15)))
+
+
+def example() -> Example:
+    """Two features in the unit square, two classes, 200 rows; questions of every kind of guarantee."""
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(11)
+    X = rng.uniform(size=(200, 2))
+    y = (X.sum(axis=1) > 1).astype(int)
+    source = rng.uniform(size=(120, 2))
+    schema = Schema.of_numbers(
+        bounds=(0.0, 1.0), width=2, size=200, label=Category(name="label", values=(0, 1))
+    )
+    public = Public(source=source, classes=(0, 1), classifier=LogisticRegression())
+    pure = Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)
+    question, _ = default_cells(source, guarantee=pure, size=200, n_classes=2, seed=0, cells=12)
+    return Example(
+        schema=schema,
+        data={"data": X, "y": y},
+        questions=_questions(),
+        learner=lambda owner: learn_cells(owner, question, public),
+        estimator=lambda seed: MarginalLearner(
+            classes=(0, 1),
+            bounds=(0.0, 1.0),
+            epsilon=1.0,
+            size=200,
+            cells=12,
+            classifier=LogisticRegression(),
+            rehearsal=seed,
+        ),
+        fit_more={"source": source},
+    )
+
+
+def _questions() -> tuple[Question, ...]:
+    pure = Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)
+    replaced = Pure(epsilon=1.0, relation=Relation.REPLACE_ONE)
+    some = Pure(epsilon=0.2, relation=Relation.REPLACE_ONE)
+    rho = ZCDP(rho=0.1, relation=Relation.ADD_REMOVE)
+    approximate = Approximate(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE)
+    cells = Projected(matrix=np.eye(2), inner=Nearest(centers=np.array([[0.2, 0.2], [0.8, 0.8]])))
+    waves = np.array([[1.0, 2.0, 0.5], [0.0, 1.0, -2.0]])
+    return (
+        OutcomeTables(tables=TABLES, hypothesis=SLOPE, rounds=2, round=1, guarantee=pure),
+        OutcomeTables(tables=TABLES, hypothesis=SLOPE, count="signed", guarantee=replaced),
+        OutcomeTables(tables=(Product(factors=TABLES),), hypothesis=SLOPE, count="classes", guarantee=rho),
+        OutcomeTables(tables=TABLES, hypothesis=SLOPE, count="signed", guarantee=approximate),
+        OutcomeTables(tables=(cells,), count="labels", guarantee=pure),
+        HypothesisChoice(candidates=CANDIDATES, guarantee=some),
+        HypothesisChoice(candidates=CANDIDATES, guarantee=ZCDP(rho=0.01, relation=Relation.ADD_REMOVE)),
+        FeatureSums(frequencies=waves, guarantee=pure),
+        FeatureSums(frequencies=waves, guarantee=approximate),
+    )
+
+
+__all__ = ["example"]

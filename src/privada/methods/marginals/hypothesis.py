@@ -1,0 +1,199 @@
+"""Hypotheses on the wire: what a learner may ask an owner to run. Never Python code.
+
+A hypothesis maps one record to the code of one class, and to nothing else: its
+result for a record is a function of that record alone, so that a neighbour moves
+one outcome only. Constants, linear scores and networks are our own forms, summed
+in a fixed order; everything else is ONNX, run by the owner in a process of its own
+(`privada.methods.marginals.onnx`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Arrays = dict[str, npt.NDArray[Any]]
+LARGEST = 4_000_000  # parameters of a network
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Hypothesis(ABC):
+    """A deterministic function from one record to the code of one class."""
+
+    form: ClassVar[str]
+
+    @abstractmethod
+    def codes(self, X: FloatArray) -> IntArray:
+        """Class code of each row: a function of that row alone."""
+
+    @abstractmethod
+    def fits(self, width: int, n_classes: int) -> None:
+        """Raise `InputError` unless it labels rows of ``width`` features with that many classes."""
+
+    @abstractmethod
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """Plain values and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        """Make it from its parts."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Constant(Hypothesis):
+    """The same class for every record: the first hypothesis of the paper.
+
+    >>> Constant(code=1).codes(np.zeros((2, 3))).tolist()
+    [1, 1]
+    """
+
+    code: int
+    form: ClassVar[str] = "constant"
+
+    def __post_init__(self) -> None:
+        _check.count(least=0, code=self.code)
+
+    def codes(self, X: FloatArray) -> IntArray:
+        return np.full(len(X), self.code, dtype=np.int64)
+
+    def fits(self, width: int, n_classes: int) -> None:  # noqa: ARG002
+        if self.code >= n_classes:
+            raise InputError(f"Expected code below {n_classes}, got {self.code}.")
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        return {"code": self.code}, {}
+
+    @classmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        if arrays:
+            raise InputError("Expected a constant hypothesis without arrays.")
+        return cls(**plain)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Network(Hypothesis):
+    """A feed-forward network; no hidden layer makes it linear.
+
+    Parameters
+    ----------
+    layers : sequence of (weights, bias)
+        The last layer has one column for each class, or one alone, whose sign tells two classes apart.
+    activation : "relu" or "tanh"
+    """
+
+    layers: tuple[tuple[FloatArray, FloatArray], ...]
+    activation: str = "relu"
+    form: ClassVar[str] = "network"
+
+    def __post_init__(self) -> None:
+        _check.one_of(("relu", "tanh"), activation=self.activation)
+        made: list[tuple[FloatArray, FloatArray]] = []
+        for weights, bias in self.layers:
+            matrix, row = _check.matrix(weights=weights), _check.matrix(bias=np.atleast_2d(bias))[0]
+            if len(row) != matrix.shape[1] or (made and matrix.shape[0] != len(made[-1][1])):
+                raise InputError("Expected layers whose widths follow each other.")
+            made.append((np.ascontiguousarray(matrix), np.ascontiguousarray(row)))
+        if not made or sum(matrix.size for matrix, _ in made) > LARGEST:
+            raise InputError(f"Expected at least one layer and at most {LARGEST} parameters.")
+        object.__setattr__(self, "layers", tuple(made))
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        """One score for each class, or one alone."""
+        from privada.methods.marginals import _kernels
+
+        return _kernels.forward(X, self.layers, self.activation)
+
+    def codes(self, X: FloatArray) -> IntArray:
+        from privada.methods.marginals import _kernels
+
+        found: IntArray = _kernels.largest(self.scores(X))
+        return found
+
+    def fits(self, width: int, n_classes: int) -> None:
+        ends = self.layers[0][0].shape[0], len(self.layers[-1][1])
+        allowed = {n_classes} | ({1} if n_classes == 2 else set())
+        if ends[0] != width or ends[1] not in allowed:
+            raise InputError(
+                f"Expected a network from {width} features to {n_classes} classes, "
+                f"got {ends[0]} to {ends[1]}."
+            )
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        arrays: Arrays = {}
+        for index, (weights, bias) in enumerate(self.layers):
+            arrays |= {f"weights.{index}": weights, f"bias.{index}": bias}
+        return {"activation": self.activation, "depth": len(self.layers)}, arrays
+
+    @classmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        depth = _check.count(depth=plain["depth"])
+        layers = tuple((arrays[f"weights.{i}"], arrays[f"bias.{i}"]) for i in range(depth))
+        return cls(layers=layers, activation=plain["activation"])
+
+
+def linear(weights: npt.ArrayLike, bias: npt.ArrayLike) -> Network:
+    """A linear hypothesis: ``weights`` of shape (features, classes), or (features, 1) for two.
+
+    >>> linear([[1.0], [0.0]], [-0.5]).codes(np.array([[1.0, 9.0], [0.0, 9.0]])).tolist()
+    [1, 0]
+    """
+    return Network(layers=((np.asarray(weights, np.float64), np.asarray(bias, np.float64)),))
+
+
+def of_classifier(model: Any, *, mean: FloatArray, scale: FloatArray) -> Hypothesis:
+    """The wire form of a classifier that was fitted on ``(X - mean) / scale`` with class codes as labels.
+
+    Linear models and scikit-learn's networks become our own form; any other becomes ONNX.
+    """
+    layers = _layers(model)
+    if layers is None:
+        from privada.methods.marginals.onnx import of_model
+
+        return of_model(model, mean=mean, scale=scale)
+    weights, bias = layers[0]
+    first = weights / scale[:, None]
+    layers[0] = (first, bias - mean @ first)
+    return Network(layers=tuple(layers), activation=getattr(model, "activation", "relu"))
+
+
+def _layers(model: Any) -> list[tuple[FloatArray, FloatArray]] | None:
+    """Layers of a model that knows all classes 0, 1, ..., or None if it has no such form."""
+    classes = list(getattr(model, "classes_", []))
+    if classes != list(range(len(classes))) or len(classes) < 2:
+        return None
+    if hasattr(model, "coefs_") and getattr(model, "activation", "") in {"relu", "tanh"}:
+        return list(zip(model.coefs_, model.intercepts_, strict=True))
+    if hasattr(model, "coef_") and hasattr(model, "decision_function"):
+        return [(np.asarray(model.coef_).T, np.asarray(model.intercept_))]
+    return None
+
+
+def pack(hypothesis: Hypothesis) -> tuple[dict[str, Any], Arrays]:
+    """A hypothesis as plain values and arrays."""
+    plain, arrays = hypothesis.parts()
+    return {"form": hypothesis.form, "plain": plain}, {f"h/{name}": array for name, array in arrays.items()}
+
+
+def unpack(entry: dict[str, Any], arrays: Arrays) -> Hypothesis:
+    """Make a hypothesis from what `pack` wrote."""
+    form = _check.one_of(("constant", "network", "onnx"), form=entry["form"])
+    own = {name[2:]: array for name, array in arrays.items() if name.startswith("h/")}
+    if form == "onnx":
+        from privada.methods.marginals.onnx import Onnx
+
+        return Onnx.from_parts(dict(entry["plain"]), own)
+    forms: dict[str, type[Hypothesis]] = {"constant": Constant, "network": Network}
+    return forms[form].from_parts(dict(entry["plain"]), own)
+
+
+__all__ = ["Constant", "Hypothesis", "Network", "linear", "of_classifier", "pack", "unpack"]

@@ -1,0 +1,80 @@
+"""Marginals in a declarative study: the ``[method]`` table becomes a learner.
+
+::
+
+    [method]
+    name = "marginals"
+    owner = "clinic"
+    source = "source.csv"            # public rows, a column for each feature of the schema, no header
+    question = "cells"               # or "marginals"
+    size = 1000                      # announced number of rows; by default the schema's
+    rounds = 2                       # of "marginals"
+    bins = 4
+    cells = 100
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from privada._toml import Section
+from privada.methods.marginals.default import default_cells, default_rounds
+from privada.methods.marginals.fitted import MarginalFit
+from privada.methods.marginals.learner import Public, learn_cells, learn_rounds
+from privada.parties.protocol import Learner
+from privada.parties.schema import Schema
+from privada.privacy.guarantee import Guarantee
+
+
+def learner(
+    section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
+) -> Learner[MarginalFit]:
+    """Make the learner that a study's ``[method]`` describes; another seed is another asking."""
+    owner = section.string("owner", next(iter(schemas)))
+    if owner not in schemas:
+        section.fail("owner", f"no owner named {owner!r}; known: {', '.join(schemas)}.")
+    schema = schemas[owner]
+    with section.blaming("owner"):
+        classes = schema.classes.names
+    source = _source(section, schema, home)
+    public = Public(source=source, classes=classes, seed=seed)
+    size = section.whole("size", schema.size)
+    if size is None:
+        section.fail("size", "expected the announced number of rows, here or in the schema.")
+    asked = section.string("question", "cells")
+    cells, rounds, bins = (section.whole(name, None) for name in ("cells", "rounds", "bins"))
+    section.done()
+    if asked not in {"cells", "marginals"}:
+        section.fail("question", 'expected "cells" or "marginals".')
+    with section.blaming("question"):
+        if asked == "cells":
+            question, _ = default_cells(
+                source, guarantee=guarantee, size=size, n_classes=len(classes), seed=seed, cells=cells
+            )
+            question.fits(schema)
+            return learn_cells(owner, question, public)
+        if len(classes) != 2:
+            section.fail("question", 'expected two classes for "marginals"; "cells" takes any number.')
+        plan, _ = default_rounds(
+            source, guarantee=guarantee, size=size, rounds=rounds or 1, bins=bins, seed=seed
+        )
+        return learn_rounds(owner, plan, public)
+
+
+def _source(
+    section: Section, schema: Schema, home: Path
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    path = home / section.string("source")
+    try:
+        rows = np.loadtxt(path, delimiter=",", ndmin=2)
+    except (OSError, ValueError):
+        section.fail("source", f"cannot read {path.name} as numbers separated by commas.")
+    if rows.ndim != 2 or rows.shape[1] != schema.width or not len(rows) or not np.isfinite(rows).all():
+        section.fail("source", f"expected finite rows of {schema.width} features.")
+    return schema.box.clip(rows)
+
+
+__all__ = ["learner"]

@@ -1,0 +1,71 @@
+"""Reweighting: train on a public labelled source and a private labelled target (paper 003).
+
+*Who holds what.* An owner holds the labelled target. The learner holds a labelled source from another
+domain and wants one predictor for the target. What leaves the owner are noisy gradients along a descent that
+public data prepared, and, where it can tell something, a noisy discrepancy of the two samples.
+
+*Threat.* Whoever sees the releases, and knows every target row but one unit's, learns no more of that unit
+than the guarantee says. The number of target rows is public (replace-one). Source, bounds, α, κ's, number
+and size of steps are public and told to the owner. Weights of private rows never leave, unless PCnvxAdap is
+asked to release them, noised.
+
+=============  ==============================================  =====================================
+symbol         meaning                                         parameter
+=============  ==============================================  =====================================
+S^Pub, m       public source, its size                         ``Xs``, ``source``
+S^Priv, n      private target, its size                        the owner's rows, ``size``
+w, A           predictor, bound on its norm                    ``coef``, ``A``
+r, B, G        bounds on features, loss, gradient              ``r``, `Bounds`
+d              discrepancy of the two samples                  `Discrepancy`
+α              weight of the public sample                     ``alpha``
+q_i = 1/u_i    weight of row i                                 ``u``
+κ₁, κ₂, κ_∞    penalties of the weights                        `Penalties`
+F, J           objectives, equations (6) and (7)               `problem`
+T, η           steps and their size                            ``steps``, ``step_size``
+ψ, c           a record's pull, its bound                      `losses`
+P, r~          public map, radius of clipping after it         ``transform``, ``radius``
+=============  ==============================================  =====================================
+
+References: *Private Domain Adaptation from a Public Source to a Private Target* (supervised; PCnvxAdap and
+PNCnvxAdap), whose theorems hold as PRIVACY, sections 4 and 6.5, says; P. Awasthi, C. Cortes and M. Mohri,
+*Best-Effort Adaptation*, 2023.
+"""
+
+from __future__ import annotations
+
+from privada._lazy import attach
+from privada.methods.registry import Method
+
+METHOD = Method(
+    name="reweighting",
+    title="Train for a private target with the help of a public source",
+    paper="003, Supervised adaptation from a public source to a private target (PCnvxAdap, PNCnvxAdap)",
+    question_paths=(
+        "privada.methods.reweighting.question_descent:Descent",
+        "privada.methods.reweighting.question_discrepancy:Discrepancy",
+        "privada.methods.reweighting.question_discrepancy:FiniteDiscrepancy",
+        "privada.methods.reweighting.question:ConvexAdaptation",
+        "privada.methods.reweighting.question:NonconvexAdaptation",
+        "privada.methods.reweighting.question_selection:Selection",
+    ),
+    study_path="privada.methods.reweighting.study:learner",
+    example_path="privada.methods.reweighting.example:example",
+    demo_path="privada.methods.reweighting.demo:demo",
+)
+
+_HOMES = {
+    "default": ("DescentPlan", "plan"),
+    "discrepancy": ("Supremum", "labelled", "unlabelled"),
+    "estimator": ("ReweightedClassifier", "ReweightedRegressor"),
+    "learner": ("AdaptedModel", "averaged", "learn", "learn_by_discrepancy", "model", "trajectory"),
+    "nonprivate": ("Adapted", "cnvx_adap", "ncnvx_adap"),
+    "paper": ("PaperModel", "paper_discrepancy", "paper_pcnvxadap"),
+    "problem": ("Bounds", "Penalties"),
+    "question": ("ConvexAdaptation", "NonconvexAdaptation", "stopping_delta"),
+    "question_descent": ("Descent",),
+    "question_discrepancy": ("Discrepancy", "FiniteDiscrepancy"),
+    "question_selection": ("Selection",),
+    "trust_region": ("Minimum", "least_on_ball"),
+}
+
+__all__, __getattr__, __dir__ = attach(__name__, _HOMES)

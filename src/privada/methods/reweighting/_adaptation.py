@@ -1,0 +1,157 @@
+"""The steps of PCnvxAdap and PNCnvxAdap at the owner's: public parts exact, private parts noised."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.methods.reweighting import _kernels, losses, problem
+from privada.methods.reweighting.question import ConvexAdaptation, NonconvexAdaptation
+from privada.parties.answering import Draws
+from privada.parties.rows import Rows
+from privada.privacy.bounds import Ball
+from privada.privacy.mechanism import Lattice
+
+FloatArray = npt.NDArray[np.float64]
+Adaptation = ConvexAdaptation | NonconvexAdaptation
+Path = list[tuple[FloatArray, FloatArray]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Clipped rows of one side, with their losses and pulls at a point."""
+
+    X: FloatArray
+    y: FloatArray
+    loss: str
+    largest: float
+
+    def look(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Losses in [0, B], and the factor of each row's features in its gradient."""
+        scores = _kernels.scored(self.X, w[:, None], np.zeros(1))
+        found = losses.values(self.loss, scores, self.y)
+        if self.loss == "squared":
+            return np.minimum(found, self.largest), 2 * (scores[:, 0] - self.y)
+        push = losses.probabilities("logistic", scores)[:, 0] - self.y
+        return np.minimum(found, self.largest), push
+
+
+def _sides(question: Adaptation, rows: Rows) -> tuple[_Side, _Side]:
+    convex = isinstance(question, ConvexAdaptation)
+    loss = "squared" if convex else "logistic"
+    ball = Ball(radius=question.r)
+    X, y = np.zeros((question.size, question.source.shape[1])), np.zeros(question.size)
+    start = 0
+    for batch in rows.batches():
+        assert batch.y is not None
+        end = min(start + len(batch), question.size)
+        X[start:end] = ball.clip(batch.X[: end - start])
+        y[start:end] = batch.y[: end - start]
+        start = end
+    source = ball.clip(question.source)
+    labels = question.source_labels
+    if convex:
+        y, labels = np.clip(y, -1, 1), np.clip(labels, -1, 1)
+    return (
+        _Side(np.ascontiguousarray(source), labels, loss, question.largest_loss),
+        _Side(X, y, loss, question.largest_loss),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    """The paper's step sizes (line 4), times the question's factor; in the question's units for private u."""
+
+    w: float
+    public: float
+    private: float
+
+    @classmethod
+    def of(cls, question: Adaptation) -> _Sizes:
+        penalties, n, m = question.penalties, question.size, len(question.source)
+        left, T = (1 - penalties.alpha) / n, question.steps
+        noise = [question.plan.draws["gradient_0"]]
+        assert isinstance(noise[0], Lattice)
+        deviation = left * noise[0].scale * math.sqrt(question.source.shape[1])
+        w = question.A / math.sqrt(T * (question.largest_gradient**2 + deviation**2))
+        more = question.largest_loss + penalties.kappa1 + penalties.kappa2 + penalties.kappa_inf
+        public = m**1.5 / (math.sqrt(T) * penalties.alpha**2 * (question.largest_loss + more))
+        spread = left**2 * more
+        if not question.hidden:
+            each = question.plan.draws["weights_0"]
+            assert isinstance(each, Lattice)
+            spread = math.hypot(spread, left**2 * each.scale)
+        factor = question.step_scale
+        return cls(factor * w, factor * public, factor / math.sqrt(T * n) / spread)
+
+
+def adapt(question: Adaptation, rows: Rows, draw: Draws) -> Path:
+    """All iterates (w, private u), after each of T steps."""
+    public, private = _sides(question, rows)
+    m, n, penalties = len(public.X), question.size, question.penalties
+    p, sizes = penalties.reference(m, n), _Sizes.of(question)
+    low = problem.lowest(p)
+    w, u, path = np.zeros(question.source.shape[1]), low.copy(), []
+    for t in range(question.steps):
+        seen, push = public.look(w)
+        kept, pull = private.look(w)
+        noisy = _noisy_gradient(question, private.X, pull, u[m:], t, draw)
+        slope_w = public.X.T @ (push / u[:m]) + noisy
+        slope_u = _slope_u(question, seen + penalties.discrepancy, kept, u, p, t, draw)
+        w = _into_ball(w - sizes.w * slope_w, question.A)
+        step = np.r_[np.full(m, sizes.public), np.full(n, sizes.private)]
+        u = np.maximum(low, u - step * slope_u)
+        path.append((w, u[m:].copy()))
+    return path
+
+
+def _noisy_gradient(
+    question: Adaptation, X: FloatArray, pull: FloatArray, u: FloatArray, t: int, draw: Draws
+) -> FloatArray:
+    """Noisy ``Σ ∇l/u`` over the private rows."""
+    mechanism = question.plan.draws[f"gradient_{t}"]
+    assert isinstance(mechanism, Lattice)
+    least = question.size / (1 - question.penalties.alpha)
+    sums = np.zeros(X.shape[1], dtype=np.int64)
+    _kernels.add_weighted(sums, X, pull * np.minimum(1.0, least / u), 1 / mechanism.grid.step)
+    return draw(f"gradient_{t}", sums) / least
+
+
+def _slope_u(
+    question: Adaptation,
+    seen: FloatArray,
+    kept: FloatArray,
+    u: FloatArray,
+    p: FloatArray,
+    t: int,
+    draw: Draws,
+) -> FloatArray:
+    """``∂/∂u`` with the private rows' losses noised, or exact where they never leave (hidden)."""
+    gradient = problem.gradient_f if isinstance(question, ConvexAdaptation) else problem.gradient_j
+    m, least = len(seen), question.size / (1 - question.penalties.alpha)
+    if question.hidden:
+        return _separable(question, np.r_[seen, kept], u, p)
+    bare = gradient(np.r_[seen, np.zeros(len(kept))], u, p, question.penalties)
+    mechanism = question.plan.draws[f"weights_{t}"]
+    assert isinstance(mechanism, Lattice)
+    exact = mechanism.grid.truncate(kept * np.minimum(1.0, least / u[m:]) ** 2)
+    bare[m:] -= draw(f"weights_{t}", exact) / least**2
+    return bare
+
+
+def _separable(question: Adaptation, all_losses: FloatArray, u: FloatArray, p: FloatArray) -> FloatArray:
+    """The slope with the separable penalty κ₂ Σ 1/u²: row by row."""
+    penalties = question.penalties
+    pull = penalties.kappa1 * p**2 if isinstance(question, ConvexAdaptation) else penalties.kappa1 / u**2
+    return np.asarray(pull - all_losses / u**2 - 2 * penalties.kappa2 / u**3)
+
+
+def _into_ball(w: FloatArray, radius: float) -> FloatArray:
+    norm = float(np.linalg.norm(w))
+    return w if norm <= radius else w * (radius / norm)
+
+
+__all__ = ["adapt"]

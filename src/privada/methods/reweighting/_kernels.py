@@ -1,0 +1,158 @@
+"""Passes over rows in which the result for a record depends on that record alone.
+
+Dot products are summed coordinate by coordinate in one fixed order, so neither a record's place in a
+batch nor its neighbours can move its last bit; sums are sums of integers, the same in every order.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+_INSIDE = 1 - 2.0**-40
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _clip(z: Floats, radius: float) -> None:  # pragma: no cover - compiled
+    """Scale one record back into the ball, in place."""
+    largest = 0.0
+    for j in range(z.shape[0]):
+        largest = max(largest, abs(z[j]))
+    if largest == 0.0:
+        return
+    total = 0.0
+    for j in range(z.shape[0]):
+        part = z[j] / largest
+        total += part * part
+    norm = largest * math.sqrt(total)
+    if norm > radius * _INSIDE:
+        factor = radius * _INSIDE / norm
+        for j in range(z.shape[0]):
+            z[j] *= factor
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def mapped(
+    X: Floats, transform: Floats, shift: Floats, radius: float
+) -> Floats:  # pragma: no cover - compiled
+    """``x P + shift`` of every row, clipped to the ball."""
+    n, d = X.shape
+    k = transform.shape[1]
+    Z = np.empty((n, k))
+    for i in range(n):
+        for j in range(k):
+            Z[i, j] = shift[j]
+        for a in range(d):
+            x = X[i, a]
+            if x != 0.0:
+                for j in range(k):
+                    Z[i, j] += x * transform[a, j]
+        _clip(Z[i], radius)
+    return Z
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def scored(X: Floats, weights: Floats, intercepts: Floats) -> Floats:  # pragma: no cover - compiled
+    """``x W + b`` of every row."""
+    n, d = X.shape
+    outputs = weights.shape[1]
+    found = np.empty((n, outputs))
+    for i in range(n):
+        for o in range(outputs):
+            total = intercepts[o]
+            for a in range(d):
+                total += X[i, a] * weights[a, o]
+            found[i, o] = total
+    return found
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _push(scores: Floats, y: float, code: int, threshold: float) -> None:  # pragma: no cover - compiled
+    """Turn the scores of one record into its pull, in place."""
+    if code == 0:
+        scores[0] = min(threshold, max(-threshold, scores[0] - y))
+        return
+    if code == 1:
+        signed = scores[0] if y == 1.0 else -scores[0]
+        loss = math.log1p(math.exp(-abs(signed))) + max(0.0, -signed)
+        gone = -math.expm1(-loss)
+        weight = 1.0 if loss <= threshold else math.sqrt(threshold / loss)
+        scores[0] = -weight * gone if y == 1.0 else weight * gone
+        return
+    most = scores[0]
+    for o in range(1, scores.shape[0]):
+        most = max(most, scores[o])
+    total = 0.0
+    for o in range(scores.shape[0]):
+        total += math.exp(scores[o] - most)
+    at = int(y)
+    loss = math.log(total) + most - scores[at]
+    weight = 1.0 if loss <= threshold else math.sqrt(threshold / loss)
+    for o in range(scores.shape[0]):
+        p = math.exp(scores[o] - most) / total
+        scores[o] = weight * (p - 1.0 if o == at else p)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def add_gradients(
+    sums: npt.NDArray[np.int64],
+    Z: Floats,
+    base: Floats,
+    y: Floats,
+    V: Floats,
+    code: int,
+    threshold: float,
+    per_step: float,
+) -> None:  # pragma: no cover - compiled
+    """Add ``z ⊗ ψ`` of every record in whole grid steps, truncated toward zero."""
+    k, outputs = V.shape
+    scores = np.empty(outputs)
+    for i in range(Z.shape[0]):
+        for o in range(outputs):
+            total = base[i, o]
+            for j in range(k):
+                total += Z[i, j] * V[j, o]
+            scores[o] = total
+        _push(scores, y[i], code, threshold)
+        for o in range(outputs):
+            pull = scores[o] * per_step
+            for j in range(k):
+                sums[j, o] += np.int64(Z[i, j] * pull)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def add_weighted(
+    sums: npt.NDArray[np.int64], Z: Floats, push: Floats, per_step: float
+) -> None:  # pragma: no cover - compiled
+    """Add ``push_i z_i`` of every record in whole grid steps, truncated toward zero."""
+    for i in range(Z.shape[0]):
+        pull = push[i] * per_step
+        for j in range(Z.shape[1]):
+            sums[j] += np.int64(Z[i, j] * pull)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def pair_moments(Z: Floats, e: Floats) -> Floats:  # pragma: no cover - compiled
+    """Sum of the outer products of (z, e)."""
+    k = Z.shape[1]
+    total = np.zeros((k + 1, k + 1))
+    row = np.empty(k + 1)
+    for i in range(Z.shape[0]):
+        for a in range(k):
+            row[a] = Z[i, a]
+        row[k] = e[i]
+        for a in range(k + 1):
+            if row[a] != 0.0:
+                for b in range(a, k + 1):
+                    total[a, b] += row[a] * row[b]
+    for a in range(k + 1):
+        for b in range(a):
+            total[a, b] = total[b, a]
+    return total
+
+
+__all__ = ["add_gradients", "add_weighted", "mapped", "pair_moments", "scored"]

@@ -1,0 +1,234 @@
+"""The default: every setting from public quantities, then one descent, or a discrepancy and a descent.
+
+`Plan.of` fits the warm start, chooses the settings by a rehearsal on the public source, and makes the
+questions.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError, PrivadaWarning
+from privada.methods.reweighting import _public, geometry, rehearsal
+from privada.methods.reweighting.discrepancy import moments
+from privada.methods.reweighting.geometry import Scaling, Spectrum
+from privada.methods.reweighting.learner import AdaptedModel, learn, learn_by_discrepancy
+from privada.methods.reweighting.question_descent import Descent
+from privada.methods.reweighting.question_discrepancy import Discrepancy
+from privada.methods.reweighting.rehearsal import Rehearsed, Settings
+from privada.parties.protocol import Learner
+from privada.privacy.guarantee import Guarantee
+
+FloatArray = npt.NDArray[np.float64]
+DISCREPANCY_SHARE = 0.05
+FALLBACK = Settings(relative=1e-2, threshold=0.5, alpha=0.3, step_size=0.06)
+ENOUGH = -0.01  # log of the rehearsed loss over the warm start's, above which public data alone would do
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DescentPlan:
+    """All that is public of an adaptation: warm start, coordinates, rehearsal, guarantee."""
+
+    loss: str
+    size: int
+    guarantee: Guarantee
+    scaling: Scaling
+    spectrum: Spectrum
+    start: FloatArray
+    rows: FloatArray  # scaled source
+    labels: npt.NDArray[Any]
+    rehearsed: Rehearsed | None
+    known_domains: bool
+    alpha: float | None
+    salt: str = ""
+
+    @property
+    def unit(self) -> float:
+        """What thresholds are relative to."""
+        return rehearsal.residual(self.loss, self.rows @ self.start, self.labels)
+
+    def settings(self, discrepancy: float | None = None) -> Settings:
+        """Chosen by rehearsal, or the fallback where the source is too small for one."""
+        if self.rehearsed is None:
+            alpha = FALLBACK.alpha if self.alpha is None else self.alpha
+            return Settings(FALLBACK.relative, FALLBACK.threshold, alpha, FALLBACK.step_size)
+        return self.rehearsed.best(discrepancy)[0]
+
+    @property
+    def forecast(self) -> float:
+        """Loss after adaptation over the warm start's, as rehearsed; 1 if nothing could be rehearsed."""
+        return 1.0 if self.rehearsed is None else math.exp(self.rehearsed.best()[1])
+
+    def descent(self, settings: Settings, guarantee: Guarantee | None = None) -> Descent:
+        """The question for some settings."""
+        P = self.spectrum.map(settings.relative)
+        weights, intercepts = self.scaling.unscaled(self.start)
+        transform, shift = self.scaling.unscaled(P)
+        return Descent(
+            size=self.size,
+            weights=weights,
+            intercepts=intercepts,
+            transform=transform,
+            shift=shift,
+            curvature=geometry.CURVATURE[self.loss] * np.eye(P.shape[1]),
+            radius=geometry.radius_of(self.rows @ P),
+            threshold=settings.threshold * self.unit,
+            alpha=settings.alpha,
+            loss=self.loss,
+            steps=rehearsal.STEPS,
+            step_size=settings.step_size / geometry.CURVATURE[self.loss],
+            guarantee=self.guarantee if guarantee is None else guarantee,
+            salt=self.salt,
+        )
+
+    def discrepancy(self, guarantee: Guarantee) -> Discrepancy:
+        """The question about the discrepancy around the warm start, in the map's coordinates."""
+        P = self.spectrum.map(rehearsal.DISCREPANCY_AT)
+        radius, bound = geometry.radius_of(self.rows @ P), rehearsal.RESIDUALS * self.unit
+        left = np.clip(self.labels - (self.rows @ self.start)[:, 0], -bound, bound)
+        weights, intercepts = self.scaling.unscaled(self.start)
+        transform, shift = self.scaling.unscaled(P)
+        return Discrepancy(
+            size=self.size,
+            weights=weights[:, 0],
+            intercept=float(intercepts[0]),
+            transform=transform,
+            shift=shift,
+            source_moments=moments(geometry.clipped(self.rows @ P, radius), left),
+            radius=radius,
+            label_bound=bound,
+            hypothesis_radius=rehearsal.RADII * self.unit,
+            guarantee=guarantee,
+            salt=self.salt,
+        )
+
+    def worth_asking(self, question: Discrepancy) -> bool:
+        """Whether the noise on the discrepancy is below its spread over the rehearsed parts."""
+        if self.rehearsed is None or len(self.rehearsed.rows) < 3:
+            return False
+        spread = float(np.std(self.rehearsed.discrepancies)) * self.unit**2
+        return question.plan.draws["discrepancy"].half_width(0.68) < spread
+
+    def learner(self, owner: str) -> Learner[AdaptedModel]:
+        """Ask for the discrepancy first where it can tell something, then for the descent."""
+        self.warn()
+        first, rest = _public.shares(self.guarantee, DISCREPANCY_SHARE)
+        assert first is not None
+        if self.alpha is None and self.loss == "squared":
+            question = self.discrepancy(first)
+            if self.worth_asking(question):
+                return learn_by_discrepancy(
+                    owner, question, lambda d: self._by(d, rest), guarantee=self.guarantee
+                )
+        return learn(owner, self.descent(self.settings()))
+
+    def _by(self, discrepancy: float, guarantee: Guarantee) -> Descent:
+        return self.descent(self.settings(discrepancy / self.unit**2), guarantee)
+
+    def warn(self) -> None:
+        """Say so if the rehearsal found no gain over the public model."""
+        if self.known_domains and self.rehearsed is not None and self.rehearsed.best()[1] > ENOUGH:
+            warnings.warn(
+                "On public data, adapting at this guarantee and size gained nothing over the public model, "
+                "which alone would do as well. Ask for a larger epsilon, or keep the budget.",
+                PrivadaWarning,
+                stacklevel=4,
+            )
+
+
+def plan(
+    Xs: npt.ArrayLike,
+    ys: npt.ArrayLike,
+    *,
+    loss: str,
+    size: int,
+    guarantee: Guarantee,
+    n_outputs: int = 1,
+    groups: npt.ArrayLike | None = None,
+    alpha: float | None = None,
+    standardize: bool = True,
+    random_state: int | None = None,
+    salt: str = "",
+) -> DescentPlan:
+    """Fit the warm start and rehearse on the public source.
+
+    Parameters
+    ----------
+    Xs, ys : arrays
+        Public source; class labels as codes.
+    size : int
+        Public number of private rows.
+    groups : array, optional
+        Domain of each public row; by default clusters play the domains.
+    alpha : float, optional
+        Weight of the public data; by default chosen, by the released discrepancy where that can tell.
+    """
+    _public.replaced(guarantee)
+    _public.gaussian(guarantee, "An adaptation")
+    X, y = _source(Xs, ys, loss)
+    if alpha is not None:
+        _check.share(alpha=alpha)
+    seed = 0 if random_state is None else int(random_state)
+    scaling = Scaling.of(X, standardize=standardize)
+    rows = scaling(X)
+    parts = rehearsal.parts_of(rows, _groups(groups, len(X)), seed)
+    penalty = rehearsal.warm_penalty(loss, rows, y, parts, n_outputs)
+    rehearsed = rehearsal.rehearse(
+        loss,
+        X,
+        y,
+        parts,
+        penalty=penalty,
+        noise_rate=_noise_rate(guarantee, _check.count(size=size)),
+        n_outputs=n_outputs,
+        standardize=standardize,
+        alphas=None if alpha is None else (alpha,),
+        drift=groups is None,
+        seed=seed,
+    )
+    return DescentPlan(
+        loss=loss,
+        size=size,
+        guarantee=guarantee,
+        scaling=scaling,
+        spectrum=Spectrum.of(rows),
+        start=geometry.fit_public(loss, rows, y, penalty, n_outputs),
+        rows=rows,
+        labels=y,
+        rehearsed=rehearsed,
+        known_domains=groups is not None,
+        alpha=alpha,
+        salt=salt,
+    )
+
+
+def _noise_rate(guarantee: Guarantee, size: int) -> float:
+    """Noise of a step on the mean gradient, in units of c r."""
+    return 2 * guarantee.unit.max_rows / size * math.sqrt(rehearsal.STEPS) / guarantee.gaussian_mu()
+
+
+def _source(Xs: npt.ArrayLike, ys: npt.ArrayLike, loss: str) -> tuple[FloatArray, npt.NDArray[Any]]:
+    X = _check.matrix(Xs=Xs)
+    y = np.asarray(ys, dtype=np.float64)
+    if y.shape != (len(X),) or not np.isfinite(y).all():
+        raise InputError("Expected ys to be one finite label for each public row.")
+    if len(X) < 2:
+        raise InputError("Expected at least two public rows; without them train on the target alone.")
+    return X, y if loss == "squared" else y.astype(np.int64)
+
+
+def _groups(groups: Sequence[Any] | npt.ArrayLike | None, rows: int) -> npt.ArrayLike | None:
+    if groups is not None and np.shape(groups) != (rows,):
+        raise InputError("Expected groups to be one domain for each public row.")
+    return groups
+
+
+__all__ = ["DescentPlan", "plan"]

@@ -1,0 +1,334 @@
+"""The scikit-learn faces of supervised adaptation to a private target: both sides in one process."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.reweighting import losses
+from privada.methods.reweighting.default import DescentPlan, plan
+from privada.methods.reweighting.learner import AdaptedModel
+from privada.parties.owner import Owner
+from privada.parties.protocol import run
+from privada.parties.schema import Category, Number, Schema
+from privada.privacy.guarantee import Approximate, Guarantee, request
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class _Domains(NamedTuple):
+    """Public source and private target."""
+
+    Xs: FloatArray
+    ys: npt.NDArray[Any]
+    Xt: npt.NDArray[Any]
+    yt: npt.NDArray[Any]
+    groups: npt.NDArray[Any] | None
+
+
+class _Reweighted(BaseEstimator):  # type: ignore[misc]
+    """What both estimators share: domains, public bounds, an owner in memory."""
+
+    def _guarantee(self) -> Guarantee:
+        return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one")
+
+    def _schema(self, domains: _Domains, label: Number | Category) -> Schema:
+        bounds = self.bounds
+        if bounds is None:  # of the public source, and its width more on both sides
+            low, high = domains.Xs.min(axis=0), domains.Xs.max(axis=0)
+            room = np.where(high > low, high - low, 1.0)
+            bounds = (low - room, high + room)
+        width = domains.Xs.shape[1]
+        return Schema.of_numbers(bounds=bounds, width=width, label=label, size=len(domains.Xt))
+
+    def _adapt(self, domains: _Domains, made: DescentPlan, schema: Schema) -> AdaptedModel:
+        guarantee = made.guarantee
+        owner = Owner(
+            domains.Xt,
+            y=domains.yt,
+            schema=schema,
+            dataset="target",
+            budget=guarantee,
+            accounting="gaussian" if isinstance(guarantee, Approximate) else None,
+            rehearsal=self.rehearsal,
+        )
+        model = run(made.learner("owner"), {"owner": owner})
+        self.model_ = model
+        self.alpha_ = model.alpha
+        self.discrepancy_ = model.discrepancy
+        self.forecast_ = made.forecast
+        self.release_ = model.releases[-1]
+        self.releases_ = model.releases
+        self.guarantee_ = model.guarantee
+        self.n_features_in_ = schema.width
+        return model
+
+    def _scores(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        return self.model_.scores(_check.matrix(X=X, width=self.n_features_in_))
+
+
+class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
+    """Fit a linear regressor for a private target with the help of a public, labelled source.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float
+        The guarantee for the target; epsilon and rho exclude each other, and epsilon needs a delta.
+    bounds : (low, high), optional
+        Public limits of the features; by default the public source's range, and its width more on both sides.
+    label_bounds : (low, high), optional
+        Public limits of the label; by default the public source's range, widened likewise.
+    alpha : float, optional
+        Weight of the public data; by default chosen from public data and the released discrepancy.
+    standardize : bool
+        Scale each feature by the source; False keeps their ratios (text, features of one scale).
+    random_state : int, optional
+        For public randomness only.
+    rehearsal : int, optional
+        Seed for reproducible noise: not private.
+
+    Attributes
+    ----------
+    coef_, intercept_
+        The model, in the features' own units.
+    alpha_, discrepancy_
+        What was chosen, and the discrepancy if it was asked for.
+    forecast_ : float
+        Loss after adaptation over the public model's, as rehearsed on public data.
+    release_, releases_, guarantee_
+        What left the owner, and its price. No weight of a private row is among it.
+
+    Privacy
+    -------
+    Unit: one target row, replaced; the number of target rows is public. Proofs: `Descent`, `Discrepancy`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> Xs, Xt = rng.normal(size=(900, 3)), rng.normal(size=(2000, 3))
+    >>> ys = Xs @ [1.0, 0.0, 1.0] + 0.3 * rng.normal(size=900)
+    >>> yt = Xt @ [1.0, 1.0, 1.0] + 0.3 * rng.normal(size=2000)
+    >>> model = ReweightedRegressor(epsilon=2, delta=1e-6, random_state=0)
+    >>> model.fit(Xs, ys, Xt, yt).score(Xt, yt) > 0.9
+    True
+    >>> print(model.guarantee_)
+    (ε = 2, δ = 1e-06), replace-one row
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        bounds: Any = None,
+        label_bounds: Any = None,
+        alpha: float | None = None,
+        standardize: bool = True,
+        random_state: int | None = None,
+        rehearsal: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.bounds = bounds
+        self.label_bounds = label_bounds
+        self.alpha = alpha
+        self.standardize = standardize
+        self.random_state = random_state
+        self.rehearsal = rehearsal
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        Xt: Any = None,
+        yt: Any = None,
+        *,
+        Xs: Any = None,
+        ys: Any = None,
+        sample_domain: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Adapt.
+
+        Give source and target as ``fit(Xs, ys, Xt, yt)`` (POT's form); or the private target as ``X, y``
+        and the public source as ``Xs=, ys=``; or both in ``X, y`` with ``sample_domain``, positive for
+        source and negative for target (skada's form). ``groups`` names the domain of each public row.
+        """
+        domains = _domains(X, y, Xt, yt, Xs, ys, sample_domain, groups)
+        label = _number(self.label_bounds, domains.ys)
+        made = plan(
+            domains.Xs,
+            domains.ys,
+            loss="squared",
+            size=len(domains.Xt),
+            guarantee=self._guarantee(),
+            groups=domains.groups,
+            alpha=self.alpha,
+            standardize=self.standardize,
+            random_state=self.random_state,
+        )
+        model = self._adapt(domains, made, self._schema(domains, label))
+        self.coef_, self.intercept_ = model.coef[:, 0], float(model.intercept[0])
+        return self
+
+    def predict(self, X: Any) -> FloatArray:
+        """Predictions of rows."""
+        return self._scores(X)[:, 0]
+
+
+class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
+    """Fit a logistic or softmax classifier for a private target with the help of a public, labelled source.
+
+    Parameters
+    ----------
+    classes : sequence, optional
+        Public list of the labels; by default those of the public source.
+    epsilon, delta, rho, bounds, alpha, standardize, random_state, rehearsal
+        As in `ReweightedRegressor`.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_, alpha_, forecast_, release_, releases_, guarantee_
+
+    Privacy
+    -------
+    Unit: one target row, replaced; the number of target rows is public. Proof: `Descent`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> Xs, Xt = rng.normal(size=(900, 3)), rng.normal(size=(2000, 3))
+    >>> ys = (Xs @ [1.0, 0.0, 1.0] + rng.normal(size=900) > 0).astype(int)
+    >>> yt = (Xt @ [1.0, 1.0, 1.0] + rng.normal(size=2000) > 0).astype(int)
+    >>> model = ReweightedClassifier(epsilon=2, delta=1e-6, random_state=0)
+    >>> model.fit(Xs, ys, Xt, yt).score(Xt, yt) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        classes: Any = None,
+        bounds: Any = None,
+        alpha: float | None = None,
+        standardize: bool = True,
+        random_state: int | None = None,
+        rehearsal: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.classes = classes
+        self.bounds = bounds
+        self.alpha = alpha
+        self.standardize = standardize
+        self.random_state = random_state
+        self.rehearsal = rehearsal
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        Xt: Any = None,
+        yt: Any = None,
+        *,
+        Xs: Any = None,
+        ys: Any = None,
+        sample_domain: Any = None,
+        groups: Any = None,
+    ) -> Self:
+        """Adapt; the forms are those of `ReweightedRegressor.fit`."""
+        domains = _domains(X, y, Xt, yt, Xs, ys, sample_domain, groups)
+        names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
+        label = Category(name="label", values=tuple(names))
+        schema = self._schema(domains, label)
+        loss = "logistic" if len(names) == 2 else "softmax"
+        made = plan(
+            domains.Xs,
+            schema.classes.encode(domains.ys),
+            loss=loss,
+            size=len(domains.Xt),
+            guarantee=self._guarantee(),
+            n_outputs=losses.outputs(loss, len(names)),
+            groups=domains.groups,
+            alpha=self.alpha,
+            standardize=self.standardize,
+            random_state=self.random_state,
+        )
+        model = self._adapt(domains, made, schema)
+        self.classes_ = np.asarray(names)
+        self.coef_, self.intercept_ = model.coef, model.intercept
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities of rows."""
+        scores = self._scores(X)
+        if scores.shape[1] > 1:
+            return losses.probabilities("softmax", scores)
+        second = losses.probabilities("logistic", scores)[:, 0]
+        return np.column_stack([1 - second, second])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Most likely class of rows."""
+        found: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return found
+
+
+def _number(bounds: Any, ys: npt.NDArray[Any]) -> Number:
+    """The label's public bounds: given, or the public source's range, widened."""
+    if bounds is None:
+        values = np.asarray(ys, dtype=np.float64)
+        if not np.isfinite(values).all():
+            raise InputError("Expected ys to be finite.")
+        low, high = float(values.min()), float(values.max())
+        room = high - low if high > low else 1.0
+        bounds = (low - room, high + room)
+    return Number(name="label", low=float(bounds[0]), high=float(bounds[1]))
+
+
+def _domains(X: Any, y: Any, Xt: Any, yt: Any, Xs: Any, ys: Any, sample_domain: Any, groups: Any) -> _Domains:
+    """Source and target, from any of the three forms."""
+    given = [Xt is not None, Xs is not None, sample_domain is not None]
+    if sum(given) != 1:
+        raise InputError("Expected the target as Xt and yt, the source as Xs= and ys=, or sample_domain.")
+    if Xt is not None:
+        return _joined(X, y, Xt, yt, groups)
+    if Xs is not None:
+        return _joined(Xs, ys, X, y, groups)
+    rows, labels, domain = np.asarray(X), np.asarray(y), np.asarray(sample_domain)
+    if domain.shape != rows.shape[:1] or np.any(domain == 0):
+        raise InputError("Expected one sample_domain a row: positive for source, negative for target.")
+    at, there = domain > 0, domain < 0
+    named = None if groups is None else np.asarray(groups)[at]
+    return _joined(rows[at], labels[at], rows[there], labels[there], named)
+
+
+def _joined(Xs: Any, ys: Any, Xt: Any, yt: Any, groups: Any) -> _Domains:
+    if ys is None or yt is None:
+        raise InputError("Expected labels of source and target.")
+    source, target = _check.matrix(Xs=Xs), np.asarray(Xt)
+    if target.ndim != 2 or target.shape[1] != source.shape[1]:
+        raise InputError(
+            f"Expected source and target of one width, got {source.shape[1:]} and {target.shape[1:]}."
+        )
+    labels = np.asarray(ys)
+    if labels.shape != (len(source),):
+        raise InputError("Expected ys to be one label for each public row.")
+    return _Domains(source, labels, target, np.asarray(yt), None if groups is None else np.asarray(groups))
+
+
+__all__ = ["ReweightedClassifier", "ReweightedRegressor"]

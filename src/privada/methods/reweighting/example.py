@@ -1,0 +1,128 @@
+"""A small complete case of reweighting, generated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.methods.registry import Example
+from privada.methods.reweighting.default import plan
+from privada.methods.reweighting.discrepancy import moments
+from privada.methods.reweighting.estimator import ReweightedRegressor
+from privada.methods.reweighting.learner import AdaptedModel
+from privada.methods.reweighting.problem import Penalties
+from privada.methods.reweighting.question import ConvexAdaptation
+from privada.methods.reweighting.question_descent import Descent
+from privada.methods.reweighting.question_discrepancy import Discrepancy, FiniteDiscrepancy
+from privada.methods.reweighting.question_selection import Selection
+from privada.parties.protocol import Learner
+from privada.parties.schema import Number, Schema
+from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.relation import Relation
+from privada.privacy.release import Question
+
+FloatArray = npt.NDArray[np.float64]
+SIZE, ALPHA = 80, 0.3
+APPROXIMATE = Approximate(epsilon=2.0, delta=1e-5, relation=Relation.REPLACE_ONE)
+
+
+def domains() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """A public source and a private target of two features in [-1, 1]."""
+    public = np.random.default_rng(13)
+    source, target = public.uniform(-1, 1, size=(120, 2)), public.uniform(-1, 1, size=(SIZE, 2))
+    return source, source @ [0.5, 0.1], target, target @ [0.5, -0.4]
+
+
+def example() -> Example:
+    """All questions about a numeric label, under every guarantee that they keep."""
+    source, labels, target, answers = domains()
+    return Example(
+        schema=Schema.of_numbers(
+            bounds=(-1.0, 1.0), width=2, size=SIZE, label=Number(name="label", low=-1.0, high=1.0)
+        ),
+        data={"data": target, "y": answers},
+        questions=tuple(_questions(source, labels)),
+        learner=_learner,
+        estimator=lambda seed: ReweightedRegressor(
+            epsilon=APPROXIMATE.epsilon,
+            delta=APPROXIMATE.delta,
+            alpha=ALPHA,
+            bounds=(-1.0, 1.0),
+            label_bounds=(-1.0, 1.0),
+            random_state=0,
+            rehearsal=seed,
+        ),
+        fit_more={"Xs": source, "ys": labels},
+    )
+
+
+def _learner(owner: str) -> Learner[AdaptedModel]:
+    source, labels, _, _ = domains()
+    made = plan(source, labels, loss="squared", size=SIZE, guarantee=APPROXIMATE, alpha=ALPHA, random_state=0)
+    return made.learner(owner)
+
+
+def _questions(source: FloatArray, labels: FloatArray) -> Iterator[Question]:
+    rho, pure = ZCDP(rho=0.3, relation=Relation.REPLACE_ONE), Pure(epsilon=2.0, relation=Relation.REPLACE_ONE)
+    yield _descent(APPROXIMATE)
+    yield _descent(rho)
+    for guarantee, labelled in ((pure, True), (rho, False), (APPROXIMATE, True)):
+        yield Discrepancy(
+            size=SIZE,
+            weights=np.zeros(2),
+            transform=np.eye(2),
+            shift=np.zeros(2),
+            source_moments=moments(source, labels),
+            radius=1.0,
+            hypothesis_radius=1.0,
+            labelled=labelled,
+            guarantee=guarantee,
+        )
+    yield FiniteDiscrepancy(
+        size=SIZE,
+        weights=np.eye(2),
+        intercepts=np.zeros(2),
+        source_losses=np.array([0.2, 0.3]),
+        loss="squared",
+        largest_loss=4.0,
+        guarantee=pure,
+    )
+    for guarantee, hidden in ((APPROXIMATE, False), (rho, True)):
+        yield ConvexAdaptation(
+            size=SIZE,
+            source=source,
+            source_labels=labels,
+            penalties=Penalties(alpha=ALPHA, kappa2=0.1),
+            A=1.0,
+            r=1.0,
+            steps=3,
+            hidden=hidden,
+            guarantee=guarantee,
+        )
+    yield Selection(
+        weights=np.array([[[0.5], [0.1]], [[0.5], [-0.4]]]),
+        intercepts=np.zeros((2, 1)),
+        largest_loss=1.0,
+        guarantee=Pure(epsilon=0.1, relation=Relation.REPLACE_ONE),
+    )
+
+
+def _descent(guarantee: Guarantee) -> Descent:
+    return Descent(
+        size=SIZE,
+        weights=np.array([[0.5], [0.1]]),
+        intercepts=np.zeros(1),
+        transform=np.eye(2) * 1.5,
+        shift=np.zeros(2),
+        curvature=np.eye(2),
+        radius=1.5,
+        threshold=0.5,
+        alpha=ALPHA,
+        steps=4,
+        guarantee=guarantee,
+    )
+
+
+__all__ = ["domains", "example"]

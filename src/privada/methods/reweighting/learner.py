@@ -1,0 +1,123 @@
+"""What is made of the releases: a linear model for the target. All post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.methods.reweighting.question_descent import Descent
+from privada.methods.reweighting.question_discrepancy import Discrepancy
+from privada.parties.protocol import Ask, Learner, only_releases
+from privada.privacy.guarantee import Guarantee
+from privada.privacy.release import Release
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AdaptedModel:
+    """A linear model adapted to a private target.
+
+    Attributes
+    ----------
+    coef, intercept : arrays of shape (features, outputs) and (outputs,)
+        Scores are ``x @ coef + intercept``, in the features' own units.
+    alpha : float
+        Weight of the public data.
+    discrepancy : float or None
+        As released, in squared units of the label.
+    guarantee : Guarantee
+        Of all releases together.
+    releases : tuple of Release
+    correction : array of shape (k, outputs)
+        V, in the coordinates of ``question``'s map.
+    """
+
+    coef: FloatArray
+    intercept: FloatArray
+    alpha: float
+    guarantee: Guarantee
+    releases: tuple[Release, ...]
+    question: Descent = field(repr=False)
+    correction: FloatArray = field(repr=False)
+    discrepancy: float | None = None
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        """Scores of public rows."""
+        return np.asarray(X @ self.coef + self.intercept)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for reports."""
+        stamps = sorted({stamp for release in self.releases for stamp in release.stamps})
+        return {
+            "guarantee": str(self.guarantee),
+            "stamps": stamps,
+            "loss": self.question.loss,
+            "alpha": self.alpha,
+            "discrepancy": self.discrepancy,
+            "steps": self.question.steps,
+            "coef": self.coef.tolist(),
+            "intercept": self.intercept.tolist(),
+        }
+
+
+def trajectory(question: Descent, release: Release) -> list[FloatArray]:
+    """The iterates that the released gradients make."""
+    only_releases(release)
+    V, path = np.zeros((question.width_mapped, question.outputs)), []
+    for name in question.names():
+        V = question.next_point(V, release[name])
+        path.append(V)
+    return path
+
+
+def averaged(question: Descent, release: Release) -> FloatArray:
+    """Mean of the second half of the path."""
+    path = trajectory(question, release)
+    return np.asarray(np.mean(path[len(path) // 2 :], axis=0))
+
+
+def model(
+    question: Descent, release: Release, *, guarantee: Guarantee | None = None, first: Release | None = None
+) -> AdaptedModel:
+    """The model that a descent's release describes; ``first`` is the discrepancy's release, if asked for."""
+    V = averaged(question, release)
+    releases = (release,) if first is None else (first, release)
+    return AdaptedModel(
+        coef=question.weights + question.transform @ V,
+        intercept=question.intercepts + question.shift @ V,
+        alpha=question.alpha,
+        guarantee=release.guarantee if guarantee is None else guarantee,
+        releases=releases,
+        question=question,
+        correction=V,
+        discrepancy=None if first is None else float(max(0.0, first["discrepancy"][0])),
+    )
+
+
+def learn(owner: str, question: Descent) -> Learner[AdaptedModel]:
+    """Ask one owner once."""
+    release = yield Ask(owner, question)
+    return model(question, release)
+
+
+def learn_by_discrepancy(
+    owner: str,
+    first: Discrepancy,
+    then: Callable[[float], Descent],
+    *,
+    guarantee: Guarantee,
+) -> Learner[AdaptedModel]:
+    """Ask for the discrepancy, choose the descent's settings by it, ask for the descent."""
+    told = yield Ask(owner, first)
+    only_releases(told)
+    question = then(float(max(0.0, told["discrepancy"][0])))
+    release = yield Ask(owner, question)
+    return model(question, release, guarantee=guarantee, first=told)
+
+
+__all__ = ["AdaptedModel", "averaged", "learn", "learn_by_discrepancy", "model", "trajectory"]

@@ -1,0 +1,129 @@
+"""How the questions of this room are answered: exact sums on the grid, a step at a time, then noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import AnswerError
+from privada.methods.reweighting import _kernels, discrepancy, losses
+from privada.methods.reweighting._adaptation import adapt
+from privada.methods.reweighting.question import ConvexAdaptation, NonconvexAdaptation
+from privada.methods.reweighting.question_descent import Descent
+from privada.methods.reweighting.question_discrepancy import Discrepancy, FiniteDiscrepancy
+from privada.methods.reweighting.question_selection import Selection
+from privada.parties.answering import Draws
+from privada.parties.rows import Batch, Rows
+from privada.privacy.mechanism import Lattice
+from privada.privacy.release import Question
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Every step: the sum of pulls at the current point, noised; the next point follows from it."""
+    parts = [_prepared(question, batch) for batch in rows.batches()]
+    V = np.zeros((question.width_mapped, question.outputs))
+    code, per_step = losses.CODES[question.loss], 1 / _step(question, question.names()[0])
+    released = {}
+    for name in question.names():
+        sums = np.zeros(V.shape, dtype=np.int64)
+        for Z, base, y in parts:
+            _kernels.add_gradients(sums, Z, base, y, V, code, question.threshold, per_step)
+        released[name] = draw(name, sums)
+        V = question.next_point(V, released[name])
+    return released
+
+
+def _prepared(question: Descent, batch: Batch) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Mapped features, base scores and labels of a batch, each record by itself."""
+    X, y = _labelled(batch)
+    Z = _kernels.mapped(X, question.transform, question.shift, question.radius)
+    return Z, _kernels.scored(X, question.weights, question.intercepts), y
+
+
+def _labelled(batch: Batch) -> tuple[FloatArray, FloatArray]:
+    assert batch.y is not None
+    return np.ascontiguousarray(batch.X), np.ascontiguousarray(batch.y, dtype=np.float64)
+
+
+def _step(question: Question, name: str) -> float:
+    mechanism = question.plan.draws[name]
+    assert isinstance(mechanism, Lattice)
+    return mechanism.grid.step
+
+
+def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Second moments of the private rows, the exact supremum, then noise."""
+    total = np.zeros_like(question.source_moments)
+    for batch in rows.batches():
+        X, y = _labelled(batch)
+        Z = _kernels.mapped(X, question.transform, question.shift, question.radius)
+        base = _kernels.scored(X, question.weights[:, None], np.array([question.intercept]))[:, 0]
+        total += _kernels.pair_moments(Z, np.clip(y - base, -question.label_bound, question.label_bound))
+    gap = total / question.size - question.source_moments
+    if question.labelled:
+        found = discrepancy.of_moments(gap, question.hypothesis_radius)
+    else:
+        found = discrepancy.of_second_moments(gap[:-1, :-1], question.hypothesis_radius)
+    if found.tolerance > question.tolerance:
+        raise AnswerError("The supremum could not be found to the tolerance that its price assumes.")
+    return _released(question, found.value, draw)
+
+
+def answer_finite(question: FiniteDiscrepancy, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Mean clipped loss of every hypothesis, the largest difference from the source's, then noise."""
+    total = np.zeros(len(question.weights))
+    for batch in rows.batches():
+        X, y = _labelled(batch)
+        scores = _kernels.scored(X, np.ascontiguousarray(question.weights.T), question.intercepts)
+        for at in range(len(total)):
+            each = losses.values(question.loss, scores[:, at : at + 1], y)
+            total[at] += np.minimum(each, question.largest_loss).sum()
+    return _released(question, float(np.abs(total / question.size - question.source_losses).max()), draw)
+
+
+def _released(question: Question, value: float, draw: Draws) -> dict[str, Any]:
+    mechanism = question.plan.draws["discrepancy"]
+    assert isinstance(mechanism, Lattice)
+    return {"discrepancy": draw("discrepancy", mechanism.grid.truncate(np.array([value])))}
+
+
+def answer_selection(question: Selection, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Minus the sum of clipped losses of every candidate, then a choice."""
+    scores = np.zeros(len(question.weights))
+    for batch in rows.batches():
+        X, y = _labelled(batch)
+        for at, (weights, intercepts) in enumerate(zip(question.weights, question.intercepts, strict=True)):
+            each = losses.values(question.loss, _kernels.scored(X, weights, intercepts), y)
+            scores[at] -= np.minimum(each / question.largest_loss, 1.0).sum()
+    return {"choice": draw("choice", scores)}
+
+
+def answer_convex(question: ConvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """PCnvxAdap: the average of all iterates."""
+    path = adapt(question, rows, draw)
+    payload = {"coef": np.mean([w for w, _ in path], axis=0)}
+    if not question.hidden:
+        payload["u_private"] = np.mean([u for _, u in path], axis=0)
+    return payload
+
+
+def answer_nonconvex(question: NonconvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """PNCnvxAdap: the iterate of a random step, and nothing else."""
+    stop = int(draw.noise.uniform((1,))[0] * question.steps)
+    path = adapt(question, rows, draw)
+    w, u = path[min(stop, question.steps - 1)]
+    return {"coef": w} if question.hidden else {"coef": w, "u_private": u}
+
+
+__all__ = [
+    "answer_convex",
+    "answer_descent",
+    "answer_discrepancy",
+    "answer_finite",
+    "answer_nonconvex",
+    "answer_selection",
+]

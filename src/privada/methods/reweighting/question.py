@@ -1,0 +1,240 @@
+"""PCnvxAdap and PNCnvxAdap (Algorithms 1 and 2), calibrated exactly.
+
+**Units.** Private u are kept as ``n/((1-α)u_i)`` in (0, 1]. The sum over private rows of these factors
+times the loss gradient moves, when a row is replaced, by at most the diameter D of the gradients if the
+factor is known (released u), and by 2G if it is not (hidden u); the factor squared times the loss lies in
+[0, B] and moves, in one coordinate, by at most B. The paper's s₁ and s₂ are ``(1-α)/n`` and ``((1-α)/n)²``
+times these.
+
+**Budget.** ``μ² = T(s₁²/σ₁² + s₂²/σ₂²)``, shares 75 : 20 of w and u (the discrepancy's 5 is asked for by
+itself).
+
+**Hidden u.** If the private u are not released and their penalty is separable (κ₂ Σ 1/u², no κ_∞), then
+given the path of w each u_i depends on record i alone, so record j enters the gradient through its own term
+only: no noise on u, and w gets all (PRIVACY, section 4 (c)).
+
+**Truncation** moves a difference of two contributions by at most √d grid steps, which the sensitivity D
+includes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.reweighting import _public
+from privada.methods.reweighting.problem import Bounds, Penalties
+from privada.privacy.guarantee import Guarantee
+from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
+from privada.privacy.release import Question
+
+FloatArray = npt.NDArray[np.float64]
+W_SHARE, U_SHARE = 75 / 95, 20 / 95
+_PLAIN = ("size", "A", "r", "steps", "hidden", "step_scale")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class _Adaptation(Question):
+    """What both algorithms share: the public source, the bounds, the penalties."""
+
+    size: int
+    source: FloatArray
+    source_labels: FloatArray
+    penalties: Penalties
+    A: float
+    r: float = 1.0
+    steps: int = 100
+    hidden: bool = False
+    step_scale: float = 1.0
+
+    def validate(self) -> None:
+        """Check every public parameter by name."""
+        _public.replaced(self.guarantee)
+        _public.gaussian(self.guarantee, "A private adaptation")
+        _check.count(size=self.size)
+        Bounds(A=self.A, r=self.r)
+        _check.positive(step_scale=self.step_scale)
+        if not isinstance(self.hidden, bool):
+            raise InputError(f"Expected hidden to be true or false, got {self.hidden!r}.")
+        if _check.count(steps=self.steps) > _public.MOST_STEPS:
+            raise InputError(f"Expected steps of at most {_public.MOST_STEPS:,}, got {self.steps:,}.")
+        object.__setattr__(self, "source", _public.matrix(source=self.source))
+        labels = _public.vector(source_labels=self.source_labels, length=len(self.source))
+        object.__setattr__(self, "source_labels", labels)
+        if not 0 < self.penalties.alpha < 1:
+            raise InputError("Expected penalties to be Penalties with alpha strictly between 0 and 1.")
+        if self.hidden and self.penalties.kappa_inf:
+            raise InputError("Expected kappa_inf to be 0 with hidden weights: it couples the rows.")
+        _public.few_numbers(self.size * self.steps * (0 if self.hidden else 1), "the noise on all weights")
+        _public.few_numbers(self.size * self.source.shape[1], "the private rows")
+
+    @property
+    def bounds(self) -> Bounds:
+        """A, r and what follows from them."""
+        return Bounds(A=self.A, r=self.r)
+
+    @property
+    def largest_loss(self) -> float:
+        """B."""
+        return self.bounds.B
+
+    @property
+    def largest_gradient(self) -> float:
+        """G."""
+        return self.bounds.G
+
+    @property
+    def diameter(self) -> float:
+        """Largest difference of two gradients."""
+        return min(2 * self.largest_gradient, self.bounds.diameter)
+
+    def fits(self, schema: Any) -> None:
+        """Check size, features and label against the owner's schema."""
+        _public.declared(self.size, schema, self.source.shape[1])
+
+    def planned(self) -> Plan:
+        """T sums, and T vectors of n numbers unless u is hidden; together they use up the guarantee."""
+        total, rows = self.guarantee.gaussian_mu(), self.guarantee.unit.max_rows
+        parts = (1.0, 0.0) if self.hidden else (W_SHARE, U_SHARE)
+        draws: dict[str, Gaussian] = {}
+        mu = total * math.sqrt(parts[0] / self.steps)
+        reach = 2 * self.largest_gradient * rows if self.hidden else self.diameter * rows
+        grid = _public.fine_grid(reach, reach / mu)
+        slack = 0.0 if self.hidden else grid.step * math.sqrt(self.source.shape[1]) * rows
+        sums = Gaussian.calibrated(sensitivity=reach + slack, mu=mu, grid=grid)
+        draws |= dict.fromkeys((f"gradient_{t}" for t in range(self.steps)), sums)
+        squared = sums.mu**2 * self.steps
+        if not self.hidden:
+            mu = total * math.sqrt(parts[1] / self.steps)
+            reach = self.largest_loss * math.sqrt(rows)
+            grid = _public.fine_grid(reach, reach / mu)
+            each = Gaussian.calibrated(sensitivity=reach + grid.step * math.sqrt(rows), mu=mu, grid=grid)
+            draws |= dict.fromkeys((f"weights_{t}" for t in range(self.steps)), each)
+            squared += each.mu**2 * self.steps
+        return Plan(draws=draws, event=gaussian_event(math.sqrt(squared)))
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Own fields as plain values and arrays."""
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        plain["penalties"] = self.penalties.to_dict()
+        return plain, {"source": self.source, "source_labels": self.source_labels}
+
+    @classmethod
+    def from_parts(
+        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
+    ) -> Self:
+        """Make the question from its parts."""
+        penalties = Penalties(**plain.pop("penalties"))
+        fields: dict[str, Any] = plain | arrays
+        return cls(**fields, penalties=penalties, guarantee=guarantee, salt=salt)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class ConvexAdaptation(_Adaptation):
+    """Ask for PCnvxAdap: noisy projected gradient on F, squared loss, linear predictors, averaged.
+
+    Parameters
+    ----------
+    size : int
+        Public number n of private rows.
+    source, source_labels : arrays of shape (m, features) and (m,)
+        The public rows; clipped like the private ones.
+    penalties : Penalties
+        alpha, κ's and the *released* discrepancy.
+    A, r : float
+        Public bounds of predictors and features; labels are clipped to ±1.
+    steps : int
+    hidden : bool
+        Keep the private weights at the owner; then κ₂'s penalty is separable and κ_∞ is 0.
+    step_scale : float
+        Factor on the paper's step sizes.
+
+    Notes
+    -----
+    The payload is ``coef``, and ``u_private`` (as 1/weight) unless hidden.
+
+    Privacy
+    -------
+    Unit and relation are the guarantee's (replace-one). Sensitivities: above and PRIVACY, section 4.
+    """
+
+    kind: ClassVar[str] = "reweighting.convex"
+    answered_by: ClassVar[str] = "privada.methods.reweighting.owner:answer_convex"
+
+    def fits(self, schema: Any) -> None:
+        """Check size, features and label against the owner's schema."""
+        super().fits(schema)
+        _public.numeric_label(schema)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class NonconvexAdaptation(_Adaptation):
+    """Ask for PNCnvxAdap: noisy projected gradient on J, logistic loss, stopped at a random step.
+
+    Only the iterate of a step t*, uniform and drawn at the owner's, leaves. The ledger is charged for all T
+    steps: what the random stop saves (`stopping_delta`) is a fact about one (ε, δ), which no ledger of
+    Gaussian losses can add up.
+
+    Parameters
+    ----------
+    size, source, penalties, A, r, steps, hidden, step_scale
+        As in `ConvexAdaptation`; labels are 0 and 1, κ₁, κ₂, κ_∞ are λ₁, λ₂, λ_∞ of equation (7).
+
+    Privacy
+    -------
+    Unit and relation are the guarantee's (replace-one). The gradient of the logistic loss has norm at most
+    r, two of them differ by at most 2r; losses are at most ``log(1 + e^{Ar})``.
+    """
+
+    kind: ClassVar[str] = "reweighting.nonconvex"
+    answered_by: ClassVar[str] = "privada.methods.reweighting.owner:answer_nonconvex"
+
+    def validate(self) -> None:
+        """Check every public parameter by name."""
+        super().validate()
+        if not np.isin(self.source_labels, (0.0, 1.0)).all():
+            raise InputError("Expected source_labels to be 0 and 1.")
+
+    @property
+    def largest_loss(self) -> float:
+        """``log(1 + e^{Ar})``."""
+        return float(np.logaddexp(0.0, self.A * self.r))
+
+    @property
+    def largest_gradient(self) -> float:
+        """``r``."""
+        return self.r
+
+    @property
+    def diameter(self) -> float:
+        """``2r``."""
+        return 2 * self.r
+
+    def fits(self, schema: Any) -> None:
+        """Check size, features and label against the owner's schema."""
+        super().fits(schema)
+        if len(schema.classes) != 2:
+            raise InputError(f"Expected a label of 2 classes, the schema has {len(schema.classes)}.")
+
+
+def stopping_delta(epsilon: float, mu: float, steps: int) -> float:
+    """δ(ε) when only iterate t* ~ U{1..T} leaves: ``(1/T) Σ_t gauss_delta(ε, μ₁√t)``, μ the total of T steps.
+
+    >>> from privada.privacy.curves import gaussian_mu
+    >>> mu = gaussian_mu(epsilon=1, delta=1e-5)
+    >>> stopping_delta(1.0, 1.15 * mu, 100) <= 1.05e-5 < stopping_delta(1.0, 1.17 * mu, 100)
+    True
+    """
+    from privada.privacy.curves import gaussian_delta
+
+    once = _check.positive(mu=mu) / math.sqrt(_check.count(steps=steps))
+    return math.fsum(gaussian_delta(epsilon, once * math.sqrt(t)) for t in range(1, steps + 1)) / steps
+
+
+__all__ = ["U_SHARE", "W_SHARE", "ConvexAdaptation", "NonconvexAdaptation", "stopping_delta"]

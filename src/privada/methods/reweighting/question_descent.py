@@ -1,0 +1,185 @@
+"""A noisy descent on the reduced objective: one question, one charge, all steps.
+
+**Where.** A public affine map takes a record's features to ``z = clip_r(x P + s)``; public weights give it
+a base score ``x W + b``. The descent looks for a correction V in these coordinates: scores are ``x W + b +
+z V``, V starts at 0, the warm start. Step t is told ``g_t = (1/n) Σ z ⊗ ψ + noise`` (`losses` says what ψ
+is) and goes on from ``V - η((1 - α) g_t + α H V)``, H a public curvature: the quadratic that majorises the
+public loss at the warm start, where its gradient vanishes.
+
+**Proof.** Everything but the sum is public or was released. A record's contribution is a function of that
+record and of V alone, its norm is at most ``c r`` (`losses.largest_pull`), and truncation toward zero
+shortens it; replacing a record moves the sum by at most ``2 c r``, replacing a person's m records by m
+times that. Each of T sums gets Gaussian noise at ``μ/√T``, and Gaussians compose exactly, adaptively too:
+``μ² = Σ μ_t²``. Averaging, and the model, are post-processing.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.reweighting import _public, losses
+from privada.privacy.guarantee import Guarantee
+from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
+from privada.privacy.release import Question
+
+FloatArray = npt.NDArray[np.float64]
+_ARRAYS = ("weights", "intercepts", "transform", "shift", "curvature")
+_PLAIN = ("size", "loss", "threshold", "radius", "alpha", "steps", "step_size")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Descent(Question):
+    """Ask for a noisy, preconditioned, warm-started descent on the reduced objective.
+
+    Parameters
+    ----------
+    size : int
+        Public number n of private rows.
+    weights, intercepts : arrays of shape (features, outputs) and (outputs,)
+        The warm start, fitted on public data.
+    transform, shift : arrays of shape (features, k) and (k,)
+        Public preconditioner.
+    curvature : array of shape (k, k)
+        Public quadratic that holds the descent to the warm start, times ``alpha``.
+    radius : float
+        To which transformed features are clipped.
+    threshold : float
+        √κ₁ for squared loss (a residual), κ₁ for logistic and softmax (a loss).
+    loss : "squared", "logistic" or "softmax"
+    alpha : float
+        Weight of the public data.
+    steps, step_size : int and float
+
+    Notes
+    -----
+    The payload is ``gradient_0`` ...: noisy sums over the private rows, shape (k, outputs). `trajectory` of
+    the learner makes the iterates from them.
+
+    Privacy
+    -------
+    Unit and relation are the guarantee's (replace-one). L2 sensitivity of each sum ``2 c r``, times the
+    rows of a person. Proof: above and PRIVACY, section 6.5.
+
+    >>> from privada.privacy import Approximate
+    >>> guarantee = Approximate(epsilon=1, delta=1e-5, relation="replace-one")
+    >>> question = Descent(size=100, weights=np.zeros((2, 1)), intercepts=[0.0], transform=np.eye(2),
+    ...     shift=np.zeros(2), curvature=np.eye(2), radius=1.0, threshold=0.5, alpha=0.5, guarantee=guarantee)
+    >>> f"{question.plan.draws['gradient_0'].scale / question.steps**0.5:.4f}"   # 2 c r times 3.7306
+    '3.7306'
+    """
+
+    size: int
+    weights: FloatArray
+    intercepts: FloatArray
+    transform: FloatArray
+    shift: FloatArray
+    curvature: FloatArray
+    radius: float
+    threshold: float
+    alpha: float
+    loss: str = "squared"
+    steps: int = 64
+    step_size: float = 0.1
+    kind: ClassVar[str] = "reweighting.descent"
+    answered_by: ClassVar[str] = "privada.methods.reweighting.owner:answer_descent"
+
+    def validate(self) -> None:
+        """Check every public parameter by name."""
+        _public.replaced(self.guarantee)
+        _public.gaussian(self.guarantee, "A descent")
+        _check.count(size=self.size)
+        weights = _public.matrix(weights=self.weights)
+        transform = _public.matrix(transform=self.transform)
+        if len(transform) != len(weights):
+            raise InputError(f"Expected transform of {len(weights)} rows, got {len(transform)}.")
+        k = transform.shape[1]
+        made = {
+            "weights": weights,
+            "transform": transform,
+            "intercepts": _public.vector(intercepts=self.intercepts, length=weights.shape[1]),
+            "shift": _public.vector(shift=self.shift, length=k),
+            "curvature": _public.matrix(curvature=self.curvature, width=k),
+        }
+        if len(made["curvature"]) != k:
+            raise InputError(f"Expected curvature of shape ({k}, {k}), got {made['curvature'].shape}.")
+        for name, array in made.items():
+            object.__setattr__(self, name, array)
+        self._validate_numbers()
+
+    def _validate_numbers(self) -> None:
+        _check.one_of(losses.LOSSES, loss=self.loss)
+        if self.outputs != 1 and self.loss != "softmax":
+            raise InputError(f"Expected weights of one output for {self.loss} loss, got {self.outputs}.")
+        for name in ("radius", "threshold", "step_size"):
+            _check.positive(**{name: getattr(self, name)})
+        _check.share(alpha=self.alpha)
+        if _check.count(steps=self.steps) > _public.MOST_STEPS:
+            raise InputError(f"Expected steps of at most {_public.MOST_STEPS:,}, got {self.steps:,}.")
+        _public.few_numbers(self.size * self.width_mapped, "the mapped rows")
+        _public.few_numbers(self.steps * self.width_mapped * self.outputs, "all gradients")
+
+    def fits(self, schema: Any) -> None:
+        """Check size, features and label against the owner's schema."""
+        _public.declared(self.size, schema, len(self.weights))
+        if self.loss == "squared":
+            _public.numeric_label(schema)
+        elif losses.outputs(self.loss, len(schema.classes)) != self.outputs:
+            raise InputError(
+                f"Expected weights for {len(schema.classes)} classes, got {self.outputs} outputs."
+            )
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs of the model."""
+        return int(self.weights.shape[1])
+
+    @property
+    def width_mapped(self) -> int:
+        """Number k of mapped features."""
+        return int(self.transform.shape[1])
+
+    @property
+    def reach(self) -> float:
+        """How far one step of the relation moves the sum: ``2 c r`` for each row of a unit."""
+        pull = losses.largest_pull(self.loss, self.threshold)
+        return 2 * pull * self.radius * self.guarantee.unit.max_rows
+
+    def names(self) -> tuple[str, ...]:
+        """Names of the draws, in order."""
+        return tuple(f"gradient_{t}" for t in range(self.steps))
+
+    def planned(self) -> Plan:
+        """T Gaussian sums of equal noise; together they use up the guarantee."""
+        mu = self.guarantee.gaussian_mu() / math.sqrt(self.steps)
+        grid = _public.fine_grid(self.reach, self.reach / mu)
+        draw = Gaussian.calibrated(sensitivity=self.reach, mu=mu, grid=grid)
+        total = draw.mu * math.sqrt(self.steps)
+        return Plan(draws=dict.fromkeys(self.names(), draw), event=gaussian_event(total))
+
+    def next_point(self, V: FloatArray, gradient: FloatArray) -> FloatArray:
+        """One step, from a released sum: the same on both sides."""
+        private = (1 - self.alpha) * gradient / self.size
+        return V - self.step_size * (private + self.alpha * (self.curvature @ V))
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Own fields as plain values and arrays."""
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        return plain, {name: getattr(self, name) for name in _ARRAYS}
+
+    @classmethod
+    def from_parts(
+        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
+    ) -> Self:
+        """Make the question from its parts."""
+        fields: dict[str, Any] = plain | arrays
+        return cls(**fields, guarantee=guarantee, salt=salt)
+
+
+__all__ = ["Descent"]

@@ -1,0 +1,222 @@
+"""How far the private target is from the public source, as a charged number.
+
+The empirical discrepancy is a supremum of differences of mean losses in [0, B]; replacing one of n private
+rows moves each mean, hence the supremum, by at most B/n. Two things are added to that: twice the solver's
+tolerance, for the supremum must be exact (a local solver moves by n/4 times B/n, PRIVACY, section 4 (b)),
+and one grid step.
+
+The paper's noise, Lap(B/n), is 1-private whatever epsilon is; here the scale follows from the guarantee.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.reweighting import _public
+from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.mechanism import Gaussian, Laplace, Plan
+from privada.privacy.release import Question
+
+FloatArray = npt.NDArray[np.float64]
+_TOLERANCE = 1e-9  # of B: certified by the duality gap, far above rounding
+_ARRAYS = ("weights", "transform", "shift", "source_moments")
+_PLAIN = ("size", "intercept", "radius", "label_bound", "hypothesis_radius", "labelled")
+
+
+def _noised(question: Question, sensitivity: float) -> Plan:
+    guarantee = question.guarantee
+    unit = sensitivity * guarantee.unit.max_rows
+    budget = guarantee.epsilon if isinstance(guarantee, Pure) else guarantee.gaussian_mu()
+    grid = _public.fine_grid(unit, unit / budget)
+    reach = unit + grid.step
+    if isinstance(guarantee, Pure):
+        return Plan(draws={"discrepancy": Laplace.calibrated(sensitivity=reach, epsilon=budget, grid=grid)})
+    return Plan(draws={"discrepancy": Gaussian.calibrated(sensitivity=reach, mu=budget, grid=grid)})
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Discrepancy(Question):
+    """Ask for the discrepancy under squared loss over linear predictors in a ball: an exact supremum.
+
+    Hypotheses are ``x·w₀ + b₀ + z·v`` with ``|v| <= A`` and ``z = clip_r(x P + s)``; labels are clipped so
+    that ``|y - x·w₀ - b₀| <= label_bound``. With P the identity and w₀ = 0 that is equation (2); with a
+    public w₀ it is a local discrepancy.
+
+    Parameters
+    ----------
+    size : int
+        Public number n of private rows.
+    weights, intercept : array of shape (features,) and float
+        Centre of the hypotheses.
+    transform, shift : arrays of shape (features, k) and (k,)
+    radius, label_bound : float
+        Public bounds r and of the label's residual; enforced by clipping.
+    hypothesis_radius : float
+        A.
+    source_moments : array of shape (k + 1, k + 1)
+        Second moments of (z, residual) over the public source, `discrepancy.moments`.
+    labelled : bool
+        Whether labels count; without them, the supremum over pairs of hypotheses.
+
+    Notes
+    -----
+    The payload is ``discrepancy``, one number.
+
+    Privacy
+    -------
+    Unit and relation are the guarantee's (replace-one). Sensitivity ``B/n`` with ``B = (A r +
+    label_bound)²``, or ``(2 A r)²`` without labels, plus twice the solver's tolerance and a grid step,
+    times a person's rows.
+    """
+
+    size: int
+    weights: FloatArray
+    intercept: float = 0.0
+    transform: FloatArray
+    shift: FloatArray
+    source_moments: FloatArray
+    radius: float
+    label_bound: float = 1.0
+    hypothesis_radius: float
+    labelled: bool = True
+    kind: ClassVar[str] = "reweighting.discrepancy"
+    answered_by: ClassVar[str] = "privada.methods.reweighting.owner:answer_discrepancy"
+
+    def validate(self) -> None:
+        """Check every public parameter by name."""
+        _public.replaced(self.guarantee)
+        _check.count(size=self.size)
+        _check.finite(intercept=self.intercept)
+        for name in ("radius", "label_bound", "hypothesis_radius"):
+            _check.positive(**{name: getattr(self, name)})
+        if not isinstance(self.labelled, bool):
+            raise InputError(f"Expected labelled to be true or false, got {self.labelled!r}.")
+        weights, transform = _public.vector(weights=self.weights), _public.matrix(transform=self.transform)
+        if len(transform) != len(weights):
+            raise InputError(f"Expected transform of {len(weights)} rows, got {len(transform)}.")
+        k = transform.shape[1]
+        made = {
+            "weights": weights,
+            "transform": transform,
+            "shift": _public.vector(shift=self.shift, length=k),
+            "source_moments": _public.matrix(source_moments=self.source_moments, width=k + 1),
+        }
+        if len(made["source_moments"]) != k + 1:
+            raise InputError(f"Expected source_moments of shape ({k + 1}, {k + 1}).")
+        for name, array in made.items():
+            object.__setattr__(self, name, array)
+
+    def fits(self, schema: Any) -> None:
+        """Check size, features and label against the owner's schema."""
+        _public.declared(self.size, schema, len(self.weights))
+        _public.numeric_label(schema)
+
+    @property
+    def largest_loss(self) -> float:
+        """B."""
+        if not self.labelled:
+            return (2 * self.hypothesis_radius * self.radius) ** 2
+        return (self.hypothesis_radius * self.radius + self.label_bound) ** 2
+
+    @property
+    def tolerance(self) -> float:
+        """How far from the supremum an answer may be."""
+        return _TOLERANCE * self.largest_loss
+
+    def planned(self) -> Plan:
+        """One number; Laplace noise for a pure guarantee, else Gaussian."""
+        return _noised(self, self.largest_loss / self.size + 2 * self.tolerance)
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Own fields as plain values and arrays."""
+        plain = {name: getattr(self, name) for name in _PLAIN}
+        return plain, {name: getattr(self, name) for name in _ARRAYS}
+
+    @classmethod
+    def from_parts(
+        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
+    ) -> Self:
+        """Make the question from its parts."""
+        fields: dict[str, Any] = plain | arrays
+        return cls(**fields, guarantee=guarantee, salt=salt)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class FiniteDiscrepancy(Question):
+    """Ask for the discrepancy over a finite public set of linear hypotheses, for any bounded loss.
+
+    Parameters
+    ----------
+    size : int
+        Public number n of private rows.
+    weights, intercepts : arrays of shape (hypotheses, features) and (hypotheses,)
+    source_losses : array of shape (hypotheses,)
+        Mean clipped loss of each hypothesis on the public source.
+    loss : "squared" or "logistic"
+    largest_loss : float
+        B, to which each record's loss is clipped.
+
+    Privacy
+    -------
+    Unit and relation are the guarantee's (replace-one). Each mean, and their largest difference from the
+    source's, moves by at most B/n, times a person's rows; plus rounding and a grid step.
+    """
+
+    size: int
+    weights: FloatArray
+    intercepts: FloatArray
+    source_losses: FloatArray
+    loss: str = "logistic"
+    largest_loss: float = math.log(4)
+    kind: ClassVar[str] = "reweighting.finite-discrepancy"
+    answered_by: ClassVar[str] = "privada.methods.reweighting.owner:answer_finite"
+
+    def validate(self) -> None:
+        """Check every public parameter by name."""
+        _public.replaced(self.guarantee)
+        _check.count(size=self.size)
+        _check.one_of(("logistic", "squared"), loss=self.loss)
+        _check.positive(largest_loss=self.largest_loss)
+        weights = _public.matrix(weights=self.weights)
+        object.__setattr__(self, "weights", weights)
+        for name in ("intercepts", "source_losses"):
+            value = _public.vector(length=len(weights), **{name: getattr(self, name)})
+            object.__setattr__(self, name, value)
+
+    def fits(self, schema: Any) -> None:
+        """Check size, features and label against the owner's schema."""
+        _public.declared(self.size, schema, self.weights.shape[1])
+        if self.loss == "squared":
+            _public.numeric_label(schema)
+        elif len(schema.classes) != 2:
+            raise InputError(
+                f"Logistic loss needs a label of 2 classes, the schema has {len(schema.classes)}."
+            )
+
+    def planned(self) -> Plan:
+        """One number."""
+        return _noised(self, self.largest_loss / self.size + 2 * _TOLERANCE * self.largest_loss)
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Own fields as plain values and arrays."""
+        plain = {"size": self.size, "loss": self.loss, "largest_loss": self.largest_loss}
+        names = ("weights", "intercepts", "source_losses")
+        return plain, {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_parts(
+        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
+    ) -> Self:
+        """Make the question from its parts."""
+        fields: dict[str, Any] = plain | arrays
+        return cls(**fields, guarantee=guarantee, salt=salt)
+
+
+__all__ = ["Discrepancy", "FiniteDiscrepancy"]

@@ -1,0 +1,107 @@
+"""Private model selection: which of a few public models does best on private validation rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.reweighting import _public, losses
+from privada.privacy import curves
+from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.mechanism import Exponential, Plan
+from privada.privacy.release import Question
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Selection(Question):
+    """Ask which candidate has the least loss on the private rows: the exponential mechanism.
+
+    Candidates are released or public models; asked of rows that were not trained on, it is honest validation.
+
+    Parameters
+    ----------
+    weights : array of shape (candidates, features, outputs)
+    intercepts : array of shape (candidates, outputs)
+    loss : "squared", "logistic" or "softmax"
+    largest_loss : float
+        B, to which each record's loss is clipped.
+
+    Notes
+    -----
+    The payload is ``choice``, the index of a candidate.
+
+    Privacy
+    -------
+    The score of a candidate is minus the sum of its clipped losses over B: replacing one row moves it by at
+    most 1, a person's m rows by at most m, plus rounding. The number of rows need not be public; under
+    add/remove the same bound holds.
+    """
+
+    weights: FloatArray
+    intercepts: FloatArray
+    loss: str = "squared"
+    largest_loss: float = 1.0
+    kind: ClassVar[str] = "reweighting.selection"
+    answered_by: ClassVar[str] = "privada.methods.reweighting.owner:answer_selection"
+
+    def validate(self) -> None:
+        """Check every public parameter by name."""
+        _check.one_of(losses.LOSSES, loss=self.loss)
+        _check.positive(largest_loss=self.largest_loss)
+        shape = np.shape(self.weights)
+        if len(shape) != 3 or 0 in shape or shape[0] < 2:
+            raise InputError(f"Expected weights of shape (2 or more, features, outputs), got {shape}.")
+        flat = _public.matrix(weights=np.reshape(self.weights, (shape[0], -1)))
+        object.__setattr__(self, "weights", flat.reshape(shape))
+        intercepts = _public.matrix(intercepts=self.intercepts, width=shape[2])
+        if len(intercepts) != shape[0]:
+            raise InputError(f"Expected intercepts of {shape[0]} candidates, got {len(intercepts)}.")
+        object.__setattr__(self, "intercepts", intercepts)
+
+    def fits(self, schema: Any) -> None:
+        """Check features and label against the owner's schema."""
+        if self.weights.shape[1] != schema.width:
+            raise InputError(f"Expected weights of {schema.width} features, got {self.weights.shape[1]}.")
+        if self.loss == "squared":
+            _public.numeric_label(schema)
+        elif losses.outputs(self.loss, len(schema.classes)) != self.weights.shape[2]:
+            raise InputError(f"Expected weights for {len(schema.classes)} classes.")
+
+    def planned(self) -> Plan:
+        """One choice."""
+        reach = self.guarantee.unit.max_rows * (1 + 1e-9)
+        return Plan(draws={"choice": Exponential(sensitivity=reach, budget=_budget(self.guarantee))})
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Own fields as plain values and arrays."""
+        plain = {"loss": self.loss, "largest_loss": self.largest_loss}
+        return plain, {"weights": self.weights, "intercepts": self.intercepts}
+
+    @classmethod
+    def from_parts(
+        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
+    ) -> Self:
+        """Make the question from its parts."""
+        fields: dict[str, Any] = plain | arrays
+        return cls(**fields, guarantee=guarantee, salt=salt)
+
+
+def _budget(guarantee: Guarantee) -> float:
+    """ε of a choice: its loss has range ε, so it is (ε²/8)-zCDP."""
+    if isinstance(guarantee, Pure):
+        return guarantee.epsilon
+    if isinstance(guarantee, ZCDP):
+        return math.sqrt(8 * guarantee.rho)
+    assert isinstance(guarantee, Approximate)
+    return math.sqrt(8 * curves.zcdp_rho(epsilon=guarantee.epsilon, delta=guarantee.delta))
+
+
+__all__ = ["Selection"]

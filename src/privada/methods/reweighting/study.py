@@ -1,0 +1,82 @@
+"""Reweighting in a declarative study: the ``[method]`` table becomes a learner.
+
+::
+
+    [method]
+    name = "reweighting"
+    owner = "clinic"
+    source = "source.csv"      # public rows: features in the owner's units and order, the label last
+    alpha = 0.3                # optional; by default chosen from public data
+    standardize = true         # optional
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privada._toml import Section
+from privada.methods.reweighting import losses
+from privada.methods.reweighting.default import plan
+from privada.methods.reweighting.learner import AdaptedModel
+from privada.parties.protocol import Learner
+from privada.parties.schema import Category, Schema
+from privada.privacy.guarantee import Guarantee
+
+
+def learner(
+    section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: Any = 0
+) -> Learner[AdaptedModel]:
+    """Make the learner that a study's ``[method]`` describes."""
+    owner = section.string("owner", next(iter(schemas)))
+    if owner not in schemas:
+        section.fail("owner", f"no owner named {owner!r}; known: {', '.join(schemas)}.")
+    schema = schemas[owner]
+    if schema.label is None or schema.size is None:
+        section.fail("owner", "its schema needs a label and a declared size.")
+    X, labels = _source(section, home, schema)
+    alpha = section.number("alpha", None)
+    standardize = section.flag("standardize", True)
+    section.done()
+    n_classes = len(schema.classes) if isinstance(schema.label, Category) else 0
+    loss = {0: "squared", 2: "logistic"}.get(n_classes, "softmax")
+    with section.blaming("source"):
+        made = plan(
+            X,
+            schema.classes.encode(labels) if n_classes else labels.astype(np.float64),
+            loss=loss,
+            size=schema.size,
+            guarantee=guarantee,
+            n_outputs=losses.outputs(loss, n_classes),
+            alpha=alpha,
+            standardize=standardize,
+            random_state=0,
+            salt=str(seed),
+        )
+    return made.learner(owner)
+
+
+def _source(section: Section, home: Path, schema: Schema) -> tuple[Any, Any]:
+    """Features and labels of a file of numbers separated by commas, the label last."""
+    path = home / section.string("source")
+    try:
+        table = np.loadtxt(path, delimiter=",", ndmin=2, dtype=str)
+        X = table[:, :-1].astype(np.float64)
+    except (OSError, ValueError):
+        section.fail("source", f"cannot read {path.name} as rows separated by commas, the label last.")
+    if X.shape[1] != schema.width:
+        section.fail("source", f"expected {schema.width} features and a label, got {X.shape[1]} features.")
+    label = schema.label
+    if isinstance(label, Category):
+        kind = type(label.values[0])
+        return X, np.array([kind(value) for value in table[:, -1]])
+    try:
+        return X, table[:, -1].astype(np.float64)
+    except ValueError:
+        section.fail("source", "the last column holds a label that is not a number.")
+
+
+__all__ = ["learner"]

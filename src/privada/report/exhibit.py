@@ -1,0 +1,163 @@
+"""What an experiment shows beside its figures: curves with error bars, maps of points, tables.
+
+`privada reproduce NAME --out FOLDER` writes each as numbers (CSV) and, where matplotlib is
+there, as a picture (SVG).
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.report.tables import Table
+
+FloatArray = npt.NDArray[np.float64]
+ROLES: dict[str, dict[str, Any]] = {
+    "ours": {"linewidth": 2.6, "marker": "o", "zorder": 4},
+    "paper": {"linewidth": 1.6, "marker": "s", "linestyle": "--"},
+    "baseline": {"linewidth": 1.4, "marker": "^", "linestyle": ":"},
+    "bound": {"linewidth": 1.2, "linestyle": "-."},
+}
+COLOURS = {  # that colour-blind readers tell apart (Okabe and Ito)
+    "ours": ("#0b6e63", "#56b4e9"),
+    "paper": ("#d55e00", "#cc79a7"),
+    "baseline": ("#0072b2", "#e69f00", "#009e73", "#8c6bb1", "#a6761d"),
+    "bound": ("#374151", "#9ca3af"),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Series:
+    """One line of `Curves`: means and standard errors over runs.
+
+    Attributes
+    ----------
+    role : "ours", "paper", "baseline" or "bound"
+        How it is drawn; a bound is what nothing can pass, as seeing everything or nothing.
+    """
+
+    name: str
+    x: Sequence[float]
+    mean: Sequence[float]
+    error: Sequence[float]
+    role: str = "baseline"
+
+    @classmethod
+    def over_runs(
+        cls, name: str, x: Sequence[float], values: npt.ArrayLike, role: str = "baseline"
+    ) -> Series:
+        """From values of shape (runs, points)."""
+        found = np.asarray(values, dtype=np.float64)
+        spread = found.std(axis=0, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0 * found[0]
+        return cls(name=name, x=list(x), mean=found.mean(axis=0).tolist(), error=spread.tolist(), role=role)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Curves:
+    """Means over runs against a setting, with error bars of two standard errors."""
+
+    title: str
+    xlabel: str
+    ylabel: str
+    series: tuple[Series, ...]
+    logx: bool = False
+    logy: bool = False
+
+    def table(self) -> Table:
+        """The numbers."""
+        rows = tuple(
+            (line.name, f"{x:g}", f"{mean:.6g}", f"{error:.2g}")
+            for line in self.series
+            for x, mean, error in zip(line.x, line.mean, line.error, strict=True)
+        )
+        columns = ("method", self.xlabel, self.ylabel, "standard error")
+        return Table(title=self.title, columns=columns, rows=rows)
+
+    def draw(self, figure: Any) -> None:
+        """Draw into a matplotlib figure."""
+        axes = figure.add_subplot()
+        colours = {role: cycle(colours) for role, colours in COLOURS.items()}
+        for line in self.series:
+            look = ROLES[line.role] | {"color": next(colours[line.role]), "capsize": 2, "elinewidth": 1}
+            axes.errorbar(line.x, line.mean, yerr=2 * np.asarray(line.error), label=line.name, **look)
+        axes.set(xlabel=self.xlabel, ylabel=self.ylabel, title=self.title)
+        axes.set_xscale("log" if self.logx else "linear")
+        axes.set_yscale("log" if self.logy else "linear")
+        axes.legend(frameon=False, fontsize="small")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Layer:
+    """Points of one kind on a `Map`, drawn in the order given."""
+
+    name: str
+    points: FloatArray
+    marker: str = "."
+    color: str = "#6b7280"
+    size: float = 6.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Map:
+    """Points in the plane: the first two features of each layer."""
+
+    title: str
+    layers: tuple[Layer, ...]
+
+    def table(self) -> Table:
+        """The points."""
+        rows = tuple(
+            (layer.name, f"{point[0]:.6g}", f"{point[1]:.6g}")
+            for layer in self.layers
+            for point in layer.points
+        )
+        return Table(title=self.title, columns=("kind", "x", "y"), rows=rows)
+
+    def draw(self, figure: Any) -> None:
+        """Draw into a matplotlib figure."""
+        axes = figure.add_subplot()
+        for layer in self.layers:
+            x, y = layer.points[:, 0], layer.points[:, 1]
+            look = {"marker": layer.marker, "color": layer.color, "s": layer.size}
+            axes.scatter(x, y, label=layer.name, linewidths=0.8, **look)
+        axes.set(title=self.title, aspect="equal", xticks=[], yticks=[])
+        axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+
+
+Exhibit = Curves | Map | Table
+
+
+def write(exhibit: Exhibit, folder: Path) -> list[Path]:
+    """Write an exhibit's numbers and, if matplotlib is there, its picture; say which files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = folder / re.sub(r"[^a-z0-9]+", "-", exhibit.title.lower()).strip("-")
+    table = exhibit if isinstance(exhibit, Table) else exhibit.table()
+    numbers = stem.with_suffix(".csv")
+    with numbers.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([table.columns, *table.rows])
+    drawn = [] if isinstance(exhibit, Table) else _draw(exhibit, stem.with_suffix(".svg"))
+    return [numbers, *drawn]
+
+
+def _draw(exhibit: Curves | Map, path: Path) -> list[Path]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return []
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    exhibit.draw(figure)
+    for axes in figure.axes:
+        axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, metadata={"Date": None})
+    return [path]
+
+
+__all__ = ["Curves", "Exhibit", "Layer", "Map", "Series", "write"]

@@ -1,0 +1,43 @@
+"""Clustering in a declarative study."""
+
+import numpy as np
+import pytest
+
+from privada import Owner
+from privada._toml import Section
+from privada.exceptions import PrivadaError
+from privada.methods.clustering.study import learner
+from privada.parties import Schema, run
+from privada.privacy import ZCDP
+
+BUDGET = ZCDP(rho=2.0, relation="add/remove")
+SCHEMA = Schema.of_numbers(bounds=(-1.0, 1.0), width=2)
+
+
+def made(folder, **keys):
+    target = np.random.default_rng(0).uniform(-0.5, 0.5, size=(60, 2))
+    np.savetxt(folder / "target.csv", target, delimiter=",")
+    table = {"target": "target.csv", "n_centers": 4, "radius": 1.0} | keys
+    section = Section(table, name="study.toml", text="")
+    return learner(section, schemas={"clinic": SCHEMA}, guarantee=BUDGET, home=folder), target
+
+
+def test_a_share_for_the_bound_is_asked_for_and_paid_within_the_budget(tmp_path):
+    study, target = made(tmp_path, bound_share=0.2, bound_neighbours=5)
+    owner = Owner(target.repeat(5, axis=0), schema=SCHEMA, dataset="s", budget=BUDGET)
+    choice = run(study, {"clinic": owner})
+    assert sum(line.kind == "charge" for line in owner.ledger.lines("s")) == 2
+    assert 0 < choice.to_dict()["cost_bound"] < 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "name"),
+    [
+        ({"bound_share": 1.5}, "bound_share"),
+        ({"bound_share": 0.1, "bound_neighbours": 0}, "bound"),
+        ({"radius": -1}, "n_centers"),
+    ],
+)
+def test_wrong_keys_are_named(tmp_path, keys, name):
+    with pytest.raises(PrivadaError, match=name):
+        made(tmp_path, **keys)

@@ -1,0 +1,202 @@
+from itertools import pairwise
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.neural_network import MLPClassifier
+
+from privada import Owner, Schema
+from privada.exceptions import AnswerError, InputError
+from privada.methods.marginals import Constant, Network, Onnx, OutcomeTables, linear, of_classifier
+from privada.methods.marginals.example import TABLES
+from privada.methods.marginals.onnx import run
+from privada.parties import Category
+from privada.privacy import Pure, Question
+
+PURE = Pure(epsilon=1, relation="add/remove")
+SCHEMA = Schema.of_numbers(bounds=(0.0, 1.0), width=2, label=Category(name="label", values=(0, 1)))
+
+
+def graph(nodes, output=TensorProto.INT64, initializers=()):
+    """A model of rows of two floats."""
+    rows = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 2])
+    out = helper.make_tensor_value_info("y", output, ["n"])
+    made = helper.make_graph(nodes, "g", [rows], [out], list(initializers))
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return np.frombuffer(model.SerializeToString(), dtype=np.uint8)
+
+
+def test_a_label_does_not_depend_on_the_rows_beside_it():
+    """Hazard 10: rounding that depends on a record's place would move other records' outcomes."""
+    rng = np.random.default_rng(0)
+    layers = tuple((rng.normal(size=s), rng.normal(size=s[1])) for s in ((7, 33), (33, 19), (19, 3)))
+    X = rng.normal(size=(257, 7))
+    for activation in ("relu", "tanh"):
+        network = Network(layers=layers, activation=activation)
+        alone = np.vstack([network.scores(X[i : i + 1]) for i in range(len(X))])
+        assert np.array_equal(network.scores(X), alone)
+        assert np.array_equal(network.scores(X[5:100]), alone[5:100])
+
+
+def test_networks_and_linear_models_keep_their_predictions():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(300, 3))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    mean, scale = np.array([0.1, 0.0, -0.2]), np.array([1.0, 2.0, 0.5])
+    model = MLPClassifier((8,), max_iter=300, random_state=0, tol=1e-2).fit((X - mean) / scale, y)
+    hypothesis = of_classifier(model, mean=mean, scale=scale)
+    assert isinstance(hypothesis, Network)
+    assert np.array_equal(hypothesis.codes(X), model.predict((X - mean) / scale))
+
+
+@pytest.mark.parametrize(
+    "layers", [(), ((np.eye(2), np.zeros(3)),), ((np.eye(2), np.zeros(2)), (np.eye(3), np.zeros(3)))], ids=len
+)
+def test_layers_that_do_not_follow_each_other_are_refused(layers):
+    with pytest.raises(InputError, match="layer"):
+        Network(layers=layers)
+
+
+def test_other_classifiers_travel_as_onnx_and_run_at_the_owners():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(size=(200, 2))
+    y = (X[:, 0] > 0.5).astype(int)
+    forest = RandomForestClassifier(5, random_state=0).fit(X, y)
+    hypothesis = of_classifier(forest, mean=np.zeros(2), scale=np.ones(2))
+    assert isinstance(hypothesis, Onnx)
+    question = Question.from_bytes(
+        OutcomeTables(tables=TABLES, hypothesis=hypothesis, guarantee=PURE).to_bytes()
+    )
+    assert (question.hypothesis.codes(X) == forest.predict(X)).mean() > 0.99  # ONNX compares in float32
+    release = Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=PURE).answer(question)
+    assert release["table.0"].shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([helper.make_node("RandomNormalLike", ["x"], ["y"])], "RandomNormalLike is not allowed"),
+        ([helper.make_node("NonZero", ["x"], ["y"])], "NonZero is not allowed"),
+        ([helper.make_node("Conv", ["x", "x"], ["y"])], "Conv is not allowed"),
+    ],
+    ids=["random", "size by values", "not listed"],
+)
+def test_operators_beyond_the_list_are_refused(nodes, message):
+    with pytest.raises(InputError, match=message):
+        Onnx(model=graph(nodes, TensorProto.FLOAT))
+
+
+def test_loops_are_refused():
+    condition = helper.make_tensor("c", TensorProto.BOOL, [], [True])
+    turns = helper.make_tensor("m", TensorProto.INT64, [], [2**62])
+    ins = [
+        helper.make_tensor_value_info("i", TensorProto.INT64, []),
+        helper.make_tensor_value_info("ci", TensorProto.BOOL, []),
+    ]
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["ci"], ["co"])],
+        "body",
+        ins,
+        [helper.make_tensor_value_info("co", TensorProto.BOOL, [])],
+    )
+    nodes = [
+        helper.make_node("Loop", ["m", "c"], [], body=body),
+        helper.make_node("ArgMax", ["x"], ["y"], axis=1),
+    ]
+    with pytest.raises(InputError, match="Loop is not allowed|valid ONNX"):
+        Onnx(model=graph(nodes, initializers=[condition, turns]))
+
+
+def test_rubbish_is_refused():
+    for blob in (b"", b"\x00" * 50, b"import os"):
+        with pytest.raises(InputError, match="ONNX model"):
+            Onnx(model=np.frombuffer(blob, dtype=np.uint8))
+
+
+def doubling(times):
+    """Concatenates itself again and again: without end for a memory."""
+    names = ["x", *(f"a{i}" for i in range(times))]
+    nodes = [helper.make_node("Concat", [a, a], [b], axis=1) for a, b in pairwise(names)]
+    return graph([*nodes, helper.make_node("ArgMax", [names[-1]], ["y"], axis=1)])
+
+
+def failing():
+    wrong = helper.make_tensor("w", TensorProto.FLOAT, [3, 1], [1.0, 1.0, 1.0])
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["z"]),
+        helper.make_node("ArgMax", ["z"], ["y"], axis=1),
+    ]
+    return graph(nodes, initializers=[wrong])
+
+
+def many_codes():
+    scale = helper.make_tensor("s", TensorProto.FLOAT, [1], [100.0])
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], ["r"], keepdims=0),
+        helper.make_node("Mul", ["r", "s"], ["z"]),
+        helper.make_node("Cast", ["z"], ["y"], to=TensorProto.INT64),
+    ]
+    return graph(nodes, initializers=[scale])
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (doubling(40), "passes a limit"),
+        (failing(), "fails"),
+        (many_codes(), "other than class codes"),
+        (graph([helper.make_node("Relu", ["x"], ["y"])], TensorProto.FLOAT), "other than class codes"),
+    ],
+    ids=["allocates without end", "errs", "other codes", "no labels"],
+)
+def test_a_hypothesis_that_misbehaves_is_refused_and_the_owner_keeps_serving(model, message):
+    X, y = np.full((6, 2), 0.25), np.array([0, 1] * 3)
+    owner = Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=PURE)
+    with pytest.raises(InputError, match=f"{message}.*nothing was charged"):
+        owner.answer(OutcomeTables(tables=TABLES, hypothesis=Onnx(model=model), guarantee=PURE))
+    assert len(list(owner.ledger.lines("rows"))) == 1
+    owner.answer(OutcomeTables(tables=TABLES, hypothesis=Constant(code=1), guarantee=PURE))
+
+
+def test_records_cannot_see_each_other_through_a_graph():
+    """A graph that takes the largest over all rows sees one row at a time: a neighbour moves nothing."""
+    nodes = [
+        helper.make_node("ReduceMax", ["x"], ["m"], axes=[0], keepdims=1),
+        helper.make_node("ArgMax", ["m"], ["y"], axis=1, keepdims=0),
+    ]
+    model = graph(nodes)
+    X = np.array([[1.0, 0.0], [0.0, 9.0], [3.0, 1.0]])
+    assert run(model.tobytes(), X).tolist() == [0, 1, 0]
+    assert run(model.tobytes(), X[[0, 2]]).tolist() == [0, 0]
+
+
+def test_limits_of_time_and_memory_stop_the_worker():
+    model = graph([helper.make_node("ArgMax", ["x"], ["y"], axis=1, keepdims=0)]).tobytes()
+    with pytest.raises(AnswerError, match="limit of time"):
+        run(model, np.zeros((10, 2)), seconds=0.01)
+    with pytest.raises(AnswerError, match="limit"):
+        run(model, np.zeros((10, 2)), memory=50_000_000)
+    assert run(model, np.zeros((0, 2))).tolist() == []
+
+
+def test_a_failure_after_the_charge_costs_that_round_alone(monkeypatch):
+    X, y = np.full((6, 2), 0.25), np.array([0, 1] * 3)
+    owner = Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=Pure(epsilon=2, relation="add/remove"))
+    model = graph([helper.make_node("ArgMax", ["x"], ["y"], axis=1, keepdims=0)])
+    asked = OutcomeTables(tables=TABLES, hypothesis=Onnx(model=model), guarantee=PURE)
+    asked.hypothesis.fits(2, 2)
+    monkeypatch.setattr(Onnx, "codes", lambda self, X: run(self.model.tobytes(), X, seconds=0.01))
+    with pytest.raises(AnswerError, match="charge stands"):
+        owner.answer(asked)
+    assert owner.ledger.spent("rows").epsilon == pytest.approx(1)
+    owner.answer(OutcomeTables(tables=TABLES, hypothesis=linear([[1.0], [1.0]], [0.0]), guarantee=PURE))
+
+
+def test_onnx_is_a_checked_model():
+    model = graph([helper.make_node("ArgMax", ["x"], ["y"], axis=1, keepdims=0)])
+    onnx.checker.check_model(onnx.load_model_from_string(model.tobytes()))
+    Onnx(model=model).fits(2, 2)
+    with pytest.raises(InputError, match="fails"):
+        Onnx(model=model).fits(3, 2)

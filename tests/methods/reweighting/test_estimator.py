@@ -1,0 +1,184 @@
+"""The estimators: they adapt, keep private things private, and refuse bad input before any charge."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from privada import ReweightedClassifier, ReweightedRegressor
+from privada.exceptions import InputError, PrivadaWarning, SchemaError
+from privada.methods.reweighting import averaged, plan, trajectory
+from privada.methods.reweighting.paper import paper_discrepancy, paper_pcnvxadap
+from privada.methods.reweighting.problem import Bounds, Penalties
+from privada.privacy import Approximate
+
+BUDGET = {"epsilon": 4.0, "delta": 1e-5}
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def domains(seed=0, m=600, n=1500, d=4):
+    rng = np.random.default_rng(seed)
+    Xs, Xt = rng.normal(size=(m, d)), rng.normal(size=(n, d))
+    shift = np.r_[1.0, -1.0, np.zeros(d - 2)]
+    ys = Xs @ np.ones(d) + 0.3 * rng.normal(size=m)
+    yt = Xt @ (np.ones(d) + shift) + 0.5 + 0.3 * rng.normal(size=n)
+    return Xs, ys, Xt, yt
+
+
+def test_a_regressor_learns_what_the_source_does_not_know():
+    Xs, ys, Xt, yt = domains()
+    model = ReweightedRegressor(**BUDGET, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    assert model.score(Xt, yt) > 0.95
+    assert model.score(Xs, ys) < 0.8
+    assert model.coef_ == pytest.approx([2, 0, 1, 1], abs=0.2)
+    assert model.intercept_ == pytest.approx(0.5, abs=0.15)
+    assert model.guarantee_ == Approximate(**BUDGET, relation="replace-one")
+
+
+def test_three_forms_of_one_fit():
+    Xs, ys, Xt, yt = domains(n=300)
+    model = ReweightedRegressor(**BUDGET, alpha=0.3, random_state=0, rehearsal=1)
+    first = clone(model).fit(Xs, ys, Xt, yt).coef_
+    second = clone(model).fit(Xt, yt, Xs=Xs, ys=ys).coef_
+    domain = np.r_[np.ones(len(Xs)), -np.ones(len(Xt))]
+    third = clone(model).fit(np.vstack([Xs, Xt]), np.r_[ys, yt], sample_domain=domain).coef_
+    assert np.array_equal(first, second)
+    assert np.array_equal(first, third)
+
+
+def test_the_discrepancy_is_asked_for_where_it_tells_something():
+    Xs, ys, Xt, yt = domains()
+    model = ReweightedRegressor(**BUDGET, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    assert [release.kind for release in model.releases_] == ["reweighting.discrepancy", "reweighting.descent"]
+    assert model.discrepancy_ > 0
+    given = ReweightedRegressor(**BUDGET, alpha=0.2, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    assert len(given.releases_) == 1
+    assert given.discrepancy_ is None
+    assert given.alpha_ == 0.2
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_a_classifier_learns_what_the_source_does_not_know(K):
+    rng = np.random.default_rng(2)
+    W, turn = rng.normal(size=(4, K)), rng.normal(size=(4, K))
+    Xs, Xt = rng.normal(size=(600, 4)), rng.normal(size=(3000, 4))
+    names = np.array(["a", "b", "c"])[:K]
+    ys = names[(2 * Xs @ W + rng.gumbel(size=(600, K))).argmax(1)]
+    yt = names[(2 * Xt @ (W + turn) + rng.gumbel(size=(3000, K))).argmax(1)]
+    model = ReweightedClassifier(**BUDGET, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    start = model.model_.question
+    scores = Xt @ start.weights + start.intercepts
+    warm = names[(scores[:, 0] > 0).astype(int)] if K == 2 else names[scores.argmax(1)]
+    assert model.score(Xt, yt) > (warm == yt).mean() + 0.05
+    assert model.predict_proba(Xt).sum(axis=1) == pytest.approx(1)
+    assert model.classes_.tolist() == names.tolist()
+
+
+def test_no_weight_of_a_private_row_is_kept():
+    """Nothing in a fitted estimator has one entry a private row."""
+    Xs, ys, Xt, yt = domains(n=777)
+    model = ReweightedRegressor(**BUDGET, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+
+    def shapes(value, seen):
+        if id(value) in seen:
+            return
+        seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            yield value.shape
+        elif isinstance(value, (tuple, list)):
+            for part in value:
+                yield from shapes(part, seen)
+        elif isinstance(value, dict):
+            for part in value.values():
+                yield from shapes(part, seen)
+        elif hasattr(value, "__dict__"):
+            yield from shapes(vars(value), seen)
+
+    found = list(shapes(vars(model), set()))
+    assert len(found) > 5
+    assert not any(777 in shape for shape in found)
+
+
+def test_the_learner_makes_the_owners_path_anew():
+    Xs, ys, Xt, yt = domains(n=200)
+    model = ReweightedRegressor(**BUDGET, alpha=0.2, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    question, release = model.model_.question, model.release_
+    path = trajectory(question, release)
+    assert len(path) == question.steps
+    assert np.array_equal(averaged(question, release), model.model_.correction)
+    assert model.predict(Xt[:3]) == pytest.approx(Xt[:3] @ model.coef_ + model.intercept_)
+
+
+def test_public_data_that_suffices_is_said():
+    """Known domains that are all alike: adapting at a small epsilon gains nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = X @ [1.0, 2.0, 0.0] + 0.5 * rng.normal(size=600)
+    tight = Approximate(epsilon=0.05, delta=1e-6, relation="replace-one")
+    made = plan(X, y, loss="squared", size=60, guarantee=tight, groups=np.arange(600) % 4)
+    with pytest.warns(PrivadaWarning, match="alone would do"):
+        made.learner("owner")
+
+
+@pytest.mark.parametrize(
+    "case", ["one private row", "constant target", "collinear", "m much smaller than n", "alpha 0", "alpha 1"]
+)
+def test_odd_cases_have_sensible_answers(case):
+    Xs, ys, Xt, yt = domains(m=60, n=200)
+    alpha = {"alpha 0": 0.0, "alpha 1": 1.0}.get(case)
+    if case == "one private row":
+        Xt, yt = Xt[:1], yt[:1]
+    if case == "constant target":
+        ys, yt = np.ones_like(ys), np.ones_like(yt)
+    if case == "collinear":
+        Xs, Xt = np.hstack([Xs, Xs]), np.hstack([Xt, Xt])
+    if case == "m much smaller than n":
+        Xs, ys = Xs[:5], ys[:5]
+    model = ReweightedRegressor(**BUDGET, alpha=alpha, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    assert np.isfinite(model.predict(Xt)).all()
+
+
+def test_bad_input_is_named():
+    Xs, ys, Xt, yt = domains(m=60, n=50)
+    model = ReweightedRegressor(**BUDGET)
+    with pytest.raises(InputError, match="labels"):
+        model.fit(Xs, ys, Xt)
+    with pytest.raises(InputError, match="one width"):
+        model.fit(Xs, ys, Xt[:, :2], yt)
+    with pytest.raises(SchemaError, match="missing"):
+        model.fit(Xs, ys, np.where(np.arange(4) == 1, np.nan, Xt), yt)
+    with pytest.raises(InputError, match="finite"):
+        model.fit(np.where(np.arange(4) == 1, np.inf, Xs), ys, Xt, yt)
+    with pytest.raises(InputError, match="epsilon and rho"):
+        ReweightedRegressor().fit(Xs, ys, Xt, yt)
+    with pytest.raises(InputError, match="epsilon, delta"):
+        ReweightedRegressor(epsilon=1).fit(Xs, ys, Xt, yt)
+    with pytest.raises(InputError, match="groups"):
+        model.fit(Xs, ys, Xt, yt, groups=[1, 2])
+    with pytest.raises(InputError, match="sample_domain"):
+        model.fit(Xs, ys)
+    with pytest.raises(SchemaError, match="public classes"):
+        ReweightedClassifier(**BUDGET).fit(Xs, ys > 0, Xt, np.full(50, 7))
+
+
+def test_printed_variants_run_as_rehearsals_only():
+    Xs, ys, Xt, yt = domains(m=40, n=30)
+    bounds, penalties = Bounds(A=1.0), Penalties(alpha=0.4)
+    with pytest.raises(InputError, match="rehearsal"):
+        paper_pcnvxadap(Xs, ys, Xt, yt, epsilon=1, delta=0.01, penalties=penalties, bounds=bounds)
+    with pytest.raises(InputError, match="rehearsal"):
+        paper_discrepancy(Xs, ys, Xt, yt, bounds=bounds)
+    made = paper_pcnvxadap(
+        Xs, ys, Xt, yt, epsilon=1e6, delta=0.01, penalties=penalties, bounds=bounds, steps=400, rehearsal=0
+    )
+    assert "not private as claimed" in made.stamps
+    assert made.gradients.shape == (400, 4)
+    assert np.all(made.u[40:] >= 30 / 0.6 * (1 - 1e-12))
+    assert 0 <= paper_discrepancy(Xs, ys, Xt, yt, bounds=bounds, rehearsal=3) <= bounds.B

@@ -1,0 +1,240 @@
+"""What the questions cost: calibration, sensitivities by finite differences, refusals before any charge."""
+
+import math
+
+import numpy as np
+import pytest
+
+from privada import Owner
+from privada.exceptions import InputError, RelationError
+from privada.methods.reweighting import (
+    ConvexAdaptation,
+    Descent,
+    Discrepancy,
+    NonconvexAdaptation,
+    Penalties,
+    Selection,
+    stopping_delta,
+)
+from privada.methods.reweighting.example import SIZE, domains, example
+from privada.methods.reweighting.paper import printed_mu
+from privada.methods.reweighting.question import U_SHARE, W_SHARE
+from privada.parties import Category, Rows, Schema
+from privada.parties.answering import answer_rows
+from privada.privacy import Approximate, Pure, Unit, accountant, curves
+
+RO = {"relation": "replace-one"}
+SOURCE, LABELS, TARGET, ANSWERS = domains()
+
+
+def descent(**more):
+    settings = {
+        "size": SIZE,
+        "weights": np.zeros((2, 1)),
+        "intercepts": np.zeros(1),
+        "transform": np.eye(2),
+        "shift": np.zeros(2),
+        "curvature": np.eye(2),
+        "radius": 1.0,
+        "threshold": 0.5,
+        "alpha": 0.3,
+        "steps": 5,
+        "guarantee": Approximate(epsilon=1, delta=1e-5, **RO),
+    }
+    return Descent(**(settings | more))
+
+
+def convex(kind=ConvexAdaptation, **more):
+    settings = {
+        "size": SIZE,
+        "source": SOURCE,
+        "source_labels": LABELS if kind is ConvexAdaptation else (LABELS > 0).astype(float),
+        "penalties": Penalties(alpha=0.3, kappa2=0.1),
+        "A": 1.0,
+        "r": 1.0,
+        "steps": 4,
+        "guarantee": Approximate(epsilon=1, delta=1e-5, **RO),
+    }
+    return kind(**(settings | more))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 4, 7.9, 10, 15, 20])
+@pytest.mark.parametrize("delta", [1e-6, 1e-5, 0.01])
+def test_every_calibration_keeps_its_guarantee(epsilon, delta):
+    """PRIVACY, section 4 (d): gauss_delta(ε, μ_total) <= δ for ε from 0.1 to 20, and little is wasted."""
+    guarantee = Approximate(epsilon=epsilon, delta=delta, **RO)
+    for question in (
+        descent(guarantee=guarantee),
+        convex(guarantee=guarantee),
+        convex(guarantee=guarantee, hidden=True),
+        convex(NonconvexAdaptation, guarantee=guarantee),
+    ):
+        mu = accountant.gaussian_mu(question.price.event)
+        assert 0.999 * delta <= curves.gaussian_delta(epsilon, mu) * (1 + 1e-4)
+        assert curves.gaussian_delta(epsilon, mu) <= delta
+        assert accountant.satisfies(question.price.event, guarantee)
+
+
+def test_the_printed_formula_fails_beyond_eight():
+    """PRIVACY, section 4 (b)."""
+    assert curves.gaussian_delta(15, printed_mu(15, 0.01)) == pytest.approx(0.1264, abs=1e-4)
+    assert curves.gaussian_delta(10, printed_mu(10, 0.01)) == pytest.approx(0.0245, abs=1e-4)
+    for epsilon, delta in ((7.90, 0.01), (8.5, 1e-3), (9.38, 1e-5), (9.72, 1e-6)):
+        assert curves.gaussian_delta(epsilon, printed_mu(epsilon, delta)) <= delta
+        assert curves.gaussian_delta(epsilon + 0.05, printed_mu(epsilon + 0.05, delta)) > delta
+    assert curves.gaussian_epsilon(0.01, printed_mu(1, 0.01)) == pytest.approx(0.48, abs=0.01)
+
+
+@pytest.mark.parametrize(("delta", "factors"), [(0.01, (4.25, 2.98)), (1e-5, (3.24, 2.80))])
+def test_less_noise_than_printed(delta, factors):
+    """The table of PRIVACY, section 4 (c), at ε of 1 and 4: σ₁ against the printed one at ε/2, same s₁."""
+    for epsilon, factor in zip((1, 4), factors, strict=True):
+        mu = curves.gaussian_mu(epsilon=epsilon, delta=delta) * math.sqrt(0.75)
+        printed = 2 * math.sqrt(math.log(2 / delta)) / (epsilon / 2)
+        assert printed * mu == pytest.approx(factor, abs=0.01)
+    assert pytest.approx(75 / 20) == W_SHARE / U_SHARE
+
+
+def test_random_stopping_saves_what_the_specification_says():
+    for epsilon, delta, factor in ((1, 1e-5, 1.15), (4, 1e-5, 1.13), (1, 0.01, 1.28)):
+        mu = curves.gaussian_mu(epsilon=epsilon, delta=delta)
+        low, high = 1.0, 2.0
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (
+                (middle, high) if stopping_delta(epsilon, middle * mu, 200) <= delta else (low, middle)
+            )
+        assert low == pytest.approx(factor, abs=0.02)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("kind", [ConvexAdaptation, NonconvexAdaptation])
+def test_private_weights_stay_above_their_bound(kind, hidden, rehearsal):
+    """u >= n/(1-α) from the first step on."""
+    question = convex(kind, hidden=hidden)
+    schema, y = (example().schema, ANSWERS) if kind is ConvexAdaptation else (CLASSES, CODES)
+    rows = Rows(TARGET, schema=schema, y=y)
+    payload = answer_rows(question, rows, noise=rehearsal)
+    assert np.linalg.norm(payload["coef"]) <= question.A * (1 + 1e-9)
+    if hidden:
+        assert set(payload) == {"coef"}
+    else:
+        assert payload["u_private"].shape == (SIZE,)
+        assert np.all(payload["u_private"] >= SIZE / 0.7 * (1 - 1e-12))
+
+
+CLASSES = Schema.of_numbers(
+    bounds=(-1.0, 1.0), width=2, size=SIZE, label=Category(name="label", values=("no", "yes"))
+)
+CODES = np.where(ANSWERS > 0, "yes", "no")
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_frozen_noise_shows_one_record_only(hidden, rehearsal):
+    """Neighbours answered with one past differ in the replaced record's contribution alone."""
+    question = convex(hidden=hidden)
+    other, labels = TARGET.copy(), ANSWERS.copy()
+    other[3], labels[3] = [-1.0, 1.0], 1.0
+    seen = []
+    for X, y in ((TARGET, ANSWERS), (other, labels)):
+        calls = []
+        answer_rows(
+            question,
+            Rows(X, schema=example().schema, y=y),
+            noise=rehearsal,
+            witness=lambda name, _, exact, calls=calls: calls.append((name, exact)),
+        )
+        seen.append(calls)
+    first = [(a, b) for (name, a), (_, b) in zip(*seen, strict=True) if name == "weights_0"]
+    for a, b in first:
+        assert np.flatnonzero(a != b).tolist() == [3]
+    assert bool(first) is not hidden
+
+
+def test_sensitivities_scale_with_a_persons_rows():
+    person = Unit(name="person", max_rows=3)
+    guarantee = Approximate(epsilon=1, delta=1e-5, unit=person, **RO)
+    assert descent(guarantee=guarantee).reach == pytest.approx(3 * descent().reach)
+
+
+def test_the_discrepancy_is_noised_for_its_guarantee_not_for_one():
+    """Lap(B/n) is 1-private at every ε; ours has scale B/(nε)."""
+    for epsilon in (0.25, 1.0, 4.0):
+        question = Discrepancy(
+            size=SIZE,
+            weights=np.zeros(2),
+            transform=np.eye(2),
+            shift=np.zeros(2),
+            source_moments=np.eye(3),
+            radius=1.0,
+            hypothesis_radius=1.0,
+            guarantee=Pure(epsilon=epsilon, **RO),
+        )
+        assert question.largest_loss == 4.0
+        assert question.plan.draws["discrepancy"].scale == pytest.approx(4 / (SIZE * epsilon), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: descent(threshold=0.0), "threshold"),
+        (lambda: descent(alpha=1.5), "alpha"),
+        (lambda: descent(steps=0), "steps"),
+        (lambda: descent(steps=10**9), "steps"),
+        (lambda: descent(loss="absolute"), "loss"),
+        (lambda: descent(size=0), "size"),
+        (lambda: descent(transform=np.eye(3)), "transform"),
+        (lambda: descent(curvature=np.eye(3)), "curvature"),
+        (lambda: descent(weights=[[np.nan], [0.0]]), "weights"),
+        (lambda: descent(weights=np.zeros((2, 2)), intercepts=np.zeros(2)), "one output"),
+        (lambda: descent(guarantee=Pure(epsilon=1, **RO)), "epsilon, delta"),
+        (lambda: convex(penalties=Penalties(alpha=1.0)), "alpha"),
+        (lambda: convex(hidden=True, penalties=Penalties(alpha=0.5, kappa_inf=0.1)), "kappa_inf"),
+        (lambda: convex(hidden="yes"), "hidden"),
+        (lambda: convex(NonconvexAdaptation, source_labels=LABELS), "0 and 1"),
+        (
+            lambda: Selection(
+                weights=np.zeros((1, 2, 1)), intercepts=np.zeros((1, 1)), guarantee=Pure(epsilon=1, **RO)
+            ),
+            "2 or more",
+        ),
+    ],
+)
+def test_bad_questions_are_named(make, word):
+    with pytest.raises(InputError, match=word):
+        make()
+
+
+def test_add_remove_is_refused():
+    with pytest.raises(RelationError, match="replace-one"):
+        descent(guarantee=Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
+    with pytest.raises(RelationError, match="replace-one"):
+        convex(guarantee=Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
+
+
+def test_another_size_or_label_is_refused_before_any_charge():
+    """n against n + 1 must raise."""
+    made = example()
+    owner = Owner(
+        **made.data, schema=made.schema, dataset="rows", budget=Approximate(epsilon=9, delta=1e-5, **RO)
+    )
+    with pytest.raises(InputError, match="declared"):
+        owner.answer(descent(size=SIZE + 1))
+    with pytest.raises(InputError, match="class"):
+        owner.answer(descent(loss="logistic"))
+    with pytest.raises(InputError, match="features"):
+        owner.answer(
+            descent(weights=np.zeros((3, 1)), transform=np.eye(3), shift=np.zeros(3), curvature=np.eye(3))
+        )
+    assert owner.ledger.spent("rows") is None
+
+
+def test_a_choice_finds_the_better_model(rehearsal):
+    question = Selection(
+        weights=np.array([[[0.5], [0.1]], [[0.5], [-0.4]]]),
+        intercepts=np.zeros((2, 1)),
+        largest_loss=0.5,
+        guarantee=Pure(epsilon=5, **RO),
+    )
+    rows = Rows(TARGET, schema=example().schema, y=ANSWERS)
+    assert [int(answer_rows(question, rows, noise=rehearsal)["choice"][0]) for _ in range(9)] == [1] * 9

@@ -1,0 +1,49 @@
+"""What an experiment shows beside its figures."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from privada.report.exhibit import Curves, Layer, Map, Series, write
+from privada.report.tables import Table
+
+VALUES = np.array([[1.0, 2.0], [3.0, 2.0], [2.0, 2.0]])
+
+
+def test_a_series_has_means_and_standard_errors_over_runs():
+    line = Series.over_runs("ours", (5, 10), VALUES, role="ours")
+    assert line.mean == [2.0, 2.0]
+    assert line.error == pytest.approx([1 / np.sqrt(3), 0.0])
+    assert Series.over_runs("once", (5, 10), VALUES[:1]).error == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("exhibit", "suffixes", "first"),
+    [
+        (
+            Curves(
+                title="Cost by k",
+                xlabel="k",
+                ylabel="cost",
+                series=(Series.over_runs("ours", (5, 10), VALUES),),
+            ),
+            {".csv", ".svg"},
+            ["ours", "5", "2", "0.58"],
+        ),
+        (
+            Map(title="A map", layers=(Layer(name="source", points=VALUES),)),
+            {".csv", ".svg"},
+            ["source", "1", "2"],
+        ),
+        (Table(title="A table", columns=("a",), rows=(("1",),)), {".csv"}, ["1"]),
+    ],
+)
+def test_exhibits_are_written_as_numbers_and_pictures(tmp_path, exhibit, suffixes, first):
+    files = write(exhibit, tmp_path / "new")
+    assert {file.suffix for file in files} == suffixes
+    with files[0].open() as file:
+        assert list(csv.reader(file))[1] == first
+    if ".svg" in suffixes:
+        assert exhibit.title.split()[0].lower() in files[1].stem
+        assert "<svg" in files[1].read_text()[:400]
