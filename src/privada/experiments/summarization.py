@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada.baselines.logistic import DPLogisticRegression
 from privada.baselines.summaries import fourier_threshold, kernel_greedy, uniform_sample
 from privada.datasets.shift import Shift, adult_shift, mnist_shift
 from privada.exceptions import PrivacyLeakWarning
@@ -51,6 +52,7 @@ SIZES = (50, 100, 200, 400)
 OWNERS = (4, 16, 64, 256)
 FEATURES = 140
 VALIDATION = Approximate(epsilon=1.4, delta=0.01, relation=Relation.REPLACE_ONE)
+PRIVATE_TRAINING = (8.0, 1e-4)
 STRICT = Approximate(epsilon=1.4, delta=1e-4, relation=Relation.REPLACE_ONE)
 OWNER = Approximate(epsilon=0.5, delta=1e-4, relation=Relation.REPLACE_ONE)
 
@@ -149,6 +151,8 @@ def _measure_mnist(scores: Scores, data: Path, seed: int) -> None:
             _score(scores, "uniform", p, k, shift, _uniform(shift, p, seed))
             if k == 4:
                 _beside(scores, market, p)
+            if k == 4 and p == 400:
+                scores.add("ours", p, k, private=_trained_privately(found, shift))
     shift = mnist_shift(data, seed=seed)
     strict = Market(shift, seed=seed, validation=STRICT)
     _score(scores, "strict", 400, 4, shift, strict.summary(400)[0])
@@ -222,6 +226,21 @@ def _accuracy(name: str, found: Rows, shift: Shift) -> float:
     return 100 * float(makers[name]().fit(*found).score(*shift.test))
 
 
+def _trained_privately(found: Rows, shift: Shift) -> float:
+    """Accuracy of noisy-gradient logistic regression on the summary: one gathered point is the unit."""
+    model = DPLogisticRegression(
+        epsilon=PRIVATE_TRAINING[0],
+        delta=PRIVATE_TRAINING[1],
+        classes=shift.classes,
+        norm_bound=shift.bounds[1] * math.sqrt(shift.validation.shape[1]) / 2,  # public: half the box
+        relation="replace-one",
+        size=len(found[1]),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        return 100 * float(model.fit(*found).score(*shift.test))
+
+
 def _mnist_figures(scores: Scores, runs: int) -> Iterator[Figure]:
     beside = "greedy {:.2g}, printed {:.2g}".format(
         *(scores.mean(name, 400, 4) for name in ("greedy", "printed"))
@@ -247,6 +266,9 @@ def _mnist_figures(scores: Scores, runs: int) -> Iterator[Figure]:
     for name, label in names.items():
         values = scores.values(name, 400, 4, "mmd2")
         yield _figure(f"mmd2_p400_{label}", values, None, "MNIST shift, K=4", runs)
+    beside = "(8, 1e-4) for a gathered point; linear SVM {:.1f}".format(scores.mean("ours", 400, 4, "svm"))
+    private = scores.values("ours", 400, 4, "private")
+    yield _figure("private_training_accuracy_p400", private, None, beside, runs, better="higher")
     for k in OWNERS:
         yield _figure(
             f"mmd2_p400_owners_{k}", scores.values("ours", 400, k, "mmd2"), None, "MNIST shift", runs

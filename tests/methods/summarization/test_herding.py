@@ -75,3 +75,15 @@ def test_without_noise_or_rows_nothing_is_changed():
     assert np.array_equal(denoise(H[:2], target, 1.0)[0], target)
     same = np.repeat(H[:1], 50, axis=0)
     assert np.allclose(denoise(same, target, 0.1)[0], H[0])
+
+
+def test_one_row_can_change_several_choices():
+    """So a model that is private for one point of a summary is not, at that price, private for one row."""
+    target = E.mean(X[:30] + 0.3)
+    most = 0
+    for index in range(40):
+        other = X.copy()
+        other[index] = X[index] + 1.0
+        changed = set(herd(E.transform(other), target, 20).tolist()) - set(herd(H, target, 20).tolist())
+        most = max(most, len(changed))
+    assert most > 2

@@ -3,6 +3,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from privada import run
+from privada.baselines.logistic import DPLogisticRegression
 from privada.exceptions import InputError, TamperError
 from privada.methods.summarization import Curator, Matching, match, mmd2, summarise
 from privada.parties.protocol import Ask, check_disclosure
@@ -92,6 +93,8 @@ def test_a_summary_trains_saves_and_tells_values(town, matching, tmp_path):
     summary = drive(*town(), matching)
     model = summary.train(LogisticRegression())
     assert model.score(summary.X, summary.y) > 0.8
+    private = DPLogisticRegression(epsilon=50, delta=1e-3, classes=(0, 1), norm_bound=4)
+    assert summary.train(private).score(summary.X, summary.y) > 0.6
     file = summary.save(tmp_path / "summary.npz")
     with np.load(file) as held:
         assert np.array_equal(held["X"], summary.X)

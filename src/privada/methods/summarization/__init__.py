@@ -9,7 +9,7 @@ private: noisy sums of random Fourier features, and noisy counts.
 but one unit's, learns no more of that unit than the guarantee says. **There is no protection
 from the curator or the consumer beyond parsimony**: the curator receives p raw rows, as
 `Disclosure`s that each owner's policy must allow and that ledgers log as not differentially
-private. D_s never goes back to owners, nor a model trained on it unless it was trained privately.
+private. D_s never goes back to owners, nor a model trained on it (see `Summary.train`).
 Kernel, frequencies, sizes n_k and m, and p are public; each owner learns its own a_k.
 
 =========  ===============================================  ==========================================

@@ -45,8 +45,7 @@ class Summary:
 
     Privacy
     -------
-    Raw rows of owners: for the curator and the consumer only. A model trained on them may go to
-    owners only if it was trained privately.
+    Raw rows of owners: for the curator and the consumer only. On models that go back to owners, see `train`.
     """
 
     X: FloatArray
@@ -85,8 +84,10 @@ class Summary:
 
         Privacy
         -------
-        The fitted model is as private as ``classifier`` makes it: a plain one stays with curator
-        and consumer, a differentially private one may go back to owners.
+        A plain model stays with curator and consumer. A differentially private classifier protects each
+        *gathered point*. One row of an owner may change many points that it sends (choosing is not stable),
+        all a_k of them at worst: that is a group of a_k, and its guarantee is what other owners have if
+        the model goes back to them.
         """
         if self.y is None:
             raise InputError("The owners' schema has no label to train on.")
