@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -87,10 +88,11 @@ class ProcessNode(OwnerNode):
         return rest
 
     def close(self) -> None:
-        """Let the process end."""
+        """Let the process end; one that has ended already may have left a question unread."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.close()
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait(60)
         self.process.stdout.close()
 
