@@ -67,6 +67,13 @@ _EXPERIMENTS = (
         title="The core's calibration beside the specification",
         path="privada.experiments.core:run",
     ),
+    Experiment(
+        name="reweighting",
+        title="Training for a private target with a public source, beside private baselines",
+        path="privada.experiments.reweighting:run",
+        runs=10,
+        quick_runs=1,
+    ),
 )
 
 
