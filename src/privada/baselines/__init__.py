@@ -12,6 +12,8 @@ every baseline without private data, is plain code.
 ==================  ============================================================
 module              what
 ==================  ============================================================
+``adaptation``      KMM and DM: weights of the source that match the target, without privacy
+``linear``          regression by noisy moments or minibatches, private DM
 ``logistic``        noisy full-batch gradient descent on the (softmax) logistic loss
 ``pate``            teachers on disjoint shards, noisy votes, a student
 ``propagation``     smoothing of class probabilities over a graph of public points
@@ -27,8 +29,10 @@ from __future__ import annotations
 from privada._lazy import attach
 
 _HOMES = {
+    "adaptation": ("DM", "KMM"),
     "clustering": ("BASELINES", "DPGAN", "STC", "ClusterT", "PrivateKMeans", "TreeKMeans"),
     "gan": ("GeneratedPoints",),
+    "linear": ("DPLinearRegression", "MinibatchDescent", "NoisySGDRegressor", "PrivateDM", "SecondMoments"),
     "logistic": ("DPLogisticRegression", "NoisyGradients"),
     "pate": ("PATE", "TeacherVotes"),
     "private_kmeans": ("SwappedCenters",),

@@ -75,6 +75,13 @@ _EXPERIMENTS = (
         runs=10,
         quick_runs=1,
     ),
+    Experiment(
+        name="reweighting",
+        title="Training for a private target with a public source, beside private baselines",
+        path="privada.experiments.reweighting:run",
+        runs=10,
+        quick_runs=1,
+    ),
 )
 
 
