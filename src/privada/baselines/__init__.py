@@ -20,6 +20,7 @@ module              what
 ``clustering``      what people would do instead of source-target clustering, in one table
 ``private_kmeans``  k-means as Balcan et al. 2017 do it, soundly
 ``tree_kmeans``     k-means on a private tree of cubes
+``hidden_target``   the target in the clear, the majority, Ji and Elkan's weighting
 ``gan``             a generator trained with noisy gradients (extra ``deep``)
 ==================  ============================================================
 """
@@ -32,6 +33,7 @@ _HOMES = {
     "adaptation": ("DM", "KMM"),
     "clustering": ("BASELINES", "DPGAN", "STC", "ClusterT", "PrivateKMeans", "TreeKMeans"),
     "gan": ("GeneratedPoints",),
+    "hidden_target": ("Majority", "PrivateWeighting", "TargetTrained"),
     "linear": ("DPLinearRegression", "MinibatchDescent", "NoisySGDRegressor", "PrivateDM", "SecondMoments"),
     "logistic": ("DPLogisticRegression", "NoisyGradients"),
     "pate": ("PATE", "TeacherVotes"),
