@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.cells.partition import Product as Product
     from privada.methods.cells.question import CellStatistics as CellStatistics
     from privada.methods.clustering.estimator import SourceTargetMedoids as SourceTargetMedoids
+    from privada.methods.transport.estimator import TransportClassifier as TransportClassifier
+    from privada.methods.transport.wasserstein import private_wasserstein as private_wasserstein
     from privada.parties.owner import Owner as Owner
     from privada.parties.policy import Policy as Policy
     from privada.parties.protocol import Ask as Ask
@@ -55,6 +57,8 @@ _HOMES = {
     "methods.cells.partition": ("Bins", "Nearest", "Product"),
     "methods.cells.question": ("CellStatistics",),
     "methods.clustering.estimator": ("SourceTargetMedoids",),
+    "methods.transport.estimator": ("TransportClassifier",),
+    "methods.transport.wasserstein": ("private_wasserstein",),
     "parties.owner": ("Owner",),
     "parties.policy": ("Policy",),
     "parties.protocol": ("Ask", "run"),

@@ -12,6 +12,7 @@ every baseline without private data, is plain code.
 ==================  ============================================================
 module              what
 ==================  ============================================================
+``adaptation``      source only, target only and optimal transport, not private
 ``logistic``        noisy full-batch gradient descent on the (softmax) logistic loss
 ``pate``            teachers on disjoint shards, noisy votes, a student
 ``propagation``     smoothing of class probabilities over a graph of public points
@@ -23,6 +24,7 @@ from __future__ import annotations
 from privada._lazy import attach
 
 _HOMES = {
+    "adaptation": ("OTDA", "source_only", "target_only"),
     "logistic": ("DPLogisticRegression", "NoisyGradients"),
     "pate": ("PATE", "TeacherVotes"),
     "propagation": ("LabelPropagation", "propagate"),

@@ -67,6 +67,13 @@ _EXPERIMENTS = (
         title="The core's calibration beside the specification",
         path="privada.experiments.core:run",
     ),
+    Experiment(
+        name="transport",
+        title="A target classified by a private source: accuracy, and the private distance",
+        path="privada.experiments.transport:run",
+        runs=10,
+        quick_runs=1,
+    ),
 )
 
 
