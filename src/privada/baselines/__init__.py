@@ -16,6 +16,10 @@ module              what
 ``logistic``        noisy full-batch gradient descent on the (softmax) logistic loss
 ``pate``            teachers on disjoint shards, noisy votes, a student
 ``propagation``     smoothing of class probabilities over a graph of public points
+``clustering``      what people would do instead of source-target clustering, in one table
+``private_kmeans``  k-means as Balcan et al. 2017 do it, soundly
+``tree_kmeans``     k-means on a private tree of cubes
+``gan``             a generator trained with noisy gradients (extra ``deep``)
 ==================  ============================================================
 """
 
@@ -25,9 +29,13 @@ from privada._lazy import attach
 
 _HOMES = {
     "adaptation": ("OTDA", "source_only", "target_only"),
+    "clustering": ("BASELINES", "DPGAN", "STC", "ClusterT", "PrivateKMeans", "TreeKMeans"),
+    "gan": ("GeneratedPoints",),
     "logistic": ("DPLogisticRegression", "NoisyGradients"),
     "pate": ("PATE", "TeacherVotes"),
+    "private_kmeans": ("SwappedCenters",),
     "propagation": ("LabelPropagation", "propagate"),
+    "tree_kmeans": ("TreeCenters",),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

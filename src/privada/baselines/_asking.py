@@ -49,13 +49,16 @@ def ask(
     question: Question, X: Any, y: Any = None, *, schema: Schema, rehearsal: int | None = None
 ) -> Release:
     """Answer a question from rows in memory, under a budget that it uses up."""
+    from privada.privacy import accountant
+
+    exact = isinstance(question.guarantee, Approximate) and accountant.only_gaussian(question.plan.event)
     owner = Owner(
         np.asarray(X),
         y=None if y is None else np.asarray(y),
         schema=schema,
         dataset="fit",
         budget=question.guarantee,
-        accounting="gaussian" if isinstance(question.guarantee, Approximate) else None,
+        accounting="gaussian" if exact else None,
         rehearsal=rehearsal,
         allow_empty=True,
     )
