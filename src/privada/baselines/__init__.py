@@ -17,6 +17,7 @@ module              what
 ``logistic``        noisy full-batch gradient descent on the (softmax) logistic loss
 ``pate``            teachers on disjoint shards, noisy votes, a student
 ``propagation``     smoothing of class probabilities over a graph of public points
+``transport``       source only, target only and optimal transport, not private
 ``clustering``      what people would do instead of source-target clustering, in one table
 ``private_kmeans``  k-means as Balcan et al. 2017 do it, soundly
 ``tree_kmeans``     k-means on a private tree of cubes
@@ -39,6 +40,7 @@ _HOMES = {
     "pate": ("PATE", "TeacherVotes"),
     "private_kmeans": ("SwappedCenters",),
     "propagation": ("LabelPropagation", "propagate"),
+    "transport": ("OTDA", "source_only", "target_only"),
     "tree_kmeans": ("TreeCenters",),
 }
 

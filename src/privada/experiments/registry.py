@@ -89,6 +89,13 @@ _EXPERIMENTS = (
         runs=10,
         quick_runs=1,
     ),
+    Experiment(
+        name="transport",
+        title="A target classified by a private source: accuracy, and the private distance",
+        path="privada.experiments.transport:run",
+        runs=10,
+        quick_runs=1,
+    ),
 )
 
 
