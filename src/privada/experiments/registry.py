@@ -101,7 +101,7 @@ _EXPERIMENTS = (
 
 def experiments() -> dict[str, Experiment]:
     """All experiments, by name."""
-    return {each.name: each for each in _EXPERIMENTS}
+    return {each.name: each for each in sorted(_EXPERIMENTS, key=lambda each: each.name)}
 
 
 def experiment(name: str) -> Experiment:
