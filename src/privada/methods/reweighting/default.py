@@ -85,6 +85,7 @@ class DescentPlan:
             loss=self.loss,
             steps=rehearsal.STEPS,
             step_size=settings.step_size / geometry.CURVATURE[self.loss],
+            momentum=rehearsal.MOMENTUM,
             guarantee=self.guarantee if guarantee is None else guarantee,
             salt=self.salt,
         )

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.reweighting.trust_region import least_on_ball
+from privada.methods.reweighting.trust_region import least_of_spectrum
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -38,7 +38,10 @@ def moments(X: FloatArray, y: FloatArray) -> FloatArray:
 def of_moments(difference: FloatArray, radius: float) -> Supremum:
     """The largest ``|w'Pw - 2b'w + c|`` on the ball, from a difference of second moments."""
     P, b, c = difference[:-1, :-1], difference[:-1, -1], float(difference[-1, -1])
-    low, high = least_on_ball(P, b, radius), least_on_ball(-P, -b, radius)
+    eigen, V = np.linalg.eigh((P + P.T) / 2)
+    g = V.T @ b
+    low = least_of_spectrum(eigen, V, g, radius)
+    high = least_of_spectrum(-eigen[::-1], V[:, ::-1], -g[::-1], radius)
     ends = ((-(low.value + c), low), (-high.value + c, high))
     value, found = max(ends, key=lambda end: end[0])
     return Supremum(max(0.0, value), found.point, max(low.gap, high.gap))

@@ -68,9 +68,10 @@ class AdaptedModel:
 def trajectory(question: Descent, release: Release) -> list[FloatArray]:
     """The iterates that the released gradients make."""
     only_releases(release)
-    V, path = np.zeros((question.width_mapped, question.outputs)), []
+    path: list[FloatArray] = []
+    V, velocity = question.start()
     for name in question.names():
-        V = question.next_point(V, release[name])
+        V, velocity = question.go_on(V, velocity, release[name])
         path.append(V)
     return path
 

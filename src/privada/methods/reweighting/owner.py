@@ -25,7 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Every step: the sum of pulls at the current point, noised; the next point follows from it."""
     parts = [_prepared(question, batch) for batch in rows.batches()]
-    V = np.zeros((question.width_mapped, question.outputs))
+    V, velocity = question.start()
     code, per_step = losses.CODES[question.loss], 1 / _step(question, question.names()[0])
     released = {}
     for name in question.names():
@@ -33,7 +33,7 @@ def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]
         for Z, base, y in parts:
             _kernels.add_gradients(sums, Z, base, y, V, code, question.threshold, per_step)
         released[name] = draw(name, sums)
-        V = question.next_point(V, released[name])
+        V, velocity = question.go_on(V, velocity, released[name])
     return released
 
 

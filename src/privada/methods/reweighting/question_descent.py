@@ -3,8 +3,8 @@
 **Where.** A public affine map takes a record's features to ``z = clip_r(x P + s)``; public weights give it
 a base score ``x W + b``. The descent looks for a correction V in these coordinates: scores are ``x W + b +
 z V``, V starts at 0, the warm start. Step t is told ``g_t = (1/n) Σ z ⊗ ψ + noise`` (`losses` says what ψ
-is) and goes on from ``V - η((1 - α) g_t + α H V)``, H a public curvature: the quadratic that majorises the
-public loss at the warm start, where its gradient vanishes.
+is) and goes on from ``V + v``, ``v <- βv - η((1 - α) g_t + α H V)``, H a public curvature: the quadratic
+that majorises the public loss at the warm start, where its gradient vanishes.
 
 **Proof.** Everything but the sum is public or was released. A record's contribution is a function of that
 record and of V alone, its norm is at most ``c r`` (`losses.largest_pull`), and truncation toward zero
@@ -31,7 +31,7 @@ from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
 _ARRAYS = ("weights", "intercepts", "transform", "shift", "curvature")
-_PLAIN = ("size", "loss", "threshold", "radius", "alpha", "steps", "step_size")
+_PLAIN = ("size", "loss", "threshold", "radius", "alpha", "steps", "step_size", "momentum")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -55,7 +55,7 @@ class Descent(Question):
     loss : "squared", "logistic" or "softmax"
     alpha : float
         Weight of the public data.
-    steps, step_size : int and float
+    steps, step_size, momentum : int, float and float
 
     Notes
     -----
@@ -87,6 +87,7 @@ class Descent(Question):
     loss: str = "squared"
     steps: int = 64
     step_size: float = 0.1
+    momentum: float = 0.0
     kind: ClassVar[str] = "reweighting.descent"
     answered_by: ClassVar[str] = "privada.methods.reweighting.owner:answer_descent"
 
@@ -120,6 +121,8 @@ class Descent(Question):
         for name in ("radius", "threshold", "step_size"):
             _check.positive(**{name: getattr(self, name)})
         _check.share(alpha=self.alpha)
+        if not 0 <= _check.share(momentum=self.momentum) < 1:
+            raise InputError(f"Expected momentum below 1, got {self.momentum!r}.")
         if _check.count(steps=self.steps) > _public.MOST_STEPS:
             raise InputError(f"Expected steps of at most {_public.MOST_STEPS:,}, got {self.steps:,}.")
         _public.few_numbers(self.size * self.width_mapped, "the mapped rows")
@@ -163,10 +166,18 @@ class Descent(Question):
         total = draw.mu * math.sqrt(self.steps)
         return Plan(draws=dict.fromkeys(self.names(), draw), event=gaussian_event(total))
 
-    def next_point(self, V: FloatArray, gradient: FloatArray) -> FloatArray:
+    def start(self) -> tuple[FloatArray, FloatArray]:
+        """The first point and velocity: nothing."""
+        shape = (self.width_mapped, self.outputs)
+        return np.zeros(shape), np.zeros(shape)
+
+    def go_on(
+        self, V: FloatArray, velocity: FloatArray, gradient: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
         """One step, from a released sum: the same on both sides."""
-        private = (1 - self.alpha) * gradient / self.size
-        return V - self.step_size * (private + self.alpha * (self.curvature @ V))
+        slope = (1 - self.alpha) * gradient / self.size + self.alpha * (self.curvature @ V)
+        velocity = self.momentum * velocity - self.step_size * slope
+        return V + velocity, velocity
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Own fields as plain values and arrays."""

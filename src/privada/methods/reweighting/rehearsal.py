@@ -2,7 +2,7 @@
 
 The source falls into parts: domains that the caller knows (months, batches, airports), or clusters. Each
 part in turn is the target, with the noise that the true size and guarantee would get, and the other parts
-are the source; every candidate setting is scored by the loss on the held-out half of the part, relative to
+are the source; every candidate setting is scored by the loss on a held-out fifth of the part, relative to
 the warm start's. Parts count by their rows. Noise here is an ordinary simulation on public rows.
 """
 
@@ -25,8 +25,9 @@ STEPS = 100
 RELATIVE = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4)
 ALPHAS = (0.03, 0.1, 0.3, 0.7)
 STEP_SIZES = (0.02, 0.05, 0.1)
+MOMENTUM = 0.0
 THRESHOLDS = {"squared": (0.25, 0.5, 1.0, 2.0), "logistic": (0.25, 1.0, 3.0), "softmax": (0.25, 1.0, 3.0)}
-MOST_PARTS, MOST_ROWS, FEW_ROWS = 6, 1000, 20
+MOST_PARTS, MOST_ROWS, FEW_ROWS = 6, 1500, 20
 DISCREPANCY_AT = 1e-2  # the preconditioner in which discrepancies are measured
 RADII = 1.0  # hypotheses move predictions by about one residual
 RESIDUALS = 3.0  # residuals that the discrepancy sees
@@ -175,8 +176,8 @@ class _Stage:
         scaling = Scaling.of(X[~out], standardize=standardize)
         source = scaling(X[~out])
         order = rng.permutation(np.flatnonzero(out))
-        half = len(order) // 2
-        train, test = order[:half][:MOST_ROWS], order[half:][:MOST_ROWS]
+        cut = 4 * len(order) // 5
+        train, test = order[:cut][:MOST_ROWS], order[cut:][:MOST_ROWS]
         start = geometry.fit_public(loss, source, y[~out], penalty, n_outputs)
         labels = (y[~out], y[train], y[test])
         return cls(loss, source, scaling(X[train]), scaling(X[test]), labels, start, Spectrum.of(source))
@@ -230,12 +231,14 @@ class _Stage:
         deviation = noise * np.array([losses.largest_pull(self.loss, float(c)) for c in cut])[:, None]
         h = geometry.CURVATURE[self.loss]
         base, V, total = self.target @ self.start, np.zeros((k, C, K)), np.zeros((k, C, K))
+        velocity = np.zeros((k, C, K))
         for t in range(STEPS):
             scores = (Z @ V.reshape(k, -1)).reshape(len(Z), C, K) + base[:, None, :]
             psi = _pulls(self.loss, scores, self.labels[1], cut)
             gradient = (Z.T @ psi.reshape(len(Z), -1)).reshape(k, C, K) / max(len(Z), 1)
             gradient += deviation * rng.standard_normal((k, 1, K))
-            V = V - eta / h * ((1 - alpha) * gradient + alpha * h * V)
+            velocity = MOMENTUM * velocity - eta / h * ((1 - alpha) * gradient + alpha * h * V)
+            V = V + velocity
             if t >= STEPS // 2:
                 total += V
         return np.asarray(total / (STEPS - STEPS // 2))

@@ -35,7 +35,11 @@ def least_on_ball(P: FloatArray, b: FloatArray, radius: float) -> Minimum:
     (-5.333333, True)
     """
     eigen, V = np.linalg.eigh((P + P.T) / 2)
-    g = V.T @ b
+    return least_of_spectrum(eigen, V, V.T @ b, radius)
+
+
+def least_of_spectrum(eigen: FloatArray, V: FloatArray, g: FloatArray, radius: float) -> Minimum:
+    """The same from rising eigenvalues, eigenvectors, and b in their coordinates."""
     shift = _multiplier(eigen, g, radius)
     spread = eigen + shift
     floor = np.finfo(float).tiny
@@ -64,12 +68,26 @@ def _multiplier(eigen: FloatArray, g: FloatArray, radius: float) -> float:
     low, high = least, least + float(np.linalg.norm(g)) / radius + 1e-300
     while too_long(high):
         high = least + 2 * (high - least)
+    s = high
     for _ in range(_ROUNDS):
-        middle = (low + high) / 2
-        if not low < middle < high:
+        low, high = (s, high) if too_long(s) else (low, s)
+        if high - low <= 4e-16 * high:
             break
-        low, high = (middle, high) if too_long(middle) else (low, middle)
+        s = _newton(eigen, g, radius, s)
+        if not low < s < high:
+            s = (low + high) / 2
+            if not low < s < high:
+                break
     return high
+
+
+def _newton(eigen: FloatArray, g: FloatArray, radius: float, s: float) -> float:
+    """A Newton step on ``1/|w(s)| - 1/A``, which is nearly linear in s."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        step = np.where(g == 0, 0.0, g / (eigen + s))
+        size = float(np.linalg.norm(step))
+        slope = float(np.sum(np.where(g == 0, 0.0, step**2 / (eigen + s))))
+        return s + (size - radius) / radius * size**2 / slope if slope > 0 else np.inf
 
 
 def _to_sphere(w: FloatArray, g: FloatArray, radius: float) -> FloatArray:
@@ -83,4 +101,4 @@ def _to_sphere(w: FloatArray, g: FloatArray, radius: float) -> FloatArray:
     return filled
 
 
-__all__ = ["Minimum", "least_on_ball"]
+__all__ = ["Minimum", "least_of_spectrum", "least_on_ball"]

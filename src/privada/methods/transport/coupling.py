@@ -1,0 +1,245 @@
+"""Couplings: entropic optimal transport, with and without group sparsity by class.
+
+All solvers keep potentials in the log domain and iterate on a kernel into which the potentials are
+absorbed, so that its entries stay near one whatever the regularisation; a kernel is made anew only when a
+scaling drifts far. Group sparsity is the concave ``Σ_j Σ_c (‖γ(I_c, j)‖₁ + ε)^½`` of Courty et al. 2017
+(POT's ``SinkhornLpl1Transport``), by majorisation. The majorant depends on class and column alone: it
+multiplies the kernel from one small table, and each round starts where the last one ended. The convex
+``ℓ₁ℓ₂`` penalty is POT's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+FAR = 40.0  # a scaling beyond e^±40 is absorbed into the potentials
+SMALLEST = 1e-3  # ε of the penalty, as POT has it
+TOLERANCE = 1e-6  # L1 error of the marginals
+ROUNDS = 10
+
+
+def entropic(
+    cost: npt.ArrayLike,
+    rows: npt.ArrayLike | None,
+    columns: npt.ArrayLike | None,
+    regularisation: float,
+    *,
+    tolerance: float = TOLERANCE,
+    iterations: int = 2000,
+) -> FloatArray:
+    """Plan of least ``<γ, C> + reg Σ γ (log γ - 1)``; infinite costs forbid mass.
+
+    >>> plan = entropic([[0.0, 1.0], [1.0, 0.0]], None, None, 0.01)
+    >>> plan.round(3).tolist()
+    [[0.5, 0.0], [0.0, 0.5]]
+    """
+    solver = _Sinkhorn.of(cost, rows, columns, regularisation)
+    solver.solve(tolerance=tolerance, iterations=iterations)
+    return solver.plan()
+
+
+def group_lasso(
+    cost: npt.ArrayLike,
+    labels: npt.ArrayLike,
+    rows: npt.ArrayLike | None = None,
+    columns: npt.ArrayLike | None = None,
+    *,
+    reg_e: float,
+    reg_cl: float,
+    rounds: int = ROUNDS,
+    tolerance: float = 1e-4,
+    iterations: int = 30,
+    last: int = 100,
+) -> FloatArray:
+    """Entropic plan in which a target point draws its mass from few classes.
+
+    Parameters
+    ----------
+    cost : array of shape (sources, targets)
+    labels : array of shape (sources,)
+        Codes of the classes.
+    rows, columns : arrays, optional
+        Marginals; uniform by default.
+    reg_e, reg_cl : float
+        Weights of the entropy and of the group penalty.
+    rounds, iterations, last : int
+        Majorisations, scalings in each, and scalings after the last one. Rounds start where the one before
+        ended, so few scalings each reach what many from the start would.
+    """
+    codes = np.unique(np.asarray(labels), return_inverse=True)[1]
+    order = np.argsort(codes, kind="stable")
+    matrix = np.asarray(cost, dtype=np.float64)
+    if codes.shape != matrix.shape[:1]:
+        raise InputError("Expected one label for each row of the cost.")
+    weights = None if rows is None else np.asarray(rows, dtype=np.float64)[order]
+    solver = _Sinkhorn.of(matrix[order], weights, columns, reg_e, groups=codes[order])
+    _check.non_negative(reg_cl=reg_cl)
+    for _ in range(rounds):
+        solver.solve(tolerance=tolerance, iterations=iterations)
+        majorant = 0.5 / np.sqrt(solver.group_sums() + SMALLEST)
+        solver.penalise(reg_cl * majorant)
+    solver.solve(tolerance=tolerance, iterations=last)
+    plan = np.empty_like(matrix)
+    plan[order] = solver.plan()
+    return plan
+
+
+def objective(
+    plan: FloatArray, cost: FloatArray, labels: npt.ArrayLike, *, reg_e: float, reg_cl: float
+) -> float:
+    """What `group_lasso` makes small."""
+    codes = np.unique(np.asarray(labels), return_inverse=True)[1]
+    sums = np.zeros((codes.max() + 1, plan.shape[1]))
+    np.add.at(sums, codes, plan)
+    positive = plan[plan > 0]
+    entropy = float(np.sum(positive * (np.log(positive) - 1)))
+    return float(np.sum(plan * cost)) + reg_e * entropy + reg_cl * float(np.sum(np.sqrt(sums + SMALLEST)))
+
+
+def l1l2(cost: FloatArray, labels: IntArray, *, reg_e: float, reg_cl: float) -> FloatArray:
+    """The convex group lasso of the paper's equation (3), solved by POT."""
+    import ot
+
+    rows, columns = (np.full(n, 1 / n) for n in cost.shape)
+    found: FloatArray = ot.da.sinkhorn_l1l2_gl(rows, labels, columns, cost, reg_e, eta=reg_cl)
+    return found
+
+
+def exact(cost: FloatArray) -> FloatArray:
+    """Plan without regularisation between uniform marginals, solved by POT."""
+    import ot
+
+    plan: FloatArray = ot.emd([], [], cost, numItermax=5_000_000)
+    return plan
+
+
+def barycentric(plan: FloatArray, targets: FloatArray) -> FloatArray:
+    """Image of each source row: the mean of the target points that it is coupled with."""
+    mass = plan.sum(axis=1, keepdims=True)
+    return np.asarray((plan @ targets) / np.where(mass > 0, mass, 1.0))
+
+
+def extend(new: FloatArray, rows: FloatArray, images: FloatArray) -> FloatArray:
+    """Images of rows that were not coupled: moved as their nearest coupled row (Ferradans et al. 2014)."""
+    from sklearn.neighbors import NearestNeighbors
+
+    near = NearestNeighbors(n_neighbors=1).fit(rows).kneighbors(new, return_distance=False)[:, 0]
+    return np.asarray(new + images[near] - rows[near])
+
+
+@dataclass(eq=False)
+class _Sinkhorn:
+    """Scaling iterations on an absorbed kernel, one row group at a time where a majorant is set."""
+
+    cost: FloatArray
+    rows: FloatArray
+    columns: FloatArray
+    regularisation: float
+    groups: list[slice]
+    f: FloatArray = field(init=False)
+    g: FloatArray = field(init=False)
+    table: FloatArray = field(init=False)  # exp(-majorant / reg), one row a group
+    kernel: FloatArray = field(init=False)
+    u: FloatArray = field(init=False)
+    v: FloatArray = field(init=False)
+
+    @classmethod
+    def of(
+        cls,
+        cost: npt.ArrayLike,
+        rows: Any,
+        columns: Any,
+        regularisation: float,
+        groups: IntArray | None = None,
+    ) -> _Sinkhorn:
+        matrix = np.asarray(cost, dtype=np.float64)
+        if matrix.ndim != 2 or 0 in matrix.shape or np.isnan(matrix).any() or np.isneginf(matrix).any():
+            raise InputError("Expected cost to be a non-empty matrix without missing values.")
+        _check.positive(regularisation=regularisation)
+        a, b = (_weights(side, n) for side, n in zip((rows, columns), matrix.shape, strict=True))
+        cuts = [] if groups is None else list(np.flatnonzero(np.diff(groups)) + 1)
+        ends = [0, *cuts, len(matrix)]
+        made = cls(matrix, a, b, regularisation, [slice(x, y) for x, y in pairwise(ends)])
+        made._start()
+        return made
+
+    def _start(self) -> None:
+        """Potentials by one exact sweep in the log domain: every row and column reaches its mass."""
+        if not (np.isfinite(self.cost).any(axis=1).all() and np.isfinite(self.cost).any(axis=0).all()):
+            raise InputError("Expected every row and column to have a finite cost.")
+        self.table = np.ones((len(self.groups), self.cost.shape[1]))
+        self.f = self.cost.min(axis=1)
+        self.g = np.min(self.cost - self.f[:, None], axis=0)
+        self._absorb(np.ones(len(self.rows)), np.ones(len(self.columns)))
+
+    def _absorb(self, u: FloatArray, v: FloatArray) -> None:
+        self.f = self.f + self.regularisation * np.log(u)
+        self.g = self.g + self.regularisation * np.log(v)
+        kernel = np.subtract(self.g[None, :], self.cost)
+        kernel += self.f[:, None]
+        kernel /= self.regularisation
+        self.kernel = np.exp(np.minimum(kernel, 500.0, out=kernel), out=kernel)
+        self.u, self.v = np.ones(len(self.rows)), np.ones(len(self.columns))
+
+    def _times_v(self, v: FloatArray) -> FloatArray:
+        if len(self.groups) == 1:
+            return np.asarray(self.kernel @ (self.table[0] * v))
+        return np.concatenate([self.kernel[part] @ (self.table[i] * v) for i, part in enumerate(self.groups)])
+
+    def _times_u(self, u: FloatArray) -> FloatArray:
+        found = np.zeros(self.kernel.shape[1])
+        for i, part in enumerate(self.groups):
+            found += self.table[i] * (u[part] @ self.kernel[part])
+        return found
+
+    def solve(self, *, tolerance: float, iterations: int) -> None:
+        """Scale until the row marginals are met to ``tolerance`` in L1."""
+        for _ in range(iterations):
+            self.v = self.columns / np.maximum(self._times_u(self.u), 1e-300)
+            toward = self._times_v(self.v)
+            error = float(np.abs(self.u * toward - self.rows).sum())
+            self.u = self.rows / np.maximum(toward, 1e-300)
+            if max(np.abs(np.log(self.u)).max(), np.abs(np.log(self.v)).max()) > FAR:
+                self._absorb(self.u, self.v)
+            if error < tolerance:
+                break
+
+    def group_sums(self) -> FloatArray:
+        """Mass that each column draws from each group."""
+        sums = [self.u[part] @ self.kernel[part] for part in self.groups]
+        return np.asarray(np.array(sums) * self.table * self.v)
+
+    def penalise(self, majorant: FloatArray) -> None:
+        """Set the price of each group and column."""
+        self.table = np.exp(-(majorant - majorant.min()) / self.regularisation)
+
+    def plan(self) -> FloatArray:
+        """The coupling."""
+        out = self.kernel * self.u[:, None]
+        out *= self.v
+        for i, part in enumerate(self.groups):
+            out[part] *= self.table[i]
+        return np.asarray(out)
+
+
+def _weights(given: Any, n: int) -> FloatArray:
+    if given is None:
+        return np.full(n, 1 / n)
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (n,) or not np.all(weights > 0) or not np.isfinite(weights).all():
+        raise InputError(f"Expected {n} positive weights.")
+    return np.asarray(weights / weights.sum())
+
+
+__all__ = ["barycentric", "entropic", "exact", "extend", "group_lasso", "l1l2", "objective"]

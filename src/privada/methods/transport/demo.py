@@ -1,0 +1,75 @@
+"""The row of transport in ``privada demo``: digits of one hand read by labels of another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.methods.registry import DemoRow
+from privada.methods.transport.adaptation import adapt
+from privada.methods.transport.default import default_question
+from privada.methods.transport.features import FeatureMap
+from privada.methods.transport.learner import learn
+from privada.methods.transport.prototypes import Prototypes
+from privada.parties.owner import Owner
+from privada.parties.protocol import run
+from privada.parties.schema import Category, Schema
+from privada.privacy.guarantee import Approximate
+from privada.privacy.relation import Relation
+
+FloatArray = npt.NDArray[np.float64]
+DIGITS = tuple(range(10))
+EPSILON = 1.0
+
+
+def demo(seed: int) -> DemoRow:
+    """Read faint, smeared digits by class statistics of plain ones that nobody may look at."""
+    (X, y), (target, truth) = _domains(seed)
+    guarantee = Approximate(epsilon=EPSILON, delta=1 / (10 * len(X)), relation=Relation.REPLACE_ONE)
+    label = Category(name="digit", values=DIGITS)
+    schema = Schema.of_numbers(bounds=(0.0, 16.0), width=X.shape[1], size=len(X), label=label)
+    owner = Owner(X, y=y, schema=schema, dataset="digits", budget=guarantee, accounting="gaussian")
+    question = default_question(target, low=schema.box.low, n_classes=len(DIGITS), guarantee=guarantee)
+    model = run(learn({"archive": question}, target, classes=DIGITS), {"archive": owner})
+    return DemoRow(
+        method="transport",
+        title="read faint digits by an archive's plain ones",
+        holders=(
+            f"An archive holds {len(X)} digits with their labels; "
+            f"the learner holds {len(target)} faint, smeared ones without."
+        ),
+        guarantee=model.release.guarantee,
+        score="accuracy (%) on the learner's digits",
+        without=100 / len(DIGITS),
+        ours=float(100 * (model.probabilities.argmax(axis=1) == truth).mean()),
+        clear=_in_the_clear(question.features, X, y, target, truth),
+        ledger=owner.ledger.export(),
+        stamps=model.release.stamps,
+    )
+
+
+def _domains(seed: int) -> tuple[tuple[FloatArray, Any], tuple[FloatArray, Any]]:
+    """Plain digits, and others smeared by half a pixel, at half the ink."""
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(seed).permutation(len(X))
+    source, target = order[:1000], order[1000:]
+    images = X[target].reshape(-1, 8, 8)
+    smeared = (images + np.roll(images, 1, axis=2)).reshape(-1, 64) / 4
+    return (X[source], y[source]), (smeared, y[target])
+
+
+def _in_the_clear(features: FeatureMap, X: FloatArray, y: Any, target: FloatArray, truth: Any) -> float:
+    """The same adaptation by exact class means, on data that everyone has."""
+    rows = features.apply(X)
+    means = np.array([rows[y == digit].mean(axis=0) for digit in DIGITS])
+    counts = np.bincount(y, minlength=len(DIGITS)).astype(np.float64)
+    exact = Prototypes(means=means, variances=np.zeros(len(DIGITS)), counts=counts)
+    model = adapt(exact, features.spread(target), radius=features.radius)
+    return float(100 * (model.probabilities.argmax(axis=1) == truth).mean())
+
+
+__all__ = ["demo"]

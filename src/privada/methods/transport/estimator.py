@@ -1,0 +1,241 @@
+"""The scikit-learn face of transport: both sides in one process."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.transport._domains import Domains, split
+from privada.methods.transport.default import default_map
+from privada.methods.transport.features import FeatureMap
+from privada.methods.transport.learner import REG_CL, REG_E, learn, learn_rows
+from privada.methods.transport.question import ClassStatistics
+from privada.methods.transport.question_rows import RowRelease
+from privada.parties.owner import Owner
+from privada.parties.protocol import run
+from privada.parties.schema import Category, Schema
+from privada.privacy.guarantee import Approximate, Guarantee, request
+
+FloatArray = npt.NDArray[np.float64]
+LABEL_SHARE = 0.5  # of epsilon, for labels beside rows
+
+
+class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classify a target by a labelled source that may not be seen.
+
+    Parameters
+    ----------
+    epsilon, delta, rho : float
+        The guarantee for each source: epsilon with delta, or rho.
+    classes : sequence
+        Public list of the labels.
+    bounds : (low, high)
+        Public limits of the features; rows beyond them are clipped.
+    relation : str
+        "replace-one" (sizes are public) protects a whole row; "add/remove" its presence too.
+    release : "statistics" or "rows"
+        Class statistics (the default), or noisy rows with randomised labels (DPDA made sound).
+    projection : "target" or "random"
+        Fitted on the target, which the owner then sees something of, or target-independent.
+    n_components : int, optional
+        Of the projection; 20, or 60 at random.
+    norm_bound : float, optional
+        Public radius for a random projection of rows that are not rescaled.
+    features : FeatureMap, optional
+        A public map of your own.
+    reg_e, reg_cl : float
+        Entropic and group regularisation of a coupling of rows.
+    random_state : int
+        For the public projection only.
+    rehearsal : int, optional
+        Seed for reproducible noise: not private.
+
+    Attributes
+    ----------
+    transduction_ : array
+        Labels of the target points.
+    coupling_ : array of shape (sources, targets)
+    mapped_ : array
+        Barycentric images of prototypes or rows in the target's domain.
+    cohesion_ : float
+        Whether classes look like clusters of the target; under 0.8 nothing is refined.
+    release_, releases_, guarantee_, question_
+        What left the owners, what was promised, and what was asked.
+
+    Privacy
+    -------
+    Unit: one source row. The target stays with the learner, but for the map that is asked with. Proofs: the
+    questions' docstrings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> ys = np.repeat(["left", "right"], 200); yt = np.repeat(["left", "right"], 50)
+    >>> Xs = rng.normal(0, 0.1, (400, 2)) + np.where(ys == "left", -0.5, 0.5)[:, None]
+    >>> Xt = rng.normal(0, 0.1, (100, 2)) + np.where(yt == "left", -0.3, 0.6)[:, None]
+    >>> model = TransportClassifier(epsilon=1, delta=1e-4, classes=("left", "right"), bounds=(-1, 1))
+    >>> float((model.fit(Xs, ys, Xt).predict(Xt) == yt).mean())
+    1.0
+    >>> print(model.guarantee_)
+    (ε = 1, δ = 0.0001), replace-one row
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        rho: float | None = None,
+        classes: Any = None,
+        bounds: Any = None,
+        relation: str = "replace-one",
+        release: str = "statistics",
+        projection: str = "target",
+        n_components: int | None = None,
+        norm_bound: float | None = None,
+        features: FeatureMap | None = None,
+        reg_e: float = REG_E,
+        reg_cl: float = REG_CL,
+        random_state: int = 0,
+        rehearsal: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.classes = classes
+        self.bounds = bounds
+        self.relation = relation
+        self.release = release
+        self.projection = projection
+        self.n_components = n_components
+        self.norm_bound = norm_bound
+        self.features = features
+        self.reg_e = reg_e
+        self.reg_cl = reg_cl
+        self.random_state = random_state
+        self.rehearsal = rehearsal
+
+    def fit(self, X: Any, y: Any, Xt: Any = None, yt: Any = None, *, sample_domain: Any = None) -> Self:
+        """Adapt to the target.
+
+        Give the private source as ``X``, ``y`` and the target as ``Xt`` and, where some labels are known,
+        ``yt`` (POT's form); or everything in ``X``, ``y`` with ``sample_domain``, positive for sources, one
+        number each, and negative for the target (skada's form). Unknown target labels are -1, None or NaN.
+        """
+        if self.classes is None or self.bounds is None:
+            raise InputError("Expected classes and bounds, both public; none are taken from the rows.")
+        domains = split(X, y, Xt, yt, sample_domain, classes=tuple(self.classes))
+        schemas = [self._schema(len(rows), domains.target.shape[1]) for rows, _ in domains.sources]
+        features = self._features(domains.target, schemas[0])
+        owners, questions = {}, {}
+        for index, ((rows, labels), schema) in enumerate(zip(domains.sources, schemas, strict=True)):
+            name = f"source {index + 1}"
+            questions[name] = self._question(features, schema)
+            owners[name] = self._owner(rows, labels, schema, questions[name], index)
+        return self._keep(domains, questions, owners)
+
+    def _keep(self, domains: Domains, questions: dict[str, Any], owners: dict[str, Owner]) -> Self:
+        names = tuple(self.classes)
+        if self.release == "statistics":
+            learner = learn(questions, domains.target, classes=names, labels=domains.labels)
+        else:
+            learner = learn_rows(
+                questions,
+                domains.target,
+                classes=names,
+                labels=domains.labels,
+                reg_e=self.reg_e,
+                reg_cl=self.reg_cl,
+            )
+        self.model_ = run(learner, owners)
+        self.classes_ = np.asarray(names)
+        self.transduction_ = self.classes_[self.model_.probabilities.argmax(axis=1)]
+        self.coupling_, self.mapped_ = self.model_.coupling, self.model_.mapped
+        self.cohesion_ = self.model_.cohesion
+        self.question_ = next(iter(questions.values()))
+        self.releases_, self.release_ = self.model_.releases, self.model_.release
+        self.guarantee_ = self.release_.guarantee
+        self.n_features_in_ = domains.target.shape[1]
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Class probabilities of rows of the target's domain."""
+        check_is_fitted(self)
+        return self.model_.predict_proba(_check.matrix(X=X, width=self.n_features_in_))
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Most likely class of each row."""
+        found: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return found
+
+    def transform(self, Z: Any) -> FloatArray:
+        """Move further sources, in components, with their nearest coupled one."""
+        check_is_fitted(self)
+        return self.model_.transform(Z)
+
+    def _schema(self, size: int, width: int) -> Schema:
+        """The public schema; the caller of `fit` declares the size by the rows it passes."""
+        label = Category(name="label", values=tuple(self.classes))
+        announced = size if self.relation != "add/remove" else None
+        return Schema.of_numbers(bounds=self.bounds, width=width, size=announced, label=label)
+
+    def _features(self, target: FloatArray, schema: Schema) -> FeatureMap:
+        if self.features is not None:
+            return self.features
+        return default_map(
+            target,
+            low=schema.box.low,
+            projection=self.projection,
+            components=self.n_components,
+            norm_bound=self.norm_bound,
+            seed=self.random_state,
+        )
+
+    def _guarantee(self) -> Guarantee:
+        return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
+
+    def _question(self, features: FeatureMap, schema: Schema) -> ClassStatistics | RowRelease:
+        kinds = ("statistics", "rows")
+        n_classes, guarantee = len(schema.classes), self._guarantee()
+        if _check.one_of(kinds, release=self.release) == "statistics":
+            return ClassStatistics(features=features, n_classes=n_classes, guarantee=guarantee)
+        if not isinstance(guarantee, Approximate) or schema.size is None:
+            raise InputError(
+                "Expected epsilon and delta under replace-one: rows carry labels at a pure share of it."
+            )
+        return RowRelease(
+            features=features,
+            size=schema.size,
+            n_classes=n_classes,
+            label_epsilon=LABEL_SHARE * guarantee.epsilon,
+            guarantee=guarantee,
+        )
+
+    def _owner(self, rows: Any, labels: Any, schema: Schema, question: Any, index: int) -> Owner:
+        budget, accounting = question.guarantee, None
+        if isinstance(
+            question, RowRelease
+        ):  # its composition is exact; no filter's is, so it opens a wider one
+            assert isinstance(budget, Approximate)
+            budget = Approximate(epsilon=3 * budget.epsilon, delta=budget.delta, relation=budget.relation)
+        elif isinstance(budget, Approximate):
+            accounting = "gaussian"
+        return Owner(
+            rows,
+            y=labels,
+            schema=schema,
+            dataset=f"source {index + 1}",
+            budget=budget,
+            accounting=accounting,
+            rehearsal=None if self.rehearsal is None else self.rehearsal + index,
+        )
+
+
+__all__ = ["TransportClassifier"]

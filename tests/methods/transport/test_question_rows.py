@@ -1,0 +1,171 @@
+"""Released rows: their reach, their labels, their order, their sampling."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from dp_accounting import GaussianDpEvent, SampledWithoutReplacementDpEvent, SelfComposedDpEvent
+
+from privada.exceptions import InputError, RelationError
+from privada.methods.transport import FeatureMap, RowRelease
+from privada.parties import Rows, Schema
+from privada.parties.answering import answer_rows
+from privada.parties.schema import Category
+from privada.privacy import ZCDP, Approximate, Pure, Unit, accountant, curves
+
+ONE = Approximate(epsilon=8.0, delta=1e-5, relation="replace-one")
+MAP = FeatureMap.random(4, 3, seed=0, radius=1.3)
+
+
+def rows_of(n=40, seed=0, y=None):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 4))
+    y = rng.integers(2, size=n) if y is None else y
+    schema = Schema.of_numbers(bounds=(-1, 1), width=4, size=n, label=Category(name="y", values=(0, 1)))
+    return Rows(X, y=y, schema=schema), X, y
+
+
+@pytest.mark.parametrize(("epsilon", "ratio"), [(1, 7.46), (2, 3.99), (4, 2.16), (8, 1.20)])
+def test_record_level_noise_is_that_of_the_specification(epsilon, ratio):
+    question = RowRelease(features=MAP, size=40, guarantee=replace(ONE, epsilon=epsilon))
+    assert question.plan.draws["rows"].scale / MAP.radius == pytest.approx(ratio, abs=0.005)
+
+
+@pytest.mark.parametrize(("epsilon", "label", "ratio"), [(8, 2, 0.737), (4, 2, 1.907), (2, 0.5, 2.305)])
+def test_labels_and_rows_are_composed_exactly(epsilon, label, ratio):
+    """PRIVACY, section 3 (c), joint accounting; ten classes."""
+    question = RowRelease(
+        features=MAP, size=40, n_classes=10, label_epsilon=label, guarantee=replace(ONE, epsilon=epsilon)
+    )
+    assert question.plan.draws["rows"].scale / (2 * MAP.radius) == pytest.approx(ratio, abs=0.003)
+
+
+def test_attribute_level_uses_the_actual_row_norm():
+    guarantee = replace(ONE, relation="attribute")
+    question = RowRelease(features=MAP, size=40, attribute_width=2.0, guarantee=guarantee)
+    w = np.linalg.norm(MAP.projection, axis=1).max()
+    sigma = 2.0 * w / guarantee.gaussian_mu()
+    assert question.plan.draws["rows"].scale == pytest.approx(sigma, rel=1e-6)
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        x = rng.uniform(-1, 1, size=(2, 4))
+        x[1] = x[0]
+        j = rng.integers(4)
+        x[:, j] = -1, 1
+        z = MAP.spread(x)
+        assert np.linalg.norm(z[0] - z[1]) <= question.reach
+
+
+def test_two_clipped_rows_differ_by_at_most_the_diameter():
+    rng = np.random.default_rng(0)
+    z = MAP.apply(rng.normal(size=(300, 4)) * 10 ** rng.uniform(-3, 6, size=(300, 1)))
+    assert np.linalg.norm(z[:, None] - z[None], axis=2).max() <= 2 * MAP.radius
+
+
+@pytest.mark.statistical
+def test_the_order_of_rows_knows_nothing_of_labels(rehearsal):
+    """Where the one marked row comes out is uniform whatever its label: false alarm 1e-4."""
+    from scipy.stats import chisquare
+
+    n, trials = 8, 800
+    wide = FeatureMap(projection=np.eye(4), centre=np.zeros(4), radius=2.0)
+    strong = ZCDP(rho=5000.0, relation="replace-one")
+    question = RowRelease(features=wide, size=n, n_classes=2, label_epsilon=1.0, guarantee=strong)
+    for label in (0, 1):
+        y = np.repeat([0, 1], n // 2)
+        y[0] = label
+        rows, X, _ = rows_of(n, y=y)
+        X[:] = 0
+        X[0] = 0.9
+        rows = Rows(X, y=y, schema=rows.schema)
+        places = [
+            int(answer_rows(question, rows, noise=rehearsal)["rows"].sum(axis=1).argmax())
+            for _ in range(trials)
+        ]
+        assert chisquare(np.bincount(places, minlength=n)).pvalue > 1e-4
+
+
+def test_fewer_rows_than_announced_are_filled_with_empty_ones(rehearsal):
+    question = RowRelease(features=MAP, size=40, batch_size=10, batches=2, guarantee=ONE)
+    for n in (0, 3, 40, 90):
+        payload = answer_rows(question, rows_of(max(n, 1))[0] if n else rows_of(1)[0], noise=rehearsal)
+        assert {name: value.shape for name, value in payload.items()} == {
+            "rows.0": (10, 3),
+            "rows.1": (10, 3),
+        }
+
+
+@pytest.mark.parametrize(
+    ("sigma", "batches", "epsilon"),
+    [(1.0, 200, 2.43), (1.0, 600, 4.49), (1.0, 1200, 6.79), (0.7, 60, 3.33), (0.7, 200, 5.62)],
+)
+def test_sampling_is_accounted_for_as_the_specification_computed(sigma, batches, epsilon):
+    """PRIVACY, section 3 (b), the table's column "RO fixed-size PLD"."""
+    event = SelfComposedDpEvent(SampledWithoutReplacementDpEvent(4365, 128, GaussianDpEvent(sigma)), batches)
+    found = accountant.epsilon(event, 1 / (1.2 * 4365), step=1e-3)
+    assert found == pytest.approx(epsilon, abs=0.011)
+
+
+def test_one_sampled_batch_has_the_closed_profile():
+    """n = 2, B = 1 at ε = 1, μ = 1: g δ(log(1 + (e - 1)/g))."""
+    event = SampledWithoutReplacementDpEvent(2, 1, GaussianDpEvent(1.0))
+    closed = 0.5 * curves.gaussian_delta(np.log1p((np.e - 1) / 0.5), 1.0)
+    assert accountant.delta(event, 1.0) == pytest.approx(closed, rel=1e-3)
+    assert closed == pytest.approx(0.02887, abs=1e-5)
+    assert accountant.renyi(event, 4.0) < accountant.renyi(event.event, 4.0)
+    assert accountant.delta(event, 1.0) <= curves.renyi_delta(1.0, 4.0, accountant.renyi(event, 4.0))
+
+
+def test_minibatches_need_less_noise_than_the_whole_so_often():
+    many = RowRelease(features=MAP, size=4000, batch_size=100, batches=20, guarantee=ONE)
+    whole = RowRelease(features=MAP, size=4000, batch_size=4000, batches=20, guarantee=ONE)
+    assert many.plan.draws["rows.0"].scale < 0.5 * whole.plan.draws["rows.0"].scale
+    assert accountant.satisfies(many.price.event, ONE)
+
+
+def test_sampled_events_are_not_carried_to_another_relation():
+    event = SampledWithoutReplacementDpEvent(10, 1, GaussianDpEvent(1.0))
+    with pytest.raises(InputError, match="own relation"):
+        accountant.widened(event, 2)
+    with pytest.raises(InputError, match="sample"):
+        accountant.zcdp(SampledWithoutReplacementDpEvent(10, 11, GaussianDpEvent(1.0)))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"guarantee": replace(ONE, relation="add/remove")}, RelationError, "number is public"),
+        ({"guarantee": Pure(epsilon=1, relation="replace-one")}, InputError, "delta"),
+        ({"guarantee": replace(ONE, unit=Unit(name="person", max_rows=2))}, InputError, "several rows"),
+        ({"n_classes": 3}, InputError, "label_epsilon"),
+        ({"batches": 3}, InputError, "batch_size"),
+        ({"batch_size": 41}, InputError, "at most 40"),
+        ({"attribute_width": 1.0}, InputError, "attribute_width"),
+        ({"guarantee": replace(ONE, relation="attribute")}, InputError, "attribute_width"),
+        ({"n_classes": 2, "label_epsilon": 9.0}, InputError, "label_epsilon"),
+    ],
+)
+def test_bad_parameters_have_names(change, error, message):
+    settings = {"features": MAP, "size": 40, "guarantee": ONE} | change
+    with pytest.raises(error, match=message):
+        RowRelease(**settings).price
+
+
+def test_at_attribute_level_a_rescaled_row_is_refused():
+    scaled = replace(MAP, rescale="unit")
+    with pytest.raises(InputError, match="rescale"):
+        RowRelease(
+            features=scaled, size=40, attribute_width=1.0, guarantee=replace(ONE, relation="attribute")
+        )
+
+
+def test_a_question_must_fit_its_owner():
+    schema = rows_of()[0].schema
+    RowRelease(features=MAP, size=40, guarantee=ONE).fits(schema)
+    with pytest.raises(InputError, match="size"):
+        RowRelease(features=MAP, size=41, guarantee=ONE).fits(schema)
+    narrow = RowRelease(
+        features=MAP, size=40, attribute_width=1.0, guarantee=replace(ONE, relation="attribute")
+    )
+    with pytest.raises(InputError, match="attribute_width >= 2"):
+        narrow.fits(schema)
