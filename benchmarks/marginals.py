@@ -20,7 +20,7 @@ from benchmarks._figures import Figure, main
 from privada import Owner, Schema
 from privada.methods.marginals import OutcomeTables, feature_bins, of_classifier
 from privada.parties.schema import Category
-from privada.privacy import Pure
+from privada.privacy import Pure, Relation
 
 ROWS, WIDTH, BINS, TURNS = 1_000_000, 25, 8, 5
 
@@ -37,14 +37,14 @@ def measure(quick: bool) -> Iterator[Figure]:
     question = OutcomeTables(
         tables=tables,
         hypothesis=of_classifier(model, mean=np.zeros(WIDTH), scale=np.ones(WIDTH)),
-        guarantee=Pure(epsilon=1, relation="add/remove"),
+        guarantee=Pure(epsilon=1, relation=Relation.ADD_REMOVE),
     )
     owner = Owner(
         X,
         y=y,
         schema=Schema.of_numbers(bounds=(-5.0, 5.0), width=WIDTH, label=Category(name="y", values=(0, 1))),
         dataset="rows",
-        budget=Pure(epsilon=1000, relation="add/remove"),
+        budget=Pure(epsilon=1000, relation=Relation.ADD_REMOVE),
     )
     owner.answer(question)
     ready = [table.assign(X) for table in tables]

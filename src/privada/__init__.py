@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.cells.partition import Product as Product
     from privada.methods.cells.question import CellStatistics as CellStatistics
     from privada.methods.clustering.estimator import SourceTargetMedoids as SourceTargetMedoids
+    from privada.methods.marginals.estimator import MarginalLearner as MarginalLearner
     from privada.parties.owner import Owner as Owner
     from privada.parties.policy import Policy as Policy
     from privada.parties.protocol import Ask as Ask
@@ -55,6 +56,7 @@ _HOMES = {
     "methods.cells.partition": ("Bins", "Nearest", "Product"),
     "methods.cells.question": ("CellStatistics",),
     "methods.clustering.estimator": ("SourceTargetMedoids",),
+    "methods.marginals.estimator": ("MarginalLearner",),
     "parties.owner": ("Owner",),
     "parties.policy": ("Policy",),
     "parties.protocol": ("Ask", "run"),
