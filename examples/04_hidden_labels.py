@@ -1,7 +1,7 @@
 # %% [markdown]
 # # How well can a model learn from labels that nobody may see?
 #
-# A clinic holds 1,250 labelled patients. You hold 2,000 others, without labels. The clinic runs your
+# A clinic holds 1,000 labelled patients. You hold 800 others, without labels. The clinic runs your
 # hypotheses and answers with noisy tables of their errors; no patient leaves it.
 
 # %%
@@ -14,7 +14,7 @@ from privada.datasets.hidden_target import hidden_target
 from privada.methods.marginals import Public, default_rounds, learn_rounds
 
 INK, SOFT, LINE, ACCENT, WARM = "#1f2328", "#5d6670", "#e4e1d9", "#0b6e63", "#c2571a"
-data = hidden_target("C", seed=3, source_size=2000, target_size=2500)
+data = hidden_target("C", seed=3, source_size=800, target_size=2000)
 shape = LogisticRegression(max_iter=200)
 
 # %% [markdown]
@@ -36,7 +36,7 @@ schema = Schema.of_numbers(
     bounds=(-10.0, 10.0), width=10, size=len(data.X), label=Category(name="ill", values=(0, 1))
 )
 public = Public(source=data.source, classes=(0, 1), classifier=shape)
-BUDGETS, ROUNDS = (0.5, 1.0, 4.0), 4
+BUDGETS, ROUNDS = (1.0, 4.0), 3
 curves = {}
 for epsilon in BUDGETS:
     budget = Pure(epsilon=epsilon, relation="add/remove")
@@ -54,7 +54,7 @@ for epsilon, curve in curves.items():
 figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
 figure.patch.set_facecolor("white")
 turns = np.arange(1, ROUNDS + 1)
-for (epsilon, curve), shade in zip(curves.items(), (0.35, 0.65, 1.0), strict=True):
+for (epsilon, curve), shade in zip(curves.items(), (0.5, 1.0), strict=True):
     axes.plot(
         turns, 100 * np.array(curve), "o-", color=ACCENT, alpha=shade, label=f"marginals, ε = {epsilon}"
     )
