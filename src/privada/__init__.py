@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.summarization.estimator import PrivateSummarizer as PrivateSummarizer
     from privada.methods.transport.estimator import TransportClassifier as TransportClassifier
     from privada.methods.transport.wasserstein import private_wasserstein as private_wasserstein
+    from privada.methods.marginals.estimator import MarginalLearner as MarginalLearner
     from privada.parties.owner import Owner as Owner
     from privada.parties.policy import Policy as Policy
     from privada.parties.protocol import Ask as Ask
@@ -64,6 +65,7 @@ _HOMES = {
     "methods.summarization.estimator": ("PrivateSummarizer",),
     "methods.transport.estimator": ("TransportClassifier",),
     "methods.transport.wasserstein": ("private_wasserstein",),
+    "methods.marginals.estimator": ("MarginalLearner",),
     "parties.owner": ("Owner",),
     "parties.policy": ("Policy",),
     "parties.protocol": ("Ask", "run"),

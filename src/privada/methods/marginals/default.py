@@ -125,12 +125,13 @@ def default_rounds(
 def shared(guarantee: Guarantee, rounds: int) -> Guarantee:
     """An even share of a guarantee for each of several rounds, such that they compose to it."""
     rest: dict[str, Any] = {"relation": guarantee.relation, "unit": guarantee.unit}
-    if isinstance(guarantee, Pure):
-        return Pure(epsilon=guarantee.epsilon / rounds, **rest)
-    if isinstance(guarantee, ZCDP):
-        return ZCDP(rho=guarantee.rho / rounds, **rest)
     if rounds == 1:
         return guarantee
+    part = (1 - 1e-9) / rounds  # so that no last bit of a sum overspends
+    if isinstance(guarantee, Pure):
+        return Pure(epsilon=guarantee.epsilon * part, **rest)
+    if isinstance(guarantee, ZCDP):
+        return ZCDP(rho=guarantee.rho * part, **rest)
     assert isinstance(guarantee, Approximate)
     raise InputError("Expected rho, or a pure epsilon, for several rounds: (ε, δ) has no even shares.")
 

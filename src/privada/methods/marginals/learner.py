@@ -119,7 +119,8 @@ def from_cells(question: OutcomeTables, release: Release, public: Public) -> Mar
         public.standard[kept],
         design,
         _signed(counts),
-        counts.shape[1] * variance + np.maximum(sizes, 0.5),
+        released=np.full(len(sizes), counts.shape[1] * variance),
+        sampling=np.maximum(sizes, 0.5),
     )
     return public.fit(
         _probabilities(smoothed(public.standard)), ratio[groups], releases=(release,), smoothed=smoothed
@@ -187,7 +188,8 @@ def learn_embedding(owner: str, question: FeatureSums, public: Public) -> Learne
         public.standard[kept],
         waves[kept].T * (rows / len(kept)),
         _signed(sums.T),
-        question.n_classes * variance * np.eye(question.dimension) + sampling,
+        released=np.full(question.dimension, question.n_classes * variance),
+        sampling=sampling,
     )
     return public.fit(
         _probabilities(smoothed(public.standard)),
@@ -357,7 +359,11 @@ def _smooth_rounds(
         [np.full(len(part), variance) for part, variance in zip(heard.signed, heard.variances, strict=True)]
     )
     smoothed = smoothing.smooth(
-        public.standard[kept], design, np.concatenate(heard.signed)[:, None], sampling + np.diag(released)
+        public.standard[kept],
+        design,
+        np.concatenate(heard.signed)[:, None],
+        released=released,
+        sampling=sampling,
     )
     return smoothed, _probabilities(smoothed(public.standard))
 

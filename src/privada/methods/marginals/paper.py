@@ -192,7 +192,8 @@ def _trained(model: Any, rows: FloatArray, soft: FloatArray, weights: FloatArray
         return DummyClassifier(strategy="constant", constant=int(codes[0])).fit(rows, codes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(rows, codes, sample_weight=weights / weights.mean())
+        floored = np.maximum(weights / max(float(weights.mean()), 1e-12), 1e-3)  # a batch needs some weight
+        return model.fit(rows, codes, sample_weight=floored)
 
 
 __all__ = ["PaperFit", "paper_error_marginals", "paper_expril", "paper_marginals", "true_epsilon"]

@@ -10,6 +10,7 @@ known variance makes honest, chooses kernel and scale. All post-processing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,8 @@ FloatArray = npt.NDArray[np.float64]
 
 FAMILIES = ("rbf", "matern")
 LENGTHS = (0.12, 0.2, 0.35, 0.6, 1.0)  # times the median distance of public points
-VARIANCES = (0.4, 1.0)
+VARIANCES = (0.5, 1.0, 2.0)
+SHARES = (0.3, 1.0)  # of the sampling variance: labels that are nearly certain vary less than by chance
 LEVEL = 0.1  # prior variance of the mean label
 MOST_POINTS = 1000
 
@@ -55,7 +57,14 @@ class Smoothed:
         return self.variance * found + self.level
 
 
-def smooth(points: FloatArray, design: FloatArray, observed: FloatArray, noise: FloatArray) -> Smoothed:
+def smooth(
+    points: FloatArray,
+    design: FloatArray,
+    observed: FloatArray,
+    *,
+    released: FloatArray,
+    sampling: FloatArray,
+) -> Smoothed:
     """Fit ``observed = design @ g(points) + noise``, choosing the kernel by evidence.
 
     Parameters
@@ -64,23 +73,26 @@ def smooth(points: FloatArray, design: FloatArray, observed: FloatArray, noise: 
         Public.
     design : array of shape (m, n)
     observed : array of shape (m, outputs)
-    noise : array of shape (m,) or (m, m)
-        Variance or covariance, of the released noise and of sampling together.
+    released : array of shape (m,)
+        Variance of the released noise.
+    sampling : array of shape (m,) or (m, m)
+        Variance or covariance of sampling, at most.
     """
     if not len(points):
         raise InputError("Expected at least one public point.")
     narrow = _narrow(design)
     distances = _squared_distances(points, points)
     typical = float(np.sqrt(np.median(distances[distances > 0]))) if np.any(distances > 0) else 1.0
-    covariance = np.diag(noise) if noise.ndim == 1 else noise
-    base = covariance + LEVEL * np.outer(design.sum(axis=1), design.sum(axis=1))
+    chance = np.diag(sampling) if sampling.ndim == 1 else sampling
+    base = np.diag(released) + LEVEL * np.outer(design.sum(axis=1), design.sum(axis=1))
     best: tuple[float, Any] = (-np.inf, None)
     for family in FAMILIES:
         for length in LENGTHS:
             half = narrow @ _kernel(distances, length * typical, family)
             seen = (narrow @ half.T).T
-            for variance in VARIANCES:
-                evidence, alpha = _solved(base + variance * seen.astype(np.float64), observed)
+            for variance, share in product(VARIANCES, SHARES):
+                whole = base + share * chance + variance * seen.astype(np.float64)
+                evidence, alpha = _solved(whole, observed)
                 if evidence > best[0]:
                     best = evidence, (family, length * typical, variance, alpha)
     evidence, (family, length, variance, alpha) = best
