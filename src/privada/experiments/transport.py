@@ -26,8 +26,9 @@ from privada.datasets.adaptation import BENCHMARKS, Domain, available, pairs, re
 from privada.exceptions import InputError
 from privada.experiments.intervals import mean_interval
 from privada.experiments.registry import Track, untracked
+from privada.methods.transport.default import default_map
 from privada.methods.transport.estimator import TransportClassifier
-from privada.methods.transport.features import rescaled
+from privada.methods.transport.features import FeatureMap, rescaled
 from privada.methods.transport.rows import NoisyRows, corrected_distance, plain_distance
 from privada.report.figure import Figure
 
@@ -35,6 +36,7 @@ FloatArray = npt.NDArray[np.float64]
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 GOALS = {("amazon", "webcam", 1.0): 96.0, ("amazon", "webcam", 2.0): 98.0}
 GOALS |= {("webcam", "amazon", 2.0): 91.0, ("webcam", "amazon", 4.0): 94.0}
+OTDA_REGULARISATIONS = (0.01, 0.05, 0.2)  # the paper's and wider ones; the best by the target's labels counts
 BATCH, SHRUNK = 128, 10  # rows in a batch; features over components
 SLOW_RUNS = 1  # of the noisy-gradient baseline in thousands of features
 
@@ -81,16 +83,22 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
             yield from _table(name, read(name, data), runs, track)
 
 
-def ours(source: Domain, target: Domain, *, name: str, epsilon: float) -> float:
-    """Accuracy of the default on the target's points, in percent."""
+def ours(source: Domain, target: Domain, *, name: str, epsilon: float, features: FeatureMap) -> float:
+    """Accuracy of the default on the target's points, in percent; the default map is made once a pair."""
     benchmark = BENCHMARKS[name]
     model = TransportClassifier(
+        features=features,
         epsilon=epsilon,
         delta=1 / (10 * len(source.X)),
         classes=tuple(range(benchmark.n_classes)),
         bounds=(0.0, benchmark.high),
     )
     return accuracy(model.fit(source.X, source.y, target.X).transduction_, target.y)
+
+
+def public_map(target: Domain) -> FeatureMap:
+    """The default map of a target whose features cannot be negative."""
+    return default_map(target.X, low=np.zeros(target.X.shape[1]))
 
 
 def accuracy(found: npt.NDArray[np.int64], truth: npt.NDArray[np.int64]) -> float:
@@ -101,15 +109,20 @@ def accuracy(found: npt.NDArray[np.int64], truth: npt.NDArray[np.int64]) -> floa
 def _googlenet(domains: dict[str, Domain], runs: int, track: Track) -> Iterator[Figure]:
     scores = Scores()
     for source, target in track(list(pairs(domains)), "googlenet pairs"):
-        pair = source.name, target.name
+        pair, features = (source.name, target.name), public_map(target)
         for epsilon in EPSILONS:
             for _ in range(runs):
-                scores.add(f"eps {epsilon:g}", pair, ours(source, target, name="googlenet", epsilon=epsilon))
+                value = ours(source, target, name="googlenet", epsilon=epsilon, features=features)
+                scores.add(f"eps {epsilon:g}", pair, value)
         for method, value in _in_the_clear(source, target).items():
             scores.add(method, pair, value)
     for (source_name, target_name, epsilon), goal in GOALS.items():
         found = mean_interval(scores.found[f"eps {epsilon:g}"][source_name, target_name])
-        beside = f"OTDA, not private, {np.mean(scores.found['OTDA'][source_name, target_name]):.1f}"
+        otda = {
+            name: found[source_name, target_name][0] for name, found in scores.found.items() if "OTDA" in name
+        }
+        most = max(otda, key=lambda name: otda[name])
+        beside = f"{most}, not private, {otda[most]:.1f}"
         figure = f"googlenet_{source_name[0]}{target_name[0]}".upper().replace("GOOGLENET", "googlenet")
         yield Figure(f"{figure}_eps{epsilon:g}", found.mean, goal, "higher", beside, runs, found.ends)
     clear = {name: scores.mean(name) for name in scores.found if not name.startswith("eps")}
@@ -128,13 +141,10 @@ def _in_the_clear(source: Domain, target: Domain) -> dict[str, float]:
     """Accuracies of the baselines without privacy."""
     S, T = rescaled(source.X, "root"), rescaled(target.X, "root")
     plain = source_only(S, source.y).predict_proba(T)
-    moved = OTDA().fit(S, source.y, T).predict_proba(T)
-    tables = {
-        "source only": plain,
-        "source only, propagated": propagate(T, plain),
-        "OTDA": moved,
-        "OTDA, propagated": propagate(T, moved),
-    }
+    tables = {"source only": plain, "source only, propagated": propagate(T, plain)}
+    for reg_e in OTDA_REGULARISATIONS:
+        moved = OTDA(reg_e=reg_e).fit(S, source.y, T).predict_proba(T)
+        tables |= {f"OTDA {reg_e:g}": moved, f"OTDA {reg_e:g}, propagated": propagate(T, moved)}
     return {name: accuracy(table.argmax(axis=1), target.y) for name, table in tables.items()}
 
 
@@ -145,9 +155,9 @@ def _beside_logistic(
     scores, q = Scores(), BENCHMARKS[name].n_classes
     slow = min(runs, SLOW_RUNS)
     for source, target in track(list(pairs(domains)), f"{name} pairs"):
-        pair = source.name, target.name
+        pair, features = (source.name, target.name), public_map(target)
         for _ in range(runs):
-            scores.add("ours", pair, ours(source, target, name=name, epsilon=4.0))
+            scores.add("ours", pair, ours(source, target, name=name, epsilon=4.0, features=features))
         T = rescaled(target.X, "root")
         for _ in range(slow):
             table = _private_logistic(source, T, n_classes=q, epsilon=4.0)
@@ -207,8 +217,9 @@ def _table(name: str, domains: dict[str, Domain], runs: int, track: Track) -> It
     """Mean over pairs of a benchmark whose files are there (the paper's Tables 1 to 3)."""
     scores = Scores()
     for source, target in track(list(pairs(domains)), f"{name} pairs"):
+        features = public_map(target)
         for _ in range(runs):
-            value = ours(source, target, name=name, epsilon=8.0)
+            value = ours(source, target, name=name, epsilon=8.0, features=features)
             scores.add("ours", (source.name, target.name), value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -217,4 +228,4 @@ def _table(name: str, domains: dict[str, Domain], runs: int, track: Track) -> It
         )
 
 
-__all__ = ["Scores", "accuracy", "ours", "run"]
+__all__ = ["Scores", "accuracy", "ours", "public_map", "run"]

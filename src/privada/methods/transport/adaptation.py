@@ -49,7 +49,7 @@ class Adapted:
     probabilities : array of shape (targets, classes)
         Of the target points themselves.
     coupling : array of shape (classes, targets)
-        First transport plan, between prototypes and target points; sums to one.
+        Transport plan between prototypes and target points; sums to one.
     anchors : array of shape (classes, components)
         Class points of the last round.
     prior : array of shape (classes,)
@@ -104,6 +104,8 @@ def adapt(
         anchors, prior = _refined(prototypes, inside, smoothed, radius)
         opinions = _clamped(_opinions(squared_distances(inside, anchors), prior, regularisation), forbidden)
         smoothed = _clamped(graph.smooth(opinions), forbidden)
+    if rounds:  # the plan that is reported has the shares that were found
+        plan = entropic(np.where(forbidden, np.inf, cost).T, prior, None, regularisation).T
     return Adapted(
         probabilities=smoothed,
         coupling=plan.T,
