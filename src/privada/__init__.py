@@ -25,12 +25,12 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.cells.partition import Product as Product
     from privada.methods.cells.question import CellStatistics as CellStatistics
     from privada.methods.clustering.estimator import SourceTargetMedoids as SourceTargetMedoids
+    from privada.methods.marginals.estimator import MarginalLearner as MarginalLearner
     from privada.methods.reweighting.estimator import ReweightedClassifier as ReweightedClassifier
     from privada.methods.reweighting.estimator import ReweightedRegressor as ReweightedRegressor
     from privada.methods.summarization.estimator import PrivateSummarizer as PrivateSummarizer
     from privada.methods.transport.estimator import TransportClassifier as TransportClassifier
     from privada.methods.transport.wasserstein import private_wasserstein as private_wasserstein
-    from privada.methods.marginals.estimator import MarginalLearner as MarginalLearner
     from privada.parties.owner import Owner as Owner
     from privada.parties.policy import Policy as Policy
     from privada.parties.protocol import Ask as Ask
