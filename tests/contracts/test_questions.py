@@ -199,7 +199,8 @@ def test_rehearsals_repeat_and_secure_noise_does_not(case):
         assert np.array_equal(digests[1][name], value)
     assert all(release.rehearsal for release in digests)
     house = owner_of(example, question)
-    fresh = [house.answer(question) for _ in range(6)]  # a choice among few candidates may repeat
+    numbers = sum(np.size(value) for value in digests[0].payload.values())
+    fresh = [house.answer(question) for _ in range(2 if numbers > 8 else 40)]  # one small number may repeat
     assert any(not np.array_equal(fresh[0][name], other[name]) for other in fresh for name in other.payload)
 
 
