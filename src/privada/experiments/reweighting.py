@@ -43,6 +43,7 @@ DELTA, EPSILONS = 1e-5, (1.0, 4.0)
 CONSTANT = 0.5  # appended to rows of norm 1 at most
 NORM = float(np.hypot(1.0, CONSTANT))
 RADII, ALPHAS, KAPPAS = (5.0, 20.0, 80.0), (0.02, 0.1, 0.3, 0.7), (1.0, 0.01)
+SMALL_RADII = (0.25, 0.5, 1.0, 2.0)  # more of them where validation rows choose, as ridge has penalties
 Errors = dict[str, list[float]]
 
 
@@ -240,7 +241,7 @@ def table_errors(pair: DomainPair) -> Iterator[tuple[str, float]]:
     moved = weights_for_moments(S, T.T @ T / len(T))
     candidates["KMM"] = [ridge(S[few], a[few], each, matched) for each in PENALTIES]
     candidates["DM"] = [ridge(S, a, each, moved) for each in PENALTIES]
-    grid = product((1.0, *RADII), ALPHAS, KAPPAS)
+    grid = product((*SMALL_RADII, *RADII), (0.003, *ALPHAS), KAPPAS)
     candidates["CnvxAdap"] = [_cnvx(pair.source, pair.train, *each) for each in grid]
     for name, found in candidates.items():
         chosen = min(found, key=lambda coef: _squared(coef, pair.validation))

@@ -139,7 +139,7 @@ def rehearse(
     settings, found = candidates(loss, alphas), []
     rng = np.random.default_rng(seed)
     cases = [(part, by) for part in _usable(parts) for by in (DRIFTS if drift else (0.0,))]
-    for part, by in cases[: 2 * MOST_PARTS]:
+    for part, by in cases[:MOST_PARTS]:
         out = parts == part
         stage = _Stage.of(loss, X, y, out, penalty, n_outputs, standardize, rng).drifted(by, rng)
         found.append((stage.scores(settings, noise_rate, rng), float(out.sum()), stage.discrepancy()))
