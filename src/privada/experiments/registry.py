@@ -63,16 +63,16 @@ _EXPERIMENTS = (
         quick_runs=2,
     ),
     Experiment(
+        name="core",
+        title="The core's calibration beside the specification",
+        path="privada.experiments.core:run",
+    ),
+    Experiment(
         name="marginals",
         title="A hidden target: accuracy through tables of outcomes, beside the printed EXPRIL",
         path="privada.experiments.marginals:run",
         runs=100,
         quick_runs=2,
-    ),
-    Experiment(
-        name="core",
-        title="The core's calibration beside the specification",
-        path="privada.experiments.core:run",
     ),
 )
 
