@@ -15,5 +15,5 @@ def test_figures_are_one_object_a_line(cli):
 def test_experiments_are_listed_and_unknown_ones_refused(cli):
     names = {row["name"] for row in cli.json("reproduce")["experiments"]}
     assert names >= {"cells", "core"}
-    assert "one of cells, clustering, core" in cli("reproduce", "everything", expect=2).stderr
+    assert "one of cells, clustering, core, marginals" in cli("reproduce", "everything", expect=2).stderr
     assert "--data: there is no folder" in cli("reproduce", "core", "--data", "nowhere", expect=2).stderr

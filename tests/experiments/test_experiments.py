@@ -42,7 +42,7 @@ def test_core_reproduces_the_specification():
 
 def test_the_registry():
     assert all(name == each.name and each.runs >= each.quick_runs for name, each in experiments().items())
-    with pytest.raises(InputError, match="one of cells, clustering, core"):
+    with pytest.raises(InputError, match="one of cells, clustering, core, marginals"):
         experiment("everything")
 
 

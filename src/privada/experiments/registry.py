@@ -64,6 +64,11 @@ _EXPERIMENTS = (
         quick_runs=2,
     ),
     Experiment(
+        name="core",
+        title="The core's calibration beside the specification",
+        path="privada.experiments.core:run",
+    ),
+    Experiment(
         name="marginals",
         title="A hidden target: accuracy through tables of outcomes, beside the printed EXPRIL",
         path="privada.experiments.marginals:run",
@@ -71,21 +76,16 @@ _EXPERIMENTS = (
         quick_runs=2,
     ),
     Experiment(
-        name="core",
-        title="The core's calibration beside the specification",
-        path="privada.experiments.core:run",
+        name="reweighting",
+        title="Training for a private target with a public source, beside private baselines",
+        path="privada.experiments.reweighting:run",
+        runs=10,
+        quick_runs=1,
     ),
     Experiment(
         name="summarization",
         title="Training summaries from many owners for a private validation set",
         path="privada.experiments.summarization:run",
-        runs=10,
-        quick_runs=1,
-    ),
-    Experiment(
-        name="reweighting",
-        title="Training for a private target with a public source, beside private baselines",
-        path="privada.experiments.reweighting:run",
         runs=10,
         quick_runs=1,
     ),

@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from privada import Owner, Schema, run
+from privada._toml import Section
+from privada.exceptions import StudyError
+from privada.methods.marginals.study import learner
+from privada.parties import Category
+from privada.privacy import Pure
+
+PURE = Pure(epsilon=2, relation="add/remove")
+SCHEMA = Schema.of_numbers(
+    bounds=(0.0, 1.0), width=2, size=300, label=Category(name="l", values=("no", "yes"))
+)
+
+
+@pytest.fixture
+def home(tmp_path):
+    np.savetxt(tmp_path / "source.csv", np.random.default_rng(0).uniform(size=(150, 2)), delimiter=",")
+    return tmp_path
+
+
+def made(text, home):
+    section = Section.parse(text, name="study.toml")
+    return learner(section, schemas={"clinic": SCHEMA}, guarantee=PURE, home=home, seed=1)
+
+
+@pytest.mark.parametrize("more", ["cells = 20", 'question = "marginals"\nrounds = 2\nbins = 4'])
+def test_a_study_becomes_a_learner(home, more):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(300, 2))
+    y = np.where(X[:, 0] > 0.5, "yes", "no")
+    owner = Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=PURE)
+    fit = run(made(f'source = "source.csv"\n{more}', home), {"clinic": owner})
+    assert (fit.codes(X) == (y == "yes")).mean() > 0.7
+    assert fit.to_dict()["classes"] == ["no", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('source = "none.csv"', "cannot read none.csv"),
+        ('source = "source.csv"\nquestion = "rates"', 'expected "cells" or "marginals"'),
+        ('source = "source.csv"\nowner = "bank"', "no owner named 'bank'"),
+        ('source = "source.csv"\ncells = 1', "Expected cells"),
+        ('source = "source.csv"\nrates = 3', "rates"),
+    ],
+    ids=str,
+)
+def test_mistakes_name_their_key(home, text, message):
+    with pytest.raises(StudyError, match=message):
+        made(text, home)
