@@ -24,7 +24,7 @@ S_k        noisy sum of h over D_k                          `EmbeddingSum`
 c_k        noisy count of rows nearer to g~                 `NearCount`
 a_k        rows that owner k contributes                    `allocate`
 D_s, p     the summary and its size                         `Summary`, ``size``
-D_init     seed set, public or protected                    ``start`` of `greedy_rounds`
+D_init     seed set, public or protected                    `Seed`, ``start`` of rounds
 =========  ===============================================  ==========================================
 
 References: K. Sarpatwar et al., *Differentially Private Distributed Data Summarization under Covariate
@@ -81,6 +81,7 @@ _HOMES = {
     "question_rounds": ("Participation", "RoundBids", "RoundPoints"),
     "question_rows": ("EmbeddedRows", "SummaryRows"),
     "rounds": ("RoundPlan", "Voice", "ranks"),
+    "seed": ("Seed",),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

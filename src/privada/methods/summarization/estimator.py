@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +16,7 @@ from privada.exceptions import InputError
 from privada.methods.summarization.embedding import FourierEmbedding
 from privada.methods.summarization.learner import Matching
 from privada.methods.summarization.nodes import Consumer, Curator, OwnerNode
+from privada.methods.summarization.seed import Seed
 from privada.parties.owner import Owner
 from privada.parties.policy import Policy
 from privada.parties.schema import Category, Schema
@@ -115,7 +117,14 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.rehearsal = rehearsal
 
-    def fit(self, X: Any, y: Any = None, *, owners: Any = None) -> Self:  # noqa: ARG002 - D_v has no labels
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,  # noqa: ARG002 - D_v has no labels
+        *,
+        owners: Any = None,
+        seed: Any = None,
+    ) -> Self:
         """Summarise.
 
         Parameters
@@ -125,11 +134,16 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         y : ignored
         owners : sequence or mapping of arrays, or of (array, labels)
             Each owner's rows; private. One without rows is not asked.
+        seed : array of shape (q, features), optional
+            Rows that are in the training set already (D_init), **declared public**. Rows of people
+            stay with their holder: see `Seed.released`.
         """
         rows = np.asarray(X)
         if rows.ndim != 2:
             raise InputError(f"Expected X to be a matrix, got shape {rows.shape}.")
         matching = self._matching(rows.shape[1])
+        if seed is not None:
+            matching = replace(matching, seed=Seed.public(seed, matching.embedding))
         consumer = Consumer("consumer", self._owner(rows, None, "validation", matching.validation, 0))
         nodes = [
             OwnerNode(name, self._owner(data, labels, name, matching.owners, 1 + i))

@@ -22,6 +22,7 @@ from privada.methods.summarization.embedding import FourierEmbedding
 from privada.methods.summarization.gathering import Gathered, Summary
 from privada.methods.summarization.question import EmbeddingSum, NearCount
 from privada.methods.summarization.question_rows import EmbeddedRows, SummaryRows
+from privada.methods.summarization.seed import Seed
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.guarantee import ZCDP, Guarantee, Pure
 from privada.privacy.relation import Relation
@@ -57,6 +58,8 @@ class Matching:
         Whether owners remove from g~ what their rows cannot express.
     embedded : bool
         Whether the curator receives embeddings instead of rows: not differential privacy either.
+    seed : Seed, optional
+        Rows that are in the training set already (D_init), public or released.
     salt : str
         Tells apart two runs.
     """
@@ -68,6 +71,7 @@ class Matching:
     curator: str = "curator"
     denoised: bool = True
     embedded: bool = False
+    seed: Seed | None = None
     salt: str = ""
 
     def __post_init__(self) -> None:
@@ -101,13 +105,18 @@ class Matching:
             salt=self.salt,
         )
 
+    def wanted(self, target: FloatArray, variance: float, size: int) -> tuple[FloatArray, float]:
+        """The mean that ``size`` rows must have beside the seed set, and the noise on it."""
+        return (target, variance) if self.seed is None else self.seed.left(target, variance, size)
+
     def rows_question(self, allocation: Allocation, *, size: int, skip: int = 0) -> SummaryRows:
         """What an owner that contributes is asked for."""
         kind = EmbeddedRows if self.embedded else SummaryRows
+        target, variance = self.wanted(allocation.target, allocation.variance, sum(allocation.rows.values()))
         return kind(
             embedding=self.embedding,
-            target=allocation.target,
-            variance=allocation.variance if self.denoised else 0.0,
+            target=target,
+            variance=variance if self.denoised else 0.0,
             size=size,
             skip=skip,
             guarantee=self.owners,
@@ -237,7 +246,7 @@ def match(
     target, variance = reply["sum"] / m, question.variance / m**2
     suitable = dict.fromkeys(roll.sizes, 1.0)
     if len(roll.sizes) > 1:  # a single owner contributes everything: nothing to ask, nothing to pay
-        suitable = yield from _suitable(roll, target, variance, matching)
+        suitable = yield from _suitable(roll, *matching.wanted(target, variance, matching.size), matching)
     enough(roll.sizes, matching.size)
     counts = allocate(list(roll.sizes.values()), list(suitable.values()), total=matching.size)
     return Allocation(

@@ -1,0 +1,49 @@
+"""Rows that are in the training set before anything is gathered."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from privada import PrivateSummarizer
+from privada.exceptions import InputError
+from privada.methods.summarization import EmbeddingSum, Seed
+from privada.privacy import ZCDP
+
+RHO = ZCDP(rho=5.0, relation="replace-one")
+
+
+def test_what_is_left_makes_the_whole_match():
+    rng = np.random.default_rng(0)
+    target, seed = rng.normal(size=4), Seed(mean=rng.normal(size=4), size=30, variance=0.2)
+    mean, variance = seed.left(target, 0.1, 20)
+    assert np.allclose((30 * seed.mean + 20 * mean) / 50, target)
+    assert variance == pytest.approx((50**2 * 0.1 + 30**2 * 0.2) / 20**2)
+
+
+def test_a_holder_of_people_releases_its_mean(matching, made_owner):
+    rows = np.random.default_rng(1).normal(1, 0.4, size=(500, 2))
+    question = EmbeddingSum(embedding=matching.embedding, guarantee=RHO)
+    release = made_owner(rows, name="seed", budget=RHO).answer(question)
+    protected, public = Seed.released(question, release, size=500), Seed.public(rows, matching.embedding)
+    assert np.linalg.norm(protected.mean - public.mean) < 6 * np.sqrt(protected.variance * len(public.mean))
+    assert protected.variance > public.variance == 0
+    with pytest.raises(InputError, match="another one"):
+        Seed.released(replace(question, salt="other"), release, size=500)
+    with pytest.raises(InputError, match="size"):
+        Seed.released(question, release, size=0)
+
+
+def test_a_seed_set_moves_what_is_gathered():
+    """The validation set has two groups; where the seed set holds one of them, the other is gathered."""
+    rng = np.random.default_rng(0)
+    here, there = (rng.normal(at, 0.2, size=(3000, 2)) for at in (1.0, -1.0))
+    validation = np.vstack([here[:500], there[:500]])
+    model = PrivateSummarizer(size=60, gamma=0.5, bounds=(-3, 3), rho=2.0, random_state=0)
+    owners = {"here": here[500:], "there": there[500:]}
+    alone = model.fit(validation, owners=owners).allocation_.rows
+    beside = model.fit(validation, owners=owners, seed=here[:60]).allocation_.rows
+    assert alone["here"] > 15
+    assert beside["there"] > 50
+    with pytest.raises(InputError, match="rows"):
+        model.fit(validation, owners=owners, seed=here[:60, :1])
