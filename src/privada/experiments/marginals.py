@@ -4,7 +4,9 @@ Sets A to E and, where the file is, cardiotocography; the paper's network shapes
 answers, the other half is the test. *Ours* is the default of `MarginalLearner`, labels over cells, and
 for ``marginal_pure_*`` its single-feature tables in one round. The printed C-EXPRIL claims ε = 1 and is
 not private as claimed. Settings follow from public quantities; the constants of those rules, and the
-label gains of C, D and E, were chosen on other seeds of the generators.
+label gains of C, D and E, were chosen on draws of the generators (and splits of the cardiotocograms) with
+seeds below `FRESH`; the figures use seeds from there on, at which nobody looked before. The
+cardiotocograms themselves are the same rows.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ CTG_SHAPE = (16, 256, 256, 16)
 ANY_GOALS = {"A": 90.0, "B": 71.0, "C": 95.0, "D": 86.0, "E": 79.0}
 MARGINAL_GOALS = {"C": 89.0, "D": 80.0, "E": 75.0}
 CTG = {"ctg_a": "none", "ctg_b": "target", "ctg_b_literal": "source"}
+FRESH = 50_000
 LIMIT = 10.0  # public bound of every standardised feature
 EPOCHS = {2: 60, 4: 40}  # by depth of the network, so that its training loss settles on the source
 TARGET_EPOCHS = 2  # times as many where only the target's own, fewer rows are trained on
@@ -140,7 +143,7 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
     margins = []
     for name, shape in SHAPES.items():
         scores = Scores()
-        for seed in track(range(runs), name):
+        for seed in track(range(FRESH, FRESH + runs), name):
             measure(
                 scores,
                 hidden_target(name, seed=seed),
@@ -169,7 +172,7 @@ def _figure(name: str, scores: Scores, method: str, goal: float, runs: int) -> F
 def _cardiotocography(folder: Path, runs: int, track: Track) -> Iterator[tuple[Figure, float]]:
     for name, shift in CTG.items():
         scores = Scores()
-        for seed in track(range(runs), name):
+        for seed in track(range(FRESH, FRESH + runs), name):
             data = cardiotocography(folder, shift=shift, seed=seed)
             measure(scores, data, CTG_SHAPE, seed=seed, reweight=shift != "none", marginal=False)
         over = scores.mean("any") - scores.mean("majority")

@@ -48,14 +48,14 @@ class Costs:
         return float(100 * (ignored - self.mean(method)).sum() / (ignored - seen).sum())
 
     def interval(self, method: str) -> tuple[float, float] | None:
-        """95 % interval of the share over runs, the gap taken as known."""
-        values = self.values(method)
-        if len(values) < 2:
+        """95 % interval of the share over runs, as of a ratio of two means (delta method)."""
+        closed = (self.values("ClusterT") - self.values(method)).sum(axis=1)
+        gap = (self.values("ClusterT") - self.values("STC")).sum(axis=1)
+        if len(gap) < 2:
             return None
-        gap = (self.mean("ClusterT") - self.mean("STC")).sum()
-        shares = 100 * (self.values("ClusterT") - values).sum(axis=1) / gap
-        margin = 1.96 * float(shares.std(ddof=1)) / np.sqrt(len(shares))
-        return self.gap_closed(method) - margin, self.gap_closed(method) + margin
+        share = self.gap_closed(method)
+        off = np.std(100 * closed - share * gap, ddof=1) / np.sqrt(len(gap)) / gap.mean()
+        return share - 1.96 * float(off), share + 1.96 * float(off)
 
     def curves(self, title: str, accounting: str) -> Curves:
         """Cost against k of all methods under one accounting, with what nothing can pass."""
