@@ -66,6 +66,6 @@ axes.set_xlabel("rounds planned, each with its share of ε", color=SOFT)
 axes.set_ylabel("accuracy on other patients (%)", color=SOFT)
 for side in axes.spines.values():
     side.set_color(LINE)
-axes.legend(frameon=False, fontsize=9, loc="lower right")
+axes.legend(frameon=False, fontsize=9, loc="center right")
 figure.suptitle("Labels that nobody may see still teach", color=INK, x=0.02, ha="left")
 figure.savefig("04_hidden_labels.png", dpi=150)

@@ -60,6 +60,8 @@ for axes, places, table, label in (
         mean, error = table[:, :, at].mean(axis=1), table[:, :, at].std(axis=1, ddof=1) / np.sqrt(3)
         axes.errorbar(places, mean, yerr=error, color=colour, marker="o", capsize=3, label=name)
     axes.set(xscale="log", yscale="log", xlabel=label)
+    axes.set_xticks(places, [f"{place:g}" for place in places])
+    axes.minorticks_off()
     axes.spines[["top", "right"]].set_visible(False)
 panels[0].set_ylabel("mean squared error")
 panels[0].legend(frameon=False)
