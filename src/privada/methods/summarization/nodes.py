@@ -146,8 +146,21 @@ class Curator:
         return nodes
 
     def drive(self, learner: Learner[T], nodes: Mapping[str, OwnerNode]) -> T:
-        """Drive a learner; a reply that does not come, or is not what was asked, becomes `Absent`."""
+        """Drive a learner; a reply that does not come, or is not what was asked, becomes `Absent`.
+
+        Owners work at the same time, each in one thread: matrix products of several threads each would
+        stand in each other's way (20 times slower where it was measured).
+        """
+        from threadpoolctl import threadpool_limits
+
         pool = ThreadPoolExecutor(max_workers=self.workers)
+        try:
+            with threadpool_limits(limits=1, user_api="blas"):
+                return self._driven(learner, pool, nodes)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _driven(self, learner: Learner[T], pool: ThreadPoolExecutor, nodes: Mapping[str, OwnerNode]) -> T:
         try:
             asked = next(learner)
             while True:
@@ -157,8 +170,6 @@ class Curator:
         except StopIteration as stop:
             result: T = stop.value
             return result
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
 
     def _collect(
         self, pool: ThreadPoolExecutor, asks: Sequence[Ask], nodes: Mapping[str, OwnerNode]
