@@ -4,7 +4,8 @@
 *bare* multiplies the same matrix with 400 vectors. Both take turns, and the ratio of each turn
 is kept; the figure is the median. *Owners in parallel*: the same rows at 8 owners in 8 threads beside
 one after the other, each with one thread for matrix products, as a curator runs them.
-Memory: the largest resident set of a process of its own, interpreter included, that embeds rows of 256 columns and chooses 400.
+Memory: the largest resident set of a process of its own, interpreter included, that embeds rows of
+256 columns and chooses 400.
 """
 
 from __future__ import annotations
