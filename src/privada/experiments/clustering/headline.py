@@ -56,11 +56,9 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
         yield from adaptation(data, runs, track)
 
 
-def _beside(runs: int, *, ablated: bool = True) -> dict[str, Source]:
+def _beside(runs: int) -> dict[str, Source]:
     """What is measured beside ours: the paper's alone over few runs, else the baselines and ablations too."""
-    if runs <= FEW_RUNS:
-        return printed()
-    return printed() | baselines() | (ablations() if ablated else {})
+    return printed() if runs <= FEW_RUNS else printed() | baselines() | ablations()
 
 
 def _synthetic(which: int, costs: Costs, runs: int) -> Iterator[Figure | Exhibit]:
@@ -78,7 +76,8 @@ def _real(folder: Path, runs: int, track: Track) -> Iterator[Figure | Exhibit]:
     for pair in track(list(real_pairs(folder, seed=PROJECTION)), "real pairs"):
         costs = found[pair.name] = Costs()
         for seed in range(runs):
-            measure(costs, _subset(pair, seed), ks=KS, seed=seed, beside=_beside(runs, ablated=False))
+            few = _subset(pair, seed)
+            measure(costs, few, ks=KS, seed=seed, beside=_beside(runs), coresets=runs > FEW_RUNS)
         for name in BUDGETS:
             yield costs.curves(f"{pair.name}, {name}", name)
     beside = f"printed NNA; {MOST_TARGETS} random target points, both accountings"
@@ -87,7 +86,7 @@ def _real(folder: Path, runs: int, track: Track) -> Iterator[Figure | Exhibit]:
     yield Figure("real_pairs_ahead_of_printed", ahead, float(len(found)), "higher", beside, runs)
     yield Figure("real_pairs_not_behind_clustert", safe, float(len(found)), "higher", "ClusterT", runs)
     yield Figure("real_pairs", len(found), None, "higher", "pairs whose files are there", runs)
-    yield shares_table(found.items(), title="Real pairs: gap closed and run times")
+    yield shares_table(found.items(), title="Real pairs: gap closed, ablations and run times")
 
 
 def _below(costs: Costs, other: str) -> bool:
