@@ -21,7 +21,8 @@ module              what
 ``clustering``      what people would do instead of source-target clustering, in one table
 ``private_kmeans``  k-means as Balcan et al. 2017 do it, soundly
 ``tree_kmeans``     k-means on a private tree of cubes
-``hidden_target``   the target in the clear, the majority, Ji and Elkan's weighting
+``hidden_target``   the target in the clear, the majority
+``weighting``       importance weights for a public set, Ji and Elkan 2013
 ``gan``             a generator trained with noisy gradients (extra ``deep``)
 ==================  ============================================================
 """
@@ -34,7 +35,7 @@ _HOMES = {
     "adaptation": ("DM", "KMM"),
     "clustering": ("BASELINES", "DPGAN", "STC", "ClusterT", "PrivateKMeans", "TreeKMeans"),
     "gan": ("GeneratedPoints",),
-    "hidden_target": ("Majority", "PrivateWeighting", "TargetTrained"),
+    "hidden_target": ("Majority", "TargetTrained"),
     "linear": ("DPLinearRegression", "MinibatchDescent", "NoisySGDRegressor", "PrivateDM", "SecondMoments"),
     "logistic": ("DPLogisticRegression", "NoisyGradients"),
     "pate": ("PATE", "TeacherVotes"),
@@ -42,6 +43,7 @@ _HOMES = {
     "propagation": ("LabelPropagation", "propagate"),
     "transport": ("OTDA", "source_only", "target_only"),
     "tree_kmeans": ("TreeCenters",),
+    "weighting": ("PrivateWeighting", "WeightingCoefficients"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)
