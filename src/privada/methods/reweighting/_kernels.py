@@ -71,18 +71,24 @@ def scored(X: Floats, weights: Floats, intercepts: Floats) -> Floats:  # pragma:
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _push(scores: Floats, y: float, code: int, threshold: float) -> None:  # pragma: no cover - compiled
-    """Turn the scores of one record into its pull, in place."""
-    if code == 0:
-        scores[0] = min(threshold, max(-threshold, scores[0] - y))
-        return
-    if code == 1:
-        signed = scores[0] if y == 1.0 else -scores[0]
-        loss = math.log1p(math.exp(-abs(signed))) + max(0.0, -signed)
-        gone = -math.expm1(-loss)
-        weight = 1.0 if loss <= threshold else math.sqrt(threshold / loss)
-        scores[0] = -weight * gone if y == 1.0 else weight * gone
-        return
+def squared_pull(score: float, y: float, threshold: float) -> float:  # pragma: no cover - compiled
+    """ψ of one record: its residual, clipped."""
+    return min(threshold, max(-threshold, score - y))
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def logistic_pull(score: float, y: float, threshold: float) -> float:  # pragma: no cover - compiled
+    """ψ of one record of two classes."""
+    signed = score if y == 1.0 else -score
+    loss = math.log1p(math.exp(-abs(signed))) + max(0.0, -signed)
+    gone = -math.expm1(-loss)
+    weight = 1.0 if loss <= threshold else math.sqrt(threshold / loss)
+    return -weight * gone if y == 1.0 else weight * gone
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _push(scores: Floats, y: float, threshold: float) -> None:  # pragma: no cover - compiled
+    """Turn the softmax scores of one record into its pull, in place."""
     most = scores[0]
     for o in range(1, scores.shape[0]):
         most = max(most, scores[o])
@@ -98,17 +104,16 @@ def _push(scores: Floats, y: float, code: int, threshold: float) -> None:  # pra
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def add_gradients(
+def add_softmax(
     sums: npt.NDArray[np.int64],
     Z: Floats,
     base: Floats,
     y: Floats,
     V: Floats,
-    code: int,
     threshold: float,
     per_step: float,
 ) -> None:  # pragma: no cover - compiled
-    """Add ``z ⊗ ψ`` of every record in whole grid steps, truncated toward zero."""
+    """Add ``z ⊗ ψ`` of every record of several classes in whole grid steps, truncated toward zero."""
     k, outputs = V.shape
     scores = np.empty(outputs)
     for i in range(Z.shape[0]):
@@ -117,7 +122,7 @@ def add_gradients(
             for j in range(k):
                 total += Z[i, j] * V[j, o]
             scores[o] = total
-        _push(scores, y[i], code, threshold)
+        _push(scores, y[i], threshold)
         for o in range(outputs):
             pull = scores[o] * per_step
             for j in range(k):
@@ -155,4 +160,12 @@ def pair_moments(Z: Floats, e: Floats) -> Floats:  # pragma: no cover - compiled
     return total
 
 
-__all__ = ["add_gradients", "add_weighted", "mapped", "pair_moments", "scored"]
+__all__ = [
+    "add_softmax",
+    "add_weighted",
+    "logistic_pull",
+    "mapped",
+    "pair_moments",
+    "scored",
+    "squared_pull",
+]

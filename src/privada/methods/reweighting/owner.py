@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import AnswerError
-from privada.methods.reweighting import _kernels, discrepancy, losses
+from privada.methods.reweighting import _fused, _kernels, discrepancy, losses
 from privada.methods.reweighting._adaptation import adapt
 from privada.methods.reweighting.question import ConvexAdaptation, NonconvexAdaptation
 from privada.methods.reweighting.question_descent import Descent
@@ -26,22 +26,44 @@ def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]
     """Every step: the sum of pulls at the current point, noised; the next point follows from it."""
     parts = [_prepared(question, batch) for batch in rows.batches()]
     V, velocity = question.start()
-    code, per_step = losses.CODES[question.loss], 1 / _step(question, question.names()[0])
     released = {}
     for name in question.names():
         sums = np.zeros(V.shape, dtype=np.int64)
-        for Z, base, y in parts:
-            _kernels.add_gradients(sums, Z, base, y, V, code, question.threshold, per_step)
+        for part in parts:
+            _add_pulls(question, sums, part, V)
         released[name] = draw(name, sums)
         V, velocity = question.go_on(V, velocity, released[name])
     return released
 
 
-def _prepared(question: Descent, batch: Batch) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _prepared(question: Descent, batch: Batch) -> tuple[Any, FloatArray, FloatArray]:
     """Mapped features, base scores and labels of a batch, each record by itself."""
     X, y = _labelled(batch)
     Z = _kernels.mapped(X, question.transform, question.shift, question.radius)
-    return Z, _kernels.scored(X, question.weights, question.intercepts), y
+    kept = Z if question.loss == "softmax" else _fused.single(Z)
+    return kept, _kernels.scored(X, question.weights, question.intercepts), y
+
+
+def _add_pulls(
+    question: Descent, sums: npt.NDArray[np.int64], part: tuple[Any, FloatArray, FloatArray], V: FloatArray
+) -> None:
+    """Add a batch's contributions at V, in grid steps."""
+    (Z, base, y), per_step = part, 1 / _step(question, question.names()[0])
+    if question.loss == "softmax":
+        _kernels.add_softmax(sums, Z, base, y, V, question.threshold, per_step)
+        return
+    largest = losses.largest_pull(question.loss, question.threshold) * question.radius * per_step
+    _fused.add_pulls(
+        sums[:, 0],
+        Z,
+        base[:, 0],
+        y,
+        V[:, 0].astype(np.float32),
+        loss=question.loss,
+        threshold=question.threshold,
+        per_step=per_step,
+        largest=largest,
+    )
 
 
 def _labelled(batch: Batch) -> tuple[FloatArray, FloatArray]:
