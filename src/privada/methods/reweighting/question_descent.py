@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +25,10 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.reweighting import _public, losses
-from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
-_ARRAYS = ("weights", "intercepts", "transform", "shift", "curvature")
-_PLAIN = ("size", "loss", "threshold", "radius", "alpha", "steps", "step_size", "momentum")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -178,19 +175,6 @@ class Descent(Question):
         slope = (1 - self.alpha) * gradient / self.size + self.alpha * (self.curvature @ V)
         velocity = self.momentum * velocity - self.step_size * slope
         return V + velocity, velocity
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain = {name: getattr(self, name) for name in _PLAIN}
-        return plain, {name: getattr(self, name) for name in _ARRAYS}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        fields: dict[str, Any] = plain | arrays
-        return cls(**fields, guarantee=guarantee, salt=salt)
 
 
 __all__ = ["Descent"]
