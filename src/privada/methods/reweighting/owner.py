@@ -13,6 +13,7 @@ from privada.methods.reweighting._adaptation import adapt
 from privada.methods.reweighting.question import ConvexAdaptation, NonconvexAdaptation
 from privada.methods.reweighting.question_descent import Descent
 from privada.methods.reweighting.question_discrepancy import Discrepancy, FiniteDiscrepancy
+from privada.methods.reweighting.question_module import ModuleAdaptation
 from privada.methods.reweighting.question_selection import Selection
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
@@ -141,11 +142,25 @@ def answer_nonconvex(question: NonconvexAdaptation, rows: Rows, draw: Draws) -> 
     return {"coef": w} if question.hidden else {"coef": w, "u_private": u}
 
 
+def answer_module(question: ModuleAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """PNCnvxAdap on a torch module: the iterate of a random step, or the mean of the later half."""
+    from privada.methods.reweighting import _module_steps
+
+    stop = int(draw.noise.uniform((1,))[0] * question.steps)
+    path, half = _module_steps.adapt(question, rows, draw), question.steps // 2
+    taken, mean = question.start, np.zeros_like(question.start)
+    for t, w in enumerate(path):
+        taken = w if t == min(stop, question.steps - 1) else taken
+        mean = mean + w / (question.steps - half) if t >= half else mean
+    return {"weights": np.array(taken if question.stopping == "random" else mean)}
+
+
 __all__ = [
     "answer_convex",
     "answer_descent",
     "answer_discrepancy",
     "answer_finite",
+    "answer_module",
     "answer_nonconvex",
     "answer_selection",
 ]
