@@ -36,9 +36,6 @@ from privada.privacy.release import Question
 FloatArray = npt.NDArray[np.float64]
 LOSSES = ("cross-entropy", "squared")
 STOPPING = ("average", "random")
-_ARRAYS = ("start", "source", "source_labels", "mean", "scale")
-_PLAIN = ("size", "network", "loss", "clip", "largest_loss", "A", "steps", "step_scale", "stopping")
-_LABEL = ("label_mean", "label_scale")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -186,19 +183,17 @@ class ModuleAdaptation(Question):
         )
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain = {name: getattr(self, name) for name in _PLAIN + _LABEL}
-        plain["penalties"] = self.penalties.to_dict()
-        return plain, {name: getattr(self, name) for name in _ARRAYS}
+        """Own fields; penalties as plain values."""
+        plain, arrays = super().parts()
+        return plain | {"penalties": self.penalties.to_dict()}, arrays
 
     @classmethod
     def from_parts(
         cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
     ) -> Self:
         """Make the question from its parts."""
-        penalties = Penalties(**plain.pop("penalties"))
-        fields: dict[str, Any] = plain | arrays
-        return cls(**fields, penalties=penalties, guarantee=guarantee, salt=salt)
+        made = plain | {"penalties": Penalties(**plain["penalties"])}
+        return super().from_parts(made, arrays, guarantee=guarantee, salt=salt)
 
 
 __all__ = ["LOSSES", "STOPPING", "ModuleAdaptation"]
