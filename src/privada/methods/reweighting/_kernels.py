@@ -17,18 +17,24 @@ _INSIDE = 1 - 2.0**-40
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _clip(z: Floats, radius: float) -> None:  # pragma: no cover - compiled
-    """Scale one record back into the ball, in place."""
+def _norm(z: Floats) -> float:  # pragma: no cover - compiled
+    """Length of one record, without overflow."""
     largest = 0.0
     for j in range(z.shape[0]):
         largest = max(largest, abs(z[j]))
     if largest == 0.0:
-        return
+        return 0.0
     total = 0.0
     for j in range(z.shape[0]):
         part = z[j] / largest
         total += part * part
-    norm = largest * math.sqrt(total)
+    return largest * math.sqrt(total)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _clip(z: Floats, radius: float) -> None:  # pragma: no cover - compiled
+    """Scale one record back into the ball, in place."""
+    norm = _norm(z)
     if norm > radius * _INSIDE:
         factor = radius * _INSIDE / norm
         for j in range(z.shape[0]):
@@ -72,9 +78,9 @@ def scored(X: Floats, weights: Floats, intercepts: Floats) -> Floats:  # pragma:
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _push(scores: Floats, y: float, code: int, threshold: float) -> None:  # pragma: no cover - compiled
-    """Turn the scores of one record into its pull, in place."""
+    """Turn the scores of one record into its pull, in place; that of squared loss is not yet bounded."""
     if code == 0:
-        scores[0] = min(threshold, max(-threshold, scores[0] - y))
+        scores[0] -= y
         return
     if code == 1:
         signed = scores[0] if y == 1.0 else -scores[0]
@@ -106,9 +112,14 @@ def add_gradients(
     V: Floats,
     code: int,
     threshold: float,
+    bound: float,
     per_step: float,
 ) -> None:  # pragma: no cover - compiled
-    """Add ``z ⊗ ψ`` of every record in whole grid steps, truncated toward zero."""
+    """Add ``z ⊗ ψ`` of every record, shortened to the bound, in whole grid steps, truncated toward zero.
+
+    A pull that is not a number (scores that overflow) adds nothing: what a record adds has norm at most
+    the bound whatever V is.
+    """
     k, outputs = V.shape
     scores = np.empty(outputs)
     for i in range(Z.shape[0]):
@@ -118,8 +129,12 @@ def add_gradients(
                 total += Z[i, j] * V[j, o]
             scores[o] = total
         _push(scores, y[i], code, threshold)
+        length = _norm(Z[i]) * _norm(scores)
+        if not length < np.inf:
+            continue
+        factor = per_step if length <= bound * _INSIDE else per_step * (bound * _INSIDE / length)
         for o in range(outputs):
-            pull = scores[o] * per_step
+            pull = scores[o] * factor
             for j in range(k):
                 sums[j, o] += np.int64(Z[i, j] * pull)
 

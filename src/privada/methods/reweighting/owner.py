@@ -31,7 +31,7 @@ def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]
     for name in question.names():
         sums = np.zeros(V.shape, dtype=np.int64)
         for Z, base, y in parts:
-            _kernels.add_gradients(sums, Z, base, y, V, code, question.threshold, per_step)
+            _kernels.add_gradients(sums, Z, base, y, V, code, question.threshold, question.bound, per_step)
         released[name] = draw(name, sums)
         V, velocity = question.go_on(V, velocity, released[name])
     return released
@@ -40,7 +40,7 @@ def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]
 def _prepared(question: Descent, batch: Batch) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mapped features, base scores and labels of a batch, each record by itself."""
     X, y = _labelled(batch)
-    Z = _kernels.mapped(X, question.transform, question.shift, question.radius)
+    Z = _kernels.mapped(X, question.transform, question.shift, np.inf)
     return Z, _kernels.scored(X, question.weights, question.intercepts), y
 
 
