@@ -23,12 +23,12 @@ import numpy as np
 
 from benchmarks._figures import Figure, main
 from privada.baselines.dca import dca_discrepancy
-from privada.methods.reweighting._fused import _pool, add_pulls, single
+from privada.methods.reweighting._fused import Singles, _pool, add_pulls
 from privada.methods.reweighting.discrepancy import moments, of_moments
 
 ROWS, WIDTH = 16_000 + 35_000, 133
 COPIES = 5
-CUT, PER_STEP = 0.5, 2.0**19
+BOUND, PER_STEP = 0.5, 2.0**19
 
 
 def measure(quick: bool) -> Iterator[Figure]:
@@ -39,32 +39,37 @@ def measure(quick: bool) -> Iterator[Figure]:
 
 def _gradient(turns: int) -> Figure:
     rng = np.random.default_rng(0)
-    copies = [single(rng.normal(size=(ROWS, WIDTH)) / WIDTH**0.5) for _ in range(COPIES)]
+    made = (rng.normal(size=(ROWS, WIDTH)) / WIDTH**0.5 for _ in range(COPIES))
+    copies = [Singles.of(Z, bound=BOUND, per_step=PER_STEP) for Z in made]
     base, y = rng.normal(size=(2, ROWS))
     v = rng.normal(size=WIDTH).astype(np.float32)
     ways: dict[str, Callable[[Any], Any]] = {
-        "pass": _read,
-        "ours": lambda Z: _answered(Z, base, y, v),
-        "numpy": lambda Z: Z.T @ np.clip(Z @ v + (base - y).astype(np.float32), -CUT, CUT),
+        "pass": lambda singles: _read(singles.rows),
+        "ours": lambda singles: _answered(singles, base, y, v),
+        "numpy": lambda singles: _products(singles, (base - y).astype(np.float32), v),
     }
     assert np.allclose(ways["ours"](copies[0]) / PER_STEP, ways["numpy"](copies[0]), rtol=1e-3, atol=0.2)
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(turns):
         for name, way in ways.items():
-            times[name] += [_timed(partial(way, Z)) for Z in copies]
+            times[name] += [_timed(partial(way, singles)) for singles in copies]
     least = {name: min(values) for name, values in times.items()}
     beside = (
-        f"a pass of {copies[0].nbytes / 1e6:.0f} MB in {1e3 * least['pass']:.2f} ms; "
+        f"a pass of {copies[0].rows.nbytes / 1e6:.0f} MB in {1e3 * least['pass']:.2f} ms; "
         f"numpy's two products {least['numpy'] / least['pass']:.2f} times"
     )
     return Figure("iteration_time_vs_memory_pass", least["ours"] / least["pass"], 1.3, "lower", beside, turns)
 
 
-def _answered(Z: Any, base: Any, y: Any, v: Any) -> Any:
+def _answered(singles: Singles, base: Any, y: Any, v: Any) -> Any:
     sums = np.zeros(WIDTH, dtype=np.int64)
-    largest = CUT * 2 * PER_STEP
-    add_pulls(sums, Z, base, y, v, loss="squared", threshold=CUT, per_step=PER_STEP, largest=largest)
+    add_pulls(sums, singles, base, y, v, loss="squared", threshold=BOUND)
     return sums
+
+
+def _products(singles: Singles, left: Any, v: Any) -> Any:
+    caps = singles.caps.astype(np.float32)
+    return singles.rows.T @ np.clip(singles.rows @ v + left, -caps, caps)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=True)  # type: ignore[untyped-decorator, unused-ignore]

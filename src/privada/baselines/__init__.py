@@ -15,6 +15,7 @@ module              what
 ``adaptation``      KMM and DM: weights of the source that match the target, without privacy
 ``linear``          regression by noisy moments or minibatches, private DM
 ``logistic``        noisy full-batch gradient descent on the (softmax) logistic loss
+``perturbation``    regression and classification by objective perturbation
 ``pate``            teachers on disjoint shards, noisy votes, a student
 ``propagation``     smoothing of class probabilities over a graph of public points
 ``transport``       source only, target only and optimal transport, not private
@@ -38,6 +39,7 @@ _HOMES = {
     "hidden_target": ("Majority", "TargetTrained"),
     "linear": ("DPLinearRegression", "MinibatchDescent", "NoisySGDRegressor", "PrivateDM", "SecondMoments"),
     "logistic": ("DPLogisticRegression", "NoisyGradients"),
+    "perturbation": ("PerturbedClassifier", "PerturbedMinimum", "PerturbedRegressor"),
     "pate": ("PATE", "TeacherVotes"),
     "private_kmeans": ("SwappedCenters",),
     "propagation": ("LabelPropagation", "propagate"),

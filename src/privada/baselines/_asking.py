@@ -34,7 +34,11 @@ class BaselineQuestion(Question):
 def ask(
     question: Question, X: Any, y: Any = None, *, schema: Schema, rehearsal: int | None = None
 ) -> Release:
-    """Answer a question from rows in memory, under a budget that it uses up."""
+    """Answer a question from rows in memory, under a budget that it uses up.
+
+    A baseline that is known in idealised arithmetic only (K-norm noise) is allowed it; its release says so.
+    """
+    from privada.parties.policy import Policy
     from privada.privacy import accountant
 
     exact = isinstance(question.guarantee, Approximate) and accountant.only_gaussian(question.plan.event)
@@ -45,6 +49,7 @@ def ask(
         dataset="fit",
         budget=question.guarantee,
         accounting="gaussian" if exact else None,
+        policy=Policy(idealised=any(draw.idealised for draw in question.plan.draws.values())),
         rehearsal=rehearsal,
         allow_empty=True,
     )

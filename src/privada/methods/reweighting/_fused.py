@@ -8,17 +8,19 @@ bits before they could overflow, so neither threads nor batches can change a sum
 **One record, one contribution.** All rows go through the same compiled loop, whose path depends on the
 number of features alone: a record's contribution is the same at every place of every batch.
 
-**Norm.** `single` shrinks a row by 2^-20 before it rounds; what follows (the row, its pull and their product
-are rounded once each, by at most 2^-24) cannot bring the contribution beyond ``c r`` again, and truncation
-toward zero shortens it.
+**Norm.** A record's pull is at most the bound over the length of its row, and the row is shrunk by 2^-20
+before it is rounded; what follows (the row, its pull and their product are rounded once each, by at most
+2^-24) cannot bring the contribution beyond the bound again, and truncation toward zero shortens it. A pull
+that is not finite adds nothing.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numba
 import numpy as np
@@ -29,15 +31,49 @@ from numba.extending import intrinsic
 
 from privada.methods.reweighting._kernels import logistic_pull, squared_pull
 
-Singles = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
+PULLS = {"squared": squared_pull, "logistic": logistic_pull}
 THREADS = 2
 AHEAD = 12  # rows between a fetch and its use: the latency of memory, in rows of some hundred features
 LINE = 16  # single precision numbers in a line of the cache
 FEWEST = 2000  # rows worth a second thread
-PULLS = {"squared": squared_pull, "logistic": logistic_pull}
+MOST_CARRY = 4096
+_LONGEST, _HIGHEST = 1e18, 1e30  # of a row and of a pull in steps: their products stay finite
 _SHRINK = 1 - 2.0**-20
 _ROOM = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Singles:
+    """Rows in single precision, and what their pulls may be.
+
+    Attributes
+    ----------
+    rows : float32 array of shape (n, k)
+        Slightly shortened. A row longer than 10^18 is 0: such a record adds nothing.
+    caps : array of shape (n,)
+        Largest pull of each record.
+    per_step : float
+        Grid steps in 1.
+    carry : int
+        Records whose contributions 32 bits can hold.
+    """
+
+    rows: npt.NDArray[np.float32]
+    caps: Floats
+    per_step: float
+    carry: int
+
+    @classmethod
+    def of(cls, Z: Floats, *, bound: float, per_step: float) -> Self:
+        """Rows whose contributions are to have norm at most ``bound``."""
+        with np.errstate(over="ignore"):
+            norms = np.linalg.norm(Z, axis=1)
+        usable = (norms > 0) & (norms < _LONGEST)
+        caps = np.minimum(bound / np.where(usable, norms, 1.0), _HIGHEST / per_step) * usable
+        rows = np.where(usable[:, None], Z, 0.0) * _SHRINK
+        carry = max(1, min(MOST_CARRY, int(_ROOM // (bound * per_step + 1)) - 1))
+        return cls(np.ascontiguousarray(rows, dtype=np.float32), caps, per_step, carry)
 
 
 @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
@@ -66,17 +102,18 @@ def _kernel(loss: str) -> Any:
     @numba.njit(nogil=True, fastmath={"reassoc", "nsz"}, cache=True)  # type: ignore[untyped-decorator, unused-ignore]
     def part(
         sums: npt.NDArray[np.int64],
-        Z: Singles,
+        Z: npt.NDArray[np.float32],
+        caps: Floats,
         base: Floats,
         y: Floats,
-        v: Singles,
+        v: npt.NDArray[np.float32],
         threshold: float,
         per_step: float,
         carry: int,
     ) -> None:  # pragma: no cover - compiled
         n, k = Z.shape
         block = np.zeros(k, dtype=np.int32)
-        last, pull = Z[0], np.float32(0.0)
+        last, steps = Z[0], np.float32(0.0)
         for start in range(0, n, carry):
             for i in range(start, min(n, start + carry)):
                 row, dot = Z[i], np.float32(0.0)
@@ -84,59 +121,54 @@ def _kernel(loss: str) -> Any:
                     _fetch(Z, min(i + AHEAD, n - 1), j)
                 for j in range(k):
                     dot += row[j] * v[j]
-                    block[j] += np.int32(last[j] * pull)
-                last, pull = row, np.float32(pull_of(base[i] + dot, y[i], threshold) * per_step)
+                    block[j] += np.int32(last[j] * steps)
+                pull = pull_of(base[i] + dot, y[i], threshold)
+                pull = min(caps[i], max(-caps[i], pull)) if abs(pull) < np.inf else 0.0
+                last, steps = row, np.float32(pull * per_step)
             for j in range(k):
                 sums[j] += block[j]
                 block[j] = 0
         for j in range(k):
-            sums[j] += np.int32(last[j] * pull)
+            sums[j] += np.int32(last[j] * steps)
 
     return part
 
 
-def single(Z: Floats) -> Singles:
-    """Rows in single precision, none longer than it was."""
-    return np.ascontiguousarray(Z * _SHRINK, dtype=np.float32)
-
-
 def add_pulls(
     sums: npt.NDArray[np.int64],
-    Z: Singles,
+    singles: Singles,
     base: Floats,
     y: Floats,
-    v: Singles,
+    v: npt.NDArray[np.float32],
     *,
     loss: str,
     threshold: float,
-    per_step: float,
-    largest: float,
 ) -> None:
-    """Add ``z ψ`` of every record to ``sums`` in whole grid steps; ``largest`` bounds one record's, in steps.
+    """Add ``z ψ`` of every record to ``sums``, in whole grid steps.
 
-    >>> Z, v, zero = single(np.eye(3)), np.zeros(3, dtype=np.float32), np.zeros(3)
+    >>> rows, zero = Singles.of(np.eye(3), bound=1.0, per_step=100.0), np.zeros(3)
     >>> sums = np.zeros(3, dtype=np.int64)
-    >>> add_pulls(sums, Z, zero, zero + 2, v, loss="squared", threshold=1.0, per_step=100.0, largest=100.0)
+    >>> add_pulls(sums, rows, zero, zero + 2, zero.astype(np.float32), loss="squared", threshold=1.0)
     >>> sums.tolist()                                        # 100, shortened and truncated
     [-99, -99, -99]
     """
-    carry = max(1, min(4096, int(_ROOM // (largest + 1)) - 1))
-    part, width = _kernel(loss), Z.shape[1]
-    cuts = [len(Z) * thread // THREADS for thread in range(THREADS + 1)]
-    totals = np.zeros((THREADS, max(width, 64)), dtype=np.int64)
+    n, k = singles.rows.shape
+    part, totals = _kernel(loss), np.zeros((THREADS, max(k, 64)), dtype=np.int64)
 
     def work(at: slice, thread: int) -> None:
-        part(totals[thread, :width], Z[at], base[at], y[at], v, threshold, per_step, carry)
+        rows = singles.rows[at], singles.caps[at], base[at], y[at]
+        part(totals[thread, :k], *rows, v, threshold, singles.per_step, singles.carry)
 
-    if len(Z) >= FEWEST:
+    if n >= FEWEST:
+        cuts = [n * thread // THREADS for thread in range(THREADS + 1)]
         spans = [slice(*span) for span in pairwise(cuts)]
         others = [_pool().submit(work, spans[thread], thread) for thread in range(1, THREADS)]
         work(spans[0], 0)
         for other in others:
             other.result()
-    elif len(Z):
+    elif n:
         work(slice(None), 0)
-    sums += totals[:, :width].sum(axis=0)
+    sums += totals[:, :k].sum(axis=0)
 
 
 @cache
@@ -145,4 +177,4 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=THREADS - 1)
 
 
-__all__ = ["add_pulls", "single"]
+__all__ = ["Singles", "add_pulls"]

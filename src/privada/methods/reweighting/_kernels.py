@@ -17,18 +17,24 @@ _INSIDE = 1 - 2.0**-40
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _clip(z: Floats, radius: float) -> None:  # pragma: no cover - compiled
-    """Scale one record back into the ball, in place."""
+def _norm(z: Floats) -> float:  # pragma: no cover - compiled
+    """Length of one record, without overflow."""
     largest = 0.0
     for j in range(z.shape[0]):
         largest = max(largest, abs(z[j]))
     if largest == 0.0:
-        return
+        return 0.0
     total = 0.0
     for j in range(z.shape[0]):
         part = z[j] / largest
         total += part * part
-    norm = largest * math.sqrt(total)
+    return largest * math.sqrt(total)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _clip(z: Floats, radius: float) -> None:  # pragma: no cover - compiled
+    """Scale one record back into the ball, in place."""
+    norm = _norm(z)
     if norm > radius * _INSIDE:
         factor = radius * _INSIDE / norm
         for j in range(z.shape[0]):
@@ -71,9 +77,9 @@ def scored(X: Floats, weights: Floats, intercepts: Floats) -> Floats:  # pragma:
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def squared_pull(score: float, y: float, threshold: float) -> float:  # pragma: no cover - compiled
-    """ψ of one record: its residual, clipped."""
-    return min(threshold, max(-threshold, score - y))
+def squared_pull(score: float, y: float, threshold: float) -> float:  # noqa: ARG001 # pragma: no cover
+    """ψ of one record: its residual, not yet bounded; the threshold is in the bound."""
+    return score - y
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -111,9 +117,14 @@ def add_softmax(
     y: Floats,
     V: Floats,
     threshold: float,
+    bound: float,
     per_step: float,
 ) -> None:  # pragma: no cover - compiled
-    """Add ``z ⊗ ψ`` of every record of several classes in whole grid steps, truncated toward zero."""
+    """Add ``z ⊗ ψ`` of every record of several classes, shortened to the bound, in whole grid steps.
+
+    A pull that is not a number (scores that overflow) adds nothing: what a record adds has norm at most
+    the bound whatever V is. Steps are truncated toward zero.
+    """
     k, outputs = V.shape
     scores = np.empty(outputs)
     for i in range(Z.shape[0]):
@@ -123,8 +134,12 @@ def add_softmax(
                 total += Z[i, j] * V[j, o]
             scores[o] = total
         _push(scores, y[i], threshold)
+        length = _norm(Z[i]) * _norm(scores)
+        if not length < np.inf:
+            continue
+        factor = per_step if length <= bound * _INSIDE else per_step * (bound * _INSIDE / length)
         for o in range(outputs):
-            pull = scores[o] * per_step
+            pull = scores[o] * factor
             for j in range(k):
                 sums[j, o] += np.int64(Z[i, j] * pull)
 

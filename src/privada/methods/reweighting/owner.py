@@ -40,31 +40,28 @@ def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]
 def _prepared(question: Descent, batch: Batch) -> tuple[Any, FloatArray, FloatArray]:
     """Mapped features, base scores and labels of a batch, each record by itself."""
     X, y = _labelled(batch)
-    Z = _kernels.mapped(X, question.transform, question.shift, question.radius)
-    kept = Z if question.loss == "softmax" else _fused.single(Z)
-    return kept, _kernels.scored(X, question.weights, question.intercepts), y
+    Z = _kernels.mapped(X, question.transform, question.shift, np.inf)
+    base = _kernels.scored(X, question.weights, question.intercepts)
+    if question.loss == "softmax":
+        return Z, base, y
+    return _fused.Singles.of(Z, bound=question.bound, per_step=_per_step(question)), base[:, 0], y
 
 
 def _add_pulls(
     question: Descent, sums: npt.NDArray[np.int64], part: tuple[Any, FloatArray, FloatArray], V: FloatArray
 ) -> None:
     """Add a batch's contributions at V, in grid steps."""
-    (Z, base, y), per_step = part, 1 / _step(question, question.names()[0])
+    rows, base, y = part
     if question.loss == "softmax":
-        _kernels.add_softmax(sums, Z, base, y, V, question.threshold, per_step)
-        return
-    largest = losses.largest_pull(question.loss, question.threshold) * question.radius * per_step
-    _fused.add_pulls(
-        sums[:, 0],
-        Z,
-        base[:, 0],
-        y,
-        V[:, 0].astype(np.float32),
-        loss=question.loss,
-        threshold=question.threshold,
-        per_step=per_step,
-        largest=largest,
-    )
+        per_step = _per_step(question)
+        _kernels.add_softmax(sums, rows, base, y, V, question.threshold, question.bound, per_step)
+    else:
+        v = V[:, 0].astype(np.float32)
+        _fused.add_pulls(sums[:, 0], rows, base, y, v, loss=question.loss, threshold=question.threshold)
+
+
+def _per_step(question: Descent) -> float:
+    return 1 / _step(question, question.names()[0])
 
 
 def _labelled(batch: Batch) -> tuple[FloatArray, FloatArray]:
