@@ -30,12 +30,12 @@ def test_noisy_probabilities_get_better():
 
 
 def test_it_solves_the_system():
-    from privada.baselines.propagation import _similarity, _solved
+    from privada.baselines.propagation import _factored, _similarity
 
     X, _ = moons()
     P = np.random.default_rng(1).uniform(size=(400, 3))
     S = _similarity(X, 10)
-    F = _solved(S, P, 0.8)
+    F = _factored(S, 0.8).solve(0.2 * P)
     assert pytest.approx(0.2 * P, abs=1e-12) == F - 0.8 * (S @ F)
     assert np.abs(np.linalg.eigvalsh(S.toarray())).max() <= 1 + 1e-9
     assert (F >= 0).all()

@@ -23,3 +23,14 @@ def test_transport_beats_the_source_alone_where_the_target_is_moved():
     assert moved > 0.9 > alone
     assert model.mapped_.shape == X.shape
     assert float((target_only(Xt, yt).predict(Xt) == yt).mean()) > 0.95
+
+
+def test_known_target_labels_forbid_other_classes():
+    X, y, Xt, yt = case()
+    known = np.full(len(yt), -1)
+    for code in range(3):
+        known[np.flatnonzero(yt == code)[:5]] = code
+    model = OTDA(reg_e=0.02).fit(X, y, Xt, known)
+    for at in np.flatnonzero(known >= 0):
+        assert model.coupling_[y != known[at], at].sum() < 1e-6
+    assert float((model.predict(Xt) == yt).mean()) > 0.9

@@ -1,3 +1,7 @@
+"""Transport's experiment on generated domains: what is shared changes nothing, figures have their names."""
+
+import warnings
+
 import numpy as np
 import pytest
 
@@ -5,6 +9,10 @@ from privada.datasets.adaptation import BENCHMARKS, Domain
 from privada.exceptions import InputError
 from privada.experiments import transport
 from privada.experiments.registry import experiment, untracked
+from privada.experiments.transport import accuracies, contenders, distances, headline
+from privada.methods.transport.estimator import TransportClassifier
+from privada.report.figure import Figure
+from privada.report.tables import Table
 
 
 def domain(name, seed, n=80, width=30):
@@ -14,31 +22,101 @@ def domain(name, seed, n=80, width=30):
     return Domain(name, X, y)
 
 
+def domains(benchmark, n=80):
+    return {name: domain(name, i, n) for i, name in enumerate(BENCHMARKS[benchmark].domains)}
+
+
+@pytest.fixture(scope="module")
+def scores():
+    return transport.benchmark("googlenet", domains("googlenet"), 1)
+
+
 def test_scores_are_means_over_pairs_of_means_over_runs():
     scores = transport.Scores()
     for pair, values in ((("a", "b"), [1.0, 3.0]), (("b", "a"), [4.0])):
-        for value in values:
-            scores.add("ours", pair, value)
+        scores.add("ours", pair, *values)
     assert scores.mean("ours") == 3.0
+    assert scores.error("ours") == pytest.approx(0.5)
 
 
-def test_the_default_adapts_and_its_figures_have_their_names():
-    domains = {name: domain(name, i) for i, name in enumerate(BENCHMARKS["googlenet"].domains)}
-    found = {figure.figure: figure for figure in transport._googlenet(domains, 1, untracked)}
-    assert {
+def test_mapping_rows_once_is_asking_about_the_rows():
+    case = next(transport.cases("googlenet", domains("googlenet")))
+    (X, _), (y, _) = (case.source.domain.X, case.target.domain.X), case.labels
+    settings = {"epsilon": 4.0, "delta": case.delta, "classes": tuple(range(10)), "rehearsal": 3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        whole = TransportClassifier(**settings, bounds=(0, 50)).fit(X, y, case.target.domain.X)
+        once = TransportClassifier(**settings, bounds=(-2, 2), features=case.inside)
+        once.fit(case.mapped, y, case.target.points)
+    assert np.allclose(whole.release_["sums"], once.release_["sums"])
+    assert np.array_equal(whole.transduction_, once.transduction_)
+
+
+def test_everybody_is_measured(scores):
+    for method in ("ours", "same release, no transport", "DP logistic", "DP logistic, propagated"):
+        for epsilon in accuracies.EPSILONS:
+            assert len(scores.found[accuracies.named(method, epsilon)]) == 6
+    names = " ".join(scores.found)
+    for method in (
+        "PATE",
+        "as printed",
+        "made sound",
+        "OTDA 0.2, propagated",
+        "target only",
+        "1 label a class",
+    ):
+        assert method in names
+    small = scores.found[accuracies.named("DPDA made sound", 20.0)]
+    assert {source for source, _ in small} == {"dslr", "webcam"}
+    assert scores.mean("ours, eps 8") > 50 > scores.mean("PATE, eps 4")
+    found = accuracies.table(scores, title="t")
+    assert isinstance(found, Table)
+    assert len(found.columns) == 1 + 6 + 3
+
+
+def test_figures_have_their_names(scores):
+    found = {figure.figure: figure for figure in headline._googlenet(scores, 1)}
+    assert found.keys() == {
         "googlenet_AW_eps1",
         "googlenet_AW_eps2",
         "googlenet_WA_eps2",
         "googlenet_WA_eps4",
-    } <= found.keys()
-    assert found["mean_gap_to_best_nonprivate_eps4"].better == "lower"
-    assert found["googlenet_mean_eps8"].value > 50
+        "mean_gap_to_best_nonprivate_eps4",
+    }
+    margins = {figure.figure: figure.value for figure in headline._margins({"surf": scores}, 1)}
+    strict = margins["smallest_margin_over_any_private_source_only_eps4"]
+    assert strict <= margins["smallest_margin_over_dp_source_only_eps4"]
+    assert "reviews_and_surf_points_over_dp_logistic_eps4" in margins
+    assert "label" not in headline.best(scores)[0]
 
 
-def test_the_distance_has_both_cases():
-    domains = {name: domain(name, i, n=140) for i, name in enumerate(BENCHMARKS["googlenet"].domains)}
-    found = [figure.figure for figure in transport._wasserstein(domains, 1, untracked)]
-    assert found == ["wasserstein_error_vs_projection_only", "wasserstein_error_vs_projection_only_case_ii"]
+def test_only_one_target_label_a_class_is_shown():
+    case = next(transport.cases("googlenet", domains("googlenet")))
+    known = contenders.one_label_a_class(case, 0)
+    at = known >= 0
+    assert np.array_equal(known[at], case.labels[1][at])
+    assert np.unique(known[at], return_counts=True)[1].tolist() == [1] * at.sum()
+
+
+def test_the_distance_has_both_cases_and_its_curves(monkeypatch):
+    monkeypatch.setattr(distances, "RATIOS", (0.7, 1.3))
+    monkeypatch.setattr(distances, "SAMPLED_EPSILONS", (8.0,))
+    found = list(distances.distances(domains("googlenet", n=60), 1, untracked))
+    figures = [item.figure for item in found if isinstance(item, Figure)]
+    assert figures == ["wasserstein_error_vs_projection_only", "wasserstein_error_vs_projection_only_case_ii"]
+    titles = [item.title for item in found if not isinstance(item, Figure)]
+    assert [title.split(", ")[1] for title in titles] == ["batches of 128", "whole sets", "8 sampled batches"]
+
+
+def test_the_noise_of_a_distance_is_its_ratio():
+    """Case (i): σ is the ratio times the largest row norm, and what is charged is the whole attribute."""
+    rows = domain("d", 0, n=40).X
+    found = distances.private_wasserstein(
+        rows, rows, bounds=(0, 50), norm_bound=1.0, rho=50**2 / 2, relation="attribute", n_components=3
+    )
+    w = np.linalg.norm(distances.FeatureMap.random(30, 3, seed=0).projection, axis=1).max()
+    assert float(found.release.noise["rows"]["scale"]) == pytest.approx(w, rel=1e-6)
+    assert "1250" in str(found.release.guarantee)
 
 
 def test_without_data_it_says_what_it_needs(tmp_path):

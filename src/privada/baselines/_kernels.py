@@ -17,16 +17,22 @@ def add_softmax_gradients(
 ) -> None:  # pragma: no cover - compiled
     """Add each row's gradient ``(p - e_y) x'`` of the softmax loss, truncated to whole steps.
 
-    ``sums`` and ``weights`` have one row a class. Logits are summed in one fixed order.
+    ``sums`` and ``weights`` have one row a class. Logits are summed in one fixed order; features that are
+    0 add nothing to logits or gradient and are left out.
     """
     n_classes, width = weights.shape
-    parts = np.empty(n_classes)
+    parts, held = np.empty(n_classes), np.empty(width, dtype=np.int64)
     for i in range(X.shape[0]):
+        count = 0
+        for j in range(width):
+            if X[i, j] != 0.0:
+                held[count] = j
+                count += 1
         largest = -np.inf
         for c in range(n_classes):
             logit = 0.0
-            for j in range(width):
-                logit += weights[c, j] * X[i, j]
+            for k in range(count):
+                logit += weights[c, held[k]] * X[i, held[k]]
             parts[c] = logit
             largest = max(largest, logit)
         total = 0.0
@@ -37,8 +43,8 @@ def add_softmax_gradients(
             factor = parts[c] / total
             if c == codes[i]:
                 factor -= 1.0
-            for j in range(width):
-                sums[c, j] += np.int64(factor * X[i, j] * steps)
+            for k in range(count):
+                sums[c, held[k]] += np.int64(factor * X[i, held[k]] * steps)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]

@@ -9,6 +9,7 @@ Reference: D. Zhou et al., *Learning with local and global consistency*, NeurIPS
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -52,16 +53,43 @@ def propagate(
     >>> propagate([[0.0], [0.1], [5.0], [5.1]], known, n_neighbors=1).round(2).tolist()
     [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
     """
-    X = _check.matrix(points=points)
-    P = _check.matrix(probabilities=probabilities)
-    _check.count(n_neighbors=n_neighbors)
-    if not 0 <= _check.finite(alpha=alpha) < 1:
-        raise InputError(f"Expected 0 <= alpha < 1, got {alpha!r}.")
-    if len(P) != len(X) or (P < 0).any():
-        raise InputError(f"Expected one row of probabilities, none negative, for each of {len(X)} points.")
-    if len(X) == 1 or alpha == 0:
-        return _normalised(P)
-    return _normalised(np.maximum(_solved(_similarity(X, min(n_neighbors, len(X) - 1)), P, alpha), 0.0))
+    return Propagation.of(points, n_neighbors=n_neighbors, alpha=alpha).smooth(probabilities)
+
+
+@dataclass(frozen=True, eq=False)
+class Propagation:
+    """The graph of some points, its system factored once, for smoothing many tables.
+
+    >>> graph = Propagation.of([[0.0], [0.1], [5.0], [5.1]], n_neighbors=1)
+    >>> graph.smooth([[1, 0], [0, 0], [0, 1], [0, 0]]).round(2).tolist()
+    [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
+    """
+
+    size: int
+    alpha: float
+    factors: Any
+
+    @classmethod
+    def of(cls, points: npt.ArrayLike, *, n_neighbors: int = 10, alpha: float = 0.9) -> Self:
+        """Build and factor; parameters as of `propagate`."""
+        X = _check.matrix(points=points)
+        _check.count(n_neighbors=n_neighbors)
+        if not 0 <= _check.finite(alpha=alpha) < 1:
+            raise InputError(f"Expected 0 <= alpha < 1, got {alpha!r}.")
+        if len(X) == 1 or alpha == 0:
+            return cls(len(X), 0.0, None)
+        return cls(len(X), alpha, _factored(_similarity(X, min(n_neighbors, len(X) - 1)), alpha))
+
+    def smooth(self, probabilities: npt.ArrayLike) -> FloatArray:
+        """Smooth one table; rows sum to 1."""
+        P = _check.matrix(probabilities=probabilities)
+        if len(P) != self.size or (P < 0).any():
+            raise InputError(
+                f"Expected one row of probabilities, none negative, for each of {self.size} points."
+            )
+        if self.factors is None:
+            return _normalised(P)
+        return _normalised(np.maximum(self.factors.solve((1 - self.alpha) * P), 0.0))
 
 
 def _similarity(X: FloatArray, n_neighbors: int) -> Any:
@@ -79,12 +107,11 @@ def _similarity(X: FloatArray, n_neighbors: int) -> Any:
     return root @ W @ root
 
 
-def _solved(similarity: Any, P: FloatArray, alpha: float) -> FloatArray:
+def _factored(similarity: Any, alpha: float) -> Any:
     from scipy import sparse
     from scipy.sparse.linalg import splu
 
-    system = sparse.eye_array(len(P), format="csc") - alpha * similarity.tocsc()
-    return np.asarray(splu(system).solve((1 - alpha) * P))
+    return splu(sparse.eye_array(similarity.shape[0], format="csc") - alpha * similarity.tocsc())
 
 
 def _normalised(F: FloatArray) -> FloatArray:
@@ -152,4 +179,4 @@ class LabelPropagation(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
 
-__all__ = ["LabelPropagation", "propagate"]
+__all__ = ["LabelPropagation", "Propagation", "propagate"]

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 
 FloatArray = npt.NDArray[np.float64]
+FORBIDDEN = 1.0  # added to costs of at most 1 between different labels: never infeasible
 STRENGTH = 10.0  # inverse regularisation of the target model, on rows of norm 1
 
 
@@ -64,21 +65,28 @@ class OTDA(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.reg_e = reg_e
         self.reg_cl = reg_cl
 
-    def fit(self, X: Any, y: Any, Xt: Any) -> Self:
-        """Move the source to the target and train there."""
+    def fit(self, X: Any, y: Any, Xt: Any, yt: Any = None) -> Self:
+        """Move the source to the target and train there; ``yt`` is -1 where a target label is unknown.
+
+        Known labels forbid mass from other classes and are trained on too.
+        """
         import ot
 
         source, target = _check.matrix(X=X), _check.matrix(Xt=Xt)
         codes = np.unique(np.asarray(y), return_inverse=True)[1]
         cost = ot.dist(source, target)
         cost /= cost.max()
+        known = np.zeros(0, dtype=np.int64) if yt is None else np.flatnonzero(np.asarray(yt) != -1)
+        for at in known:
+            cost[np.asarray(y) != np.asarray(yt)[at], at] += FORBIDDEN
         rows, columns = (np.full(n, 1 / n) for n in cost.shape)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # that it stopped at its limit of iterations
             self.coupling_ = ot.da.sinkhorn_lpl1_mm(rows, codes, columns, cost, self.reg_e, eta=self.reg_cl)
         mass = np.maximum(self.coupling_.sum(axis=1, keepdims=True), 1e-300)
         self.mapped_ = self.coupling_ @ target / mass
-        self.model_ = target_model().fit(self.mapped_, np.asarray(y))
+        labels = np.asarray(y) if yt is None else np.concatenate([np.asarray(y), np.asarray(yt)[known]])
+        self.model_ = target_model().fit(np.concatenate([self.mapped_, target[known]]), labels)
         self.classes_ = self.model_.classes_
         self.n_features_in_ = target.shape[1]
         return self

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privada.methods.transport.adaptation import COHESIVE, adapt
+from privada.methods.transport.adaptation import COHESIVE, adapt, concentration, nearest_means
 from privada.methods.transport.features import FeatureMap, rescaled
 from privada.methods.transport.graph import NeighbourGraph
 from privada.methods.transport.prototypes import Prototypes, draw, pooled
@@ -88,3 +88,41 @@ def test_a_row_is_mapped_the_same_wherever_it_stands():
 def test_rescaling_keeps_zero_and_signs():
     rows = rescaled(np.array([[0.0, 0.0], [-4.0, 0.0]]), "root")
     assert rows.tolist() == [[0.0, 0.0], [-1.0, 0.0]]
+
+
+def test_uneven_classes_are_not_forced_to_even_shares():
+    """Nine of ten target points in one class, as the source's counts say: transport follows."""
+    rng = np.random.default_rng(0)
+    y = (rng.uniform(size=400) < 0.1).astype(int)
+    points = np.array([[-1.0, 0.0], [1.0, 0.0]])[y] + rng.normal(0, 0.5, (400, 2))
+    given = Prototypes(
+        means=np.array([[-1.0, 0.0], [1.0, 0.0]]), variances=np.zeros(2), counts=np.array([900.0, 100.0])
+    )
+    found = adapt(given, points, radius=2.0)
+    assert (found.probabilities.argmax(axis=1) == y).mean() > 0.95
+    assert found.prior[1] == pytest.approx(0.1, abs=0.05)
+
+
+def test_even_counts_mean_balanced_transport_and_noise_is_taken_off():
+    even = prototypes([[0.0, 0.0], [1.0, 0.0]], counts=500.0)
+    uneven = Prototypes(means=even.means, variances=even.variances, counts=np.array([540.0, 460.0]))
+    noisy = Prototypes(
+        means=even.means, variances=even.variances, counts=np.array([540.0, 460.0]), count_noise=40.0
+    )
+    assert concentration(even) == concentration(noisy) == 1e9
+    assert concentration(uneven) < 1000
+
+
+def test_cohesion_is_small_for_cells_that_cut_one_cloud():
+    points = np.random.default_rng(1).normal(size=(500, 2))
+    found = adapt(prototypes([[-1.0, 0.0], [0.5, 0.9], [0.5, -0.9]]), points, radius=3.0)
+    assert abs(found.cohesion) < 0.4
+    separate, _ = clusters(2, [1 / 3] * 3, spread=0.05)
+    assert adapt(prototypes([[-1, 0], [1, 0], [0, 1]]), separate, radius=1.0).cohesion > 0.9
+
+
+def test_nearest_means_know_nothing_of_the_target():
+    points = np.array([[-0.9, 0.0], [0.2, 0.0], [0.3, 0.1]])
+    found = nearest_means(prototypes([[-1.0, 0.0], [1.0, 0.0]]), points, radius=2.0)
+    assert found.argmax(axis=1).tolist() == [0, 1, 1]
+    assert np.allclose(found.sum(axis=1), 1)

@@ -12,6 +12,7 @@ from privada.methods.transport.coupling import (
     group_lasso,
     l1l2,
     objective,
+    relaxed,
 )
 
 
@@ -108,3 +109,40 @@ def test_images_are_means_of_targets_and_extend_to_new_rows(case):
 def test_bad_costs_have_names(cost):
     with pytest.raises(InputError, match="cost"):
         entropic(cost, None, None, 0.1)
+
+
+def test_relaxed_shares_lie_between_the_posterior_and_the_balanced_plan():
+    rng = np.random.default_rng(0)
+    cost = rng.uniform(size=(3, 50))
+    cost[0] -= 0.3
+    prior = np.array([0.2, 0.3, 0.5])
+    loose, half, tight = (relaxed(cost, prior, 0.1, weight=weight) for weight in (0.0, 1.0, 1e8))
+    for plan in (loose, half, tight):
+        assert np.allclose(plan.sum(axis=0), 1 / 50)
+    posterior = prior[:, None] * np.exp(-cost / 0.1)
+    assert np.allclose(loose * 50, posterior / posterior.sum(axis=0))
+    assert np.allclose(tight, entropic(cost, prior, None, 0.1), atol=1e-4)
+    shares = [plan.sum(axis=1)[0] for plan in (tight, half, loose)]
+    assert shares == sorted(shares)
+
+
+def test_relaxed_is_the_least_of_its_objective():
+    rng = np.random.default_rng(1)
+    cost, prior, weight, reg = rng.uniform(size=(3, 8)), np.array([0.2, 0.3, 0.5]), 0.7, 0.2
+    found = relaxed(cost, prior, reg, weight=weight)
+
+    def value(plan):
+        shares = plan.sum(axis=1)
+        spread = np.sum(plan * np.log(plan / (prior[:, None] / 8)))
+        return np.sum(plan * cost) + reg * (spread + weight * np.sum(shares * np.log(shares / prior)))
+
+    for _ in range(50):
+        moved = found * np.exp(0.05 * rng.normal(size=found.shape))
+        moved /= moved.sum(axis=0) * 8
+        assert value(found) <= value(moved) + 1e-9
+
+
+def test_infinite_costs_forbid_mass_in_a_relaxed_plan():
+    plan = relaxed([[0.0, np.inf], [1.0, 0.5]], [0.5, 0.5], 0.1, weight=1.0)
+    assert plan[0, 1] == 0
+    assert np.allclose(plan.sum(axis=0), 0.5)

@@ -65,9 +65,10 @@ def test_several_sources_each_have_a_ledger():
 
 
 def test_a_random_projection_serves_any_target():
-    model = TransportClassifier(**SETTINGS, projection="random", norm_bound=2.0, n_components=3)
+    settings = SETTINGS | {"epsilon": 8.0, "projection": "random", "norm_bound": 2.0, "n_components": 3}
+    model = TransportClassifier(**settings)
     assert accuracy(model.fit(*SOURCE, TARGET[0])) > 0.75
-    again = TransportClassifier(**SETTINGS, projection="random", norm_bound=2.0, n_components=3)
+    again = TransportClassifier(**settings)
     again.fit(*SOURCE, TARGET[0] + 0.1)
     assert model.question_ == again.question_
     with pytest.raises(InputError, match="norm_bound"):
@@ -127,7 +128,9 @@ def test_equal_target_rows_are_named():
         ({}, {"Xt": None}, InputError, "Xt"),
         ({}, {"Xt": np.full((4, 3), np.nan)}, InputError, "target"),
         ({}, {"Xt": np.zeros((4, 2))}, InputError, "target"),
+        ({}, {"Xt": np.full((4, 3), np.inf)}, InputError, "target"),
         ({}, {"X": np.full((300, 3), np.nan)}, SchemaError, "missing"),
+        ({}, {"X": np.full((300, 3), np.inf)}, SchemaError, "infinit"),
         ({}, {"y": np.full(300, "z")}, SchemaError, "classes"),
         ({}, {"y": SOURCE[1][:5]}, InputError, "one label"),
         ({}, {"yt": np.array(["a"])}, InputError, "target labels"),
@@ -164,3 +167,51 @@ def test_minibatch_distances_are_amplified_and_averaged():
     )
     assert found.batches.shape == (3,)
     assert found.to_dict()["batches"] == 3
+
+
+@pytest.mark.parametrize("release", ["statistics", "rows"])
+def test_odd_sources_and_targets_are_answered(release):
+    """A class without rows, one row a class, fewer target points than classes, equal source rows."""
+    settings = SETTINGS | {"epsilon": 8.0, "release": release}
+    cases = [
+        (domain(300, 3, classes=2), TARGET[0]),
+        ((PLACES, np.array(CLASSES)), TARGET[0]),
+        (SOURCE, TARGET[0][:2]),
+        ((np.ones((300, 3)), SOURCE[1]), TARGET[0]),
+    ]
+    for source, target in cases:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            found = TransportClassifier(**settings).fit(*source, target).predict_proba(target)
+        assert found.shape == (len(target), 3)
+        assert np.allclose(found.sum(axis=1), 1)
+
+
+def test_rows_are_not_coupled_with_points_of_another_known_label():
+    yt = np.full(120, None, dtype=object)
+    for name in CLASSES:
+        yt[np.flatnonzero(TARGET[1] == name)[:2]] = name
+    model = TransportClassifier(**SETTINGS | {"epsilon": 20.0}, release="rows")
+    model.fit(*SOURCE, TARGET[0], yt)
+    known = np.array([name is not None for name in yt])
+    assert np.array_equal(model.transduction_[known], yt[known])
+    reached = (model.coupling_[:, known] > 1e-9).astype(float)  # rows by known points
+    same = TARGET[1][known][:, None] == TARGET[1][known]
+    assert (reached.T @ reached)[~same].max() == 0  # no row reaches points of two known labels
+
+
+def test_no_public_seed_reaches_the_noise():
+    """One random_state, one projection; the noise differs, and in rehearsal it is no stream of that seed."""
+    settings = SETTINGS | {"projection": "random", "norm_bound": 2.0, "n_components": 3, "random_state": 11}
+    first, second = (TransportClassifier(**settings).fit(*SOURCE, TARGET[0]) for _ in range(2))
+    assert first.question_ == second.question_
+    assert not np.array_equal(first.release_["sums"], second.release_["sums"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seeded = TransportClassifier(**settings, rehearsal=11).fit(*SOURCE, TARGET[0])
+    scale = float(seeded.release_.noise["sums"]["scale"])
+    exact = np.zeros((3, 3))
+    np.add.at(exact, np.searchsorted(CLASSES, SOURCE[1]), seeded.question_.features.apply(SOURCE[0]))
+    noise = (seeded.release_["sums"] - exact).ravel() / scale
+    assert np.abs(noise).max() < 6
+    assert np.abs(noise - np.random.default_rng(11).normal(size=9)).max() > 0.1

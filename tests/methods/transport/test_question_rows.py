@@ -169,3 +169,40 @@ def test_a_question_must_fit_its_owner():
     )
     with pytest.raises(InputError, match="attribute_width >= 2"):
         narrow.fits(schema)
+
+
+def test_nothing_in_a_sampled_answer_tells_who_was_drawn(rehearsal):
+    """Amplification needs secret membership: no ids, no seed and no order can be asked for or come out."""
+    question = RowRelease(
+        features=MAP, size=40, batch_size=4, batches=3, n_classes=2, label_epsilon=1.0, guarantee=ONE
+    )
+    payload = answer_rows(question, rows_of()[0], noise=rehearsal)
+    assert sorted(payload) == sorted(f"{what}.{i}" for what in ("rows", "labels") for i in range(3))
+    with pytest.raises(TypeError, match="ids"):
+        replace(question, ids=True)
+    plain, arrays = question.parts()
+    with pytest.raises(TypeError, match="ids"):
+        RowRelease.from_parts(plain | {"ids": True}, arrays, guarantee=ONE, salt="")
+
+
+@pytest.mark.statistical
+def test_batches_are_drawn_afresh_and_shuffled(rehearsal):
+    """Where a marked row comes out, if it does, is uniform; batches are no partition: false alarm 2e-4."""
+    from scipy.stats import binomtest, chisquare
+
+    n, batch, trials = 6, 3, 600
+    wide = FeatureMap(projection=np.eye(4), centre=np.zeros(4), radius=2.0)
+    question = RowRelease(
+        features=wide, size=n, batch_size=batch, batches=2, guarantee=ZCDP(rho=5000.0, relation="replace-one")
+    )
+    X = np.zeros((n, 4))
+    X[0] = 0.9
+    rows = Rows(X, y=np.zeros(n, int), schema=rows_of(n)[0].schema)
+    places, both = [], 0
+    for _ in range(trials):
+        payload = answer_rows(question, rows, noise=rehearsal)
+        seen = [payload[f"rows.{i}"].sum(axis=1) for i in range(2)]
+        places += [int(each.argmax()) for each in seen if each.max() > 1.8]
+        both += all(each.max() > 1.8 for each in seen)
+    assert chisquare(np.bincount(places, minlength=batch)).pvalue > 1e-4
+    assert binomtest(both, trials, 0.25).pvalue > 1e-4

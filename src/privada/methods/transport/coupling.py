@@ -49,6 +49,41 @@ def entropic(
     return solver.plan()
 
 
+def relaxed(
+    cost: npt.ArrayLike,
+    rows: npt.ArrayLike,
+    regularisation: float,
+    *,
+    weight: float,
+    tolerance: float = TOLERANCE,
+    iterations: int = 500,
+) -> FloatArray:
+    """Plan whose columns have equal mass and whose row sums are only held near ``rows``.
+
+    Least ``<γ, C> + reg (KL(γ | rows ⊗ columns) + weight KL(γ 1 | rows))`` (Chizat et al. 2018, one side
+    relaxed): weight 0 gives each column its posterior under the prior ``rows``, a large one the balanced
+    plan. Infinite costs forbid mass.
+
+    >>> cost = np.array([[0.0, 0.0, 0.0, 1.0], [1.0, 1.0, 1.0, 0.0]])
+    >>> relaxed(cost, [0.5, 0.5], 0.05, weight=0.0).sum(axis=1).round(2).tolist()
+    [0.75, 0.25]
+    >>> relaxed(cost, [0.5, 0.5], 0.05, weight=1e6).sum(axis=1).round(2).tolist()
+    [0.5, 0.5]
+    """
+    matrix = np.asarray(cost, dtype=np.float64)
+    prior, power = _weights(rows, len(matrix)), weight / (1 + weight)
+    kernel = np.exp((matrix.min(axis=0) - matrix) / _check.positive(regularisation=regularisation))
+    scale = prior
+    for _ in range(iterations):
+        shares = kernel / (scale @ kernel)
+        new = prior * np.maximum(shares.mean(axis=1), 1e-300) ** -power
+        change, scale = float(np.max(np.abs(np.log(new / scale)))), new
+        if change < tolerance:
+            break
+    plan = kernel * scale[:, None]
+    return np.asarray(plan / plan.sum(axis=0) / matrix.shape[1])
+
+
 def group_lasso(
     cost: npt.ArrayLike,
     labels: npt.ArrayLike,
@@ -83,7 +118,7 @@ def group_lasso(
     if codes.shape != matrix.shape[:1]:
         raise InputError("Expected one label for each row of the cost.")
     weights = None if rows is None else np.asarray(rows, dtype=np.float64)[order]
-    solver = _Sinkhorn.of(matrix[order], weights, columns, reg_e, groups=codes[order])
+    solver = _Sinkhorn.of(matrix, weights, columns, reg_e, order=order, groups=codes[order])
     _check.non_negative(reg_cl=reg_cl)
     for _ in range(rounds):
         solver.solve(tolerance=tolerance, iterations=iterations)
@@ -147,6 +182,7 @@ class _Sinkhorn:
     columns: FloatArray
     regularisation: float
     groups: list[slice]
+    order: IntArray  # in which the kernel has the cost's rows, one group after the other
     f: FloatArray = field(init=False)
     g: FloatArray = field(init=False)
     table: FloatArray = field(init=False)  # exp(-majorant / reg), one row a group
@@ -161,6 +197,8 @@ class _Sinkhorn:
         rows: Any,
         columns: Any,
         regularisation: float,
+        *,
+        order: IntArray | None = None,
         groups: IntArray | None = None,
     ) -> _Sinkhorn:
         matrix = np.asarray(cost, dtype=np.float64)
@@ -170,7 +208,8 @@ class _Sinkhorn:
         a, b = (_weights(side, n) for side, n in zip((rows, columns), matrix.shape, strict=True))
         cuts = [] if groups is None else list(np.flatnonzero(np.diff(groups)) + 1)
         ends = [0, *cuts, len(matrix)]
-        made = cls(matrix, a, b, regularisation, [slice(x, y) for x, y in pairwise(ends)])
+        order = np.arange(len(matrix)) if order is None else order
+        made = cls(matrix, a, b, regularisation, [slice(x, y) for x, y in pairwise(ends)], order)
         made._start()
         return made
 
@@ -179,17 +218,20 @@ class _Sinkhorn:
         if not (np.isfinite(self.cost).any(axis=1).all() and np.isfinite(self.cost).any(axis=0).all()):
             raise InputError("Expected every row and column to have a finite cost.")
         self.table = np.ones((len(self.groups), self.cost.shape[1]))
-        self.f = self.cost.min(axis=1)
-        self.g = np.min(self.cost - self.f[:, None], axis=0)
+        lowest = self.cost.min(axis=1)
+        self.kernel = np.subtract(self.cost, lowest[:, None])
+        self.f, self.g = lowest[self.order], self.kernel.min(axis=0)
         self._absorb(np.ones(len(self.rows)), np.ones(len(self.columns)))
 
     def _absorb(self, u: FloatArray, v: FloatArray) -> None:
         self.f = self.f + self.regularisation * np.log(u)
         self.g = self.g + self.regularisation * np.log(v)
-        kernel = np.subtract(self.g[None, :], self.cost)
+        kernel = self.kernel  # the one matrix beside the cost: made anew in its own place
+        np.take(self.cost, self.order, axis=0, out=kernel, mode="clip")
+        np.subtract(self.g[None, :], kernel, out=kernel)
         kernel += self.f[:, None]
         kernel /= self.regularisation
-        self.kernel = np.exp(np.minimum(kernel, 500.0, out=kernel), out=kernel)
+        np.exp(np.minimum(kernel, 500.0, out=kernel), out=kernel)
         self.u, self.v = np.ones(len(self.rows)), np.ones(len(self.columns))
 
     def _times_v(self, v: FloatArray) -> FloatArray:
@@ -225,8 +267,9 @@ class _Sinkhorn:
         self.table = np.exp(-(majorant - majorant.min()) / self.regularisation)
 
     def plan(self) -> FloatArray:
-        """The coupling."""
-        out = self.kernel * self.u[:, None]
+        """The coupling, rows in order, in the kernel's place: the last thing that a solver does."""
+        out = self.kernel
+        out *= self.u[:, None]
         out *= self.v
         for i, part in enumerate(self.groups):
             out[part] *= self.table[i]
@@ -242,4 +285,4 @@ def _weights(given: Any, n: int) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-__all__ = ["barycentric", "entropic", "exact", "extend", "group_lasso", "l1l2", "objective"]
+__all__ = ["barycentric", "entropic", "exact", "extend", "group_lasso", "l1l2", "objective", "relaxed"]

@@ -64,7 +64,7 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     mapped_ : array
         Barycentric images of prototypes or rows in the target's domain.
     cohesion_ : float
-        Whether classes look like clusters of the target; under 0.8 nothing is refined.
+        How much more often neighbours agree than in random cells; under 0.5 nothing is refined.
     release_, releases_, guarantee_, question_
         What left the owners, what was promised, and what was asked.
 

@@ -29,6 +29,8 @@ class Prototypes:
     variances : array of shape (classes,)
     counts : array of shape (classes,)
         Noisy, and at least a share of the mean count.
+    count_noise : float
+        Standard deviation of the noise on a count.
     scatter : array of shape (classes, components, components) or None
         Second moments about the mean, positive semi-definite, where they were asked for.
     """
@@ -37,6 +39,7 @@ class Prototypes:
     variances: FloatArray
     counts: FloatArray
     scatter: FloatArray | None = None
+    count_noise: float = 0.0
 
     @classmethod
     def of(cls, question: ClassStatistics, release: Release) -> Prototypes:
@@ -50,7 +53,7 @@ class Prototypes:
         means = Ball(radius=radius).clip(release["sums"] / counts[:, None])
         variances = (float(release.noise["sums"]["scale"]) / counts) ** 2
         scatter = _scatter(question, release, counts, means) if question.moments else None
-        return cls(means=means, variances=variances, counts=counts, scatter=scatter)
+        return cls(means=means, variances=variances, counts=counts, scatter=scatter, count_noise=noise)
 
     @property
     def prior(self) -> FloatArray:
@@ -74,7 +77,8 @@ def pooled(parts: Sequence[Prototypes], *, between: float) -> Prototypes:
     counts = np.sum([part.counts for part in parts], axis=0)
     scatters = [part.scatter for part in parts if part.scatter is not None]
     scatter = np.mean(scatters, axis=0) if len(scatters) == len(parts) else None
-    return Prototypes(means=means, variances=variances, counts=counts, scatter=scatter)
+    noise = float(np.sqrt(np.sum([part.count_noise**2 for part in parts])))
+    return Prototypes(means=means, variances=variances, counts=counts, scatter=scatter, count_noise=noise)
 
 
 def _scatter(

@@ -3,11 +3,19 @@
 The noise on a row adds ``|Δᵢ|² - 2 <Δᵢ, xⱼ>`` to its squared distances. The first part is the same for all
 target points and does not touch the plan, so plans use ``|xⱼ|² - 2 <yᵢ, xⱼ>``; distances add ``|yᵢ|² - l
 σ²``, which is unbiased. What is left is that a plan is chosen *for* the noisy cost: the distance comes out
-too small. `corrected_distance` removes that.
+too small. `corrected_distance` removes that where the release can carry it.
+
+*Shrinkage.* The correction is unbiased to second order but has the whole variance of the noise, and where
+noise exceeds the distance manyfold it would only add error. With the gap of the means as floor,
+``X = V - floor`` has a known variance τ², and the answer is ``floor + X (1 - τ²/X²)₊`` (the positive-part
+rule of Stein's kind; Breiman's garrote in one dimension), the floor likewise above 0. Its mean squared error
+about θ = E X is at most 1.5 τ² (largest near θ = 2.4 τ; X itself has τ²), tends to τ² as θ grows, and at
+θ = 0 it is 0.17 τ²; it never leaves the interval between floor and X.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +28,7 @@ from privada.privacy.mechanism import RandomisedResponse
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
-EXTRA = (0.0, 0.5, 1.0, 2.0, 3.0)  # noise added on top, in units of the variance that is there
+EXTRA = (0.5, 1.0, 2.0, 3.0)  # noise added on top, in units of the variance that is there
 REPEATS = 4
 
 
@@ -82,8 +90,56 @@ def plain_distance(batch: NoisyRows, targets: FloatArray) -> float:
     return float(np.sum(exact(cost - cost.min()) * cost))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """A distance by extrapolation, what bounds it, and how far noise may move each.
+
+    Attributes
+    ----------
+    value, variance : float
+        Extrapolated to no noise.
+    floor, floor_variance : float
+        Squared distance of the means: no plan was chosen for it, and it is far less noisy.
+    most : float
+        Mean cost of the independent coupling.
+    """
+
+    value: float
+    variance: float
+    floor: float
+    floor_variance: float
+    most: float
+
+    @classmethod
+    def mean(cls, parts: Sequence[Estimate]) -> Estimate:
+        """Of independent batches."""
+        n = len(parts)
+        return cls(
+            value=sum(part.value for part in parts) / n,
+            variance=sum(part.variance for part in parts) / n**2,
+            floor=sum(part.floor for part in parts) / n,
+            floor_variance=sum(part.floor_variance for part in parts) / n**2,
+            most=sum(part.most for part in parts) / n,
+        )
+
+    def shrunk(self) -> float:
+        """The answer: between floor and value, by what the noise leaves of their difference."""
+        floor = _garrote(self.floor, self.floor_variance)
+        above = _garrote(self.value - floor, self.variance + self.floor_variance)
+        return min(floor + above, max(self.most, floor))
+
+
+def _garrote(x: float, variance: float) -> float:
+    return x - variance / x if x > 0 and x * x > variance else 0.0
+
+
 def corrected_distance(batch: NoisyRows, targets: FloatArray, *, seed: int = 0) -> float:
-    """The distance without the bias of choosing a plan for the noise.
+    """The distance without the bias of choosing a plan for the noise, shrunk by its own variance."""
+    return estimate(batch, targets, seed=seed).shrunk()
+
+
+def estimate(batch: NoisyRows, targets: FloatArray, *, seed: int = 0) -> Estimate:
+    """Extrapolate the distance to no noise.
 
     The expected value ``V(t)`` under noise of variance t obeys the heat equation: ``V' = ½ E ΔV``, and
     Stein's identity turns the Laplacian into what the plan gains from the noise. Here V is followed where
@@ -92,27 +148,35 @@ def corrected_distance(batch: NoisyRows, targets: FloatArray, *, seed: int = 0) 
     Stefanski 1994). Two plans that nobody chose for the noise bound the answer without bias: the distance is
     at least the squared distance of the means, and at most the mean cost of the independent coupling.
     """
-    rng = np.random.default_rng(seed)
     if batch.sigma == 0:
-        return plain_distance(batch, targets)
-    levels, values = [], []
-    for extra in EXTRA:
-        for _ in range(REPEATS if extra else 1):
-            noisy = batch.rows + batch.sigma * np.sqrt(extra) * rng.normal(size=batch.rows.shape)
-            more = NoisyRows(rows=noisy, sigma=batch.sigma * np.sqrt(1 + extra))
-            levels.append(1 + extra)
-            values.append(plain_distance(more, targets))
-    weights = [np.sqrt(REPEATS) if level == 1 else 1.0 for level in levels]
-    found = float(np.polyval(np.polyfit(levels, values, 2, w=weights), 0.0))
-    most = float(batch.cost(targets).mean())
-    return float(min(max(found, _between_means(batch, targets)), max(most, 0.0)))
-
-
-def _between_means(batch: NoisyRows, targets: FloatArray) -> float:
-    """Squared distance of the means, without the bias of the noise."""
+        true = plain_distance(batch, targets)
+        return Estimate(value=true, variance=0.0, floor=true, floor_variance=0.0, most=true)
+    value, drawn = _extrapolated(batch, targets, np.random.default_rng(seed))
+    (n, width), noise = batch.rows.shape, float(batch.sigma) ** 2
     gap = batch.rows.mean(axis=0) - targets.mean(axis=0)
-    bias = batch.rows.shape[1] * batch.sigma**2 / len(batch.rows)
-    return max(0.0, float(np.sum(gap**2)) - float(bias))
+    floor = float(np.sum(gap**2)) - width * noise / n
+    return Estimate(
+        value=value,
+        variance=(2 * width * noise**2 + 4 * noise * max(value, 0.0)) / n + drawn,
+        floor=floor,
+        floor_variance=2 * width * (noise / n) ** 2 + 4 * noise / n * max(floor, 0.0),
+        most=float(batch.cost(targets).mean()),
+    )
 
 
-__all__ = ["NoisyRows", "class_weights", "corrected_distance", "plain_distance"]
+def _extrapolated(batch: NoisyRows, targets: FloatArray, rng: np.random.Generator) -> tuple[float, float]:
+    """V at no noise, and the variance that the added noise gives it."""
+    levels = [1.0, *np.repeat(1 + np.array(EXTRA), REPEATS)]
+    values = []
+    for level in levels:
+        noisy = batch.rows + batch.sigma * np.sqrt(level - 1) * rng.normal(size=batch.rows.shape)
+        more = NoisyRows(rows=noisy, sigma=batch.sigma * np.sqrt(level))
+        values.append(plain_distance(more, targets))
+    weights = np.where(np.array(levels) == 1, np.sqrt(REPEATS), 1.0)
+    design = np.vander(levels, 3) * weights[:, None]
+    at_zero = np.linalg.pinv(design)[2] * weights
+    spread = np.repeat(np.array(values[1:]).reshape(len(EXTRA), REPEATS).var(axis=1, ddof=1), REPEATS)
+    return float(at_zero @ values), float(at_zero[1:] ** 2 @ spread)
+
+
+__all__ = ["Estimate", "NoisyRows", "class_weights", "corrected_distance", "estimate", "plain_distance"]

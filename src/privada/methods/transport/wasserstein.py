@@ -12,7 +12,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.methods.transport.features import FeatureMap
 from privada.methods.transport.question_rows import RowRelease
-from privada.methods.transport.rows import NoisyRows, corrected_distance, plain_distance
+from privada.methods.transport.rows import Estimate, NoisyRows, estimate, plain_distance
 from privada.parties.owner import Owner
 from privada.parties.protocol import Ask, Learner, only_releases, run
 from privada.parties.schema import Schema
@@ -29,11 +29,12 @@ class Distance:
     Attributes
     ----------
     distance : float
-        Corrected for the noise, averaged over batches.
+        Corrected for the noise, averaged over batches, and shrunk by what is left of its variance.
     uncorrected : float
         With the constant bias removed only: too small.
     batches : array
-        The corrected distance of each batch. A batch's own distance is larger than the whole's, on average.
+        The corrected distance of each batch, not shrunk. A batch's own distance is larger than the whole's,
+        on average.
     """
 
     distance: float
@@ -63,17 +64,17 @@ def learn_distance(
     release = yield Ask(owner, question)
     only_releases(release)
     rng = np.random.default_rng(seed)
-    plain, corrected = [], []
+    plain, parts = [], []
     for index, batch in enumerate(NoisyRows.of(question, release)):
         some = (
             points if question.batch_size is None else points[rng.permutation(len(points))[: len(batch.rows)]]
         )
         plain.append(plain_distance(batch, some))
-        corrected.append(corrected_distance(batch, some, seed=seed + index))
+        parts.append(estimate(batch, some, seed=seed + index))
     return Distance(
-        distance=max(0.0, float(np.mean(corrected))),
+        distance=Estimate.mean(parts).shrunk(),
         uncorrected=float(np.mean(plain)),
-        batches=np.asarray(corrected),
+        batches=np.array([part.value for part in parts]),
         release=release,
     )
 
