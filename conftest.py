@@ -1,4 +1,4 @@
-"""What pytest leaves out where the extra ``deep`` is not installed: examples in docstrings that need torch."""
+"""What pytest leaves out where the extra ``deep`` is not installed: docstrings whose examples need torch."""
 
 from importlib.util import find_spec
 

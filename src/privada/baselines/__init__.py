@@ -23,6 +23,7 @@ module              what
 ``tree_kmeans``     k-means on a private tree of cubes
 ``hidden_target``   the target in the clear, the majority
 ``weighting``       importance weights for a public set, Ji and Elkan 2013
+``dpsgd``           DP-SGD by Opacus, with torch's noise: measured, never asked (extra ``deep``)
 ``gan``             a generator trained with noisy gradients (extra ``deep``)
 ==================  ============================================================
 """
@@ -34,6 +35,7 @@ from privada._lazy import attach
 _HOMES = {
     "adaptation": ("DM", "KMM"),
     "clustering": ("BASELINES", "DPGAN", "STC", "ClusterT", "PrivateKMeans", "TreeKMeans"),
+    "dpsgd": ("DPSGDClassifier", "DPSGDRegressor"),
     "gan": ("GeneratedPoints",),
     "hidden_target": ("Majority", "TargetTrained"),
     "linear": ("DPLinearRegression", "MinibatchDescent", "NoisySGDRegressor", "PrivateDM", "SecondMoments"),
