@@ -17,6 +17,7 @@ module              what
 ``logistic``        noisy full-batch gradient descent on the (softmax) logistic loss
 ``pate``            teachers on disjoint shards, noisy votes, a student
 ``propagation``     smoothing of class probabilities over a graph of public points
+``adda``            adversarial adaptation, not private (extra ``deep``)
 ``transport``       source only, target only and optimal transport, not private
 ``clustering``      what people would do instead of source-target clustering, in one table
 ``private_kmeans``  k-means as Balcan et al. 2017 do it, soundly
@@ -34,6 +35,7 @@ from privada._lazy import attach
 
 _HOMES = {
     "adaptation": ("DM", "KMM"),
+    "adda": ("ADDA",),
     "clustering": ("BASELINES", "DPGAN", "STC", "ClusterT", "PrivateKMeans", "TreeKMeans"),
     "dpsgd": ("DPSGDClassifier", "DPSGDRegressor"),
     "gan": ("GeneratedPoints",),
