@@ -18,12 +18,14 @@ module              what
 ``perturbation``    regression and classification by objective perturbation
 ``pate``            teachers on disjoint shards, noisy votes, a student
 ``propagation``     smoothing of class probabilities over a graph of public points
+``adda``            adversarial adaptation, not private (extra ``deep``)
 ``transport``       source only, target only and optimal transport, not private
 ``clustering``      what people would do instead of source-target clustering, in one table
 ``private_kmeans``  k-means as Balcan et al. 2017 do it, soundly
 ``tree_kmeans``     k-means on a private tree of cubes
 ``hidden_target``   the target in the clear, the majority
 ``weighting``       importance weights for a public set, Ji and Elkan 2013
+``dpsgd``           DP-SGD by Opacus, with torch's noise: measured, never asked (extra ``deep``)
 ``gan``             a generator trained with noisy gradients (extra ``deep``)
 ==================  ============================================================
 """
@@ -34,7 +36,9 @@ from privada._lazy import attach
 
 _HOMES = {
     "adaptation": ("DM", "KMM"),
+    "adda": ("ADDA",),
     "clustering": ("BASELINES", "DPGAN", "STC", "ClusterT", "PrivateKMeans", "TreeKMeans"),
+    "dpsgd": ("DPSGDClassifier", "DPSGDRegressor"),
     "gan": ("GeneratedPoints",),
     "hidden_target": ("Majority", "TargetTrained"),
     "linear": ("DPLinearRegression", "MinibatchDescent", "NoisySGDRegressor", "PrivateDM", "SecondMoments"),
