@@ -292,3 +292,19 @@ def test_another_schema_is_refused_before_any_charge():
     assert owner.answer(numbers)["weights"].shape == numbers.start.shape
     with pytest.raises(InputError, match="size"):
         house(question).answer(asked(size=N + 1))
+
+
+def test_places_without_a_row_weigh_nothing(rehearsal):
+    """A person's rows may be fewer than the public size has room for: no contribution, not a made-up one."""
+    schema, sums = replace(SCHEMA, size=None), []
+    for rows in (
+        Rows(TARGET[:5], schema=schema, y=ANSWERS[:5]),
+        Rows(TARGET[:0], schema=schema, y=ANSWERS[:0]),
+    ):
+        seen = []
+        answer_rows(
+            asked(), rows, noise=rehearsal, witness=lambda _, __, exact, seen=seen: seen.append(exact)
+        )
+        sums.append(seen)
+    assert np.any(sums[0][0])
+    assert not np.any(sums[1])

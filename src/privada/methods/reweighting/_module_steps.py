@@ -107,10 +107,12 @@ def adapt(question: ModuleAdaptation, rows: Rows, draw: Draws) -> Iterator[Float
     """All iterates, after each of T steps."""
     module = network.resolve(question.network, width=question.source.shape[1])
     public = _side(question, module, question.source, question.source_labels)
-    private = _side(question, module, *_read(question, rows))
+    X, y, present = _read(question, rows)
+    private = _side(question, module, X, y)
     m, n, penalties = public.size, question.size, question.penalties
     low = problem.lowest(penalties.reference(m, n))
     w, u = question.start.copy(), low.copy()
+    u[m + present :] = np.inf  # places without a row weigh nothing
     pace = _pace(question)
     with one_thread():
         for name in question.names():
@@ -161,8 +163,8 @@ def _side(question: ModuleAdaptation, module: Any, X: FloatArray, y: FloatArray)
     return Gradients(module, question.loss, (X - question.mean) / question.scale, y)
 
 
-def _read(question: ModuleAdaptation, rows: Rows) -> tuple[FloatArray, FloatArray]:
-    """The rows, cut or filled to the public size."""
+def _read(question: ModuleAdaptation, rows: Rows) -> tuple[FloatArray, FloatArray, int]:
+    """The rows, cut or filled to the public size, and how many of them there are."""
     X, y = np.tile(question.mean, (question.size, 1)), np.zeros(question.size)
     start = 0
     for batch in rows.batches():
@@ -170,7 +172,7 @@ def _read(question: ModuleAdaptation, rows: Rows) -> tuple[FloatArray, FloatArra
         end = min(start + len(batch), question.size)
         X[start:end], y[start:end] = batch.X[: end - start], batch.y[: end - start]
         start = end
-    return X, y
+    return X, y, start
 
 
 def _near(w: FloatArray, start: FloatArray, radius: float) -> FloatArray:

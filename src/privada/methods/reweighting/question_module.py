@@ -7,8 +7,10 @@ hidden u) and their separable penalty, so that each is a function of its own rec
 is scaled to norm at most G (the ``clip``; a gradient that is not finite counts as zero), times its factor
 ``n/((1-α)u_i) <= 1``; truncation toward zero shortens it. It is a function of the record, of its own
 factor, and of the path. So replacing a record moves a step's sum by at most ``2 G``, and replacing a
-person's m records by m times that; G is enforced, nothing is assumed of the module. T sums with Gaussian
-noise at ``μ/√T`` compose exactly, adaptively too. Which iterate leaves, or their mean, is post-processing.
+person's m records by m times that (if the person who takes their place has another number of records, rows
+at the end of the public size may come or go, at most ``2 m`` contributions in all); G is enforced, nothing is
+assumed of the module. T sums with Gaussian noise at ``μ/√T`` compose exactly, adaptively too. Which iterate
+leaves, or their mean, is post-processing.
 
 **Arithmetic.** Gradients are taken in double precision in blocks of one public shape, the last one filled
 with zeros, and every row has its own copy of the parameters: each product has the shape of one row, and no
