@@ -90,8 +90,8 @@ def table_errors(pair: DomainPair) -> Iterator[tuple[str, float]]:
     """Test MSE of each method with settings chosen on the validation rows.
 
     CnvxAdap's radii are lengths of ridge solutions of the mixture: at α = 0 and a large κ₁ it *is* that ridge
-    regression, so its candidates contain target-only's. It keeps to that one unless another candidate is ahead
-    on the validation rows by more than the standard error of the difference.
+    regression, so its candidates contain target-only's. It keeps to that one unless another candidate is
+    ahead on the validation rows by more than the standard error of the difference.
     """
     S, T = with_constant(pair.source.X), with_constant(pair.train.X)
     a, b = pair.source.y, pair.train.y
