@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.methods.reweighting import labelled, least_on_ball, unlabelled
+from privada.methods.reweighting import Discrepancy, labelled, least_on_ball, unlabelled
 from privada.methods.reweighting.discrepancy import moments, of_moments
+from privada.privacy import Pure
 
 
 def brute(P, b, radius, points=400_000):
@@ -127,3 +128,34 @@ def test_bad_input_is_named():
         labelled(x, np.ones(3), np.ones((3, 1)), np.ones(3), radius=1.0)
     with pytest.raises(InputError, match="radius"):
         labelled(x, np.ones(3), x, np.ones(3), radius=0.0)
+
+
+def test_the_gap_is_far_below_the_tolerance_near_the_hard_case():
+    """Moments of clipped rows whose slope has almost no part along the least eigenvector."""
+    rng = np.random.default_rng(0)
+    for trial in range(200):
+        d = int(rng.integers(1, 12))
+        eigen = np.sort(rng.uniform(-1, 1, size=d))
+        eigen[: d // 2] = eigen[0] + 10.0 ** -rng.integers(2, 17) * np.arange(d // 2)
+        V = np.linalg.qr(rng.normal(size=(d, d)))[0]
+        g = rng.normal(size=d) * 10.0 ** -rng.integers(0, 18, size=d)
+        g[0] = 0.0 if trial % 3 == 0 else g[0] * 10.0 ** -rng.integers(0, 40)
+        gap = np.zeros((d + 1, d + 1))
+        gap[:-1, :-1], gap[:-1, -1] = (V * eigen) @ V.T / 2, V @ g / max(1.0, np.linalg.norm(g))
+        gap[-1] = gap[:, -1]
+        for radius in (1e-3, 1.0, 30.0):
+            assert of_moments(gap, radius).tolerance <= 1e-12 * (radius + 1) ** 2
+
+
+def test_moments_that_no_clipped_rows_have_are_refused():
+    with pytest.raises(InputError, match="source_moments"):
+        Discrepancy(
+            size=10,
+            weights=np.zeros(1),
+            transform=np.eye(1),
+            shift=np.zeros(1),
+            source_moments=1e6 * np.eye(2),
+            radius=1.0,
+            hypothesis_radius=1.0,
+            guarantee=Pure(epsilon=1.0, relation="replace-one"),
+        )

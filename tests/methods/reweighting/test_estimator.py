@@ -1,6 +1,7 @@
 """The estimators: they adapt, keep private things private, and refuse bad input before any charge."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ from sklearn.base import clone
 
 from privada import ReweightedClassifier, ReweightedRegressor
 from privada.exceptions import InputError, PrivadaWarning, SchemaError
-from privada.methods.reweighting import averaged, plan, trajectory
+from privada.methods.reweighting import _public, averaged, plan, trajectory
 from privada.methods.reweighting.paper import paper_discrepancy, paper_pcnvxadap
 from privada.methods.reweighting.problem import Bounds, Penalties
-from privada.privacy import Approximate
+from privada.parties import Number, Owner, Schema
+from privada.parties.protocol import run
+from privada.privacy import Approximate, curves
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-5}
 
@@ -182,3 +185,46 @@ def test_printed_variants_run_as_rehearsals_only():
     assert made.gradients.shape == (400, 4)
     assert np.all(made.u[40:] >= 30 / 0.6 * (1 - 1e-12))
     assert 0 <= paper_discrepancy(Xs, ys, Xt, yt, bounds=bounds, rehearsal=3) <= bounds.B
+
+
+def test_private_selection_is_charged_and_prefers_what_does_better():
+    Xs, ys, Xt, yt = domains()
+    model = ReweightedRegressor(**BUDGET, selection="private", random_state=0, rehearsal=1)
+    model.fit(Xs, ys, Xt, yt)
+    assert [release.kind for release in model.releases_] == ["reweighting.descent", "reweighting.selection"]
+    assert model.step_ == 1.0
+    assert model.guarantee_ == Approximate(**BUDGET, relation="replace-one")
+    assert model.coef_ == pytest.approx([2, 0, 1, 1], abs=0.3)
+    with pytest.raises(InputError, match="selection"):
+        ReweightedRegressor(**BUDGET, selection="both").fit(Xs, ys, Xt, yt)
+
+
+def test_selection_and_descent_together_keep_the_guarantee():
+    for epsilon in (0.1, 1.0, 4.0, 20.0):
+        whole = Approximate(epsilon=epsilon, delta=1e-5, relation="replace-one")
+        share, rest = _public.pieces(whole, 0.1)
+        rho = share.rho + rest.rho
+        assert curves.zcdp_delta(epsilon, rho) <= 1e-5
+        assert curves.zcdp_delta(epsilon, 1.001 * rho) > 1e-5
+
+
+def test_nothing_is_charged_for_rows_that_are_refused():
+    Xs, ys, Xt, yt = domains(m=60, n=50)
+    guarantee = Approximate(**BUDGET, relation="replace-one")
+    schema = Schema.of_numbers(
+        bounds=(-5.0, 5.0), width=4, size=50, label=Number(name="label", low=-9.0, high=9.0)
+    )
+    made = plan(Xs, ys, loss="squared", size=50, guarantee=guarantee, alpha=0.3, random_state=0)
+    for spoilt in (np.nan, np.inf):
+        rows = Xt.copy()
+        rows[3, 1] = spoilt
+        with pytest.raises(SchemaError):
+            Owner(rows, y=yt, schema=schema, dataset="t", budget=guarantee, accounting="gaussian")
+    owner = Owner(Xt, y=yt, schema=schema, dataset="t", budget=guarantee, accounting="gaussian")
+    with pytest.raises(InputError, match="size"):
+        owner.answer(replace(made.descent(made.settings()), size=49))
+    opened = len(owner.ledger.export()["datasets"]["t"]["lines"])
+    assert owner.ledger.export()["datasets"]["t"]["spent"] == 0
+    run(made.learner("t"), {"t": owner})
+    assert len(owner.ledger.export()["datasets"]["t"]["lines"]) == opened + 1
+    assert owner.ledger.export()["datasets"]["t"]["spent"] > 0

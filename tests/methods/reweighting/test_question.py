@@ -14,12 +14,15 @@ from privada.methods.reweighting import (
     NonconvexAdaptation,
     Penalties,
     Selection,
+    _kernels,
+    losses,
     stopping_delta,
 )
 from privada.methods.reweighting.example import SIZE, domains, example
+from privada.methods.reweighting.learner import trajectory
 from privada.methods.reweighting.paper import printed_mu
 from privada.methods.reweighting.question import U_SHARE, W_SHARE
-from privada.parties import Category, Rows, Schema
+from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows
 from privada.privacy import Approximate, Pure, Unit, accountant, curves
 
@@ -238,3 +241,44 @@ def test_a_choice_finds_the_better_model(rehearsal):
     )
     rows = Rows(TARGET, schema=example().schema, y=ANSWERS)
     assert [int(answer_rows(question, rows, noise=rehearsal)["choice"][0]) for _ in range(9)] == [1] * 9
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "softmax"])
+@pytest.mark.parametrize("size", [0.0, 1.0, 1e8, 1e160, 1e300])
+def test_no_contribution_is_longer_than_its_bound_whatever_the_point(loss, size):
+    """Also where scores overflow: one record's sum, in grid steps, never passes the bound."""
+    rng = np.random.default_rng(0)
+    outputs, per_step = 3 if loss == "softmax" else 1, 2.0**20
+    bound = 0.7 * losses.largest_pull(loss, 0.5)
+    for _ in range(200):
+        Z = rng.normal(size=(1, 4)) * 10.0 ** rng.integers(-3, 4)
+        V = size * rng.normal(size=(4, outputs))
+        base, y = rng.normal(size=(1, outputs)), np.array([float(rng.integers(0, max(outputs, 2)))])
+        sums = np.zeros((4, outputs), dtype=np.int64)
+        _kernels.add_gradients(sums, Z, base, y, V, losses.CODES[loss], 0.5, bound, per_step)
+        assert np.linalg.norm(sums / per_step) <= bound
+
+
+def test_clipping_does_not_change_which_model_is_fitted():
+    """Rows far beyond the radius: the answer is still that of the linear model, not of clipped features."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2))
+    question = Descent(
+        size=400,
+        weights=np.zeros((2, 1)),
+        intercepts=[0.0],
+        transform=np.eye(2),
+        shift=np.zeros(2),
+        curvature=np.eye(2),
+        radius=0.3,
+        threshold=0.5,
+        alpha=0.0,
+        steps=200,
+        step_size=0.5,
+        guarantee=Approximate(epsilon=1000, delta=1e-5, **RO),
+    )
+    schema = Schema.of_numbers(bounds=(-9, 9), width=2, size=400, label=Number(name="y", low=-9, high=9))
+    budget = {"budget": question.guarantee, "accounting": "gaussian"}
+    owner = Owner(X, y=X @ [1.0, -2.0], schema=schema, dataset="t", **budget)
+    end = trajectory(question, owner.answer(question))[-1]
+    assert end[:, 0] == pytest.approx([1.0, -2.0], abs=0.01)

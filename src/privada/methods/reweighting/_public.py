@@ -106,6 +106,25 @@ def shares(guarantee: Guarantee, part: float) -> tuple[Guarantee | None, Guarant
     return ZCDP(rho=part * rho, **unit), ZCDP(rho=(1 - part) * rho, **unit)
 
 
+def pieces(guarantee: Guarantee, part: float) -> tuple[Guarantee, Guarantee]:
+    """Two zCDP guarantees that together keep the whole, whatever mechanisms ask for them.
+
+    >>> from privada.privacy import Approximate
+    >>> first, rest = pieces(Approximate(epsilon=1, delta=1e-5, relation="replace-one"), 0.1)
+    >>> round(first.rho + rest.rho, 4)
+    0.0306
+    """
+    from privada.privacy import curves
+    from privada.privacy.guarantee import ZCDP, Approximate
+
+    if isinstance(guarantee, Approximate):
+        rho = curves.zcdp_rho(epsilon=guarantee.epsilon, delta=guarantee.delta) * (1 - 1e-6)
+    else:
+        rho = guarantee.gaussian_mu() ** 2 / 2 * (1 - 1e-9)
+    unit: dict[str, Any] = {"relation": guarantee.relation, "unit": guarantee.unit}
+    return ZCDP(rho=part * rho, **unit), ZCDP(rho=(1 - part) * rho, **unit)
+
+
 def mu_of(guarantee: Guarantee, part: float = 1.0) -> float:
     """μ of a part of a guarantee."""
     return math.sqrt(part) * guarantee.gaussian_mu()
@@ -120,6 +139,7 @@ __all__ = [
     "matrix",
     "mu_of",
     "numeric_label",
+    "pieces",
     "replaced",
     "shares",
     "vector",

@@ -21,7 +21,7 @@ from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.reweighting import _public, geometry, rehearsal
 from privada.methods.reweighting.discrepancy import moments
 from privada.methods.reweighting.geometry import Scaling, Spectrum
-from privada.methods.reweighting.learner import AdaptedModel, learn, learn_by_discrepancy
+from privada.methods.reweighting.learner import AdaptedModel, learn, learn_by_discrepancy, learn_selected
 from privada.methods.reweighting.question_descent import Descent
 from privada.methods.reweighting.question_discrepancy import Discrepancy
 from privada.methods.reweighting.rehearsal import Rehearsed, Settings
@@ -29,7 +29,9 @@ from privada.parties.protocol import Learner
 from privada.privacy.guarantee import Guarantee
 
 FloatArray = npt.NDArray[np.float64]
-DISCREPANCY_SHARE = 0.05
+DISCREPANCY_SHARE, SELECTION_SHARE = 0.05, 0.1
+SELECTIONS = ("public", "private")
+LARGEST_LOSS = {"squared": 9.0, "logistic": 3.0, "softmax": 5.0}  # that validation sees; in squared residuals
 FALLBACK = Settings(relative=1e-2, threshold=0.5, alpha=0.3, step_size=0.06)
 MOST_REMEMBERED = 16
 _REMEMBERED: dict[bytes, tuple[float, Rehearsed | None]] = {}
@@ -51,6 +53,7 @@ class DescentPlan:
     rehearsed: Rehearsed | None
     known_domains: bool
     alpha: float | None
+    selection: str = "public"
     salt: str = ""
 
     @property
@@ -122,8 +125,16 @@ class DescentPlan:
         return question.plan.draws["discrepancy"].half_width(0.68) < spread
 
     def learner(self, owner: str) -> Learner[AdaptedModel]:
-        """Ask for the discrepancy first where it can tell something, then for the descent."""
+        """Ask for the discrepancy first where it can tell something, then for the descent.
+
+        With private selection: for the descent, then for a choice between its model and the public one.
+        """
         self.warn()
+        if self.selection == "private":
+            share, rest = _public.pieces(self.guarantee, SELECTION_SHARE)
+            most = LARGEST_LOSS[self.loss] * self.unit**2
+            descent = self.descent(self.settings(), rest)
+            return learn_selected(owner, descent, largest_loss=most, share=share, guarantee=self.guarantee)
         first, rest = _public.shares(self.guarantee, DISCREPANCY_SHARE)
         assert first is not None
         if self.alpha is None and self.loss == "squared":
@@ -159,6 +170,7 @@ def plan(
     groups: npt.ArrayLike | None = None,
     alpha: float | None = None,
     standardize: bool = True,
+    selection: str = "public",
     random_state: int | None = None,
     salt: str = "",
 ) -> DescentPlan:
@@ -174,6 +186,9 @@ def plan(
         Domain of each public row; by default clusters play the domains.
     alpha : float, optional
         Weight of the public data; by default chosen, by the released discrepancy where that can tell.
+    selection : "public" or "private"
+        Whether all settings come from public data, or a tenth of the budget chooses between the public
+        model, half of the correction and all of it, on the private rows.
     """
     _public.replaced(guarantee)
     _public.gaussian(guarantee, "An adaptation")
@@ -208,6 +223,7 @@ def plan(
         rehearsed=rehearsed,
         known_domains=groups is not None,
         alpha=alpha,
+        selection=_check.one_of(SELECTIONS, selection=selection),
         salt=salt,
     )
 

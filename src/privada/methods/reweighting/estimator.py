@@ -48,19 +48,20 @@ class _Reweighted(BaseEstimator):  # type: ignore[misc]
         return Schema.of_numbers(bounds=bounds, width=width, label=label, size=len(domains.Xt))
 
     def _adapt(self, domains: _Domains, made: DescentPlan, schema: Schema) -> AdaptedModel:
-        guarantee = made.guarantee
+        guarantee, chooses = made.guarantee, made.selection == "private"
         owner = Owner(
             domains.Xt,
             y=domains.yt,
             schema=schema,
             dataset="target",
             budget=guarantee,
-            accounting="gaussian" if isinstance(guarantee, Approximate) else None,
+            accounting="gaussian" if isinstance(guarantee, Approximate) and not chooses else None,
             rehearsal=self.rehearsal,
         )
         model = run(made.learner("owner"), {"owner": owner})
         self.model_ = model
         self.alpha_ = model.alpha
+        self.step_ = model.step
         self.discrepancy_ = model.discrepancy
         self.forecast_ = made.forecast
         self.release_ = model.releases[-1]
@@ -89,6 +90,9 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         Weight of the public data; by default chosen from public data and the released discrepancy.
     standardize : bool
         Scale each feature by the source; False keeps their ratios (text, features of one scale).
+    selection : "public" or "private"
+        Choose by public data alone; or spend a tenth of the budget to choose, on the private rows, between
+        the public model, half of the correction and all of it.
     random_state : int, optional
         For public randomness only.
     rehearsal : int, optional
@@ -98,8 +102,8 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
     ----------
     coef_, intercept_
         The model, in the features' own units.
-    alpha_, discrepancy_
-        What was chosen, and the discrepancy if it was asked for.
+    alpha_, discrepancy_, step_
+        What was chosen, the discrepancy if it was asked for, and how much of the correction was taken.
     forecast_ : float
         Loss after adaptation over the public model's, as rehearsed on public data.
     release_, releases_, guarantee_
@@ -133,6 +137,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         label_bounds: Any = None,
         alpha: float | None = None,
         standardize: bool = True,
+        selection: str = "public",
         random_state: int | None = None,
         rehearsal: int | None = None,
     ) -> None:
@@ -143,6 +148,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         self.label_bounds = label_bounds
         self.alpha = alpha
         self.standardize = standardize
+        self.selection = selection
         self.random_state = random_state
         self.rehearsal = rehearsal
 
@@ -175,6 +181,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
             groups=domains.groups,
             alpha=self.alpha,
             standardize=self.standardize,
+            selection=self.selection,
             random_state=self.random_state,
         )
         model = self._adapt(domains, made, self._schema(domains, label))
@@ -193,7 +200,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     ----------
     classes : sequence, optional
         Public list of the labels; by default those of the public source.
-    epsilon, delta, rho, bounds, alpha, standardize, random_state, rehearsal
+    epsilon, delta, rho, bounds, alpha, standardize, selection, random_state, rehearsal
         As in `ReweightedRegressor`.
 
     Attributes
@@ -226,6 +233,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         bounds: Any = None,
         alpha: float | None = None,
         standardize: bool = True,
+        selection: str = "public",
         random_state: int | None = None,
         rehearsal: int | None = None,
     ) -> None:
@@ -236,6 +244,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         self.bounds = bounds
         self.alpha = alpha
         self.standardize = standardize
+        self.selection = selection
         self.random_state = random_state
         self.rehearsal = rehearsal
 
@@ -267,6 +276,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
             groups=domains.groups,
             alpha=self.alpha,
             standardize=self.standardize,
+            selection=self.selection,
             random_state=self.random_state,
         )
         model = self._adapt(domains, made, schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,13 @@ import numpy.typing as npt
 
 from privada.methods.reweighting.question_descent import Descent
 from privada.methods.reweighting.question_discrepancy import Discrepancy
+from privada.methods.reweighting.question_selection import Selection
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
+STEPS = (0.0, 0.5, 1.0)  # of the correction, among which private validation chooses
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,6 +37,9 @@ class AdaptedModel:
     releases : tuple of Release
     correction : array of shape (k, outputs)
         V, in the coordinates of ``question``'s map.
+    step : float
+        How much of the correction the model takes: all of it, or what private validation chose (0: the
+        public model).
     """
 
     coef: FloatArray
@@ -45,6 +50,7 @@ class AdaptedModel:
     question: Descent = field(repr=False)
     correction: FloatArray = field(repr=False)
     discrepancy: float | None = None
+    step: float = 1.0
 
     def scores(self, X: FloatArray) -> FloatArray:
         """Scores of public rows."""
@@ -59,6 +65,7 @@ class AdaptedModel:
             "loss": self.question.loss,
             "alpha": self.alpha,
             "discrepancy": self.discrepancy,
+            "step": self.step,
             "steps": self.question.steps,
             "coef": self.coef.tolist(),
             "intercept": self.intercept.tolist(),
@@ -121,4 +128,46 @@ def learn_by_discrepancy(
     return model(question, release, guarantee=guarantee, first=told)
 
 
-__all__ = ["AdaptedModel", "averaged", "learn", "learn_by_discrepancy", "model", "trajectory"]
+def learn_selected(
+    owner: str, question: Descent, *, largest_loss: float, share: Guarantee, guarantee: Guarantee
+) -> Learner[AdaptedModel]:
+    """Ask for the descent, then how much of its correction does best on the private rows.
+
+    Candidates are the public model, half of the correction and all of it. The rows are those that were
+    descended on; privacy is paid for, and a noisy gradient overfits little.
+    """
+    release = yield Ask(owner, question)
+    whole = model(question, release)
+    moves = (whole.coef - question.weights, whole.intercept - question.intercepts)
+    choice = yield Ask(
+        owner,
+        Selection(
+            weights=np.array([question.weights + step * moves[0] for step in STEPS]),
+            intercepts=np.array([question.intercepts + step * moves[1] for step in STEPS]),
+            loss=question.loss,
+            largest_loss=largest_loss,
+            guarantee=share,
+            salt=question.salt,
+        ),
+    )
+    only_releases(choice)
+    step = STEPS[int(np.asarray(choice["choice"]).reshape(-1)[0])]
+    return replace(
+        whole,
+        coef=question.weights + step * moves[0],
+        intercept=question.intercepts + step * moves[1],
+        guarantee=guarantee,
+        releases=(release, choice),
+        step=step,
+    )
+
+
+__all__ = [
+    "AdaptedModel",
+    "averaged",
+    "learn",
+    "learn_by_discrepancy",
+    "learn_selected",
+    "model",
+    "trajectory",
+]

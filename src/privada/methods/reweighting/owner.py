@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.exceptions import AnswerError
 from privada.methods.reweighting import _fused, _kernels, discrepancy, losses
 from privada.methods.reweighting._adaptation import adapt
 from privada.methods.reweighting.question import ConvexAdaptation, NonconvexAdaptation
@@ -88,8 +87,6 @@ def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[s
         found = discrepancy.of_moments(gap, question.hypothesis_radius)
     else:
         found = discrepancy.of_second_moments(gap[:-1, :-1], question.hypothesis_radius)
-    if found.tolerance > question.tolerance:
-        raise AnswerError("The supremum could not be found to the tolerance that its price assumes.")
     return _released(question, found.value, draw)
 
 

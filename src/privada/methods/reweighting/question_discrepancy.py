@@ -5,6 +5,12 @@ rows moves each mean, hence the supremum, by at most B/n. Two things are added t
 tolerance, for the supremum must be exact (a local solver moves by n/4 times B/n, PRIVACY, section 4 (b)),
 and one grid step.
 
+*The solver's error is bounded beforehand*, so an answer never fails for the rows' sake. At the shift s its
+step ``w(s) = g/(λ + s)`` has a duality gap of at most ``(λ₁ + s)(A² - |w(s)|²)``, and s is bisected to
+neighbouring numbers, over which ``(λ₁ + s)|w(s)|²`` moves by at most ``2A² ds``: some 1e-15 of ``|λ|A² +
+2|g|A``, as is the error of the eigenvalues. Both samples being clipped, that is at most 4B: far below the
+tolerance of 1e-9 B.
+
 The paper's noise, Lap(B/n), is 1-private whatever epsilon is; here the scale follows from the guarantee.
 """
 
@@ -110,6 +116,13 @@ class Discrepancy(Question):
             raise InputError(f"Expected source_moments of shape ({k + 1}, {k + 1}).")
         for name, array in made.items():
             object.__setattr__(self, name, array)
+        self._moments_of_bounded_rows()
+
+    def _moments_of_bounded_rows(self) -> None:
+        """Second moments of clipped rows are bounded; larger ones would drown the answer in rounding."""
+        most = self.radius**2 + self.label_bound**2
+        if float(np.linalg.norm(self.source_moments)) > most * (1 + 1e-9):
+            raise InputError("Expected source_moments of rows clipped to the radius and label_bound.")
 
     def fits(self, schema: Any) -> None:
         """Check size, features and label against the owner's schema."""

@@ -32,7 +32,9 @@ THRESHOLDS = {
     "softmax": (0.25, 1.0, 3.0),
 }
 DRAWS = 2  # splits and draws of noise for each part
-ORDINARY = 0.98  # losses beyond this quantile of the warm start's count as much as it: few rows decide little
+ORDINARY = (
+    0.995  # losses beyond this quantile of the warm start's count as much as it: few rows decide little
+)
 MOST_PARTS, MOST_ROWS, FEW_ROWS = 6, 1500, 20
 DISCREPANCY_AT = 1e-2  # the preconditioner in which discrepancies are measured
 RADII = 1.0  # hypotheses move predictions by about one residual

@@ -40,13 +40,16 @@ def least_on_ball(P: FloatArray, b: FloatArray, radius: float) -> Minimum:
 
 def least_of_spectrum(eigen: FloatArray, V: FloatArray, g: FloatArray, radius: float) -> Minimum:
     """The same from rising eigenvalues, eigenvectors, and b in their coordinates."""
-    shift = _multiplier(eigen, g, radius)
-    spread = eigen + shift
+    least = max(0.0, -float(eigen[0]))
+    base = eigen + least  # not negative, and exactly 0 first where the shift begins there
+    more = _multiplier(base, g, radius)
+    shift, spread = least + more, base + more
     floor = np.finfo(float).tiny
     w = np.where(spread > floor, g / np.maximum(spread, floor), 0.0)
     if shift > 0:
         w = _to_sphere(w, g, radius)
-    w *= min(1.0, radius / max(float(np.linalg.norm(w)), floor))
+    length = float(np.linalg.norm(w))
+    w = w * (radius / length) if length > radius else w
     value = float(eigen @ w**2 - 2 * g @ w)
     safe = np.where(spread > floor, g**2 / np.maximum(spread, floor), np.where(g == 0, 0.0, np.inf))
     bound = -float(safe.sum()) - shift * radius**2
@@ -54,40 +57,43 @@ def least_of_spectrum(eigen: FloatArray, V: FloatArray, g: FloatArray, radius: f
     return Minimum(V @ w, value, max(0.0, value - bound) + 1e-15 * len(g) * scale)
 
 
-def _multiplier(eigen: FloatArray, g: FloatArray, radius: float) -> float:
-    """The shift s at which the step has length ``radius``, or the least allowed one."""
-    least = max(0.0, -float(eigen[0]))
+def _multiplier(base: FloatArray, g: FloatArray, radius: float) -> float:
+    """The t >= 0 at which ``g/(base + t)`` has length ``radius``, or 0 if it is not longer there.
 
-    def too_long(s: float) -> bool:
+    Sought as a distance from the least shift, so that it does not drown where that is large: at ``t = |g|/A``
+    the step is short enough whatever the base is.
+    """
+
+    def too_long(t: float) -> bool:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            step = np.where(g == 0, 0.0, g / (eigen + s))
+            step = np.where(g == 0, 0.0, g / (base + t))
         return not float(np.linalg.norm(step)) <= radius
 
-    if not too_long(least):
-        return least
-    low, high = least, least + float(np.linalg.norm(g)) / radius + 1e-300
+    if not too_long(0.0):
+        return 0.0
+    low, high = 0.0, float(np.linalg.norm(g)) / radius + 1e-300
     while too_long(high):
-        high = least + 2 * (high - least)
-    s = high
+        high *= 2
+    t = high
     for _ in range(_ROUNDS):
-        low, high = (s, high) if too_long(s) else (low, s)
+        low, high = (t, high) if too_long(t) else (low, t)
         if high - low <= 4e-16 * high:
             break
-        s = _newton(eigen, g, radius, s)
-        if not low < s < high:
-            s = (low + high) / 2
-            if not low < s < high:
+        t = _newton(base, g, radius, t)
+        if not low < t < high:
+            t = (low + high) / 2
+            if not low < t < high:
                 break
     return high
 
 
-def _newton(eigen: FloatArray, g: FloatArray, radius: float, s: float) -> float:
-    """A Newton step on ``1/|w(s)| - 1/A``, which is nearly linear in s."""
+def _newton(base: FloatArray, g: FloatArray, radius: float, t: float) -> float:
+    """A Newton step on ``1/|w(t)| - 1/A``, which is nearly linear in t."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        step = np.where(g == 0, 0.0, g / (eigen + s))
+        step = np.where(g == 0, 0.0, g / (base + t))
         size = float(np.linalg.norm(step))
-        slope = float(np.sum(np.where(g == 0, 0.0, step**2 / (eigen + s))))
-        return s + (size - radius) / radius * size**2 / slope if slope > 0 else np.inf
+        slope = float(np.sum(np.where(g == 0, 0.0, step**2 / (base + t))))
+        return t + (size - radius) / radius * size**2 / slope if slope > 0 else np.inf
 
 
 def _to_sphere(w: FloatArray, g: FloatArray, radius: float) -> FloatArray:

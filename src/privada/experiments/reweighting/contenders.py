@@ -1,0 +1,132 @@
+"""Who is compared: our default, private baselines, and CnvxAdap in the clear."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.baselines.adaptation import PENALTIES
+from privada.baselines.linear import DPLinearRegression, NoisySGDRegressor, PrivateDM
+from privada.baselines.logistic import DPLogisticRegression
+from privada.baselines.perturbation import PerturbedClassifier, PerturbedRegressor
+from privada.datasets.domain_pairs import DomainPair, Part
+from privada.exceptions import PrivadaWarning
+from privada.methods.reweighting.discrepancy import labelled
+from privada.methods.reweighting.estimator import ReweightedClassifier, ReweightedRegressor
+from privada.methods.reweighting.nonprivate import cnvx_adap
+from privada.methods.reweighting.problem import Penalties
+
+FloatArray = npt.NDArray[np.float64]
+DELTA, EPSILONS = 1e-5, (1.0, 4.0)
+CONSTANT = 0.5  # appended to rows of norm 1 at most
+NORM = float(np.hypot(1.0, CONSTANT))
+RADII, ALPHAS, KAPPAS = (5.0, 20.0, 80.0), (0.02, 0.1, 0.3, 0.7), (1.0, 0.01)
+
+
+def with_constant(X: FloatArray) -> FloatArray:
+    """Rows with a constant feature."""
+    return np.column_stack([X, np.full(len(X), CONSTANT)])
+
+
+def squared(coef: FloatArray, part: Part) -> float:
+    """Mean squared error of a linear model on rows with a constant."""
+    return float(np.mean((with_constant(part.X) @ coef - part.y) ** 2))
+
+
+def error(pair: DomainPair, predicted: npt.NDArray[Any]) -> float:
+    """Error on the test rows: mean squared, or share of wrong classes."""
+    if pair.classes:
+        return float(np.mean(predicted != pair.test.y))
+    return float(np.mean((predicted - pair.test.y) ** 2))
+
+
+def ours(pair: DomainPair, epsilon: float, train: Part | None = None) -> float:
+    """Test error of our default."""
+    made = ReweightedClassifier if pair.classes else ReweightedRegressor
+    private = pair.train if train is None else train
+    model = made(epsilon=epsilon, delta=DELTA, standardize=False, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivadaWarning)
+        model.fit(pair.source.X, pair.source.y, private.X, private.y, groups=pair.groups)
+    return error(pair, model.predict(pair.test.X))
+
+
+def private_baselines(
+    pair: DomainPair, epsilon: float, train: Part | None = None
+) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Predictions of every private baseline on the test rows."""
+    private = pair.train if train is None else train
+    budget: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "norm_bound": NORM}
+    X, y, test = with_constant(private.X), private.y, with_constant(pair.test.X)
+    if pair.classes:
+        classes = tuple(range(pair.classes))
+        logistic = DPLogisticRegression(**budget, classes=classes, relation="replace-one", size=len(X))
+        yield "noisy gradients", logistic.fit(X, y).predict(test)
+        tilted = PerturbedClassifier(epsilon=epsilon, classes=classes, norm_bound=NORM)
+        yield "objective perturbation", tilted.fit(X, y).predict(test)
+        return
+    yield "sufficient statistics", DPLinearRegression(**budget).fit(X, y).predict(test)
+    yield "minibatch SGD", NoisySGDRegressor(**budget).fit(X, y).predict(test)
+    yield (
+        "objective perturbation",
+        PerturbedRegressor(epsilon=epsilon, norm_bound=NORM).fit(X, y).predict(test),
+    )
+    S = with_constant(pair.source.X)
+    for penalty in (1e-5, 1e-3):
+        model = PrivateDM(**budget, penalty=penalty).fit(S, pair.source.y, X)
+        yield f"private DM {penalty:g}", model.predict(test)
+
+
+def public_ridge(source: Part) -> FloatArray:
+    """Ridge on the source alone; the penalty is by generalised cross-validation."""
+    from sklearn.linear_model import RidgeCV
+
+    grid = len(source) * np.array(PENALTIES)
+    found: FloatArray = RidgeCV(grid, fit_intercept=False).fit(with_constant(source.X), source.y).coef_
+    return found
+
+
+def cnvx(source: Part, target: Part, radius: float, alpha: float, kappa1: float) -> FloatArray:
+    """Exact CnvxAdap in the clear; without weight on the source its discrepancy does not matter."""
+    X, T = with_constant(source.X), with_constant(target.X)
+    gap = labelled(X, source.y, T, target.y, radius=radius).value if alpha else 0.0
+    penalties = Penalties(alpha=alpha, kappa1=kappa1, discrepancy=gap)
+    return cnvx_adap(X, source.y, T, target.y, radius=radius, penalties=penalties, tolerance=1e-8).coef
+
+
+def public_settings(pair: DomainPair) -> tuple[float, float, float]:
+    """Radius, alpha and κ₁ of CnvxAdap from leaving out each large public domain; parts count by rows."""
+    grid = list(product(RADII, ALPHAS, KAPPAS))
+    total = np.zeros(len(grid))
+    names, counts = np.unique(pair.groups, return_counts=True)
+    for name, count in zip(names, counts, strict=True):
+        out = pair.groups == name
+        if count < 400:
+            continue
+        order = np.random.default_rng(0).permutation(np.flatnonzero(out))
+        train, test = order[: count // 2], order[count // 2 :]
+        rest = Part(pair.source.X[~out], pair.source.y[~out])
+        held, checked = (Part(pair.source.X[at], pair.source.y[at]) for at in (train, test))
+        for index, (radius, alpha, kappa) in enumerate(grid):
+            total[index] += count * np.log(squared(cnvx(rest, held, radius, alpha, kappa), checked))
+    return grid[int(total.argmin())]
+
+
+__all__ = [
+    "CONSTANT",
+    "DELTA",
+    "EPSILONS",
+    "cnvx",
+    "error",
+    "ours",
+    "private_baselines",
+    "public_ridge",
+    "public_settings",
+    "squared",
+    "with_constant",
+]
