@@ -5,8 +5,8 @@ and is solved to optimality; its radius, alpha and κ₁, as all settings of our
 batches. Public-only ridge has its penalty from generalised cross-validation on the source.
 
 *Ranks*: on every set, at epsilon 1 and 4, ours among noisy sufficient statistics, noisy minibatch SGD,
-objective perturbation, private DM (regression) and noisy-gradient logistic regression (classification), on
-mean test errors over the splits.
+objective perturbation, private DM (regression), noisy-gradient logistic regression (classification) and,
+where the extra ``deep`` is installed, DP-SGD by Opacus, on mean test errors over the splits.
 
 *Table 1*: every method without privacy has its settings chosen on the validation rows. *Tables 3 and 4*,
 *Figures 1 to 4* and Theorem 4's gradient mapping follow; n is never enlarged by drawing people twice.
