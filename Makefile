@@ -1,7 +1,9 @@
 # Two commands, each enough by itself on a machine that has Python 3.11+ and pip:
 #   make demo    install privada and see it work
 #   make test    install the development tools and run every check
+# Without torch (its tests are skipped then): make test EXTRAS=dev
 PYTHON ?= python3
+EXTRAS ?= dev,deep
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
@@ -49,8 +51,8 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@echo "Installing privada and its development tools (about a minute, once) ..."
-	@$(PIP) --editable '.[dev]'
+	@echo "Installing privada and its development tools (a few minutes, once) ..."
+	@$(PIP) --editable '.[$(EXTRAS)]'
 	@touch $@ $(VENV)/.demo
 
 clean:

@@ -45,6 +45,32 @@ def test_import_is_quiet():
     assert done.stderr == ""
 
 
+WITHOUT_DEEP = """
+import importlib, pkgutil, sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"torch", "opacus"}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Absent())
+import privada
+names = [m.name for m in pkgutil.walk_packages(privada.__path__, "privada.") if "__main__" not in m.name]
+modules = [importlib.import_module(name) for name in names]
+for module in modules:
+    for name in getattr(module, "__all__", ()):
+        getattr(module, name)
+print(len(modules) > 150, {"torch", "opacus"} & set(sys.modules))
+"""
+
+
+def test_every_module_is_there_without_the_deep_extra():
+    """With torch and opacus out of reach, every module can be imported and every public name is there."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT_DEEP], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "True set()"
+
+
 def test_the_version_is_the_distributions():
     assert privada.__version__ == importlib.metadata.version("privada")
 

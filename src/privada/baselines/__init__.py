@@ -15,14 +15,17 @@ module              what
 ``adaptation``      KMM and DM: weights of the source that match the target, without privacy
 ``linear``          regression by noisy moments or minibatches, private DM
 ``logistic``        noisy full-batch gradient descent on the (softmax) logistic loss
+``perturbation``    regression and classification by objective perturbation
 ``pate``            teachers on disjoint shards, noisy votes, a student
 ``propagation``     smoothing of class probabilities over a graph of public points
+``adda``            adversarial adaptation, not private (extra ``deep``)
 ``transport``       source only, target only and optimal transport, not private
 ``clustering``      what people would do instead of source-target clustering, in one table
 ``private_kmeans``  k-means as Balcan et al. 2017 do it, soundly
 ``tree_kmeans``     k-means on a private tree of cubes
 ``hidden_target``   the target in the clear, the majority
 ``weighting``       importance weights for a public set, Ji and Elkan 2013
+``dpsgd``           DP-SGD by Opacus, with torch's noise: measured, never asked (extra ``deep``)
 ``gan``             a generator trained with noisy gradients (extra ``deep``)
 ==================  ============================================================
 """
@@ -33,11 +36,14 @@ from privada._lazy import attach
 
 _HOMES = {
     "adaptation": ("DM", "KMM"),
+    "adda": ("ADDA",),
     "clustering": ("BASELINES", "DPGAN", "STC", "ClusterT", "PrivateKMeans", "TreeKMeans"),
+    "dpsgd": ("DPSGDClassifier", "DPSGDRegressor"),
     "gan": ("GeneratedPoints",),
     "hidden_target": ("Majority", "TargetTrained"),
     "linear": ("DPLinearRegression", "MinibatchDescent", "NoisySGDRegressor", "PrivateDM", "SecondMoments"),
     "logistic": ("DPLogisticRegression", "NoisyGradients"),
+    "perturbation": ("PerturbedClassifier", "PerturbedMinimum", "PerturbedRegressor"),
     "pate": ("PATE", "TeacherVotes"),
     "private_kmeans": ("SwappedCenters",),
     "propagation": ("LabelPropagation", "propagate"),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
 from privada.parties.owner import Owner
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Approximate, Guarantee
+from privada.privacy.guarantee import Approximate
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question, Release
 
@@ -20,19 +19,6 @@ from privada.privacy.release import Question, Release
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class BaselineQuestion(Question):
     """A question whose fields are plain values and arrays."""
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("guarantee", "salt")}
-        arrays = {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
-        return {name: value for name, value in own.items() if name not in arrays}, arrays
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        return cls(**plain, **arrays, guarantee=guarantee, salt=salt)
 
     @property
     def replaces(self) -> bool:
@@ -48,7 +34,11 @@ class BaselineQuestion(Question):
 def ask(
     question: Question, X: Any, y: Any = None, *, schema: Schema, rehearsal: int | None = None
 ) -> Release:
-    """Answer a question from rows in memory, under a budget that it uses up."""
+    """Answer a question from rows in memory, under a budget that it uses up.
+
+    A baseline that is known in idealised arithmetic only (K-norm noise) is allowed it; its release says so.
+    """
+    from privada.parties.policy import Policy
     from privada.privacy import accountant
 
     exact = isinstance(question.guarantee, Approximate) and accountant.only_gaussian(question.plan.event)
@@ -59,6 +49,7 @@ def ask(
         dataset="fit",
         budget=question.guarantee,
         accounting="gaussian" if exact else None,
+        policy=Policy(idealised=any(draw.idealised for draw in question.plan.draws.values())),
         rehearsal=rehearsal,
         allow_empty=True,
     )

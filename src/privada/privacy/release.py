@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
@@ -75,16 +75,18 @@ class Question(ABC):
     def planned(self) -> Plan:
         """Work out the plan (called once)."""
 
-    @abstractmethod
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
+        """Own fields as plain values and arrays; a field that is neither needs a form of its own."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("guarantee", "salt")}
+        arrays = {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
+        return {name: value for name, value in own.items() if name not in arrays}, arrays
 
     @classmethod
-    @abstractmethod
     def from_parts(
         cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
     ) -> Self:
         """Make the question from its parts; everything is validated anew."""
+        return cls(**plain, **arrays, guarantee=guarantee, salt=salt)
 
     @property
     def price(self) -> Price:

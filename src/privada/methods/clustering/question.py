@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from privada.methods.clustering.nearest import QuickNearest
 from privada.methods.clustering.question_local import LocalMeans
 from privada.methods.clustering.question_neighbours import NeighbourAverages, SourceRadius
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import KNormCylinder, Plan, pure_event
 from privada.privacy.release import Question, Release
 
@@ -157,18 +157,6 @@ class NearestMeans(Question):
             return release["counts"], release["sums"]
         table = release["table"] * self.moves
         return table[:, 0], table[:, 1:] * self.radius
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        names = ("radius", "recentred", "domain", "noise", "count_share")
-        return {name: getattr(self, name) for name in names}, {"cells": self.cells}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        return cls(cells=arrays["cells"], guarantee=guarantee, salt=salt, **plain)
 
 
 __all__ = ["LocalMeans", "NearestMeans", "NeighbourAverages", "SourceRadius"]

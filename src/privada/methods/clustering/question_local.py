@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.clustering._calibration import few_numbers, frozen, sized
 from privada.methods.clustering._local_pricing import LocalPricing
-from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Plan
 from privada.privacy.release import Question
 
@@ -136,18 +135,6 @@ class LocalMeans(Question):
     def planned(self) -> Plan:
         """Split the budget over counts, sums and moments, and calibrate each draw."""
         return self.pricing.plan()
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        names = ("domain", "moments", "count_share", "moment_share")
-        return {name: getattr(self, name) for name in names}, {"cells": self.cells, "shells": self.shells}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        return cls(cells=arrays["cells"], shells=arrays["shells"], guarantee=guarantee, salt=salt, **plain)
 
 
 def _increasing(shells: npt.ArrayLike) -> FloatArray:

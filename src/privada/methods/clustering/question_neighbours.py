@@ -30,7 +30,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,7 +48,7 @@ from privada.methods.clustering._calibration import (
     sized,
 )
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import KNorm, Plan
 from privada.privacy.release import Question
 
@@ -90,17 +90,6 @@ class _Neighbours(Question):
     @abstractmethod
     def grid(self) -> Grid:
         """The grid of what is summed."""
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        return {"t": self.t, "radius": self.radius}, {"targets": self.targets}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        return cls(targets=arrays["targets"], guarantee=guarantee, salt=salt, **plain)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -164,11 +153,6 @@ class NeighbourAverages(_Neighbours):
             budget = budget_of(self.guarantee)
             return Plan(draws={"sums": KNorm(sensitivity=self.reach, budget=budget)})
         return Plan(draws={"sums": lattice(self.guarantee, sensitivity=self.reach, grid=self.grid)})
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain, arrays = super().parts()
-        return plain | {"noise": self.noise}, arrays
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

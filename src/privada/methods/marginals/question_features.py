@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.marginals.question import replaces
 from privada.privacy.bounds import Ball, Grid
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, KNorm, Laplace, Mechanism, Plan
 from privada.privacy.release import Question
 
@@ -105,18 +105,6 @@ class FeatureSums(Question):
             l2 = rows * (twice + step * math.sqrt(2 * size))
             draw = Gaussian.calibrated(sensitivity=l2, mu=self.guarantee.gaussian_mu(), grid=GRID)
         return Plan(draws={"sums": draw})
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain = {"n_classes": self.n_classes, "idealised": self.idealised}
-        return plain, {"frequencies": self.frequencies}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        return cls(**plain, frequencies=arrays["frequencies"], guarantee=guarantee, salt=salt)
 
 
 __all__ = ["GRID", "FeatureSums", "fourier"]

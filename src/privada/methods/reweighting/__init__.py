@@ -47,6 +47,7 @@ METHOD = Method(
         "privada.methods.reweighting.question:ConvexAdaptation",
         "privada.methods.reweighting.question:NonconvexAdaptation",
         "privada.methods.reweighting.question_selection:Selection",
+        "privada.methods.reweighting.question_module:ModuleAdaptation",
     ),
     study_path="privada.methods.reweighting.study:learner",
     example_path="privada.methods.reweighting.example:example",
@@ -54,6 +55,7 @@ METHOD = Method(
 )
 
 _HOMES = {
+    "deep": ("DeepReweightedClassifier", "DeepReweightedRegressor"),
     "default": ("DescentPlan", "plan"),
     "discrepancy": ("Supremum", "labelled", "unlabelled"),
     "estimator": ("ReweightedClassifier", "ReweightedRegressor"),
@@ -64,6 +66,7 @@ _HOMES = {
     "question": ("ConvexAdaptation", "NonconvexAdaptation", "stopping_delta"),
     "question_descent": ("Descent",),
     "question_discrepancy": ("Discrepancy", "FiniteDiscrepancy"),
+    "question_module": ("ModuleAdaptation",),
     "question_selection": ("Selection",),
     "trust_region": ("Minimum", "least_on_ball"),
 }

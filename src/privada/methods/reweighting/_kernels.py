@@ -17,18 +17,24 @@ _INSIDE = 1 - 2.0**-40
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _clip(z: Floats, radius: float) -> None:  # pragma: no cover - compiled
-    """Scale one record back into the ball, in place."""
+def _norm(z: Floats) -> float:  # pragma: no cover - compiled
+    """Length of one record, without overflow."""
     largest = 0.0
     for j in range(z.shape[0]):
         largest = max(largest, abs(z[j]))
     if largest == 0.0:
-        return
+        return 0.0
     total = 0.0
     for j in range(z.shape[0]):
         part = z[j] / largest
         total += part * part
-    norm = largest * math.sqrt(total)
+    return largest * math.sqrt(total)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _clip(z: Floats, radius: float) -> None:  # pragma: no cover - compiled
+    """Scale one record back into the ball, in place."""
+    norm = _norm(z)
     if norm > radius * _INSIDE:
         factor = radius * _INSIDE / norm
         for j in range(z.shape[0]):
@@ -71,18 +77,24 @@ def scored(X: Floats, weights: Floats, intercepts: Floats) -> Floats:  # pragma:
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _push(scores: Floats, y: float, code: int, threshold: float) -> None:  # pragma: no cover - compiled
-    """Turn the scores of one record into its pull, in place."""
-    if code == 0:
-        scores[0] = min(threshold, max(-threshold, scores[0] - y))
-        return
-    if code == 1:
-        signed = scores[0] if y == 1.0 else -scores[0]
-        loss = math.log1p(math.exp(-abs(signed))) + max(0.0, -signed)
-        gone = -math.expm1(-loss)
-        weight = 1.0 if loss <= threshold else math.sqrt(threshold / loss)
-        scores[0] = -weight * gone if y == 1.0 else weight * gone
-        return
+def squared_pull(score: float, y: float, threshold: float) -> float:  # noqa: ARG001 # pragma: no cover
+    """ψ of one record: its residual, not yet bounded; the threshold is in the bound."""
+    return score - y
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def logistic_pull(score: float, y: float, threshold: float) -> float:  # pragma: no cover - compiled
+    """ψ of one record of two classes."""
+    signed = score if y == 1.0 else -score
+    loss = math.log1p(math.exp(-abs(signed))) + max(0.0, -signed)
+    gone = -math.expm1(-loss)
+    weight = 1.0 if loss <= threshold else math.sqrt(threshold / loss)
+    return -weight * gone if y == 1.0 else weight * gone
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _push(scores: Floats, y: float, threshold: float) -> None:  # pragma: no cover - compiled
+    """Turn the softmax scores of one record into its pull, in place."""
     most = scores[0]
     for o in range(1, scores.shape[0]):
         most = max(most, scores[o])
@@ -98,17 +110,21 @@ def _push(scores: Floats, y: float, code: int, threshold: float) -> None:  # pra
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def add_gradients(
+def add_softmax(
     sums: npt.NDArray[np.int64],
     Z: Floats,
     base: Floats,
     y: Floats,
     V: Floats,
-    code: int,
     threshold: float,
+    bound: float,
     per_step: float,
 ) -> None:  # pragma: no cover - compiled
-    """Add ``z ⊗ ψ`` of every record in whole grid steps, truncated toward zero."""
+    """Add ``z ⊗ ψ`` of every record of several classes, shortened to the bound, in whole grid steps.
+
+    A pull that is not a number (scores that overflow) adds nothing: what a record adds has norm at most
+    the bound whatever V is. Steps are truncated toward zero.
+    """
     k, outputs = V.shape
     scores = np.empty(outputs)
     for i in range(Z.shape[0]):
@@ -117,9 +133,13 @@ def add_gradients(
             for j in range(k):
                 total += Z[i, j] * V[j, o]
             scores[o] = total
-        _push(scores, y[i], code, threshold)
+        _push(scores, y[i], threshold)
+        length = _norm(Z[i]) * _norm(scores)
+        if not length < np.inf:
+            continue
+        factor = per_step if length <= bound * _INSIDE else per_step * (bound * _INSIDE / length)
         for o in range(outputs):
-            pull = scores[o] * per_step
+            pull = scores[o] * factor
             for j in range(k):
                 sums[j, o] += np.int64(Z[i, j] * pull)
 
@@ -155,4 +175,12 @@ def pair_moments(Z: Floats, e: Floats) -> Floats:  # pragma: no cover - compiled
     return total
 
 
-__all__ = ["add_gradients", "add_weighted", "mapped", "pair_moments", "scored"]
+__all__ = [
+    "add_softmax",
+    "add_weighted",
+    "logistic_pull",
+    "mapped",
+    "pair_moments",
+    "scored",
+    "squared_pull",
+]

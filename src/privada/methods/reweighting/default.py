@@ -6,6 +6,7 @@ questions.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import warnings
 from collections.abc import Sequence
@@ -30,6 +31,8 @@ from privada.privacy.guarantee import Guarantee
 FloatArray = npt.NDArray[np.float64]
 DISCREPANCY_SHARE = 0.05
 FALLBACK = Settings(relative=1e-2, threshold=0.5, alpha=0.3, step_size=0.06)
+MOST_REMEMBERED = 16
+_REMEMBERED: dict[bytes, tuple[float, Rehearsed | None]] = {}
 ENOUGH = -0.01  # log of the rehearsed loss over the warm start's, above which public data alone would do
 
 
@@ -181,13 +184,11 @@ def plan(
     scaling = Scaling.of(X, standardize=standardize)
     rows = scaling(X)
     parts = rehearsal.parts_of(rows, _groups(groups, len(X)), seed)
-    penalty = rehearsal.warm_penalty(loss, rows, y, parts, n_outputs)
-    rehearsed = rehearsal.rehearse(
-        loss,
+    penalty, rehearsed = _rehearsed(
         X,
         y,
         parts,
-        penalty=penalty,
+        loss=loss,
         noise_rate=_noise_rate(guarantee, _check.count(size=size)),
         n_outputs=n_outputs,
         standardize=standardize,
@@ -209,6 +210,23 @@ def plan(
         alpha=alpha,
         salt=salt,
     )
+
+
+def _rehearsed(
+    X: FloatArray, y: npt.NDArray[Any], parts: npt.NDArray[np.int64], **how: Any
+) -> tuple[float, Rehearsed | None]:
+    """Penalty of the warm start, and the rehearsal; remembered for the same public rows and settings."""
+    digest = hashlib.sha256(repr((X.shape, sorted(how.items()))).encode())
+    for array in (X, y, parts):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    key = digest.digest()
+    if key not in _REMEMBERED:
+        rows = Scaling.of(X, standardize=how["standardize"])(X)
+        penalty = rehearsal.warm_penalty(how["loss"], rows, y, parts, how["n_outputs"])
+        while len(_REMEMBERED) >= MOST_REMEMBERED:
+            _REMEMBERED.pop(next(iter(_REMEMBERED)))
+        _REMEMBERED[key] = penalty, rehearsal.rehearse(X=X, y=y, parts=parts, penalty=penalty, **how)
+    return _REMEMBERED[key]
 
 
 def _noise_rate(guarantee: Guarantee, size: int) -> float:

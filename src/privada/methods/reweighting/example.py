@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from privada.methods.reweighting.problem import Penalties
 from privada.methods.reweighting.question import ConvexAdaptation
 from privada.methods.reweighting.question_descent import Descent
 from privada.methods.reweighting.question_discrepancy import Discrepancy, FiniteDiscrepancy
+from privada.methods.reweighting.question_module import ModuleAdaptation
 from privada.methods.reweighting.question_selection import Selection
 from privada.parties.protocol import Learner
 from privada.parties.schema import Number, Schema
@@ -106,6 +108,31 @@ def _questions(source: FloatArray, labels: FloatArray) -> Iterator[Question]:
         intercepts=np.zeros((2, 1)),
         largest_loss=1.0,
         guarantee=Pure(epsilon=0.1, relation=Relation.REPLACE_ONE),
+    )
+    if find_spec("torch") is not None:
+        yield _module(source, labels, APPROXIMATE)
+
+
+def _module(source: FloatArray, labels: FloatArray, guarantee: Guarantee) -> ModuleAdaptation:
+    layers = [
+        {"layer": "Linear", "in_features": 2, "out_features": 2, "bias": True},
+        {"layer": "Tanh"},
+        {"layer": "Linear", "in_features": 2, "out_features": 1, "bias": False},
+    ]
+    return ModuleAdaptation(
+        size=SIZE,
+        network={"layers": layers},
+        start=np.array([0.5, -0.5, 0.5, 0.5, 0.0, 0.0, 1.0, -1.0]),
+        source=source,
+        source_labels=labels,
+        mean=np.zeros(2),
+        scale=np.ones(2),
+        penalties=Penalties(alpha=ALPHA, kappa2=0.1),
+        loss="squared",
+        clip=0.5,
+        A=2.0,
+        steps=3,
+        guarantee=guarantee,
     )
 
 

@@ -25,7 +25,6 @@ from privada.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
 LOSSES = ("logistic", "softmax", "squared")
-CODES = {"squared": 0, "logistic": 1, "softmax": 2}
 _PEAK = 1.2564312086261697  # 1 + 2l = e^l
 _HEIGHT = 0.638172686338952  # (1 - e^-l)/√l there, rounded up
 
@@ -92,4 +91,4 @@ def outputs(loss: str, n_classes: int) -> int:
     return 1 if loss == "logistic" else n_classes
 
 
-__all__ = ["CODES", "LOSSES", "largest_pull", "outputs", "probabilities", "pull", "values"]
+__all__ = ["LOSSES", "largest_pull", "outputs", "probabilities", "pull", "values"]

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import AnswerError
-from privada.methods.reweighting import _kernels, discrepancy, losses
+from privada.methods.reweighting import _fused, _kernels, discrepancy, losses
 from privada.methods.reweighting._adaptation import adapt
 from privada.methods.reweighting.question import ConvexAdaptation, NonconvexAdaptation
 from privada.methods.reweighting.question_descent import Descent
 from privada.methods.reweighting.question_discrepancy import Discrepancy, FiniteDiscrepancy
+from privada.methods.reweighting.question_module import ModuleAdaptation
 from privada.methods.reweighting.question_selection import Selection
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
@@ -26,22 +27,41 @@ def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]
     """Every step: the sum of pulls at the current point, noised; the next point follows from it."""
     parts = [_prepared(question, batch) for batch in rows.batches()]
     V, velocity = question.start()
-    code, per_step = losses.CODES[question.loss], 1 / _step(question, question.names()[0])
     released = {}
     for name in question.names():
         sums = np.zeros(V.shape, dtype=np.int64)
-        for Z, base, y in parts:
-            _kernels.add_gradients(sums, Z, base, y, V, code, question.threshold, per_step)
+        for part in parts:
+            _add_pulls(question, sums, part, V)
         released[name] = draw(name, sums)
         V, velocity = question.go_on(V, velocity, released[name])
     return released
 
 
-def _prepared(question: Descent, batch: Batch) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _prepared(question: Descent, batch: Batch) -> tuple[Any, FloatArray, FloatArray]:
     """Mapped features, base scores and labels of a batch, each record by itself."""
     X, y = _labelled(batch)
-    Z = _kernels.mapped(X, question.transform, question.shift, question.radius)
-    return Z, _kernels.scored(X, question.weights, question.intercepts), y
+    Z = _kernels.mapped(X, question.transform, question.shift, np.inf)
+    base = _kernels.scored(X, question.weights, question.intercepts)
+    if question.loss == "softmax":
+        return Z, base, y
+    return _fused.Singles.of(Z, bound=question.bound, per_step=_per_step(question)), base[:, 0], y
+
+
+def _add_pulls(
+    question: Descent, sums: npt.NDArray[np.int64], part: tuple[Any, FloatArray, FloatArray], V: FloatArray
+) -> None:
+    """Add a batch's contributions at V, in grid steps."""
+    rows, base, y = part
+    if question.loss == "softmax":
+        per_step = _per_step(question)
+        _kernels.add_softmax(sums, rows, base, y, V, question.threshold, question.bound, per_step)
+    else:
+        v = V[:, 0].astype(np.float32)
+        _fused.add_pulls(sums[:, 0], rows, base, y, v, loss=question.loss, threshold=question.threshold)
+
+
+def _per_step(question: Descent) -> float:
+    return 1 / _step(question, question.names()[0])
 
 
 def _labelled(batch: Batch) -> tuple[FloatArray, FloatArray]:
@@ -119,11 +139,25 @@ def answer_nonconvex(question: NonconvexAdaptation, rows: Rows, draw: Draws) -> 
     return {"coef": w} if question.hidden else {"coef": w, "u_private": u}
 
 
+def answer_module(question: ModuleAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """PNCnvxAdap on a torch module: the iterate of a random step, or the mean of the later half."""
+    from privada.methods.reweighting import _module_steps
+
+    stop = int(draw.noise.uniform((1,))[0] * question.steps)
+    path, half = _module_steps.adapt(question, rows, draw), question.steps // 2
+    taken, mean = question.start, np.zeros_like(question.start)
+    for t, w in enumerate(path):
+        taken = w if t == min(stop, question.steps - 1) else taken
+        mean = mean + w / (question.steps - half) if t >= half else mean
+    return {"weights": np.array(taken if question.stopping == "random" else mean)}
+
+
 __all__ = [
     "answer_convex",
     "answer_descent",
     "answer_discrepancy",
     "answer_finite",
+    "answer_module",
     "answer_nonconvex",
     "answer_selection",
 ]

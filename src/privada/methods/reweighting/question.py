@@ -36,7 +36,6 @@ from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
 W_SHARE, U_SHARE = 75 / 95, 20 / 95
-_PLAIN = ("size", "A", "r", "steps", "hidden", "step_scale")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -120,19 +119,17 @@ class _Adaptation(Question):
         return Plan(draws=draws, event=gaussian_event(math.sqrt(squared)))
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain = {name: getattr(self, name) for name in _PLAIN}
-        plain["penalties"] = self.penalties.to_dict()
-        return plain, {"source": self.source, "source_labels": self.source_labels}
+        """Own fields; penalties as plain values."""
+        plain, arrays = super().parts()
+        return plain | {"penalties": self.penalties.to_dict()}, arrays
 
     @classmethod
     def from_parts(
         cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
     ) -> Self:
         """Make the question from its parts."""
-        penalties = Penalties(**plain.pop("penalties"))
-        fields: dict[str, Any] = plain | arrays
-        return cls(**fields, penalties=penalties, guarantee=guarantee, salt=salt)
+        made = plain | {"penalties": Penalties(**plain["penalties"])}
+        return super().from_parts(made, arrays, guarantee=guarantee, salt=salt)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -1,23 +1,28 @@
 """A noisy descent on the reduced objective: one question, one charge, all steps.
 
-**Where.** A public affine map takes a record's features to ``z = clip_r(x P + s)``; public weights give it
-a base score ``x W + b``. The descent looks for a correction V in these coordinates: scores are ``x W + b +
-z V``, V starts at 0, the warm start. Step t is told ``g_t = (1/n) Σ z ⊗ ψ + noise`` (`losses` says what ψ
-is) and goes on from ``V + v``, ``v <- βv - η((1 - α) g_t + α H V)``, H a public curvature: the quadratic
+**Where.** A public affine map takes a record's features to ``z = x P + s``; public weights give it a base
+score ``x W + b``. The descent looks for a correction V in these coordinates: scores are ``x W + b + z V``,
+V starts at 0, the warm start. Step t is told ``g_t = (1/n) Σ clip(z ⊗ ψ, c r) + noise`` (`losses` says what
+ψ is) and goes on from ``V + v``, ``v <- βv - η((1 - α) g_t + α H V)``, H a public curvature: the quadratic
 that majorises the public loss at the warm start, where its gradient vanishes.
 
+Only the contribution is clipped, never the features inside the score: for squared loss a record's residual
+is clipped to ``±c r/|z|``, which is the Huber loss with a threshold of its own for each record (κ₁ = (c
+r/|z|)²), a convex loss of the very linear model that is returned. Clipping z in the score as well would fit
+another, non-linear model.
+
 **Proof.** Everything but the sum is public or was released. A record's contribution is a function of that
-record and of V alone, its norm is at most ``c r`` (`losses.largest_pull`), and truncation toward zero
-shortens it; replacing a record moves the sum by at most ``2 c r``, replacing a person's m records by m
-times that. Each of T sums gets Gaussian noise at ``μ/√T``, and Gaussians compose exactly, adaptively too:
-``μ² = Σ μ_t²``. Averaging, and the model, are post-processing.
+record and of V alone, it is shortened to norm ``c r`` (and is 0 if V makes it overflow), and truncation
+toward zero shortens it further; replacing a record moves the sum by at most ``2 c r``, replacing a
+person's m records by m times that. Each of T sums gets Gaussian noise at ``μ/√T``, and Gaussians compose
+exactly, adaptively too: ``μ² = Σ μ_t²``. Averaging, and the model, are post-processing.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,13 +30,10 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.reweighting import _public, losses
-from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
-_ARRAYS = ("weights", "intercepts", "transform", "shift", "curvature")
-_PLAIN = ("size", "loss", "threshold", "radius", "alpha", "steps", "step_size", "momentum")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -49,9 +51,10 @@ class Descent(Question):
     curvature : array of shape (k, k)
         Public quadratic that holds the descent to the warm start, times ``alpha``.
     radius : float
-        To which transformed features are clipped.
+        r, a usual length of transformed features.
     threshold : float
-        √κ₁ for squared loss (a residual), κ₁ for logistic and softmax (a loss).
+        c for squared loss, where a record of length r has its residual clipped to ``±c``; κ₁ for logistic
+        and softmax (a loss), of which c follows (`losses.largest_pull`).
     loss : "squared", "logistic" or "softmax"
     alpha : float
         Weight of the public data.
@@ -149,10 +152,14 @@ class Descent(Question):
         return int(self.transform.shape[1])
 
     @property
+    def bound(self) -> float:
+        """``c r``, to which the contribution of a record is clipped."""
+        return losses.largest_pull(self.loss, self.threshold) * self.radius
+
+    @property
     def reach(self) -> float:
         """How far one step of the relation moves the sum: ``2 c r`` for each row of a unit."""
-        pull = losses.largest_pull(self.loss, self.threshold)
-        return 2 * pull * self.radius * self.guarantee.unit.max_rows
+        return 2 * self.bound * self.guarantee.unit.max_rows
 
     def names(self) -> tuple[str, ...]:
         """Names of the draws, in order."""
@@ -178,19 +185,6 @@ class Descent(Question):
         slope = (1 - self.alpha) * gradient / self.size + self.alpha * (self.curvature @ V)
         velocity = self.momentum * velocity - self.step_size * slope
         return V + velocity, velocity
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain = {name: getattr(self, name) for name in _PLAIN}
-        return plain, {name: getattr(self, name) for name in _ARRAYS}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        fields: dict[str, Any] = plain | arrays
-        return cls(**fields, guarantee=guarantee, salt=salt)
 
 
 __all__ = ["Descent"]

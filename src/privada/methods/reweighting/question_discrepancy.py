@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +20,12 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.reweighting import _public
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Plan
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
 _TOLERANCE = 1e-9  # of B: certified by the duality gap, far above rounding
-_ARRAYS = ("weights", "transform", "shift", "source_moments")
-_PLAIN = ("size", "intercept", "radius", "label_bound", "hypothesis_radius", "labelled")
 
 
 def _noised(question: Question, sensitivity: float) -> Plan:
@@ -134,19 +132,6 @@ class Discrepancy(Question):
         """One number; Laplace noise for a pure guarantee, else Gaussian."""
         return _noised(self, self.largest_loss / self.size + 2 * self.tolerance)
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain = {name: getattr(self, name) for name in _PLAIN}
-        return plain, {name: getattr(self, name) for name in _ARRAYS}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        fields: dict[str, Any] = plain | arrays
-        return cls(**fields, guarantee=guarantee, salt=salt)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class FiniteDiscrepancy(Question):
@@ -203,20 +188,6 @@ class FiniteDiscrepancy(Question):
     def planned(self) -> Plan:
         """One number."""
         return _noised(self, self.largest_loss / self.size + 2 * _TOLERANCE * self.largest_loss)
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain = {"size": self.size, "loss": self.loss, "largest_loss": self.largest_loss}
-        names = ("weights", "intercepts", "source_losses")
-        return plain, {name: getattr(self, name) for name in names}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        fields: dict[str, Any] = plain | arrays
-        return cls(**fields, guarantee=guarantee, salt=salt)
 
 
 __all__ = ["Discrepancy", "FiniteDiscrepancy"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -79,19 +79,6 @@ class Selection(Question):
         """One choice."""
         reach = self.guarantee.unit.max_rows * (1 + 1e-9)
         return Plan(draws={"choice": Exponential(sensitivity=reach, budget=_budget(self.guarantee))})
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain = {"loss": self.loss, "largest_loss": self.largest_loss}
-        return plain, {"weights": self.weights, "intercepts": self.intercepts}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        fields: dict[str, Any] = plain | arrays
-        return cls(**fields, guarantee=guarantee, salt=salt)
 
 
 def _budget(guarantee: Guarantee) -> float:

@@ -2,7 +2,7 @@
 
 The source falls into parts: domains that the caller knows (months, batches, airports), or clusters. Each
 part in turn is the target, with the noise that the true size and guarantee would get, and the other parts
-are the source; every candidate setting is scored by the loss on a held-out fifth of the part, relative to
+are the source; every candidate setting is scored by the loss on a held-out third of the part, relative to
 the warm start's. Parts count by their rows. Noise here is an ordinary simulation on public rows.
 """
 
@@ -22,11 +22,17 @@ from privada.methods.reweighting.geometry import Scaling, Spectrum
 
 FloatArray = npt.NDArray[np.float64]
 STEPS = 100
-RELATIVE = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4)
+RELATIVE = (1e-2, 1e-3, 3e-4, 1e-4)
 ALPHAS = (0.03, 0.1, 0.3, 0.7)
-STEP_SIZES = (0.02, 0.05, 0.1)
+STEP_SIZES = (0.03, 0.1, 0.3)
 MOMENTUM = 0.0
-THRESHOLDS = {"squared": (0.25, 0.5, 1.0, 2.0), "logistic": (0.25, 1.0, 3.0), "softmax": (0.25, 1.0, 3.0)}
+THRESHOLDS = {
+    "squared": (0.06, 0.125, 0.25, 0.5, 1.0, 2.0),
+    "logistic": (0.25, 1.0, 3.0),
+    "softmax": (0.25, 1.0, 3.0),
+}
+DRAWS = 2  # splits and draws of noise for each part
+ORDINARY = 0.98  # losses beyond this quantile of the warm start's count as much as it: few rows decide little
 MOST_PARTS, MOST_ROWS, FEW_ROWS = 6, 1500, 20
 DISCREPANCY_AT = 1e-2  # the preconditioner in which discrepancies are measured
 RADII = 1.0  # hypotheses move predictions by about one residual
@@ -141,8 +147,11 @@ def rehearse(
     cases = [(part, by) for part in _usable(parts) for by in (DRIFTS if drift else (0.0,))]
     for part, by in cases[:MOST_PARTS]:
         out = parts == part
-        stage = _Stage.of(loss, X, y, out, penalty, n_outputs, standardize, rng).drifted(by, rng)
-        found.append((stage.scores(settings, noise_rate, rng), float(out.sum()), stage.discrepancy()))
+        drawn = []
+        for _ in range(DRAWS):
+            stage = _Stage.of(loss, X, y, out, penalty, n_outputs, standardize, rng).drifted(by, rng)
+            drawn.append(stage.scores(settings, noise_rate, rng))
+        found.append((np.mean(drawn, axis=0), float(out.sum()), stage.discrepancy()))
     if not found:
         return None
     scores, rows, far = zip(*found, strict=True)
@@ -176,7 +185,7 @@ class _Stage:
         scaling = Scaling.of(X[~out], standardize=standardize)
         source = scaling(X[~out])
         order = rng.permutation(np.flatnonzero(out))
-        cut = 4 * len(order) // 5
+        cut = 2 * len(order) // 3
         train, test = order[:cut][:MOST_ROWS], order[cut:][:MOST_ROWS]
         start = geometry.fit_public(loss, source, y[~out], penalty, n_outputs)
         labels = (y[~out], y[train], y[test])
@@ -207,36 +216,40 @@ class _Stage:
 
     def scores(self, settings: tuple[Settings, ...], rate: float, rng: np.random.Generator) -> FloatArray:
         """Log loss of each setting relative to the warm start's."""
-        before = geometry.mean_loss(self.loss, self.test @ self.start, self.labels[2])
+        warm = losses.values(self.loss, self.test @ self.start, self.labels[2])
+        most = float(np.quantile(warm, ORDINARY))
+        before = float(np.minimum(warm, most).mean())
         found: list[float] = []
         for relative in dict.fromkeys(each.relative for each in settings):
             these = [each for each in settings if each.relative == relative]
             P = self.spectrum.map(relative)
             radius = geometry.radius_of(self.source @ P)
-            V = self._descend(these, geometry.clipped(self.target @ P, radius), radius * rate, rng)
+            V = self._descend(these, self.target @ P, radius, rate, rng)
             scores = self.test @ self.start
             Z = self.test @ P
             for at in range(len(these)):
-                after = geometry.mean_loss(self.loss, scores + Z @ V[:, at], self.labels[2])
+                each = losses.values(self.loss, scores + Z @ V[:, at], self.labels[2])
+                after = float(np.minimum(each, most).mean())
                 found.append(float(np.log(max(after, 1e-12) / max(before, 1e-12))))
         return np.asarray(np.nan_to_num(np.array(found), nan=50.0, posinf=50.0))
 
     def _descend(
-        self, these: list[Settings], Z: FloatArray, noise: float, rng: np.random.Generator
+        self, these: list[Settings], Z: FloatArray, radius: float, rate: float, rng: np.random.Generator
     ) -> FloatArray:
         """Averaged ends of all descents at once, shape (k, settings, outputs)."""
         C, K, k = len(these), self.start.shape[1], Z.shape[1]
         alpha, eta = (np.array([getattr(s, name) for s in these])[:, None] for name in ("alpha", "step_size"))
         cut = np.array([s.threshold * self.unit for s in these])
-        deviation = noise * np.array([losses.largest_pull(self.loss, float(c)) for c in cut])[:, None]
+        bound = radius * np.array([losses.largest_pull(self.loss, float(c)) for c in cut])
+        lengths = np.maximum(np.linalg.norm(Z, axis=1), 1e-300)
         h = geometry.CURVATURE[self.loss]
         base, V, total = self.target @ self.start, np.zeros((k, C, K)), np.zeros((k, C, K))
         velocity = np.zeros((k, C, K))
         for t in range(STEPS):
             scores = (Z @ V.reshape(k, -1)).reshape(len(Z), C, K) + base[:, None, :]
-            psi = _pulls(self.loss, scores, self.labels[1], cut)
+            psi = _pulls(self.loss, scores, self.labels[1], cut, bound / lengths[:, None])
             gradient = (Z.T @ psi.reshape(len(Z), -1)).reshape(k, C, K) / max(len(Z), 1)
-            gradient += deviation * rng.standard_normal((k, 1, K))
+            gradient += rate * bound[:, None] * rng.standard_normal((k, 1, K))
             velocity = MOMENTUM * velocity - eta / h * ((1 - alpha) * gradient + alpha * h * V)
             V = V + velocity
             if t >= STEPS // 2:
@@ -275,14 +288,17 @@ def _resampled(loss: str, scores: FloatArray, rng: np.random.Generator) -> npt.N
     return np.asarray((rng.random((len(chance), 1)) > below).sum(axis=1), dtype=np.int64)
 
 
-def _pulls(loss: str, scores: FloatArray, y: npt.NDArray[Any], cut: FloatArray) -> FloatArray:
-    """ψ of all rows and settings at once, shape (rows, settings, outputs)."""
+def _pulls(
+    loss: str, scores: FloatArray, y: npt.NDArray[Any], cut: FloatArray, most: FloatArray
+) -> FloatArray:
+    """ψ of all rows and settings at once, shape (rows, settings, outputs), of length ``most`` at most."""
     if loss == "squared":
-        most = cut[None, :, None]
-        return np.asarray(np.clip(scores - np.asarray(y, dtype=np.float64)[:, None, None], -most, most))
+        left = scores - np.asarray(y, dtype=np.float64)[:, None, None]
+        return np.asarray(np.clip(left, -most[:, :, None], most[:, :, None]))
     n, C, K = scores.shape
     flat = losses.pull(loss, scores.reshape(n * C, K), np.repeat(y, C), np.tile(cut, n))
-    return flat.reshape(n, C, K)
+    sizes = np.maximum(np.linalg.norm(flat, axis=1), 1e-300).reshape(n, C)
+    return np.asarray(flat.reshape(n, C, K) * np.minimum(1.0, most / sizes)[:, :, None])
 
 
 __all__ = [

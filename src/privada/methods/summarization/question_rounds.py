@@ -60,19 +60,6 @@ class Participation(Question):
         """No draw at the owner; the event of all that the curator draws."""
         return Plan(draws={}, event=gaussian_event(self.rounds.mu))
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values."""
-        return {name: getattr(self, name) for name in ("size", "dimension", "batch", "ask_share")}, {}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        if arrays:
-            raise InputError("A participation has no arrays.")
-        return cls(**plain, guarantee=guarantee, salt=salt)
-
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RoundBids(Question):
@@ -171,17 +158,6 @@ class RoundPoints(Question):
     def planned(self) -> Plan:
         """No draw: nothing here is differentially private."""
         return undrawn()
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """The numbers."""
-        return {}, {"index": self.index}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        return cls(**plain, **arrays, guarantee=guarantee, salt=salt)
 
 
 def numbers(**named: Any) -> IntArray:

@@ -1,0 +1,204 @@
+"""Networks that an owner may be asked to train: declared layer by layer, or known to it by name.
+
+A *declared* network is a list of layers, each one of `LAYERS` with plain numbers as its settings. It
+travels as JSON beside its parameters; nothing of it is code, and its size is known before it is built: it
+is first made without memory (torch's ``meta`` device) and its parameters and activations are counted.
+Every other module is *known*: whoever holds the rows registers it by `keep` under a name, in its own
+process, as its own code. A question then carries the name; an owner that does not know it refuses before
+anything is charged. Needs the extra ``deep`` (torch).
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+
+FloatArray = npt.NDArray[np.float64]
+Layer = dict[str, Any]
+
+_CONVOLUTION = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "bias")
+LAYERS: dict[str, tuple[str, ...]] = {
+    "AvgPool2d": ("kernel_size", "stride", "padding"),
+    "Conv1d": _CONVOLUTION,
+    "Conv2d": _CONVOLUTION,
+    "ELU": ("alpha",),
+    "Flatten": (),
+    "GELU": (),
+    "GroupNorm": ("num_groups", "num_channels"),
+    "LayerNorm": ("normalized_shape",),
+    "LeakyReLU": ("negative_slope",),
+    "Linear": ("in_features", "out_features", "bias"),
+    "MaxPool2d": ("kernel_size", "stride", "padding"),
+    "ReLU": (),
+    "SiLU": (),
+    "Sigmoid": (),
+    "Softplus": (),
+    "Tanh": (),
+    "Unflatten": ("dim", "unflattened_size"),
+}
+MOST_LAYERS = 100
+MOST_PARAMETERS = 2_000_000
+MOST_ACTIVATIONS = 5_000_000  # numbers, for one row
+
+_KEPT: dict[str, Any] = {}
+
+
+def torch_module() -> Any:
+    """Torch, or an error that names the extra."""
+    try:
+        import torch
+    except ImportError:
+        raise InputError("Deep models need torch: pip install 'privada[deep]'.") from None
+    return torch
+
+
+def declare(module: Any) -> list[Layer]:
+    """The layers of a `torch.nn.Sequential`, or an error that names the one that cannot be declared.
+
+    >>> torch = torch_module()
+    >>> declare(torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.Tanh()))[1]
+    {'layer': 'Tanh'}
+    """
+    torch = torch_module()
+    layers: list[Layer] = []
+    for part in module.children() if type(module) is torch.nn.Sequential else [module]:
+        name = type(part).__name__
+        if type(part) is torch.nn.Sequential:
+            layers += declare(part)
+        elif name not in LAYERS or type(part) is not getattr(torch.nn, name):
+            raise InputError(f"The layer {name} cannot be declared; allowed: {', '.join(LAYERS)}.")
+        else:
+            layers.append(_declared(name, part))
+    return layers
+
+
+def _declared(name: str, part: Any) -> Layer:
+    made: Layer = {"layer": name}
+    for key in LAYERS[name]:
+        value = getattr(part, key)
+        made[key] = value is not None if key == "bias" else _plain(value)
+    with torch_module().device("meta"):
+        same = repr(_layer(made)) == repr(part)
+    if not same:
+        raise InputError(f"The layer {part!r} has a setting that cannot be declared.")
+    return made
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def build(layers: Sequence[Layer], *, width: int) -> Any:
+    """The declared network, in double precision; refused if it is too large for rows of that width."""
+    torch = torch_module()
+    if not isinstance(layers, (list, tuple)) or not 0 < len(layers) <= MOST_LAYERS:
+        raise InputError(f"Expected a list of 1 to {MOST_LAYERS} layers.")
+    try:
+        with torch.device("meta"):
+            plan = torch.nn.Sequential(*map(_layer, layers))
+            _measure(plan, torch.zeros(1, width))
+    except InputError:
+        raise
+    except (RuntimeError, TypeError, ValueError, IndexError, OverflowError, AssertionError):
+        raise InputError(f"Expected layers that take rows of {width} numbers and fit one another.") from None
+    return plan.to_empty(device="cpu").double().eval()  # parameters come with the question
+
+
+def _layer(entry: Layer) -> Any:
+    name = _check.one_of(tuple(LAYERS), layer=entry.get("layer"))
+    settings = {key: value for key, value in entry.items() if key != "layer"}
+    if set(settings) != set(LAYERS[name]):
+        raise InputError(f"Expected {name} with {', '.join(LAYERS[name]) or 'no settings'}.")
+    for key, value in settings.items():
+        numbers = value if isinstance(value, list) else [value]
+        if not all(isinstance(v, (bool, int, float)) and abs(v) <= MOST_PARAMETERS for v in numbers):
+            raise InputError(f"Expected {key} of {name} to be a number, or a list of them.")
+        settings[key] = tuple(value) if isinstance(value, list) else value
+    return getattr(torch_module().nn, name)(**settings)
+
+
+def _measure(plan: Any, rows: Any) -> None:
+    """Count parameters and activations without any memory."""
+    if sum(each.numel() for each in plan.parameters()) > MOST_PARAMETERS:
+        raise InputError(f"Expected at most {MOST_PARAMETERS:,} parameters.")
+    total = 0
+    for part in plan:
+        rows = part(rows)
+        total += rows.numel()
+        if total > MOST_ACTIVATIONS:
+            raise InputError(f"Expected at most {MOST_ACTIVATIONS:,} activations for one row.")
+
+
+def keep(name: str, module: Any) -> None:
+    """Let questions in this process name a module. It is its holder's own code, and runs as such.
+
+    Its result for a row must depend on that row and the parameters alone, as it does in evaluation mode.
+    """
+    if not isinstance(module, torch_module().nn.Module):
+        raise InputError(f"Expected a torch module, got {type(module).__name__}.")
+    _KEPT[_check.text(longest=200, name=name)] = copy.deepcopy(module).double().eval()
+
+
+def forget(name: str) -> None:
+    """Undo `keep`."""
+    _KEPT.pop(name, None)
+
+
+def resolve(network: Any, *, width: int) -> Any:
+    """The module that a question's ``network`` means: ``{"layers": [...]}`` or ``{"known": name}``."""
+    if not isinstance(network, dict) or set(network) not in ({"layers"}, {"known"}):
+        raise InputError("Expected network to have layers, or the name of a known module.")
+    if "layers" in network:
+        return build(network["layers"], width=width)
+    torch_module()
+    if network["known"] not in _KEPT:
+        raise InputError(f"No module named {network['known']!r} is known here; declare its layers instead.")
+    return _KEPT[network["known"]]
+
+
+def n_outputs(module: Any, *, width: int) -> int:
+    """Number of scores of one row."""
+    torch = torch_module()
+    try:
+        with torch.no_grad():
+            shape = tuple(module(torch.zeros(1, width, dtype=torch.float64)).shape)
+    except (RuntimeError, TypeError, ValueError, IndexError, AttributeError):
+        raise InputError(f"Expected a module that takes rows of {width} numbers.") from None
+    if len(shape) != 2 or shape[0] != 1:
+        raise InputError(f"Expected a module that gives a row of scores for each row, got shape {shape}.")
+    return int(shape[1])
+
+
+def flat(module: Any) -> FloatArray:
+    """All parameters in one vector, in the module's order."""
+    parts = [each.detach().double().cpu().numpy().ravel() for each in module.parameters()]
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def shaped(module: Any, vector: FloatArray) -> dict[str, Any]:
+    """The parameters that a vector means, by name."""
+    torch = torch_module()
+    named = dict(module.named_parameters())
+    parts = torch.split(torch.from_numpy(np.array(vector)), [each.numel() for each in named.values()])
+    return {name: part.reshape(named[name].shape) for name, part in zip(named, parts, strict=True)}
+
+
+__all__ = [
+    "LAYERS",
+    "build",
+    "declare",
+    "flat",
+    "forget",
+    "keep",
+    "n_outputs",
+    "resolve",
+    "shaped",
+    "torch_module",
+]

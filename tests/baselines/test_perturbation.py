@@ -1,0 +1,117 @@
+"""Objective perturbation: the price is that of its proof, and neighbours stay within it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from privada.audit import audit_question
+from privada.baselines import PerturbedClassifier, PerturbedMinimum, PerturbedRegressor
+from privada.baselines.perturbation import CURVED, OUTPUT, TOLERANCE, minimised
+from privada.exceptions import InputError
+from privada.parties import Category, Number, Rows, Schema
+from privada.privacy import Approximate, Pure
+
+
+def rows(n=3000, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-0.5, 0.5, size=(n, d))
+    return X, X @ np.linspace(1, -1, d) + 0.05 * rng.normal(size=n)
+
+
+def question(loss, *, size=20, width=1, clip=1.0, epsilon=1.5):
+    claim = Pure(epsilon=epsilon, relation="replace-one")
+    return PerturbedMinimum(width=width, size=size, norm_bound=1.0, loss=loss, clip=clip, guarantee=claim)
+
+
+def test_they_learn():
+    X, y = rows()
+    assert PerturbedRegressor(epsilon=4, norm_bound=1.0).fit(X, y).score(X, y) > 0.5
+    model = PerturbedClassifier(epsilon=4, classes=(0, 1), norm_bound=1.0)
+    assert model.fit(X, (y > 0).astype(int)).score(X, (y > 0).astype(int)) > 0.8
+    assert model.guarantee_ == Pure(epsilon=4.0, relation="replace-one")
+
+
+@pytest.mark.parametrize("loss", ["huber", "logistic"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
+def test_slope_determinants_and_output_together_cost_epsilon(loss, epsilon):
+    asked = question(loss, epsilon=epsilon, clip=0.7)
+    steep, curved = (0.7, 1.0) if loss == "huber" else (1.0, 0.25)
+    slope, output = asked.plan.draws["slope"], asked.plan.draws["weights"]
+    parts = (
+        slope.budget * 2 * steep / slope.sensitivity,
+        math.log1p(curved / asked.regularisation),
+        output.budget * (2 * TOLERANCE / asked.regularisation) / output.sensitivity,
+    )
+    assert math.fsum(parts) == pytest.approx(epsilon)
+    assert slope.budget == pytest.approx((1 - CURVED - OUTPUT) * epsilon)
+
+
+@pytest.mark.parametrize("loss", ["huber", "logistic"])
+def test_log_densities_of_neighbours_differ_by_at_most_epsilon(loss):
+    """The density of w in closed form, from both sides of the proof, over random and extreme neighbours."""
+    rng = np.random.default_rng(1)
+    asked = question(loss, width=2, clip=0.5)
+    beta = asked.plan.draws["slope"].budget / asked.plan.draws["slope"].sensitivity
+
+    def log_density(w, X, y):
+        from privada.baselines.perturbation import _looked
+
+        _, push, curve = _looked(asked, X @ w, y)
+        b = -(X.T @ push + asked.regularisation * w)
+        hessian = (X.T * curve) @ X + asked.regularisation * np.eye(2)
+        return -beta * np.linalg.norm(b) + np.linalg.slogdet(hessian)[1]
+
+    worst = 0.0
+    for _ in range(2000):
+        X = rng.normal(size=(4, 2))
+        X /= np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True))
+        y = rng.uniform(-1, 1, size=4) if loss == "huber" else rng.integers(0, 2, size=4).astype(float)
+        other, label = X.copy(), y.copy()
+        direction = rng.normal(size=2)
+        X[0], other[0] = direction / np.linalg.norm(direction), -direction / np.linalg.norm(direction)
+        label[0] = rng.choice([-1.0, 1.0]) if loss == "huber" else rng.integers(0, 2)
+        w = rng.normal(size=2) * rng.choice([0.1, 1.0, 5.0])
+        worst = max(worst, abs(log_density(w, X, y) - log_density(w, other, label)))
+    assert 0.3 * asked.guarantee.epsilon < worst <= asked.guarantee.epsilon * (1 - OUTPUT) + 1e-9
+
+
+@pytest.mark.parametrize("loss", ["huber", "logistic"])
+def test_the_minimum_is_found_to_the_tolerance_its_price_assumes(loss):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-0.5, 0.5, size=(50, 3)), rng.integers(0, 2, size=50).astype(float)
+    asked = question(loss, width=3, size=50, clip=0.1)
+    tilt = 30 * rng.normal(size=3)
+    found = minimised(asked, X, y, tilt)
+    near = [minimised(asked, X, y, tilt + 1e-6 * rng.normal(size=3)) for _ in range(3)]
+    assert max(np.linalg.norm(each - found) for each in near) <= 1e-5 / asked.regularisation
+
+
+@pytest.mark.statistical
+def test_the_audit_stays_below_the_claim_and_sees_part_of_it(rehearsal):
+    """One row alone whose label turns round."""
+    schema = Schema.of_numbers(bounds=(-1, 1), width=1, size=1, label=Number(name="y", low=-1, high=1))
+    sides = [Rows(np.array([[1.0]]), schema=schema, y=np.array([y])) for y in (-1.0, 1.0)]
+    result = audit_question(question("huber", size=1), *sides, trials=3000, noise=rehearsal)
+    assert result.passed, str(result)
+    assert result.epsilon_lower > 0.3
+
+
+def test_bad_input_is_named_before_anything_is_charged():
+    X, y = rows(n=30)
+    with pytest.raises(InputError, match="norm_bound"):
+        PerturbedRegressor(epsilon=1).fit(X, y)
+    with pytest.raises(InputError, match="pure epsilon"):
+        PerturbedMinimum(
+            width=1,
+            size=3,
+            norm_bound=1.0,
+            guarantee=Approximate(epsilon=1, delta=1e-5, relation="replace-one"),
+        )
+    with pytest.raises(InputError, match="clip"):
+        PerturbedRegressor(epsilon=1, norm_bound=1.0, clip=0.0).fit(X, y)
+    three = Schema.of_numbers(
+        bounds=(-1, 1), width=1, size=20, label=Category(name="y", values=("a", "b", "c"))
+    )
+    with pytest.raises(InputError, match="two classes"):
+        question("logistic").fits(three)
