@@ -5,13 +5,14 @@ The owner minimises ``J(w) = Σ l(w; x_i, y_i) + Λ/2 |w|² + b·w`` with a rand
 Huber loss of the residual with threshold c (gradient at most ``ζ = c``, curvature at most ``s = 1``) or the
 logistic loss (``ζ = 1``, ``s = 1/4``), and depends on w through ``x·w`` only.
 
-*Proof.* w minimises J exactly if ``b = -Σ ∇l - Λw``: for every data set a bi-Lipschitz bijection of w and b.
-The density of w is that of b there times ``det(Σ ∇²l + ΛI)``. Replacing one record moves b by at most 2ζ at
-every w, which changes its density by at most ``e^{2ζβ}`` (triangle inequality). With A the Hessian without
-that record, ``A >= ΛI``, each record's own Hessian is of rank one and at most s, so the determinants' ratio is at
-most ``det(A + s vv')/det(A) <= 1 + s/Λ``. Together ``ε = 2ζβ + log(1 + s/Λ)``; m rows of a person: m times
-both. J is Λ-strongly convex, so a point whose gradient has norm at most γ is within ``γ/Λ`` of the minimum:
-K-norm noise of radius ``2γ/Λ`` on the output pays for that (approximate minima, Iyengar et al. 2019).
+*Proof.* w minimises J exactly if ``b = -Σ ∇l - Λw``: for every data set a bi-Lipschitz bijection of w and
+b. The density of w is that of b there times ``det(Σ ∇²l + ΛI)``. Replacing one record moves b by at most 2ζ
+at every w, which changes its density by at most ``e^{2ζβ}`` (triangle inequality). With A the Hessian
+without that record, ``A >= ΛI``, each record's own Hessian is of rank one and at most s, so the
+determinants' ratio is at most ``det(A + s vv')/det(A) <= 1 + s/Λ``. Together ``ε = 2ζβ + log(1 + s/Λ)``; m
+rows of a person: m times both. J is Λ-strongly convex, so a point whose gradient has norm at most γ is
+within ``γ/Λ`` of the minimum: K-norm noise of radius ``2γ/Λ`` on the output pays for that (approximate
+minima, Iyengar et al. 2019).
 All of it is pure epsilon, hence (epsilon, delta) for every delta; the noise is drawn in float64 (idealised).
 """
 
