@@ -1,6 +1,7 @@
 """Transport's experiment on generated domains: what is shared changes nothing, figures have their names."""
 
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -122,3 +123,27 @@ def test_the_noise_of_a_distance_is_its_ratio():
 def test_without_data_it_says_what_it_needs(tmp_path):
     with pytest.raises(InputError, match="--data"):
         list(experiment("transport").run(runs=1, data=tmp_path, track=untracked))
+
+
+def test_a_feature_file_that_is_there_gets_its_table(tmp_path):
+    benchmark = BENCHMARKS["visda"]
+    (tmp_path / benchmark.file).parent.mkdir()
+    arrays = {}
+    for i, name in enumerate(benchmark.domains):
+        found = domain(name, i, n=40)
+        arrays |= {f"x_{name}": found.X.astype(np.float32), f"y_{name}": found.y + 1}
+    np.savez(tmp_path / benchmark.file, **arrays)
+    items = list(transport.run(runs=1, data=tmp_path))
+    tables = [item for item in items if isinstance(item, Table)]
+    assert ["Table 2" in table.title for table in tables] == [True]
+    assert {item.figure for item in items if isinstance(item, Figure)} == {
+        f"visda_mean_eps{epsilon:g}" for epsilon in accuracies.EPSILONS
+    }
+
+
+def test_adversarial_adaptation_has_a_row_where_torch_is():
+    case = next(transport.cases("googlenet", domains("googlenet")))
+    found = contenders.adversarial(case)
+    assert (found is None) == (find_spec("torch") is None)
+    if found is not None:
+        assert case.accuracy(found.argmax(axis=1)) > 50

@@ -7,6 +7,7 @@ never looked at, but for the few that semi-supervised contenders are given.
 from __future__ import annotations
 
 import warnings
+from importlib.util import find_spec
 
 import numpy as np
 import numpy.typing as npt
@@ -86,10 +87,25 @@ def in_the_clear(case: Case) -> dict[str, FloatArray]:
     tables = {"source only": source_only(S, y).predict_proba(T)}
     for reg_e in OTDA_REGULARISATIONS if case.small else OTDA_REGULARISATIONS[-1:]:
         tables[f"OTDA {reg_e:g}"] = OTDA(reg_e=reg_e).fit(S, y, T).predict_proba(T)
+    deep = adversarial(case)
+    if deep is not None:
+        tables["ADDA"] = deep
     smoothed = {
         f"{name}, propagated": case.target.propagation.smooth(table) for name, table in tables.items()
     }
     return tables | smoothed
+
+
+def adversarial(case: Case) -> FloatArray | None:
+    """ADDA without privacy, where torch is there (extra ``deep``)."""
+    if find_spec("torch") is None:
+        return None
+    from privada.baselines.adda import ADDA
+
+    found: FloatArray = (
+        ADDA().fit(case.source.rows, case.labels[0], case.target.rows).predict_proba(case.target.rows)
+    )
+    return found
 
 
 def target_folds(case: Case) -> FloatArray:
@@ -169,6 +185,7 @@ def printed_epsilon(n: int) -> float:
 
 
 __all__ = [
+    "adversarial",
     "few_labels_only",
     "in_the_clear",
     "one_label_a_class",

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.transport._domains import Domains, split
+from privada.methods.transport._in_memory import owner_for
 from privada.methods.transport.default import default_map
 from privada.methods.transport.features import FeatureMap
 from privada.methods.transport.learner import REG_CL, REG_E, learn, learn_rows
@@ -138,7 +139,14 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for index, ((rows, labels), schema) in enumerate(zip(domains.sources, schemas, strict=True)):
             name = f"source {index + 1}"
             questions[name] = self._question(features, schema)
-            owners[name] = self._owner(rows, labels, schema, questions[name], index)
+            owners[name] = owner_for(
+                questions[name],
+                rows,
+                y=labels,
+                schema=schema,
+                dataset=name,
+                rehearsal=None if self.rehearsal is None else self.rehearsal + index,
+            )
         return self._keep(domains, questions, owners)
 
     def _keep(self, domains: Domains, questions: dict[str, Any], owners: dict[str, Owner]) -> Self:
@@ -216,25 +224,6 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_classes=n_classes,
             label_epsilon=LABEL_SHARE * guarantee.epsilon,
             guarantee=guarantee,
-        )
-
-    def _owner(self, rows: Any, labels: Any, schema: Schema, question: Any, index: int) -> Owner:
-        budget, accounting = question.guarantee, None
-        if isinstance(
-            question, RowRelease
-        ):  # its composition is exact; no filter's is, so it opens a wider one
-            assert isinstance(budget, Approximate)
-            budget = Approximate(epsilon=3 * budget.epsilon, delta=budget.delta, relation=budget.relation)
-        elif isinstance(budget, Approximate):
-            accounting = "gaussian"
-        return Owner(
-            rows,
-            y=labels,
-            schema=schema,
-            dataset=f"source {index + 1}",
-            budget=budget,
-            accounting=accounting,
-            rehearsal=None if self.rehearsal is None else self.rehearsal + index,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada.methods.transport._in_memory import owner_for
 from privada.methods.transport.features import FeatureMap
 from privada.methods.transport.question_rows import RowRelease
 from privada.methods.transport.rows import Estimate, NoisyRows, estimate, plain_distance
-from privada.parties.owner import Owner
 from privada.parties.protocol import Ask, Learner, only_releases, run
 from privada.parties.schema import Schema
-from privada.privacy.guarantee import Approximate, request
+from privada.privacy.guarantee import request
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -146,27 +145,8 @@ def private_wasserstein(
         attribute_width=widest if relation == "attribute" else None,
         guarantee=request(epsilon=epsilon, delta=delta, rho=rho, relation=relation),
     )
-    owner = _owner(rows, schema, question, rehearsal)
+    owner = owner_for(question, rows, schema=schema, dataset="source", rehearsal=rehearsal)
     return run(learn_distance("source", question, points, seed=random_state), {"source": owner})
-
-
-def _owner(rows: npt.NDArray[Any], schema: Schema, question: RowRelease, rehearsal: int | None) -> Owner:
-    """An owner in memory whose budget is one such question."""
-    budget, more = question.guarantee, {}
-    if isinstance(budget, Approximate):
-        more = {"accounting": "gaussian"}
-        if question.drawn < question.size:  # sampling is accounted for exactly here, not by a filter
-            mu = _widest_mu(question)
-            budget = Approximate(epsilon=mu**2 + 10 * mu, delta=budget.delta, relation=budget.relation)
-    options: Mapping[str, Any] = more
-    return Owner(rows, schema=schema, dataset="source", budget=budget, rehearsal=rehearsal, **options)
-
-
-def _widest_mu(question: RowRelease) -> float:
-    """μ of all batches as if nothing were sampled."""
-    from privada.privacy import accountant
-
-    return accountant.gaussian_mu(question.price.event)
 
 
 __all__ = ["Distance", "learn_distance", "private_wasserstein"]
