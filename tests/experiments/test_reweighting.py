@@ -1,5 +1,7 @@
 """The experiment's parts on generated domains."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ def test_ours_is_ahead_of_every_private_baseline_on_drifting_domains(pair):
         name: np.mean((predicted - pair.test.y) ** 2)
         for name, predicted in reweighting.private_baselines(pair, 4.0)
     }
-    assert len(errors) == 5
+    assert len(errors) == 5 + 2 * (find_spec("opacus") is not None)
     assert ours < min(errors.values())
 
 
