@@ -3,33 +3,67 @@ import pytest
 
 from privada.datasets.hidden_target import hidden_target
 from privada.experiments import marginals
+from privada.experiments.marginals import contenders, headline, sets
+from privada.experiments.marginals.scores import Scores, table_two
+from privada.report.exhibit import Curves
+from privada.report.figure import Figure
+from privada.report.tables import Table
 
 
 @pytest.fixture
 def small(monkeypatch):
     """Small sets and short training: what is tested is the bookkeeping."""
     monkeypatch.setattr(
-        marginals,
+        sets,
         "hidden_target",
         lambda name, seed: hidden_target(name, seed=seed, source_size=150, target_size=200),
     )
-    monkeypatch.setattr(marginals, "EPOCHS", {2: 2, 4: 2})
-    monkeypatch.setattr(marginals, "SHAPES", {"A": (8, 8), "C": (8, 8)})
+    monkeypatch.setattr(contenders, "STEPS", {2: 2, 4: 2})
+    monkeypatch.setattr(headline, "GENERATED", (sets.GENERATED[0], sets.GENERATED[2]))
 
 
-def test_every_figure_is_printed_once_with_its_goal(small):
-    figures = {figure.figure: figure for figure in marginals.run(runs=1)}
+def test_a_quick_look_prints_every_figure_once_with_its_goal(small):
+    found = list(marginals.run(runs=1))
+    figures = {item.figure: item for item in found if isinstance(item, Figure)}
     assert set(figures) == {"any_pure_A", "any_pure_C", "marginal_pure_C", "any_quarter_margin"}
     assert figures["any_pure_A"].goal == 90
     assert "printed" in figures["any_pure_A"].beside
     assert all(0 <= figures[name].value <= 100 for name in ("any_pure_A", "any_pure_C", "marginal_pure_C"))
+    (table,) = (item for item in found if isinstance(item, Table))
+    assert ("C", "target-trained") in {row[:2] for row in table.rows}
+
+
+def test_more_runs_measure_baselines_perspectives_and_curves(small, monkeypatch):
+    monkeypatch.setattr(headline, "GENERATED", (sets.GENERATED[2],))
+    monkeypatch.setattr(headline, "BESIDE_RUNS", 1)
+    found = list(marginals.run(runs=3))
+    (curves,) = (item for item in found if isinstance(item, Curves))
+    assert [line.name for line in curves.series][:2] == ["cells, one round", "error tables, rounds"]
+    (table,) = (item for item in found if isinstance(item, Table))
+    rows = {row[1]: row for row in table.rows}
+    for name in (
+        "features subsampled",
+        "features chosen",
+        "bins varied",
+        "importance query",
+        "trained on the synthetic target",
+        "weighting, source labelled",
+        "C-EXPRIL, no privacy",
+    ):
+        assert rows[name][4] == "1"
+    assert rows["any"][4] == "3"
+    assert rows["printed"][3] == "85.8"
 
 
 def test_scores_say_their_interval_and_test():
-    scores = marginals.Scores()
-    for value in np.linspace(0.8, 0.9, 8):
-        scores.add("any", value)
-        scores.add("printed", value - 0.1 - value / 50)
+    scores = Scores()
+    for value in np.linspace(80, 90, 8):
+        scores.note({"any": value, "printed": value - 10 - value / 50})
     low, high = scores.interval("any")
     assert low < 85 < high
-    assert "p = 0.008" in scores.paired()
+    assert "p = 0.008" in scores.paired("printed")
+    scores.note({"few": 1.0})
+    assert scores.paired("few") == "too few runs to test"
+    row = table_two({"A": (sets.GENERATED[0], scores)}).rows[1]
+    assert row[:2] == ("A", "printed")
+    assert row[3] == "74.0"

@@ -34,7 +34,8 @@ class TargetTrained(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         base = rows if source is None else _check.matrix(source=source, width=rows.shape[1])
         self.mean_, spread = base.mean(axis=0), base.std(axis=0)
         self.scale_ = np.where(spread > 0, spread, 1.0)
-        self.model_ = clone(_model(self.classifier)).fit((rows - self.mean_) / self.scale_, np.asarray(y))
+        standard = ((rows - self.mean_) / self.scale_).astype(np.float32)
+        self.model_ = clone(_model(self.classifier)).fit(standard, np.asarray(y))
         self.classes_ = self.model_.classes_
         return self
 

@@ -17,12 +17,13 @@ from privada.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Drawn = tuple[FloatArray, IntArray, FloatArray, IntArray]  # source and its labels, target and its labels
 Map = Callable[[FloatArray], FloatArray]
 
 CLUSTERED = {"A": (2, 15), "B": (4, 64)}  # features, clusters
 # latent features, features, gain of the label map: on other seeds a network of the paper's shape, trained
 # on the target itself, then reaches about the printed 96, 91 and 80 %
-LATENT = {"C": (3, 10, 1.5), "D": (5, 15, 2.0), "E": (10, 25, 6.0)}
+LATENT = {"C": (3, 10, 2.0), "D": (5, 15, 3.0), "E": (10, 25, 7.0)}
 SOURCE_SIZE = 4000
 TARGET_SIZE = {"A": 2500, "B": 2500, "C": 5000, "D": 5000, "E": 5000}
 CTG_TARGET = 700
@@ -30,10 +31,14 @@ CTG_TARGET = 700
 
 @dataclass(frozen=True, eq=False)
 class HiddenTarget:
-    """Public source rows; target rows with labels 0 and 1 for the oracle, and others for the test."""
+    """Public source rows; target rows with labels 0 and 1 for the oracle, and others for the test.
+
+    ``y_source`` is what the source's labels would be: for comparison with methods that need them.
+    """
 
     name: str
     source: FloatArray
+    y_source: IntArray
     X: FloatArray
     y: IntArray
     X_test: FloatArray
@@ -53,19 +58,17 @@ def hidden_target(
     rng = np.random.default_rng(seed)
     size = TARGET_SIZE[name] if target_size is None else _check.count(least=2, target_size=target_size)
     make = _clustered if name in CLUSTERED else _latent
-    source, X, y = make(rng, name, _check.count(source_size=source_size), size)
+    source, y_source, X, y = make(rng, name, _check.count(source_size=source_size), size)
     order = rng.permutation(size)
-    return _split(name, source, X[order], y[order])
+    return _split(name, source, y_source, X[order], y[order])
 
 
-def _split(name: str, source: FloatArray, X: FloatArray, y: IntArray) -> HiddenTarget:
+def _split(name: str, source: FloatArray, y_source: IntArray, X: FloatArray, y: IntArray) -> HiddenTarget:
     half = len(X) // 2
-    return HiddenTarget(name, source, X[:half], y[:half], X[half:], y[half:])
+    return HiddenTarget(name, source, y_source, X[:half], y[:half], X[half:], y[half:])
 
 
-def _clustered(
-    rng: np.random.Generator, name: str, m: int, n: int
-) -> tuple[FloatArray, FloatArray, IntArray]:
+def _clustered(rng: np.random.Generator, name: str, m: int, n: int) -> Drawn:
     """Uniform points; labels by random k-means clusters, flipped in the middle third."""
     from sklearn.cluster import KMeans
 
@@ -73,13 +76,19 @@ def _clustered(
     source, X = rng.uniform(size=(m, width)), rng.uniform(size=(n, width))
     count = min(count, n)
     kmeans = KMeans(n_clusters=count, init="random", n_init=1, random_state=int(rng.integers(2**31)))
-    cluster = kmeans.fit_predict(X)
-    y = rng.permutation(np.arange(count) % 2)[cluster]
-    middle = np.abs(X.sum(axis=1) - width / 2)
-    return source, X, np.where(middle <= np.quantile(middle, 1 / 3), 1 - y, y).astype(np.int64)
+    kmeans.fit(X)
+    label = rng.permutation(np.arange(count) % 2)
+    nu = np.quantile(np.abs(X.sum(axis=1) - width / 2), 1 / 3)
+
+    def flipped(rows: FloatArray) -> IntArray:
+        y = label[kmeans.predict(rows)]
+        middle = np.abs(rows.sum(axis=1) - width / 2)
+        return np.asarray(np.where(middle <= nu, 1 - y, y), dtype=np.int64)
+
+    return source, flipped(source), X, flipped(X)
 
 
-def _latent(rng: np.random.Generator, name: str, m: int, n: int) -> tuple[FloatArray, FloatArray, IntArray]:
+def _latent(rng: np.random.Generator, name: str, m: int, n: int) -> Drawn:
     """Mixtures of six Gaussians in a latent space; random networks make instances and labels."""
     hidden, width, gain = LATENT[name]
     means = rng.normal(size=(6, hidden))
@@ -92,8 +101,10 @@ def _latent(rng: np.random.Generator, name: str, m: int, n: int) -> tuple[FloatA
     instance, label = _network(rng, hidden, width, 1.0), _network(rng, hidden, 1, gain)
     source, X = instance(here), instance(there)
     score = label(there)[:, 0]
-    y = (score > np.quantile(score, rng.uniform(0.44, 0.56))).astype(np.int64)
-    return *_standardised(source, X), y
+    threshold = np.quantile(score, rng.uniform(0.44, 0.56))
+    y_source, y = ((found > threshold).astype(np.int64) for found in (label(here)[:, 0], score))
+    source, X = _standardised(source, X)
+    return source, y_source, X, y
 
 
 def _network(rng: np.random.Generator, inputs: int, outputs: int, gain: float, width: int = 64) -> Map:
@@ -137,7 +148,7 @@ def cardiotocography(folder: Path, *, shift: str, seed: int) -> HiddenTarget:
     target = rng.uniform(size=len(X)) < chance
     kept = rng.permutation(np.flatnonzero(target))[:CTG_TARGET]
     source, rows = _standardised(X[~target], X[kept])
-    return _split(f"CTG ({shift})", source, rows, y[kept])
+    return _split(f"CTG ({shift})", source, y[~target], rows, y[kept])
 
 
 __all__ = ["HiddenTarget", "cardiotocography", "hidden_target"]

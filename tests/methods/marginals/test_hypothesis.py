@@ -200,3 +200,12 @@ def test_onnx_is_a_checked_model():
     Onnx(model=model).fits(2, 2)
     with pytest.raises(InputError, match="fails"):
         Onnx(model=model).fits(3, 2)
+
+
+def test_a_model_of_one_class_travels_as_a_constant():
+    from sklearn.dummy import DummyClassifier
+
+    model = DummyClassifier(strategy="constant", constant=1).fit(np.zeros((3, 2)), [1, 1, 1])
+    found = of_classifier(model, mean=np.zeros(2), scale=np.ones(2))
+    assert isinstance(found, Constant)
+    assert found.codes(np.ones((4, 2))).tolist() == [1, 1, 1, 1]

@@ -187,7 +187,8 @@ def test_the_posterior_is_the_exact_one_where_it_is_known():
         ({"epsilon": -1.0}, "epsilon"),
         ({"question": "rates"}, "Expected question"),
         ({"question": "marginals", "estimate": "guess"}, "Expected estimate"),
-        ({"question": "marginals", "classes": (0, 1, 2)}, "two classes"),
+        ({"question": "marginals", "classes": (0, 1, 2), "estimate": "cumulative"}, "two classes"),
+        ({"question": "marginals", "chosen": 0}, "Expected chosen"),
         ({"cells": 1}, "Expected cells"),
     ],
     ids=str,
@@ -206,3 +207,58 @@ def test_fit_needs_a_finite_source(square):
         model.fit(X, y)
     with pytest.raises(InputError, match="source"):
         model.fit(X, y, source=np.where(source > 0.9, np.nan, source))
+
+
+def test_domains_that_agree_are_asked_for_signed_cells_with_less_noise(square):
+    X, y, _ = square
+    source = np.random.default_rng(1).uniform(size=(2000, 2))
+    settings = {"guarantee": HALF, "size": 800, "n_classes": 2, "seed": 0}
+    signed, forecast = default_cells(source, reweight=False, **settings)
+    both, _ = default_cells(source, **settings)
+    assert (signed.count, both.count) == ("signed", "labels")
+    assert forecast.entries > len(both.tables[0].inner.centers)
+    fit = run(learn_cells("o", signed, public_of(source), size=800.0), {"o": owner_of(X, y)})
+    assert accuracy(fit, X, y) > 0.93
+    assert np.allclose(fit.synthetic.weights, 1)
+
+
+@pytest.mark.parametrize(
+    "more", [{"vary": True}, {"separate": True}, {"chosen": 1}, {"features": 1}], ids=str
+)
+def test_the_papers_perspectives_learn_too(square, more):
+    X, y, source = square
+    plan, _ = default_rounds(source, guarantee=PURE, size=800, rounds=2, **more)
+    house = owner_of(X, y, budget=Pure(epsilon=2.0, relation="add/remove"))
+    fit = run(learn_rounds("o", plan, public_of(source)), {"o": house})
+    assert accuracy(fit, X, y) > 0.85
+    assert len(fit.releases) == 3 if "separate" in more else 2
+    asked = [sum(name.startswith("table") for name in release.payload) for release in fit.releases]
+    assert asked[-1] == (1 if {"chosen", "features"} & set(more) else 2)
+
+
+def test_bins_move_from_round_to_round():
+    source = np.random.default_rng(0).uniform(size=(500, 2))
+    plan, _ = default_rounds(source, guarantee=PURE, size=800, rounds=2, bins=4, vary=True)
+    first, second = (tables[0].edges for tables in plan.questions)
+    assert (first < second).all()
+
+
+def test_an_importance_query_moves_the_weights(square):
+    X, y, source = square
+    plan, _ = default_rounds(source, guarantee=PURE, size=800, rounds=1, separate=True)
+    fit = run(learn_rounds("o", plan, public_of(source)), {"o": owner_of(X, y)})
+    high = source[:, 0] > 0.5
+    assert np.average(high, weights=fit.synthetic.weights) > high.mean() + 0.03
+
+
+def test_rounds_of_several_classes():
+    rng = np.random.default_rng(2)
+    X, source = rng.uniform(size=(1200, 2)), rng.uniform(size=(500, 2))
+    y = np.digitize(X[:, 0], [0.35, 0.65])
+    tables = feature_bins(source, 6)
+    plan = Rounds(questions=(tables, tables), guarantees=(PURE, PURE), count="classes", chosen=1)
+    house = owner_of(X, y, budget=Pure(epsilon=4, relation="add/remove"), classes=(0, 1, 2))
+    fit = run(learn_rounds("o", plan, Public(source=source, classes=(0, 1, 2))), {"o": house})
+    assert accuracy(fit, X, y) > 0.8
+    assert list(fit.releases[-1].payload) == ["table.0"]
+    assert fit.synthetic.probabilities.shape == (500, 3)

@@ -32,11 +32,11 @@ def exact(question, X, y, schema=SCHEMA):
     return seen
 
 
-@pytest.mark.parametrize("count", ["errors", "signed", "classes", "labels"])
+@pytest.mark.parametrize("count", ["errors", "signed", "classes", "labels", "rows"])
 def test_a_record_moves_each_table_by_exactly_one(count):
     """PRIVACY, section 2 (d): add or remove one row, sum over all entries, is the number of tables."""
     rng = np.random.default_rng(0)
-    hypothesis = None if count == "labels" else SLOPE
+    hypothesis = None if count in {"labels", "rows"} else SLOPE
     question = OutcomeTables(tables=TABLES, hypothesis=hypothesis, count=count, guarantee=PURE)
     for _ in range(50):
         X, y = rng.uniform(-0.2, 1.2, size=(9, 2)), rng.integers(0, 2, size=9)
@@ -53,6 +53,8 @@ def test_tables_count_what_they_say():
     assert exact(signed, X, y)["table.0"].tolist() == [0, 0, 1]
     classes = replace(errors, count="classes")
     assert exact(classes, X, y)["table.0"][0].tolist() == [[0, 0], [1, 1]]
+    rows = replace(errors, count="rows", hypothesis=None)
+    assert exact(rows, X, y)["table.0"].tolist() == [2, 0, 1]
 
 
 def test_a_signed_table_is_priced_for_a_label_that_flips_in_its_bin():

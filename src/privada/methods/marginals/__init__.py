@@ -51,13 +51,15 @@ _HOMES = {
     "estimator": ("MarginalLearner",),
     "fitted": ("MarginalFit", "SyntheticTarget"),
     "hypothesis": ("Constant", "Hypothesis", "Network", "linear", "of_classifier"),
-    "learner": ("Public", "Rounds", "learn_cells", "learn_embedding", "learn_rounds"),
+    "learner": ("Public", "learn_cells", "learn_embedding"),
     "onnx": ("Onnx",),
     "public": ("cells", "feature_bins", "group_bins"),
     "question": ("OutcomeTables",),
     "question_choice": ("HypothesisChoice",),
     "question_features": ("FeatureSums",),
     "question_squares": ("SquaredErrors",),
+    "regression": ("RegressionFit", "learn_regression"),
+    "rounds": ("Rounds", "learn_rounds"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

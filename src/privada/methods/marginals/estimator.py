@@ -13,7 +13,8 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.marginals.default import default_cells, default_rounds
 from privada.methods.marginals.fitted import MarginalFit
-from privada.methods.marginals.learner import Public, learn_cells, learn_rounds
+from privada.methods.marginals.learner import Public, learn_cells
+from privada.methods.marginals.rounds import learn_rounds
 from privada.parties.owner import Owner
 from privada.parties.protocol import Learner, run
 from privada.parties.schema import Category, Schema
@@ -43,8 +44,14 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         How much is asked; by default chosen from public quantities.
     estimate : "smooth", "cumulative" or "instantaneous"
         How "marginals" become labels: see `Rounds`.
+    vary, separate : bool
+        Of "marginals": move the edges of bins from round to round; give importance weights a
+        query of their own, as the paper does.
+    chosen : int, optional
+        Of "marginals": features asked about after the first round, the most telling ones.
     reweight : bool
-        False if the learner knows that the domains agree.
+        False if the learner knows that the domains agree: then no weights are estimated, and two
+        classes over cells cost 1/√2 of the noise.
     classifier : scikit-learn classifier with ``sample_weight``, optional
         By default a small network.
     random_state : int
@@ -96,6 +103,9 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         bins: int | None = None,
         cells: int | None = None,
         features: int | None = None,
+        vary: bool = False,
+        separate: bool = False,
+        chosen: int | None = None,
         estimate: str = "smooth",
         reweight: bool = True,
         classifier: Any = None,
@@ -114,6 +124,9 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.bins = bins
         self.cells = cells
         self.features = features
+        self.vary = vary
+        self.separate = separate
+        self.chosen = chosen
         self.estimate = estimate
         self.reweight = reweight
         self.classifier = classifier
@@ -169,11 +182,16 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 n_classes=len(public.classes),
                 seed=public.seed,
                 cells=self.cells,
+                reweight=self.reweight,
             )
-            return learn_cells("owner", question, public)
+            return learn_cells("owner", question, public, size=float(self.size))
         _check.one_of(("smooth", "cumulative", "instantaneous"), estimate=self.estimate)
-        if len(public.classes) != 2:
-            raise InputError('Expected two classes for question="marginals"; "cells" takes any number.')
+        several = len(public.classes) > 2
+        if several and (self.estimate != "smooth" or self.separate):
+            raise InputError(
+                'Expected estimate="smooth" and separate=False, got more than two classes, '
+                "which are heard by joint tables alone."
+            )
         plan, self.forecast_ = default_rounds(
             public.source,
             guarantee=guarantee,
@@ -181,9 +199,13 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rounds=self.rounds,
             bins=self.bins,
             features=self.features,
+            vary=self.vary,
+            separate=self.separate,
             seed=public.seed,
             estimate=self.estimate,
             reweight=self.reweight,
+            chosen=None if self.chosen is None else _check.count(chosen=self.chosen),
+            **({"count": "classes"} if several else {}),
         )
         return learn_rounds("owner", plan, public)
 

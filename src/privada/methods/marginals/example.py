@@ -73,6 +73,7 @@ def _questions() -> tuple[Question, ...]:
         HypothesisChoice(candidates=CANDIDATES, guarantee=ZCDP(rho=0.01, relation=Relation.ADD_REMOVE)),
         FeatureSums(frequencies=waves, guarantee=pure),
         FeatureSums(frequencies=waves, guarantee=approximate),
+        OutcomeTables(tables=TABLES, count="rows", guarantee=replaced),
     )
 
 

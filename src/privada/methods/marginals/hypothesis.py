@@ -153,12 +153,15 @@ def linear(weights: npt.ArrayLike, bias: npt.ArrayLike) -> Network:
 def of_classifier(model: Any, *, mean: FloatArray, scale: FloatArray) -> Hypothesis:
     """The wire form of a classifier that was fitted on ``(X - mean) / scale`` with class codes as labels.
 
-    Linear models and scikit-learn's networks become our own form; any other, torch modules too, becomes ONNX.
+    One class alone, linear models and scikit-learn's networks become our own form; any other, torch modules
+    too, becomes ONNX.
     """
     from privada.methods.marginals.torch_module import is_module, of_module
 
     if is_module(model):
         return of_module(model, mean=mean, scale=scale)
+    if len(model.classes_) == 1:
+        return Constant(code=int(model.classes_[0]))
     layers = _layers(model)
     if layers is None:
         from privada.methods.marginals.onnx import of_model

@@ -40,6 +40,8 @@ def answer_outcomes(question: OutcomeTables, rows: Rows, draw: Draws) -> dict[st
 
 def _outcomes(question: OutcomeTables, batch: Batch) -> tuple[IntArray, npt.NDArray[np.float64] | None]:
     """Place of each row among its cell's entries, and its sign for signed tables."""
+    if question.count == "rows":
+        return np.zeros(len(batch), dtype=np.int64), None
     assert batch.y is not None
     if question.hypothesis is None:
         return batch.y, None

@@ -154,7 +154,8 @@ def paper_expril(
         heard.append((q, np.asarray(1.0 - 2.0 * hypothesis.codes(source), np.float64)))
         used = heard if cumulative else heard[-1:]
         soft = _labels(incidence, used, weights)
-        models.append(_trained(clone(classifier), (source - mean) / width, soft, weights))
+        rows = ((source - mean) / width).astype(np.float32)
+        models.append(_trained(clone(classifier), rows, soft, weights))
         hypothesis = of_classifier(models[-1], mean=mean, scale=width)
     return PaperFit(models=tuple(models), mean=mean, scale=width)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -12,17 +10,22 @@ from privada.methods.cells.partition import Bins, Nearest, Product, Projected
 
 FloatArray = npt.NDArray[np.float64]
 WHITENING = 0.75  # 1 is full whitening, 0 none; chosen on generated sets of other seeds
+FINE = 200  # fewer cells resolve only the directions of large variance, so their rows are not whitened
+NOISES = 3.0  # rows a cell, in units of its signed noise; this and FINE: digits, breast cancer, A, C and D
 LEAST_SPREAD = 0.02  # directions of less than this share of the largest spread are not blown up
 FIT_ROWS = 20_000
 
 
-def feature_bins(source: FloatArray, count: int, features: tuple[int, ...] | None = None) -> tuple[Bins, ...]:
+def feature_bins(
+    source: FloatArray, count: int, features: tuple[int, ...] | None = None, *, shift: float = 0.0
+) -> tuple[Bins, ...]:
     """Bins of each feature with about as many public rows each; open at both ends.
 
-    A feature that is the same in every public row gets one edge, and so two bins.
+    A feature that is the same in every public row gets one edge, and so two bins. ``shift``, in bins and
+    below 1/2 either way, moves the edges.
     """
     columns = range(source.shape[1]) if features is None else features
-    return tuple(Bins(feature=j, edges=_edges(source[:, j], count)) for j in columns)
+    return tuple(Bins(feature=j, edges=_edges(source[:, j], count, shift)) for j in columns)
 
 
 def group_bins(source: FloatArray, count: int, groups: tuple[tuple[int, ...], ...]) -> tuple[Product, ...]:
@@ -30,14 +33,14 @@ def group_bins(source: FloatArray, count: int, groups: tuple[tuple[int, ...], ..
     return tuple(Product(factors=feature_bins(source, count, group)) for group in groups)
 
 
-def _edges(column: FloatArray, count: int) -> FloatArray:
-    inner = np.unique(np.quantile(column, np.arange(1, count) / count))
+def _edges(column: FloatArray, count: int, shift: float) -> FloatArray:
+    inner = np.unique(np.quantile(column, (np.arange(1, count) + shift) / count))
     inner = inner[(inner > column.min()) & (inner <= column.max())]
     return inner if len(inner) else np.array([float(column.max())])
 
 
 def cells(source: FloatArray, count: int, seed: int) -> Projected:
-    """k-means cells of the public source in partly whitened coordinates.
+    """k-means cells of the public source, in partly whitened coordinates if they are many.
 
     Whitening makes a cell more nearly as long in every direction in which the source varies;
     labels need not follow the directions of large variance.
@@ -46,29 +49,31 @@ def cells(source: FloatArray, count: int, seed: int) -> Projected:
 
     if len(source) < count:
         raise InputError(f"Expected at least {count} public rows for {count} cells, got {len(source)}.")
-    matrix = whitening(source)
+    matrix = whitening(source, WHITENING if count >= FINE else 0.0)
     rows = source[np.random.default_rng(seed).permutation(len(source))[:FIT_ROWS]] @ matrix
     found = KMeans(n_clusters=count, n_init=1, max_iter=15, random_state=seed).fit(rows)
     return Projected(matrix=matrix, inner=Nearest(centers=found.cluster_centers_))
 
 
-def whitening(source: FloatArray) -> FloatArray:
-    """The public map to coordinates of more even spread."""
-    centred = source - source.mean(axis=0)
+def whitening(source: FloatArray, power: float) -> FloatArray:
+    """The public map to standardised coordinates of more even spread; none at power 0."""
+    scale = source.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    centred = (source - source.mean(axis=0)) / scale
     spread, directions = np.linalg.eigh(centred.T @ centred / len(source))
     widths = np.sqrt(np.maximum(spread, 0.0))
     floored = np.maximum(widths, max(LEAST_SPREAD * widths.max(), 1e-12))
-    made: FloatArray = directions / floored**WHITENING
+    made: FloatArray = directions / floored**power / scale[:, None]
     return made
 
 
-def cell_count(*, size: float, n_source: int, noise: float, n_classes: int) -> int:
-    """How many cells: as many as leave each about twice its count's noise in rows, within limits.
+def cell_count(*, size: float, n_source: int, noise: float) -> int:
+    """How many cells: as many as leave each `NOISES` times the noise of a class against the others, in rows.
 
-    Smoothing takes care of the rest; the constant was chosen on generated sets of other seeds.
+    Smoothing takes care of the rest.
     """
     most = max(4, n_source // 8)
-    wanted = size / max(2.0 * noise * math.sqrt(n_classes), 4.0)
+    wanted = size / max(NOISES * noise, 4.0)
     return int(np.clip(wanted, 4, min(most, 400)))
 
 

@@ -35,7 +35,8 @@ from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
 LARGEST = 50_000_000  # numbers in one answer: what a small file asks for must fit an owner's memory
-COUNTS = ("errors", "signed", "classes", "labels")
+COUNTS = ("errors", "signed", "classes", "labels", "rows")
+ALONE = ("labels", "rows")  # what needs no hypothesis
 
 
 def replaces(guarantee: Guarantee) -> bool:
@@ -54,10 +55,10 @@ class OutcomeTables(Question):
     n_classes : int
         The number of the schema's classes.
     hypothesis : Hypothesis, optional
-        What is to be judged; none for ``count="labels"``.
-    count : "errors", "signed", "classes" or "labels"
+        What is to be judged; none for ``count="labels"`` or "rows".
+    count : "errors", "signed", "classes", "labels" or "rows"
         What an entry counts: errors and correct; errors minus correct; both by
-        true class; or labels alone.
+        true class; labels alone; or rows alone, the paper's importance query.
     round, rounds : int
         Which round of how many planned ones this is. A round beyond the plan is refused.
 
@@ -93,8 +94,8 @@ class OutcomeTables(Question):
             raise InputError("Expected tables to be at least one partition.")
         _check.count(least=2, n_classes=self.n_classes)
         _check.one_of(COUNTS, count=self.count)
-        if (self.hypothesis is None) != (self.count == "labels"):
-            raise InputError('Expected a hypothesis, or count="labels" without one.')
+        if (self.hypothesis is None) != (self.count in ALONE):
+            raise InputError('Expected a hypothesis, or count="labels" or "rows" without one.')
         if self.hypothesis is not None and not isinstance(self.hypothesis, Hypothesis):
             raise InputError(f"Expected hypothesis to be a Hypothesis, got {type(self.hypothesis).__name__}.")
         check_round(self.round, self.rounds)
@@ -105,7 +106,13 @@ class OutcomeTables(Question):
     @property
     def outcomes(self) -> tuple[int, ...]:
         """Shape of one cell's entries."""
-        shapes = {"errors": (2,), "signed": (), "classes": (self.n_classes, 2), "labels": (self.n_classes,)}
+        shapes: dict[str, tuple[int, ...]] = {
+            "errors": (2,),
+            "signed": (),
+            "classes": (self.n_classes, 2),
+            "labels": (self.n_classes,),
+            "rows": (),
+        }
         return shapes[self.count]
 
     def fits(self, schema: Any) -> None:

@@ -21,11 +21,12 @@ from privada.exceptions import InputError
 FloatArray = npt.NDArray[np.float64]
 
 FAMILIES = ("rbf", "matern")
-LENGTHS = (0.12, 0.2, 0.35, 0.6, 1.0)  # times the median distance of public points
+LENGTHS = (0.2, 0.35, 0.6, 1.0, 1.6)  # times the median distance of public points
 VARIANCES = (0.5, 1.0, 2.0)
 SHARES = (0.3, 1.0)  # of the sampling variance: labels that are nearly certain vary less than by chance
 LEVEL = 0.1  # prior variance of the mean label
-MOST_POINTS = 1000
+MOST_POINTS = 1000  # among which kernels are compared
+WHOLE = 4000  # through which the chosen one is solved: what a cell averages shows in the label of its points
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,9 +48,11 @@ class Smoothed:
     length: float
     variance: float
     evidence: float
+    matrix: FloatArray | None = None
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Posterior mean of g at each row, one column for each class (one alone for two classes)."""
+        X = _mapped(X, self.matrix)
         found = np.empty((len(X), self.coefficients.shape[1]))
         for start in range(0, len(X), 2000):
             part = _squared_distances(X[start : start + 2000], self.points)
@@ -64,6 +67,8 @@ def smooth(
     *,
     released: FloatArray,
     sampling: FloatArray,
+    whole: tuple[FloatArray, FloatArray] | None = None,
+    matrix: FloatArray | None = None,
 ) -> Smoothed:
     """Fit ``observed = design @ g(points) + noise``, choosing the kernel by evidence.
 
@@ -77,9 +82,14 @@ def smooth(
         Variance of the released noise.
     sampling : array of shape (m,) or (m, m)
         Variance or covariance of sampling, at most.
+    whole : (points, design), optional
+        More points, and what they add up to: the chosen kernel's posterior is solved through them.
+    matrix : array, optional
+        A public linear map into the coordinates in which distances are taken.
     """
     if not len(points):
         raise InputError("Expected at least one public point.")
+    points = _mapped(points, matrix)
     narrow = _narrow(design)
     distances = _squared_distances(points, points)
     typical = float(np.sqrt(np.median(distances[distances > 0]))) if np.any(distances > 0) else 1.0
@@ -91,11 +101,17 @@ def smooth(
             half = narrow @ _kernel(distances, length * typical, family)
             seen = (narrow @ half.T).T
             for variance, share in product(VARIANCES, SHARES):
-                whole = base + share * chance + variance * seen.astype(np.float64)
-                evidence, alpha = _solved(whole, observed)
+                covariance = base + share * chance + variance * seen.astype(np.float64)
+                evidence, alpha = _solved(covariance, observed)
                 if evidence > best[0]:
-                    best = evidence, (family, length * typical, variance, alpha)
-    evidence, (family, length, variance, alpha) = best
+                    best = evidence, (family, length * typical, variance, alpha, share)
+    evidence, (family, length, variance, alpha, share) = best
+    if whole is not None:
+        points, design = _mapped(whole[0], matrix), whole[1]
+        narrow = _narrow(design)
+        half = narrow @ _kernel(_squared_distances(points, points), length, family)
+        seen = np.asarray((narrow @ half.T).T, dtype=np.float64)
+        evidence, alpha = _solved(base + share * chance + variance * seen, observed)
     return Smoothed(
         points=np.asarray(points, dtype=np.float64),
         coefficients=design.T @ alpha,
@@ -104,7 +120,12 @@ def smooth(
         length=length,
         variance=variance,
         evidence=evidence,
+        matrix=matrix,
     )
+
+
+def _mapped(X: FloatArray, matrix: FloatArray | None) -> FloatArray:
+    return np.asarray(X if matrix is None else X @ matrix, dtype=np.float64)
 
 
 def _narrow(design: FloatArray) -> Any:

@@ -23,7 +23,8 @@ import numpy as np
 from privada._toml import Section
 from privada.methods.marginals.default import default_cells, default_rounds
 from privada.methods.marginals.fitted import MarginalFit
-from privada.methods.marginals.learner import Public, learn_cells, learn_rounds
+from privada.methods.marginals.learner import Public, learn_cells
+from privada.methods.marginals.rounds import learn_rounds
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
@@ -55,11 +56,15 @@ def learner(
                 source, guarantee=guarantee, size=size, n_classes=len(classes), seed=seed, cells=cells
             )
             question.fits(schema)
-            return learn_cells(owner, question, public)
-        if len(classes) != 2:
-            section.fail("question", 'expected two classes for "marginals"; "cells" takes any number.')
+            return learn_cells(owner, question, public, size=float(size))
         plan, _ = default_rounds(
-            source, guarantee=guarantee, size=size, rounds=rounds or 1, bins=bins, seed=seed
+            source,
+            guarantee=guarantee,
+            size=size,
+            rounds=rounds or 1,
+            bins=bins,
+            seed=seed,
+            count="errors" if len(classes) == 2 else "classes",
         )
         return learn_rounds(owner, plan, public)
 

@@ -1,0 +1,20 @@
+"""``privada reproduce marginals``: accuracy on a hidden target, beside the printed EXPRIL.
+
+Sets A to E and, where the file is, cardiotocography; the paper's network shapes; half of the target
+answers, the other half is the test. *Ours* is the default of `MarginalLearner`, labels over cells, told that
+domains agree where the paper's method is told so; for ``marginal_pure_*`` single-feature tables in one
+round. The printed C-EXPRIL claims ε = 1 and is not private as claimed.
+
+How settings were chosen: settings follow from public quantities. The constants of those rules, the
+length of training and the label gains of C, D and E were chosen on draws of the generators with seeds below
+`FRESH`; rows a cell and when to whiten also on scikit-learn's digits and breast cancer. No setting was chosen
+on cardiotocograms, though the rule once fixed was tried on four of their splits with other seeds. The
+figures use seeds from `FRESH` on, which nobody looked at before the method was fixed.
+"""
+
+from __future__ import annotations
+
+from privada.experiments.marginals.headline import FRESH, measured, run
+from privada.experiments.marginals.scores import Scores
+
+__all__ = ["FRESH", "Scores", "measured", "run"]

@@ -1,0 +1,71 @@
+"""The figures, the table and the curves of marginals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from privada.experiments.marginals import perspectives
+from privada.experiments.marginals.contenders import headline
+from privada.experiments.marginals.scores import Scores, table_two
+from privada.experiments.marginals.sets import CARDIOTOCOGRAMS, GENERATED, Setting
+from privada.experiments.registry import Track, untracked
+from privada.report.exhibit import Curves, Exhibit
+from privada.report.figure import Figure
+
+FRESH = 50_000
+FEW_RUNS = 2  # a quick look: the headline alone
+BESIDE_RUNS = 10  # of baselines, the paper's other rows and perspectives, and of learning curves
+
+
+def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Iterator[Figure | Exhibit]:
+    """Yield the figures of A to E, then of cardiotocography if its file is there."""
+    found: dict[str, tuple[Setting, Scores]] = {}
+    for setting in GENERATED + (CARDIOTOCOGRAMS if data is not None else ()):
+        scores, curves = measured(setting, runs, data, track)
+        found[setting.name] = setting, scores
+        yield from _figures(setting, scores, runs)
+        if curves is not None:
+            yield curves
+    margin = min(scores.mean("any at 0.25") - scores.mean("printed") for _, scores in found.values())
+    words = "ours at 0.25 minus printed C-EXPRIL at 1, points, smallest over the sets"
+    yield Figure("any_quarter_margin", margin, 0.0, "higher", words, runs)
+    yield table_two(found)
+
+
+def measured(setting: Setting, runs: int, folder: Path | None, track: Track) -> tuple[Scores, Curves | None]:
+    """All methods on one set; what few runs measure is left out of a quick look."""
+    scores, learnt, levels = Scores(), [], []
+    for seed in track(range(FRESH, FRESH + runs), setting.name):
+        data = setting.load(seed, folder)
+        here = headline(data, setting, seed)
+        if runs > FEW_RUNS and seed < FRESH + BESIDE_RUNS:
+            here |= perspectives.beside(data, setting, seed)
+            learnt.append(perspectives.learning(data, setting, seed, here["target-trained"]))
+            levels.append(here["any"] - here["target-trained"])
+        scores.note(here)
+    return scores, perspectives.curves(setting.name, learnt, levels) if learnt else None
+
+
+def _figures(setting: Setting, scores: Scores, runs: int) -> Iterator[Figure]:
+    words = scores.beside()
+    if setting.shift is not None:
+        over = scores.mean("any") - scores.mean("majority")
+        yield Figure(f"{setting.name}_over_majority", over, setting.goal, "higher", words, runs)
+        return
+    yield Figure(
+        f"any_pure_{setting.name}",
+        scores.mean("any"),
+        setting.goal,
+        "higher",
+        words,
+        runs,
+        scores.interval("any"),
+    )
+    if setting.marginal_goal is not None:
+        value, interval = scores.mean("marginal"), scores.interval("marginal")
+        goal = setting.marginal_goal
+        yield Figure(f"marginal_pure_{setting.name}", value, goal, "higher", words, runs, interval)
+
+
+__all__ = ["BESIDE_RUNS", "FRESH", "measured", "run"]
