@@ -113,18 +113,20 @@ def weights_for_moments(S: FloatArray, moments: FloatArray, *, rounds: int = 300
     eigenprojections of the difference.
     """
     q = np.full(len(S), 1 / len(S))
-    best, least = q, np.inf
+    best, least, count = q, np.inf, max(1, len(S) // 100)
+    found = S.T @ S / len(S)
     for t in range(rounds):
-        eigen, V = np.linalg.eigh((S * q[:, None]).T @ S - moments)
+        eigen, V = np.linalg.eigh(found - moments)
         top = float(np.abs(eigen).max())
         if top < least:
             best, least = q, top
         heat = np.exp((np.abs(eigen) - top) / max(0.05 * top, 1e-300)) * np.sign(eigen)
-        slope = ((S @ V) ** 2) @ (heat / max(np.abs(heat).sum(), 1e-300))
-        corner = np.zeros(len(S))
-        few = np.argsort(slope, kind="stable")[: max(1, len(S) // 100)]
-        corner[few] = 1 / len(few)
-        q = q + (corner - q) * 2 / (t + 20)
+        hot = np.abs(heat) > 1e-9  # the other directions pull with less than rounding
+        slope = ((S @ V[:, hot]) ** 2) @ (heat[hot] / max(np.abs(heat).sum(), 1e-300))
+        few = np.argsort(slope, kind="stable")[:count]
+        step = 2 / (t + 20)
+        q, found = q * (1 - step), found * (1 - step) + step / count * S[few].T @ S[few]
+        q[few] += step / count
     return best
 
 

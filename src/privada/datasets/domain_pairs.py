@@ -49,8 +49,8 @@ class DomainPair:
     Attributes
     ----------
     source : Part
-    groups : array
-        Domain of each source row.
+    groups : array or None
+        Domain of each source row, where it has any.
     train, validation, test : Part
         Of the target; ``train`` is what an owner would hold.
     classes : int
@@ -59,7 +59,7 @@ class DomainPair:
 
     name: str
     source: Part
-    groups: npt.NDArray[Any]
+    groups: npt.NDArray[Any] | None
     train: Part
     validation: Part
     test: Part
@@ -210,8 +210,7 @@ def accent(folder: Path, seed: int) -> DomainPair:
     X = np.column_stack([table[f"X{i}"].to_numpy() for i in range(1, 13)]).astype(np.float64)
     away = ~np.isin(language, ("US", "UK"))
     y = np.isin(language, ("UK", "FR", "GE")).astype(np.int64)
-    groups = np.arange(len(y)) % 3
-    return _split("accent", X, y, groups, away, (60, 0, 59), seed, classes=2)
+    return _split("accent", X, y, None, away, (60, 0, 59), seed, classes=2)
 
 
 def german(folder: Path, seed: int) -> DomainPair:
@@ -232,7 +231,7 @@ def german(folder: Path, seed: int) -> DomainPair:
     y, stay = (column["laufkont"] >= 3).astype(np.int64), column["wohnzeit"]
     there = int((stay >= 3).sum())
     sizes = (there // 2, there // 4, there - there // 2 - there // 4)
-    return _split("german", X, y, np.arange(len(y)) % 3, stay >= 3, sizes, seed, classes=2)
+    return _split("german", X, y, None, stay >= 3, sizes, seed, classes=2)
 
 
 GERMAN = ("german_credit", "SouthGermanCredit.asc")
@@ -256,7 +255,7 @@ def _split(
     name: str,
     X: FloatArray,
     y: npt.NDArray[Any],
-    groups: npt.NDArray[Any],
+    groups: npt.NDArray[Any] | None,
     target: npt.NDArray[np.bool_],
     sizes: tuple[int, int, int],
     seed: int,
@@ -270,13 +269,14 @@ def _split(
     here = np.flatnonzero(~target)
     if most is not None:
         here = np.sort(rng.permutation(here)[:most])
-    public, cut = (X[here], y[here], groups[here]), (sizes[0], sizes[0] + sizes[1])
+    domains = None if groups is None else groups[here]
+    public, cut = (X[here], y[here], domains), (sizes[0], sizes[0] + sizes[1])
     return _scaled(name, public, (X[there], y[there]), cut, rng, classes=classes)
 
 
 def _scaled(
     name: str,
-    source: tuple[FloatArray, npt.NDArray[Any], npt.NDArray[Any]],
+    source: tuple[FloatArray, npt.NDArray[Any], npt.NDArray[Any] | None],
     target: tuple[FloatArray, npt.NDArray[Any]],
     cut: tuple[int, int],
     rng: np.random.Generator,

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.baselines.adaptation import PENALTIES
+from privada.baselines.adaptation import PENALTIES, ridge
 from privada.baselines.dpsgd import DPSGDClassifier, DPSGDRegressor
 from privada.baselines.linear import DPLinearRegression, NoisySGDRegressor, PrivateDM
 from privada.baselines.logistic import DPLogisticRegression
 from privada.baselines.perturbation import PerturbedClassifier, PerturbedRegressor
 from privada.datasets.domain_pairs import DomainPair, Part
-from privada.exceptions import PrivadaWarning
+from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.reweighting.discrepancy import labelled
 from privada.methods.reweighting.estimator import ReweightedClassifier, ReweightedRegressor
 from privada.methods.reweighting.nonprivate import cnvx_adap
@@ -82,9 +82,9 @@ def private_baselines(
         PerturbedRegressor(epsilon=epsilon, norm_bound=NORM).fit(X, y).predict(test),
     )
     S = with_constant(pair.source.X)
-    for penalty in (1e-5, 1e-3):
-        model = PrivateDM(**budget, penalty=penalty).fit(S, pair.source.y, X)
-        yield f"private DM {penalty:g}", model.predict(test)
+    weights = PrivateDM(**budget).fit(S, pair.source.y, X).sample_weight_
+    for penalty in (1e-5, 1e-3):  # post-processing of one release
+        yield f"private DM {penalty:g}", test @ ridge(S, pair.source.y, penalty, weights)
 
 
 def noisy_sgd(pair: DomainPair, private: Part, epsilon: float) -> Iterator[tuple[str, npt.NDArray[Any]]]:
@@ -127,6 +127,8 @@ def public_settings(pair: DomainPair) -> tuple[float, float, float]:
     """Radius, alpha and κ₁ of CnvxAdap from leaving out each large public domain; parts count by rows."""
     grid = list(product(RADII, ALPHAS, KAPPAS))
     total = np.zeros(len(grid))
+    if pair.groups is None:
+        raise InputError("Expected the source to have domains.")
     names, counts = np.unique(pair.groups, return_counts=True)
     for name, count in zip(names, counts, strict=True):
         out = pair.groups == name

@@ -3,7 +3,8 @@
 The source falls into parts: domains that the caller knows (months, batches, airports), or clusters. Each
 part in turn is the target, with the noise that the true size and guarantee would get, and the other parts
 are the source; every candidate setting is scored by the loss on a held-out third of the part, relative to
-the warm start's. Parts count by their rows. Noise here is an ordinary simulation on public rows.
+the warm start's. Parts count alike, but for small ones, whose scores are noisy. Noise here is an ordinary
+simulation on public rows.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ DRAWS = 2  # splits and draws of noise for each part
 ORDINARY = (
     0.995  # losses beyond this quantile of the warm start's count as much as it: few rows decide little
 )
-MOST_PARTS, MOST_ROWS, FEW_ROWS = 6, 1500, 20
+MOST_PARTS, MOST_ROWS, FEW_ROWS = 6, 800, 20
+SMALL = 200  # rows of a part that counts half: the target is one more domain, not so many more rows
 DISCREPANCY_AT = 1e-2  # the preconditioner in which discrepancies are measured
 RADII = 1.0  # hypotheses move predictions by about one residual
 RESIDUALS = 3.0  # residuals that the discrepancy sees
@@ -77,7 +79,7 @@ class Rehearsed:
 
     def best(self, discrepancy: float | None = None) -> tuple[Settings, float]:
         """The settings with the least score; with a discrepancy, parts about as far away count most."""
-        weights = self.rows.copy()
+        weights = self.rows / (self.rows + SMALL)
         if discrepancy is not None:
             gap = np.log(np.maximum(self.discrepancies, 1e-12) / max(discrepancy, 1e-12)) / np.log(2)
             weights = weights * np.exp(-0.5 * np.minimum(np.abs(gap), 6.0) ** 2)
