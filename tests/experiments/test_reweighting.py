@@ -1,5 +1,6 @@
 """The experiment's parts on generated domains."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -9,6 +10,7 @@ from privada.datasets.domain_pairs import drifting
 from privada.exceptions import InputError
 from privada.experiments import reweighting
 from privada.experiments.registry import experiment
+from privada.experiments.reweighting import contenders, headline, tables
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,48 @@ def test_table_one_has_every_method(pair):
 
 
 def test_settings_come_from_public_rows_alone(pair):
-    from dataclasses import replace
-
     settings = reweighting.public_settings(pair)
     assert settings == reweighting.public_settings(replace(pair, train=pair.test, test=pair.train))
+
+
+@pytest.fixture(scope="module")
+def two_classes(pair):
+    parts = {
+        name: replace(getattr(pair, name), y=(getattr(pair, name).y > 0).astype(np.int64))
+        for name in ("source", "train", "validation", "test")
+    }
+    return replace(pair, **parts, classes=2)
+
+
+def test_the_gradient_mapping_falls_with_the_number_of_steps(two_classes):
+    coef, norms = tables.nonconvex(two_classes, alpha=0.05, steps=300)
+    assert len(norms) == 300
+    assert min(norms) < 0.05 * norms[0]
+    assert np.isfinite(coef).all()
+
+
+def test_table_four_has_every_method_and_adaptation_helps(two_classes):
+    wrong = dict(tables._classified(two_classes))
+    assert list(wrong) == ["source", "target", "KMM", "NCnvxAdap"]
+    assert wrong["NCnvxAdap"] <= wrong["source"]
+
+
+def test_a_mixture_is_taken_only_where_validation_rows_tell_it_apart(pair):
+    exact = np.linalg.lstsq(contenders.with_constant(pair.validation.X), pair.validation.y, rcond=None)[0]
+    assert tables._clearly_better(pair, exact, 0 * exact)
+    assert not tables._clearly_better(pair, exact * (1 + 1e-12), exact)
+
+
+def test_ranks_are_by_mean_error_and_the_worst_counts():
+    def set_of(ours, other):
+        return {epsilon: {"other": [other, other], "ours": [ours, ours]} for epsilon in contenders.EPSILONS}
+
+    *figures, table = headline._ranks({"a": set_of(1.0, 2.0), "b": set_of(2.0, 1.0)}, runs=2)
+    assert [figure.value for figure in figures] == [2, 2]
+    assert table.rows[0][2] == "ours"
+    assert table.rows[2][2] == "other"
+
+
+def test_private_baselines_of_two_classes(two_classes):
+    names = [name for name, _ in contenders.private_baselines(two_classes, 4.0)]
+    assert names == ["noisy gradients", "objective perturbation"]

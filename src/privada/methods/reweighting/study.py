@@ -8,6 +8,7 @@
     source = "source.csv"      # public rows: features in the owner's units and order, the label last
     alpha = 0.3                # optional; by default chosen from public data
     standardize = true         # optional
+    selection = "public"       # optional; "private" spends a tenth of the budget on a choice by private rows
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def learner(
     X, labels = _source(section, home, schema)
     alpha = section.number("alpha", None)
     standardize = section.flag("standardize", True)
+    selection = section.string("selection", "public")
     section.done()
     n_classes = len(schema.classes) if isinstance(schema.label, Category) else 0
     loss = {0: "squared", 2: "logistic"}.get(n_classes, "softmax")
@@ -53,6 +55,7 @@ def learner(
             n_outputs=losses.outputs(loss, n_classes),
             alpha=alpha,
             standardize=standardize,
+            selection=selection,
             random_state=0,
             salt=str(seed),
         )
