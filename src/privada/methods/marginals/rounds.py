@@ -148,6 +148,8 @@ def learn_rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFi
     before = np.ones(len(public.source), dtype=np.int64)
     fit: MarginalFit | None = None
     for number in range(len(plan.questions)):
+        if fit is not None:
+            hypothesis = of_classifier(fit.model, mean=public.mean, scale=public.scale)
         asked = _question(plan, public, number, hypothesis, heard)
         releases.append((yield Ask(owner, asked)))
         submitted.append(hypothesis)
@@ -157,7 +159,6 @@ def learn_rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFi
         if number and np.mean(now != before) < plan.stop:
             break
         before = now
-        hypothesis = of_classifier(fit.model, mean=public.mean, scale=public.scale)
     assert fit is not None
     return fit
 
@@ -232,9 +233,8 @@ def _weights(plan: Rounds, heard: _Heard, public: Public) -> tuple[float, FloatA
 
 def _smooth_rounds(heard: _Heard, public: Public, rows: float, weights: FloatArray, code: int) -> Smoothed:
     """The Gaussian process over all rounds; records that fall into several bins make them covary."""
-    n, n_classes = len(public.source), len(public.classes)
-    kept = smoothing.representatives(np.zeros(n, dtype=np.int64), public.seed)
-    parts, observed, variances = heard.against(code, n_classes)
+    kept = smoothing.representatives(np.zeros(len(public.source), dtype=np.int64), public.seed)
+    parts, observed, variances = heard.against(code, len(public.classes))
     stacked, seen = np.vstack(parts), np.concatenate(observed)
     spread = np.concatenate([np.full(len(o), v) for o, v in zip(observed, variances, strict=True)])
     if heard.entries[0].ndim == 3:  # twice the class's count less the rows, a random number, is a sum of g
@@ -242,7 +242,13 @@ def _smooth_rounds(heard: _Heard, public: Public, rows: float, weights: FloatArr
         seen, spread = 2 * seen - held, 4 * spread + held
     design = stacked[:, kept] * (weights[kept] * rows / weights[kept].sum())
     sampling = (stacked * weights) @ stacked.T * (rows / weights.sum())
-    return smoothing.smooth(public.standard[kept], design, seen[:, None], released=spread, sampling=sampling)
+    return smoothing.smooth(
+        public.standard[kept],
+        design,
+        seen[:, None],
+        released=spread,
+        sampling=sampling,
+    )
 
 
 def _least_squares(heard: _Heard, weights: FloatArray, rows: float, first: int) -> FloatArray:
