@@ -165,6 +165,8 @@ def test_bad_input_is_named():
         ReweightedRegressor(epsilon=1).fit(Xs, ys, Xt, yt)
     with pytest.raises(InputError, match="groups"):
         model.fit(Xs, ys, Xt, yt, groups=[1, 2])
+    with pytest.raises(InputError, match="other than 0"):
+        model.fit(Xs, 0 * ys, Xt, yt)
     with pytest.raises(InputError, match="sample_domain"):
         model.fit(Xs, ys)
     with pytest.raises(SchemaError, match="public classes"):
