@@ -258,7 +258,7 @@ def _source(Xs: npt.ArrayLike, ys: npt.ArrayLike, loss: str) -> tuple[FloatArray
     if len(X) < 2:
         raise InputError("Expected at least two public rows; without them train on the target alone.")
     if loss == "squared" and not y.any():
-        raise InputError("Expected public labels other than 0, of which the scale of the private ones is taken.")
+        raise InputError("Expected public labels other than 0: they give the scale of the private ones.")
     return X, y if loss == "squared" else y.astype(np.int64)
 
 
