@@ -22,7 +22,7 @@ INK, SOFT, ACCENT, PLAIN, WARM = "#1f2328", "#5d6670", "#0b6e63", "#9aa3ab", "#c
 # One adaptation, said in words.
 
 # %%
-pair = drifting(0, rows=200, n=500)
+pair = drifting(0, rows=120, n=500)
 model = ReweightedRegressor(epsilon=1.0, delta=1e-5, random_state=0)
 model.fit(pair.source.X, pair.source.y, pair.train.X, pair.train.y, groups=pair.groups)
 print(model.guarantee_)
@@ -35,7 +35,7 @@ print(f"rehearsed on public districts: {model.forecast_:.2f} of the public model
 
 # %%
 def errors(epsilon, n, seed):
-    pair = drifting(seed, rows=200, n=n)
+    pair = drifting(seed, rows=120, n=n)
     ours = ReweightedRegressor(epsilon=epsilon, delta=1e-5, random_state=0)
     ours.fit(pair.source.X, pair.source.y, pair.train.X, pair.train.y, groups=pair.groups)
     alone = DPLinearRegression(epsilon=epsilon, delta=1e-5, norm_bound=1.0).fit(pair.train.X, pair.train.y)

@@ -174,7 +174,7 @@ def printed_epsilon(n: int) -> float:
     """The ε at which Theorem 2 asks for the printed noise ratio, δ = 1/(1.2 n).
 
     >>> round(printed_epsilon(4365), 2)
-    4.5
+    4.53
     """
     from scipy.optimize import brentq
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -213,7 +214,7 @@ class _Stage:
             new = [_resampled(self.loss, each, rng) for each in scores]
         return replace(self, labels=(self.labels[0], new[0], new[1]))
 
-    @property
+    @cached_property
     def unit(self) -> float:
         """What thresholds are relative to: the source's residual for squared loss, else 1."""
         return residual(self.loss, self.source @ self.start, self.labels[0])
