@@ -12,6 +12,7 @@ from privada import _check
 from privada.exceptions import InputError, RelationError
 from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.relation import Relation
 
 FloatArray = npt.NDArray[np.float64]
@@ -81,6 +82,13 @@ def fine_grid(unit: float, scale: float) -> Grid:
     return Grid.finer_than(max(min(unit, scale) * 2.0**-20, unit * 2.0**-30, scale * 2.0**-45))
 
 
+def equal_sums(names: tuple[str, ...], *, reach: float, guarantee: Guarantee) -> Plan:
+    """Gaussian sums of equal noise, one for each name; together they use up the guarantee."""
+    mu = guarantee.gaussian_mu() / math.sqrt(len(names))
+    draw = Gaussian.calibrated(sensitivity=reach, mu=mu, grid=fine_grid(reach, reach / mu))
+    return Plan(draws=dict.fromkeys(names, draw), event=gaussian_event(draw.mu * math.sqrt(len(names))))
+
+
 def few_numbers(total: int, what: str) -> None:
     """Refuse a question that would not fit into memory, before it is charged."""
     if total > MOST_NUMBERS:
@@ -133,6 +141,7 @@ def mu_of(guarantee: Guarantee, part: float = 1.0) -> float:
 __all__ = [
     "MOST_STEPS",
     "declared",
+    "equal_sums",
     "few_numbers",
     "fine_grid",
     "gaussian",

@@ -20,7 +20,6 @@ exactly, adaptively too: ``μ² = Σ μ_t²``. Averaging, and the model, are pos
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,7 +29,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.reweighting import _public, losses
-from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
+from privada.privacy.mechanism import Plan
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
@@ -167,11 +166,7 @@ class Descent(Question):
 
     def planned(self) -> Plan:
         """T Gaussian sums of equal noise; together they use up the guarantee."""
-        mu = self.guarantee.gaussian_mu() / math.sqrt(self.steps)
-        grid = _public.fine_grid(self.reach, self.reach / mu)
-        draw = Gaussian.calibrated(sensitivity=self.reach, mu=mu, grid=grid)
-        total = draw.mu * math.sqrt(self.steps)
-        return Plan(draws=dict.fromkeys(self.names(), draw), event=gaussian_event(total))
+        return _public.equal_sums(self.names(), reach=self.reach, guarantee=self.guarantee)
 
     def start(self) -> tuple[FloatArray, FloatArray]:
         """The first point and velocity: nothing."""

@@ -20,7 +20,6 @@ rows stay where they are, so their contributions stay the same to the bit.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -32,7 +31,7 @@ from privada.exceptions import InputError
 from privada.methods.reweighting import _public, network
 from privada.methods.reweighting.problem import Penalties
 from privada.privacy.guarantee import Guarantee
-from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
+from privada.privacy.mechanism import Plan
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
@@ -177,12 +176,7 @@ class ModuleAdaptation(Question):
 
     def planned(self) -> Plan:
         """T Gaussian sums of equal noise; together they use up the guarantee."""
-        mu = self.guarantee.gaussian_mu() / math.sqrt(self.steps)
-        grid = _public.fine_grid(self.reach, self.reach / mu)
-        draw = Gaussian.calibrated(sensitivity=self.reach, mu=mu, grid=grid)
-        return Plan(
-            draws=dict.fromkeys(self.names(), draw), event=gaussian_event(draw.mu * math.sqrt(self.steps))
-        )
+        return _public.equal_sums(self.names(), reach=self.reach, guarantee=self.guarantee)
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Own fields; penalties as plain values."""
