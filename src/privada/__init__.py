@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.cells.question import CellStatistics as CellStatistics
     from privada.methods.clustering.estimator import SourceTargetMedoids as SourceTargetMedoids
     from privada.methods.marginals.estimator import MarginalLearner as MarginalLearner
+    from privada.methods.marginals.estimator_regression import MarginalRegressor as MarginalRegressor
     from privada.methods.reweighting.estimator import ReweightedClassifier as ReweightedClassifier
     from privada.methods.reweighting.estimator import ReweightedRegressor as ReweightedRegressor
     from privada.methods.summarization.estimator import PrivateSummarizer as PrivateSummarizer
@@ -66,6 +67,7 @@ _HOMES = {
     "methods.transport.estimator": ("TransportClassifier",),
     "methods.transport.wasserstein": ("private_wasserstein",),
     "methods.marginals.estimator": ("MarginalLearner",),
+    "methods.marginals.estimator_regression": ("MarginalRegressor",),
     "parties.owner": ("Owner",),
     "parties.policy": ("Policy",),
     "parties.protocol": ("Ask", "run"),

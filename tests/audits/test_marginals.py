@@ -27,7 +27,7 @@ from privada.methods.marginals import Constant, FeatureSums, OutcomeTables, Squa
 from privada.methods.marginals.paper import paper_error_marginals, paper_marginals, true_epsilon
 from privada.methods.registry import method
 from privada.parties import Category, Number, Rows
-from privada.privacy import Pure, Relation, Unit
+from privada.privacy import ZCDP, Pure, Relation, Unit
 
 EXAMPLE = method("marginals").example()
 PERSON = Unit(name="person", max_rows=3)
@@ -102,14 +102,15 @@ def test_a_flip_in_its_bin_moves_a_signed_entry_by_two():
     assert result.share > 0.95
 
 
+@pytest.mark.parametrize("promise", [Pure, ZCDP])
 @pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE_ONE], ids=str)
-def test_squared_errors_pass_and_nearly_reach_their_bound(relation):
+def test_squared_errors_pass_and_nearly_reach_their_bound(relation, promise):
     schema = Schema.of_numbers(bounds=(0.0, 1.0), width=1, label=Number(name="y", low=-9, high=9))
     question = SquaredErrors(
         tables=ONE_BIN,
         hypothesis=linear([[0.0]], [0.0]),
         largest=1.0,
-        guarantee=Pure(epsilon=1, relation=relation),
+        guarantee=promise(**{"epsilon" if promise is Pure else "rho": 1.0}, relation=relation),
     )
     whole = Rows(np.array([[0.2], [0.8]]), y=np.array([9.0, 1.0]), schema=schema)
     less = Rows(np.array([[0.2]]), y=np.array([9.0]), schema=schema)

@@ -28,8 +28,8 @@ def test_a_number_is_learnt_from_squared_errors_of_two_constants():
     fit, X, y = learnt(1, classifier=RandomForestRegressor(50, random_state=0))
     assert np.mean((fit.predict(X) - y) ** 2) < 0.12 * y.var()
     assert len(fit.releases) == 2
-    assert fit.labels.min() >= 0
-    assert fit.labels.max() <= 30
+    assert fit.synthetic.labels.min() >= 0
+    assert fit.synthetic.labels.max() <= 30
 
 
 def test_ridge_regression_by_default():

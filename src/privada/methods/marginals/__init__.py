@@ -49,6 +49,7 @@ METHOD = Method(
 _HOMES = {
     "default": ("Forecast", "default_cells", "default_rounds"),
     "estimator": ("MarginalLearner",),
+    "estimator_regression": ("MarginalRegressor",),
     "fitted": ("MarginalFit", "SyntheticTarget"),
     "hypothesis": ("Constant", "Hypothesis", "Network", "linear", "of_classifier"),
     "learner": ("Public", "learn_cells", "learn_embedding"),
@@ -58,7 +59,7 @@ _HOMES = {
     "question_choice": ("HypothesisChoice",),
     "question_features": ("FeatureSums",),
     "question_squares": ("SquaredErrors",),
-    "regression": ("RegressionFit", "learn_regression"),
+    "regression": ("RegressionFit", "SyntheticNumbers", "default_regression", "learn_regression"),
     "rounds": ("Rounds", "learn_rounds"),
 }
 

@@ -8,14 +8,18 @@ classes: a Gaussian process seen through sums, and a regressor trained on the we
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from privada import _check
 from privada.exceptions import InputError
-from privada.methods.cells.partition import Partition
+from privada.methods.cells.partition import Bins, Partition
+from privada.methods.marginals import public as public_cells
+from privada.methods.marginals.default import Forecast, shared
 from privada.methods.marginals.hypothesis import linear
 from privada.methods.marginals.learner import Public, cell_sizes, noise_variance, smooth_cells
 from privada.methods.marginals.question_squares import SquaredErrors
@@ -28,6 +32,28 @@ ROUNDS = 2
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class SyntheticNumbers:
+    """Public rows, weighted and labelled with numbers to stand for the private target.
+
+    Attributes
+    ----------
+    X : array
+        The public source's rows.
+    labels : array
+        Within the label's public bounds.
+    weights : array
+        Mean 1.
+    guarantees : tuple of str
+        What labels and weights cost: they are post-processing of these releases.
+    """
+
+    X: FloatArray
+    labels: FloatArray
+    weights: FloatArray
+    guarantees: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RegressionFit:
     """A regressor learnt through releases.
 
@@ -35,20 +61,48 @@ class RegressionFit:
     ----------
     model : regressor
         Fitted on ``(X - mean) / scale``.
-    labels, weights : array
-        Of the source: the synthetic target.
+    synthetic : SyntheticNumbers
     """
 
     model: Any
     mean: FloatArray
     scale: FloatArray
-    labels: FloatArray
-    weights: FloatArray
+    synthetic: SyntheticNumbers
     releases: tuple[Release, ...]
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Label of each row."""
         return np.asarray(self.model.predict((X - self.mean) / self.scale), dtype=np.float64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RegressionPlan:
+    """Cells, the price of each of the two rounds, and what to expect."""
+
+    cells: Partition
+    guarantees: tuple[Guarantee, Guarantee]
+    forecast: Forecast
+
+
+def default_regression(
+    source: FloatArray, *, guarantee: Guarantee, size: int, seed: int = 0, cells: int | None = None
+) -> RegressionPlan:
+    """Two even rounds over cells, as many as labels in [-1, 1] would get classes; from public quantities.
+
+    The forecast's noise is that on a cell's sum of scaled labels.
+    """
+    half = shared(guarantee, ROUNDS)
+    priced = _constant(Bins(feature=0, edges=np.zeros(1)), source.shape[1], (-1.0, 1.0), 0, half)
+    noise = math.sqrt(ROUNDS * noise_variance(priced.plan.draws[priced.names(0)[1]]))
+    wanted = cells
+    if wanted is None:
+        wanted = public_cells.cell_count(size=size, n_source=len(source), noise=noise)
+    count = min(_check.count(least=2, cells=wanted), len(np.unique(source, axis=0)))
+    return RegressionPlan(
+        cells=public_cells.cells(source, count, seed),
+        guarantees=(half, half),
+        forecast=Forecast(tables=1, entries=count, rounds=ROUNDS, noise=noise, rows=size / count),
+    )
 
 
 def learn_regression(
@@ -75,19 +129,32 @@ def learn_regression(
     if not low < high:
         raise InputError(f"Expected bounds to be (low, high), got {bounds}.")
     asked, releases = [], []
-    for number, constant in enumerate(bounds):
-        question = SquaredErrors(
-            tables=(cells,),
-            hypothesis=linear(np.zeros((public.source.shape[1], 1)), [constant]),
-            largest=(high - low) ** 2,
-            round=number,
-            rounds=ROUNDS,
-            guarantee=guarantees[number],
-            salt=f"seed {public.seed}" if public.seed else "",
-        )
+    for number in range(ROUNDS):
+        salt = f"seed {public.seed}" if public.seed else ""
+        question = _constant(cells, public.source.shape[1], bounds, number, guarantees[number], salt)
         asked.append(question)
         releases.append((yield Ask(owner, question)))
     return _fitted(asked, tuple(releases), public, bounds)
+
+
+def _constant(
+    cells: Partition,
+    width: int,
+    bounds: tuple[float, float],
+    number: int,
+    guarantee: Guarantee,
+    salt: str = "",
+) -> SquaredErrors:
+    """How far one end of the bounds is off, by cell."""
+    return SquaredErrors(
+        tables=(cells,),
+        hypothesis=linear(np.zeros((width, 1)), [bounds[number]]),
+        largest=(bounds[1] - bounds[0]) ** 2,
+        round=number,
+        rounds=ROUNDS,
+        guarantee=guarantee,
+        salt=salt,
+    )
 
 
 def _fitted(
@@ -113,8 +180,12 @@ def _fitted(
         model=_model(public).fit(public.standard, labels, sample_weight=weights),
         mean=public.mean,
         scale=public.scale,
-        labels=labels,
-        weights=weights,
+        synthetic=SyntheticNumbers(
+            X=public.source,
+            labels=labels,
+            weights=weights,
+            guarantees=tuple(str(release.guarantee) for release in releases),
+        ),
         releases=releases,
     )
 
@@ -126,4 +197,10 @@ def _model(public: Public) -> Any:
     return Ridge() if public.classifier is None else clone(public.classifier)
 
 
-__all__ = ["RegressionFit", "learn_regression"]
+__all__ = [
+    "RegressionFit",
+    "RegressionPlan",
+    "SyntheticNumbers",
+    "default_regression",
+    "learn_regression",
+]
