@@ -96,6 +96,13 @@ _EXPERIMENTS = (
         runs=10,
         quick_runs=1,
     ),
+    Experiment(
+        name="transport-settings",
+        title="Settings of transport's public map, on pairs that no figure scores",
+        path="privada.experiments.transport.settings:run",
+        runs=5,
+        quick_runs=1,
+    ),
 )
 
 
