@@ -17,3 +17,21 @@ def test_experiments_are_listed_and_unknown_ones_refused(cli):
     assert names >= {"cells", "core"}
     assert "one of cells, clustering, core, marginals" in cli("reproduce", "everything", expect=2).stderr
     assert "--data: there is no folder" in cli("reproduce", "core", "--data", "nowhere", expect=2).stderr
+
+
+def test_the_number_of_runs_is_the_experiments_own_the_quick_one_or_what_is_asked_for(cli, monkeypatch):
+    from privada.experiments import cells
+
+    asked = []
+
+    def run(*, runs, data, track):
+        asked.append(runs)
+        return iter(())
+
+    monkeypatch.setattr(cells, "run", run)
+    for more in ((), ("--quick",), ("--runs", "3")):
+        cli("reproduce", "cells", *more, "--json")
+    assert asked == [50, 5, 3]
+    assert "runs to be a whole number >= 1" in cli("reproduce", "cells", "--runs", "0", expect=2).stderr
+    assert "not both" in cli("reproduce", "cells", "--quick", "--runs", "3", expect=2).stderr
+    assert len(asked) == 3

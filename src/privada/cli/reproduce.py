@@ -18,6 +18,10 @@ def command(
         str | None, typer.Argument(metavar="NAME", help="The experiment; without it, all are listed.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs, and it says so.")] = False,
+    runs: Annotated[
+        int | None,
+        typer.Option("--runs", metavar="N", help="How many runs; by default the experiment's own number."),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -44,10 +48,11 @@ def command(
         _list(as_json=as_json)
         return
     found = experiment(name)
+    count = found.count(runs, quick=quick)
     folder = None if data is None else existing_folder(data, "--data")
     with show.progress(quiet=as_json) as track:
         figures, tables = [], []
-        for item in found.run(runs=found.quick_runs if quick else found.runs, data=folder, track=track):
+        for item in found.run(runs=count, data=folder, track=track):
             if isinstance(item, Figure):
                 figures.append(item)
                 if as_json:

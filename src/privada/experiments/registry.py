@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from privada import _check
 from privada.exceptions import InputError
 from privada.methods.registry import load
 from privada.report.exhibit import Exhibit
@@ -46,6 +47,18 @@ class Experiment:
         """The function that yields the figures."""
         found: Run = load(self.path)
         return found
+
+    def count(self, runs: int | None, *, quick: bool = False) -> int:
+        """How many runs to make: those asked for, or its own.
+
+        >>> experiment("cells").count(None), experiment("cells").count(None, quick=True)
+        (50, 5)
+        """
+        if runs is not None and quick:
+            raise InputError("Expected --runs or --quick, not both: a quick look has its own number.")
+        if runs is not None:
+            return _check.count(runs=runs)
+        return self.quick_runs if quick else self.runs
 
 
 _EXPERIMENTS = (
