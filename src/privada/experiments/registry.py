@@ -86,7 +86,7 @@ _EXPERIMENTS = (
         title="A hidden target: accuracy through tables of outcomes, beside the printed EXPRIL",
         path="privada.experiments.marginals:run",
         runs=100,
-        quick_runs=2,
+        quick_runs=1,
     ),
     Experiment(
         name="reweighting",

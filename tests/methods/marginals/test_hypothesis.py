@@ -1,3 +1,4 @@
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -8,8 +9,10 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
 from privada import Owner, Schema
+from privada.engines.folder import Folder
 from privada.exceptions import AnswerError, InputError
 from privada.methods.marginals import Constant, Network, Onnx, OutcomeTables, linear, of_classifier
+from privada.methods.marginals import onnx as wire_onnx
 from privada.methods.marginals.example import TABLES
 from privada.methods.marginals.onnx import run
 from privada.parties import Category
@@ -88,7 +91,8 @@ def test_operators_beyond_the_list_are_refused(nodes, message):
         Onnx(model=graph(nodes, TensorProto.FLOAT))
 
 
-def test_loops_are_refused():
+def looping():
+    """Turns 2^62 times."""
     condition = helper.make_tensor("c", TensorProto.BOOL, [], [True])
     turns = helper.make_tensor("m", TensorProto.INT64, [], [2**62])
     ins = [
@@ -105,8 +109,12 @@ def test_loops_are_refused():
         helper.make_node("Loop", ["m", "c"], [], body=body),
         helper.make_node("ArgMax", ["x"], ["y"], axis=1),
     ]
+    return graph(nodes, initializers=[condition, turns])
+
+
+def test_loops_are_refused():
     with pytest.raises(InputError, match="Loop is not allowed|valid ONNX"):
-        Onnx(model=graph(nodes, initializers=[condition, turns]))
+        Onnx(model=looping())
 
 
 def test_rubbish_is_refused():
@@ -141,6 +149,17 @@ def many_codes():
     return graph(nodes, initializers=[scale])
 
 
+def squaring(times):
+    """Squares a matrix of a million entries again and again: allowed, small, and far too slow."""
+    shape = helper.make_tensor("shape", TensorProto.INT64, [2], [1024, 1024])
+    wide = ["x", *(f"a{i}" for i in range(19))]
+    nodes = [helper.make_node("Concat", [a, a], [b], axis=1) for a, b in pairwise(wide)]
+    squares = ["b", *(f"b{i}" for i in range(times))]
+    nodes.append(helper.make_node("Reshape", [wide[-1], "shape"], ["b"]))
+    nodes += [helper.make_node("MatMul", [a, a], [b]) for a, b in pairwise(squares)]
+    return graph([*nodes, helper.make_node("ArgMax", [squares[-1]], ["y"], axis=1)], initializers=[shape])
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -158,6 +177,31 @@ def test_a_hypothesis_that_misbehaves_is_refused_and_the_owner_keeps_serving(mod
         owner.answer(OutcomeTables(tables=TABLES, hypothesis=Onnx(model=model), guarantee=PURE))
     assert len(list(owner.ledger.lines("rows"))) == 1
     owner.answer(OutcomeTables(tables=TABLES, hypothesis=Constant(code=1), guarantee=PURE))
+
+
+def test_files_of_a_hostile_learner_are_refused_and_the_others_are_answered(tmp_path, monkeypatch):
+    """A loop, work or memory without end, an error: none is charged, and the owner keeps serving."""
+    monkeypatch.setattr(wire_onnx, "TRIAL_SECONDS", 3)
+    hostile = [looping(), squaring(1500), doubling(41), failing()]
+    with monkeypatch.context() as learner:
+        learner.setattr(wire_onnx, "_inspect", lambda blob: None)  # who is hostile does not check
+        asked = [
+            OutcomeTables(tables=TABLES, hypothesis=Onnx(model=model), guarantee=PURE) for model in hostile
+        ]
+        folder = Folder(tmp_path)
+        honest = OutcomeTables(tables=TABLES, hypothesis=Constant(code=1), guarantee=PURE)
+        for question in (*asked, honest):
+            question.save(folder.question_path("clinic", question.digest))
+    X, y = np.full((6, 2), 0.25), np.array([0, 1] * 3)
+    owner = Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=PURE)
+    found = {each.digest: each for each in folder.answer("clinic", owner)}
+    reasons = [found[question.digest].reason for question in asked]
+    assert re.search("not allowed|valid ONNX", reasons[0])
+    assert all("passes a limit" in reason and "nothing was charged" in reason for reason in reasons[1:])
+    assert {found[question.digest].outcome for question in asked} == {"refused"}
+    assert found[honest.digest].outcome == "answered"
+    assert len(list(owner.ledger.lines("rows"))) == 2  # its opening, and the honest question
+    assert owner.ledger.spent("rows").epsilon == pytest.approx(1)
 
 
 def test_records_cannot_see_each_other_through_a_graph():
