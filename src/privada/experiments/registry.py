@@ -74,7 +74,7 @@ _EXPERIMENTS = (
         title="Centres beside a private source: the share of the gap closed",
         path="privada.experiments.clustering:run",
         runs=30,
-        quick_runs=2,
+        quick_runs=1,
     ),
     Experiment(
         name="core",

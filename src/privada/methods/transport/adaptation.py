@@ -44,12 +44,36 @@ FloatArray = npt.NDArray[np.float64]
 COHESIVE = 0.5  # half of what is possible beyond chance
 CHANCES = 8  # random partitions
 CAUTIOUS = 0.5  # weight on class shares where nothing is refined
-REGULARISATION = 0.05  # of the median cost
-ROUNDS = 3
-SHARPENED = 2.0  # exponent on smoothed opinions before they weigh target points
-DRIFT = 0.1  # of R² over all components: how far a class may move between domains
-TRUST = 5.0  # how much less than that the mean of its target points is off
-LEAST_PRIOR = 0.02  # share of a class, before shares sum to one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refinement:
+    """Constants of transport and refinement; their defaults are what everybody uses.
+
+    Attributes
+    ----------
+    regularisation : float
+        Of the coupling, as a share of the median cost.
+    rounds : int
+    sharpened : float
+        Exponent on smoothed opinions before they weigh target points.
+    drift : float
+        How far a class may move between domains: a share of R², over all components.
+    trust : float
+        How much less than that the mean of its target points is off.
+    least_prior : float
+        Share of a class, before shares sum to one.
+    """
+
+    regularisation: float = 0.05
+    rounds: int = 3
+    sharpened: float = 2.0
+    drift: float = 0.1
+    trust: float = 5.0
+    least_prior: float = 0.02
+
+
+USUAL = Refinement()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -97,20 +121,21 @@ def adapt(
     *,
     radius: float,
     labels: npt.NDArray[np.int64] | None = None,
-    rounds: int = ROUNDS,
     graph: NeighbourGraph | None = None,
+    refinement: Refinement = USUAL,
 ) -> Adapted:
     """Adapt to projected, unclipped target points; ``labels`` holds codes, or -1 where none is known."""
     graph = NeighbourGraph.of(points) if graph is None else graph
     inside = Ball(radius=radius).clip(points)
     forbidden = _forbidden(labels, len(points), len(prototypes.means))
-    prototypes = _informed(prototypes, inside, forbidden, radius)
+    prototypes = _informed(prototypes, inside, forbidden, refinement.drift * radius**2)
     weight = 1 + concentration(prototypes) / len(inside)
-    start = _transported(prototypes, inside, forbidden, prototypes.prior, weight)
+    share = refinement.regularisation
+    start = _transported(prototypes, inside, forbidden, prototypes.prior, weight, share)
     refined = _clamped(graph.smooth(start.opinions), forbidden)
-    chance, anchors, prior = _chance(prototypes, inside, graph), prototypes.means, start.prior
-    for _ in range(rounds):
-        anchors, prior = _refined(prototypes, inside, refined, radius)
+    chance, anchors, prior = _chance(prototypes, inside, graph, share), prototypes.means, start.prior
+    for _ in range(refinement.rounds):
+        anchors, prior = _refined(prototypes, inside, refined, radius, refinement)
         opinions = _opinions(squared_distances(inside, anchors), prior, start.regularisation)
         refined = _clamped(graph.smooth(_clamped(opinions, forbidden)), forbidden)
     cohesion, kept = _beyond(graph.cohesion(refined.argmax(axis=1)), chance), KEPT
@@ -118,7 +143,7 @@ def adapt(
         plan = entropic(start.cost, prior, None, start.regularisation)
     else:
         between = (prototypes.prior + 1 / len(prototypes.means)) / 2
-        start = _transported(prototypes, inside, forbidden, between, CAUTIOUS)
+        start = _transported(prototypes, inside, forbidden, between, CAUTIOUS, share)
         smoothed = _clamped(graph.smooth(start.opinions), forbidden)
         cohesion = _beyond(graph.cohesion(smoothed.argmax(axis=1)), chance)
         plan, kept = start.plan, min(max(cohesion, 0.0), KEPT)
@@ -154,10 +179,14 @@ def _transported(
     forbidden: npt.NDArray[np.bool_],
     shares: FloatArray,
     weight: float,
+    share: float,
 ) -> _Start:
-    """Couple prototypes and points, with a hold of this weight on class shares."""
+    """Couple prototypes and points, with a hold of this weight on class shares.
+
+    Regularised by a share of the median cost.
+    """
     cost = squared_distances(inside, prototypes.means)
-    regularisation = REGULARISATION * max(float(np.median(cost)), 1e-12 * float(cost.max()), 1e-300)
+    regularisation = share * max(float(np.median(cost)), 1e-12 * float(cost.max()), 1e-300)
     allowed = np.where(forbidden, np.inf, cost).T
     plan = relaxed(allowed, shares, regularisation, weight=weight)
     opinions = _clamped(plan.T * len(inside), forbidden)
@@ -180,7 +209,7 @@ def concentration(prototypes: Prototypes) -> float:
     return float(min(max(chance / max(spread, 1e-12) - 1, 0.0), 1e9))
 
 
-def _chance(prototypes: Prototypes, inside: FloatArray, graph: NeighbourGraph) -> float:
+def _chance(prototypes: Prototypes, inside: FloatArray, graph: NeighbourGraph, share: float) -> float:
     """Mean kappa of random partitions: cells of Gaussian points with the target's mean and covariance."""
     rng, (n, d) = np.random.default_rng(0), inside.shape
     values, vectors = np.linalg.eigh(np.cov(inside.T).reshape(d, d) if n > 1 else np.zeros((d, d)))
@@ -189,7 +218,7 @@ def _chance(prototypes: Prototypes, inside: FloatArray, graph: NeighbourGraph) -
     for _ in range(CHANCES):
         centres = inside.mean(axis=0) + rng.normal(size=prototypes.means.shape) @ root
         cost = squared_distances(inside, centres)
-        regularisation = REGULARISATION * max(float(np.median(cost)), 1e-300)
+        regularisation = share * max(float(np.median(cost)), 1e-300)
         plan = relaxed(cost.T, prototypes.prior, regularisation, weight=1.0)
         found.append(graph.cohesion(graph.smooth(plan.T * n).argmax(axis=1)))
     return float(np.mean(found))
@@ -203,16 +232,17 @@ def _beyond(kappa: float, chance: float) -> float:
 def nearest_means(prototypes: Prototypes, points: FloatArray, *, radius: float) -> FloatArray:
     """Class probabilities by the distance to each prototype alone: what a release says without transport."""
     cost = squared_distances(Ball(radius=radius).clip(points), prototypes.means)
-    regularisation = REGULARISATION * max(float(np.median(cost)), 1e-12 * radius**2)
+    regularisation = USUAL.regularisation * max(float(np.median(cost)), 1e-12 * radius**2)
     return _opinions(cost, np.full(len(prototypes.means), 1 / len(prototypes.means)), regularisation)
 
 
 def _informed(
-    prototypes: Prototypes, inside: FloatArray, forbidden: npt.NDArray[np.bool_], radius: float
+    prototypes: Prototypes, inside: FloatArray, forbidden: npt.NDArray[np.bool_], drift: float
 ) -> Prototypes:
     """Prototypes beside the known target labels of their class, each by its precision.
 
-    How far classes moved between the domains is read off where both are known.
+    How far classes moved between the domains, at least by the squared ``drift``, is read off where both are
+    known.
     """
     known = forbidden.any(axis=1)
     if not known.any():
@@ -223,8 +253,8 @@ def _informed(
     means = sums[there] / held[there, None]
     spread = float(inside.var(axis=0).mean()) / held[there]
     gap = np.mean((means - prototypes.means[there]) ** 2, axis=1) - spread - prototypes.variances[there]
-    drift = max(DRIFT * radius**2 / inside.shape[1], float(gap.mean()))
-    own = prototypes.variances[there] + drift
+    between = max(drift / inside.shape[1], float(gap.mean()))
+    own = prototypes.variances[there] + between
     share = (own / (own + spread))[:, None]
     moved, variances = prototypes.means.copy(), prototypes.variances.copy()
     moved[there] = share * means + (1 - share) * prototypes.means[there]
@@ -233,19 +263,19 @@ def _informed(
 
 
 def _refined(
-    prototypes: Prototypes, inside: FloatArray, smoothed: FloatArray, radius: float
+    prototypes: Prototypes, inside: FloatArray, smoothed: FloatArray, radius: float, by: Refinement
 ) -> tuple[FloatArray, FloatArray]:
     """Class points between prototype and target, each by its precision; class shares of the target."""
-    weights = smoothed**SHARPENED
+    weights = smoothed**by.sharpened
     weights /= weights.sum(axis=1, keepdims=True)
     held = weights.sum(axis=0)
-    drift = DRIFT * radius**2 / inside.shape[1]
+    drift = by.drift * radius**2 / inside.shape[1]
     there = (weights.T @ inside) / np.maximum(held, 1e-12)[:, None]
     own = prototypes.variances + drift
-    theirs = drift / TRUST * (1 + 1 / np.maximum(held, 1e-12))
+    theirs = drift / by.trust * (1 + 1 / np.maximum(held, 1e-12))
     share = own / (own + theirs)
     anchors = share[:, None] * there + (1 - share[:, None]) * prototypes.means
-    prior = np.maximum(held / held.sum(), LEAST_PRIOR)
+    prior = np.maximum(held / held.sum(), by.least_prior)
     return anchors, prior / prior.sum()
 
 
@@ -283,4 +313,4 @@ def _clamped(opinions: FloatArray, forbidden: npt.NDArray[np.bool_]) -> FloatArr
     return np.where(known, ~forbidden, opinions)
 
 
-__all__ = ["Adapted", "adapt", "concentration", "nearest_means", "squared_distances"]
+__all__ = ["USUAL", "Adapted", "Refinement", "adapt", "concentration", "nearest_means", "squared_distances"]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.transport.adaptation import DRIFT, Adapted, adapt
+from privada.methods.transport.adaptation import USUAL, Adapted, adapt
 from privada.methods.transport.coupling import barycentric, extend, group_lasso
 from privada.methods.transport.features import FeatureMap
 from privada.methods.transport.prototypes import Prototypes, pooled
@@ -114,7 +114,7 @@ def learn(
         Prototypes.of(question, release)
         for question, release in zip(questions.values(), releases, strict=True)
     ]
-    prototypes = pooled(parts, between=DRIFT * features.radius**2 / features.components)
+    prototypes = pooled(parts, between=USUAL.drift * features.radius**2 / features.components)
     adapted = adapt(prototypes, features.spread(points), radius=features.radius, labels=labels)
     return _model(adapted, adapted.coupling, prototypes.means, points, classes, features, releases)
 
