@@ -30,7 +30,24 @@ def domains(benchmark, n=80):
 
 @pytest.fixture(scope="module")
 def scores():
+    with pytest.MonkeyPatch.context() as patch:  # one run of everything, to save time
+        for module in (accuracies, headline):
+            patch.setattr(module, "QUICK", 0)
+        return transport.benchmark("googlenet", domains("googlenet"), 1)
+
+
+@pytest.fixture(scope="module")
+def quick():
     return transport.benchmark("googlenet", domains("googlenet"), 1)
+
+
+def test_a_quick_look_leaves_out_what_is_slow_and_no_figure(scores, quick):
+    assert set(quick.found) < set(scores.found)
+    assert {f"ours, eps {epsilon:g}" for epsilon in accuracies.EPSILONS} <= set(quick.found)
+    means = [{figure.figure for figure in headline._means("surf", each, 1)} for each in (scores, quick)]
+    assert means[0] == means[1]
+    first = list(distances.distances(domains("googlenet", n=60), 1, untracked))
+    assert [type(each) for each in first] == [Figure, Figure]
 
 
 def test_scores_are_means_over_pairs_of_means_over_runs():
@@ -76,7 +93,9 @@ def test_everybody_is_measured(scores):
     assert len(found.columns) == 1 + 6 + 3
 
 
-def test_figures_have_their_names(scores):
+@pytest.mark.parametrize("which", ["scores", "quick"])
+def test_figures_have_their_names(request, which):
+    scores = request.getfixturevalue(which)
     found = {figure.figure: figure for figure in headline._googlenet(scores, 1)}
     assert found.keys() == {
         "googlenet_AW_eps1",
@@ -103,7 +122,7 @@ def test_only_one_target_label_a_class_is_shown():
 def test_the_distance_has_both_cases_and_its_curves(monkeypatch):
     monkeypatch.setattr(distances, "RATIOS", (0.7, 1.3))
     monkeypatch.setattr(distances, "SAMPLED_EPSILONS", (8.0,))
-    found = list(distances.distances(domains("googlenet", n=60), 1, untracked))
+    found = list(distances.distances(domains("googlenet", n=60), 2, untracked))
     figures = [item.figure for item in found if isinstance(item, Figure)]
     assert figures == ["wasserstein_error_vs_projection_only", "wasserstein_error_vs_projection_only_case_ii"]
     titles = [item.title for item in found if not isinstance(item, Figure)]
