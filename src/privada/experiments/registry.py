@@ -111,7 +111,7 @@ _EXPERIMENTS = (
     ),
     Experiment(
         name="transport-settings",
-        title="Settings of transport's public map, on pairs that no figure scores",
+        title="Transport's settings, on pairs that no figure scores",
         path="privada.experiments.transport.settings:run",
         runs=5,
         quick_runs=1,
