@@ -170,3 +170,18 @@ def test_responses_beyond_floats_lose_without_bound():
     assert accountant.pure_epsilon(RandomisedResponse(budget=800.0, n_classes=3).event) == math.inf
     plain = RandomisedResponse(budget=1.5, n_classes=3).event
     assert accountant.pure_epsilon(plain) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    ("draw", "family"),
+    [
+        (Laplace(sensitivity=1, scale=0.7), "laplace"),
+        (Laplace(sensitivity=1, scale=4.0), "laplace"),
+        (Gaussian(sensitivity=1, scale=4.0), "gaussian"),
+    ],
+    ids=["sharp", "wide", "normal"],
+)
+def test_the_characteristic_function_is_that_of_the_lattice(draw, family):
+    law, theta = lattice(family, draw.scale, 200), np.linspace(0, 1.5, 7)
+    mean = (law * np.cos(np.outer(theta, np.arange(-200, 201)))).sum(axis=1)
+    assert draw.characteristic(theta) == pytest.approx(mean, abs=1e-9)

@@ -116,6 +116,10 @@ class Lattice(Mechanism):
         """Variance of the noise on each number."""
 
     @abstractmethod
+    def characteristic(self, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Of the noise: the mean of ``cos(theta noise)``. What is made of a release may use its exact law."""
+
+    @abstractmethod
     def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
         """Integer noise."""
 
@@ -186,6 +190,12 @@ class Laplace(Lattice):
         half = 1 / (2 * self.steps)
         return self.grid.step**2 / (2 * math.sinh(half) ** 2)
 
+    def characteristic(self, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Of the discrete law: ``sinh²(1/2b) / (sinh²(1/2b) + sin²(theta/2))``, theta in radians a step."""
+        spread = math.sinh(1 / (2 * self.steps)) ** 2
+        found: npt.NDArray[np.float64] = spread / (spread + np.sin(theta * self.grid.step / 2) ** 2)
+        return found
+
     def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
         return noise.discrete_laplace(self.steps, shape)
 
@@ -246,6 +256,10 @@ class Gaussian(Lattice):
     def variance(self) -> float:
         """The scale squared; the lattice is fine enough for the discrete law to have it too."""
         return self.scale**2
+
+    def characteristic(self, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Of the normal law, from which the lattice is too fine to tell it."""
+        return np.exp(-((self.scale * theta) ** 2) / 2)
 
     def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
         return noise.discrete_gaussian(self.steps, shape)

@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
-from privada.methods.marginals import smoothing
+from privada.methods.marginals import log_odds, smoothing
+from privada.methods.marginals.counts import NoisyCounts
 from privada.methods.marginals.fitted import MarginalFit, SyntheticTarget
+from privada.methods.marginals.log_odds import Cells
 from privada.methods.marginals.public import FINE, whitening
 from privada.methods.marginals.question import OutcomeTables
 from privada.methods.marginals.question_features import FeatureSums, fourier
@@ -24,6 +27,7 @@ from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
 EVENNESS = 0.5  # of the coordinates in which many cells are smoothed
+FEW_ROWS = 100  # a cell, on average: beyond it a normal law says all that an exact one does
 LEAST_RATIO = 0.15  # no cell's public rows weigh less than this share of an average row
 
 
@@ -112,11 +116,13 @@ def from_cells(
 ) -> MarginalFit:
     """Labels and weights of the source from one table of labels over cells.
 
-    A signed table says no number of rows: ``size``, the announced one, is spread as the source is.
+    A signed table says no number of rows: ``size``, the announced one, is spread as the source is. Where
+    cells hold few rows, the linear model's kernel goes on to log-odds and the counts' exact law.
     """
     only_releases(release)
     entries, groups = release[question.names()[0]], question.tables[0].assign(public.source)
-    variance = noise_variance(question.plan.draws[question.names()[0]])
+    draw = question.plan.draws[question.names()[0]]
+    variance = noise_variance(draw)
     if question.count == "signed":
         sizes = size * np.bincount(groups, minlength=len(entries)) / len(groups)
         observed, ratio = entries[:, None], np.ones(len(entries))
@@ -124,9 +130,52 @@ def from_cells(
         sizes, ratio = cell_sizes(entries, groups, variance)
         observed, variance = against_others(entries), entries.shape[1] * variance
     smoothed = smooth_cells(public, groups, sizes, observed, variance)
-    return public.fit(
-        class_probabilities(smoothed(public.standard)), ratio[groups], releases=(release,), smoothed=smoothed
+    if sizes.mean() > FEW_ROWS:
+        probabilities, weights = class_probabilities(smoothed(public.standard)), ratio[groups]
+    else:
+        probabilities, weights = _by_counts(public, groups, entries, draw, smoothed, size)
+    return public.fit(probabilities, weights, releases=(release,), smoothed=smoothed)
+
+
+def _by_counts(
+    public: Public,
+    groups: npt.NDArray[np.int64],
+    entries: FloatArray,
+    draw: Any,
+    like: Smoothed,
+    size: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Class probabilities and weights of the source's rows, by the exact law of the counts."""
+    whole = smoothing.representatives(groups, public.seed, smoothing.WHOLE)
+    few = smoothing.representatives(groups[whole], public.seed)
+    signed = entries.ndim == 1
+    cells = Cells.spread(
+        smoothing.mapped(public.standard, like.matrix),
+        groups,
+        len(entries),
+        size if signed else entries.sum(),
+    ).among(whole)
+    if signed:
+        counts = NoisyCounts(observed=entries, draw=draw)
+        odds = [log_odds.of_differences(cells, counts, like=like, few=few)]
+        return _squeezed([each(public.standard) for each in odds]), np.ones(len(groups))
+    totals, times = entries.sum(axis=1), entries.shape[1]
+    ratio = log_odds.log_ratio(
+        cells, NoisyCounts(observed=totals, draw=draw, times=times), like=like, few=few
     )
+    cells = cells.times(log_odds.ratio_of(ratio(public.standard[whole])))
+    odds = []
+    for code in range(1 if times == 2 else 0, times):
+        mine = NoisyCounts(observed=entries[:, code], draw=draw)
+        others = NoisyCounts(observed=totals - entries[:, code], draw=draw, times=times - 1)
+        odds.append(log_odds.of_counts(cells, mine, others, like=like, few=few))
+    weights = np.maximum(log_odds.ratio_of(ratio(public.standard)), LEAST_RATIO)
+    return _squeezed([each(public.standard) for each in odds]), weights
+
+
+def _squeezed(odds: list[FloatArray]) -> FloatArray:
+    """Class probabilities from log-odds of each class, of one alone for two classes."""
+    return class_probabilities(2 * expit(np.column_stack(odds)) - 1)
 
 
 def smooth_cells(

@@ -26,6 +26,7 @@ from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
+MOST_RATIO = 10.0  # of a weight to the average one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -227,8 +228,28 @@ def _weights(plan: Rounds, heard: _Heard, public: Public) -> tuple[float, FloatA
     rows = max(float(totals.sum()) / tables, 1.0)
     if not plan.reweight:
         return rows, np.ones(n)
-    weights = importance(incidence, totals, noise=math.sqrt(variance))
+    if plan.estimate == "smooth":
+        weights = _smooth_ratio(incidence, totals, variance, rows, public)
+    else:
+        weights = importance(incidence, totals, noise=math.sqrt(variance))
     return rows, np.maximum(weights / max(weights.mean(), 1e-9), LEAST_RATIO)
+
+
+def _smooth_ratio(
+    incidence: FloatArray, totals: FloatArray, variance: float, rows: float, public: Public
+) -> FloatArray:
+    """Weights of public points as 1 and a Gaussian process, seen through bins that hold more or less."""
+    n = len(public.source)
+    kept = smoothing.representatives(np.zeros(n, dtype=np.int64), public.seed)
+    expected = incidence.sum(axis=1) * (rows / n)
+    moved = smoothing.smooth(
+        public.standard[kept],
+        incidence[:, kept] * (rows / len(kept)),
+        (totals - expected)[:, None],
+        released=np.full(len(totals), variance),
+        sampling=incidence @ incidence.T * (rows / n),
+    )
+    return np.clip(1 + moved(public.standard)[:, 0], 0.0, MOST_RATIO)
 
 
 def _smooth_rounds(heard: _Heard, public: Public, rows: float, weights: FloatArray, code: int) -> Smoothed:

@@ -52,7 +52,7 @@ class Smoothed:
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Posterior mean of g at each row, one column for each class (one alone for two classes)."""
-        X = _mapped(X, self.matrix)
+        X = mapped(X, self.matrix)
         found = np.empty((len(X), self.coefficients.shape[1]))
         for start in range(0, len(X), 2000):
             part = _squared_distances(X[start : start + 2000], self.points)
@@ -89,10 +89,10 @@ def smooth(
     """
     if not len(points):
         raise InputError("Expected at least one public point.")
-    points = _mapped(points, matrix)
+    points = mapped(points, matrix)
     narrow = _narrow(design)
     distances = _squared_distances(points, points)
-    typical = float(np.sqrt(np.median(distances[distances > 0]))) if np.any(distances > 0) else 1.0
+    typical = _typical(distances)
     chance = np.diag(sampling) if sampling.ndim == 1 else sampling
     base = np.diag(released) + LEVEL * np.outer(design.sum(axis=1), design.sum(axis=1))
     best: tuple[float, Any] = (-np.inf, None)
@@ -107,7 +107,7 @@ def smooth(
                     best = evidence, (family, length * typical, variance, alpha, share)
     evidence, (family, length, variance, alpha, share) = best
     if whole is not None:
-        points, design = _mapped(whole[0], matrix), whole[1]
+        points, design = mapped(whole[0], matrix), whole[1]
         narrow = _narrow(design)
         half = narrow @ _kernel(_squared_distances(points, points), length, family)
         seen = np.asarray((narrow @ half.T).T, dtype=np.float64)
@@ -124,7 +124,22 @@ def smooth(
     )
 
 
-def _mapped(X: FloatArray, matrix: FloatArray | None) -> FloatArray:
+def kernel_between(A: FloatArray, B: FloatArray, family: str, length: float) -> npt.NDArray[np.float32]:
+    """The kernel, of unit variance, between rows."""
+    return _kernel(_squared_distances(A, B), length, family)
+
+
+def typical_distance(points: FloatArray) -> float:
+    """The median distance of points that differ; 1 where none do."""
+    return _typical(_squared_distances(points, points))
+
+
+def _typical(distances: npt.NDArray[np.float32]) -> float:
+    return float(np.sqrt(np.median(distances[distances > 0]))) if np.any(distances > 0) else 1.0
+
+
+def mapped(X: FloatArray, matrix: FloatArray | None) -> FloatArray:
+    """Rows in the coordinates in which distances are taken."""
     return np.asarray(X if matrix is None else X @ matrix, dtype=np.float64)
 
 
@@ -178,4 +193,4 @@ def representatives(groups: npt.NDArray[np.int64], seed: int, most: int = MOST_P
 
 IntArray = npt.NDArray[np.int64]
 
-__all__ = ["Smoothed", "representatives", "smooth"]
+__all__ = ["Smoothed", "kernel_between", "mapped", "representatives", "smooth", "typical_distance"]
