@@ -16,12 +16,14 @@ from privada.methods.marginals import (
     default_cells,
     default_rounds,
     feature_bins,
+    foreseen,
     group_bins,
     learn_cells,
     learn_embedding,
     learn_rounds,
 )
-from privada.methods.marginals.smoothing import smooth
+from privada.methods.marginals.forecast import explained
+from privada.methods.marginals.smoothing import kernel_between, smooth, typical_distance
 from privada.methods.marginals.weights import box_least_squares, importance
 from privada.parties import Category
 from privada.privacy import ZCDP, Approximate, Pure
@@ -262,3 +264,81 @@ def test_rounds_of_several_classes():
     assert accuracy(fit, X, y) > 0.8
     assert list(fit.releases[-1].payload) == ["table.0"]
     assert fit.synthetic.probabilities.shape == (500, 3)
+
+
+def test_the_default_takes_what_is_forecast_to_explain_most(square):
+    X, y, source = square
+    settings = {"classes": (0, 1), "bounds": (0, 1), "epsilon": 1.0, "size": 800}
+    model = MarginalLearner(classifier=LogisticRegression(), **settings).fit(X, y, source=source)
+    shares = [forecast.explained for forecast in model.forecasts_.values()]
+    assert shares == sorted(shares, reverse=True)
+    assert next(iter(model.forecasts_)) == ("cells", 1)
+    assert model.forecast_ == model.forecasts_["cells", 1]
+    assert {kind for kind, _ in model.forecasts_} == {"cells", "marginals", "pairs", "embedding"}
+    asked = MarginalLearner(bins=3, classifier=LogisticRegression(), **settings).fit(X, y, source=source)
+    assert asked.forecast_.tables == 2  # a setting of one kind decides
+
+
+def test_a_forecast_knows_when_rounds_pay_and_that_noise_hurts(square):
+    _, _, source = square
+    settings = {"size": 800, "n_classes": 2}
+    rich, poor = (
+        foreseen(source, guarantee=Pure(epsilon=epsilon, relation="add/remove"), **settings)
+        for epsilon in (5, 0.02)
+    )
+    assert all(rich[key].explained > poor[key].explained for key in rich)
+    assert rich["marginals", 2].explained > rich["marginals", 1].explained
+    assert poor["marginals", 2].explained < poor["marginals", 1].explained
+
+
+def test_what_is_forecast_is_what_is_explained():
+    """Labels drawn from the prior: the posterior's error is the forecast's, within chance."""
+    rng = np.random.default_rng(2)
+    points = rng.uniform(size=(400, 2))
+    standard = points / points.std(axis=0)
+    kernel = kernel_between(standard, standard, "matern", typical_distance(standard)).astype(float)
+    g = np.linalg.cholesky(kernel + 1e-8 * np.eye(400)) @ rng.normal(size=(400, 60))
+    cut = cells(points, 16, 0).assign(points)
+    design = (cut == np.arange(16)[:, None]).astype(float)
+    chance = 9.0 * np.eye(16) + design @ design.T
+    seen = design @ g + np.linalg.cholesky(chance) @ rng.normal(size=(16, 60))
+    posterior = kernel @ design.T @ np.linalg.solve(chance + design @ kernel @ design.T, seen)
+    smooth = 1 - np.mean((g - posterior) ** 2)
+    rough = explained(points, [design], variance=9.0, size=400)
+    both = 2 * rough - _share(points, design, 0.35)
+    assert smooth == pytest.approx(both, abs=0.04)
+
+
+def _share(points, design, length):
+    standard = points / points.std(axis=0)
+    kernel = kernel_between(standard, standard, "matern", length * typical_distance(standard)).astype(float)
+    chance = 9.0 * np.eye(len(design)) + design @ design.T
+    gain = np.linalg.solve(chance + design @ kernel @ design.T, design @ kernel)
+    return np.sum((design @ kernel) * gain) / len(points)
+
+
+@pytest.mark.parametrize("question", ["pairs", "embedding"])
+def test_pairs_of_features_and_embeddings_learn_too(square, question):
+    X, y, source = square
+    model = MarginalLearner(
+        classes=(0, 1),
+        bounds=(0, 1),
+        rho=0.5,
+        size=800,
+        question=question,
+        classifier=LogisticRegression(),
+        random_state=1,
+    ).fit(X, y, source=source)
+    assert model.score(X, y) > 0.85
+    assert str(model.guarantee_) == str(model.release_.guarantee)
+
+
+def test_one_feature_has_no_pairs():
+    rng = np.random.default_rng(0)
+    settings = {"classes": (0, 1), "bounds": (0, 1), "epsilon": 1.0, "size": 50}
+    X, source = rng.uniform(size=(50, 1)), rng.uniform(size=(60, 1))
+    with pytest.raises(InputError, match="two features for pairs"):
+        MarginalLearner(question="pairs", **settings).fit(X, X[:, 0] > 0.5, source=source)
+    fitted = MarginalLearner(classifier=LogisticRegression(), **settings)
+    fitted.fit(X, (X[:, 0] > 0.5).astype(int), source=source)
+    assert "pairs" not in {kind for kind, _ in fitted.forecasts_}

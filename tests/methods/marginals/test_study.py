@@ -25,7 +25,18 @@ def made(text, home):
     return learner(section, schemas={"clinic": SCHEMA}, guarantee=PURE, home=home, seed=1)
 
 
-@pytest.mark.parametrize("more", ["cells = 20", 'question = "marginals"\nrounds = 2\nbins = 4'])
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "cells = 20",
+        'question = "marginals"\nrounds = 2\nbins = 4',
+        "rounds = 2",
+        'question = "pairs"',
+        'question = "embedding"',
+    ],
+    ids=["auto", "cells", "marginals", "rounds", "pairs", "embedding"],
+)
 def test_a_study_becomes_a_learner(home, more):
     rng = np.random.default_rng(1)
     X = rng.uniform(size=(300, 2))
@@ -40,7 +51,7 @@ def test_a_study_becomes_a_learner(home, more):
     ("text", "message"),
     [
         ('source = "none.csv"', "cannot read none.csv"),
-        ('source = "source.csv"\nquestion = "rates"', 'expected "cells" or "marginals"'),
+        ('source = "source.csv"\nquestion = "rates"', "expected one of auto, cells"),
         ('source = "source.csv"\nowner = "bank"', "no owner named 'bank'"),
         ('source = "source.csv"\ncells = 1', "Expected cells"),
         ('source = "source.csv"\nrates = 3', "rates"),

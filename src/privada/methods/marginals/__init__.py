@@ -47,10 +47,11 @@ METHOD = Method(
 )
 
 _HOMES = {
-    "default": ("Forecast", "default_cells", "default_rounds"),
+    "default": ("default_cells", "default_embedding", "default_rounds", "foreseen"),
     "estimator": ("MarginalLearner",),
     "estimator_regression": ("MarginalRegressor",),
     "fitted": ("MarginalFit", "SyntheticTarget"),
+    "forecast": ("Forecast",),
     "hypothesis": ("Constant", "Hypothesis", "Network", "linear", "of_classifier"),
     "learner": ("Public", "learn_cells", "learn_embedding"),
     "onnx": ("Onnx",),

@@ -1,13 +1,14 @@
 """A question that chooses itself, from public quantities alone, and what to expect of it.
 
-Chosen are the kind of question and the number of cells or bins; source size, announced
-size, number of features and classes and the guarantee decide. Nothing private is looked at.
+Chosen are the kind of question (`foreseen`: the one that would explain most), the number of rounds, and the
+number of cells, bins or waves; the source, the announced size, the classes and the guarantee decide. Nothing
+private is looked at.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -16,46 +17,19 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.marginals import public
+from privada.methods.marginals.forecast import Forecast, explained, some_points
 from privada.methods.marginals.hypothesis import Constant
 from privada.methods.marginals.question import OutcomeTables, even_plan, replaces
-from privada.methods.marginals.rounds import Rounds
+from privada.methods.marginals.question_features import FeatureSums, fourier
+from privada.methods.marginals.rounds import Rounds, incidence_of
+from privada.methods.marginals.smoothing import typical_distance
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.mechanism import Lattice
 
 FloatArray = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Forecast:
-    """Noise against signal, before anything is spent.
-
-    Attributes
-    ----------
-    tables, entries : int
-        Tables of a round, and cells or bins of a table.
-    noise : float
-        Standard deviation on each count.
-    rows : float
-        Rows a cell or bin can expect, from the announced size.
-    """
-
-    tables: int
-    entries: int
-    rounds: int
-    noise: float
-    rows: float
-
-    @property
-    def signal_to_noise(self) -> float:
-        """Expected rows of an entry over the noise on it."""
-        return self.rows / self.noise
-
-    def __str__(self) -> str:
-        return (
-            f"{self.rounds} round(s) of {self.tables} table(s) with {self.entries} cells: about "
-            f"{self.rows:.1f} rows a cell, noise ±{self.noise:.1f} "
-            f"(signal to noise {self.signal_to_noise:.1f})"
-        )
+KINDS = ("cells", "marginals", "pairs", "embedding")
+MOST_PAIRED = 12  # features, beyond which their pairs are too many tables
+WAVES = 10  # of an embedding: more of them are noisier, and told no more on any set tried
 
 
 def noise_of(guarantee: Guarantee, tables: int) -> float:
@@ -108,7 +82,16 @@ def default_cells(
         guarantee=guarantee,
         salt=f"seed {seed}" if seed else "",
     )
-    return question, Forecast(tables=1, entries=count, rounds=1, noise=noise, rows=size / count)
+    points = some_points(source, seed)
+    share = explained(
+        points,
+        [incidence_of(question.tables, points)],
+        variance=noise**2 * (1 if signed else n_classes),
+        size=size,
+    )
+    return question, Forecast(
+        tables=1, entries=count, rounds=1, noise=noise, rows=size / count, explained=share
+    )
 
 
 def default_rounds(
@@ -121,32 +104,108 @@ def default_rounds(
     features: int | None = None,
     vary: bool = False,
     separate: bool = False,
+    pairs: bool = False,
     seed: int = 0,
     **rest: Any,
 ) -> tuple[Rounds, Forecast]:
     """Single-feature marginals over planned rounds; ``features`` a round are drawn if given.
 
-    With ``vary`` the edges of bins move from round to round; with ``separate`` the importance weights
-    have a query of their own, as in the paper, and each round's tables are signed.
+    With ``pairs`` each table is a grid over two features, for all pairs of them. With ``vary`` the edges of
+    bins move from round to round; with ``separate`` the importance weights have a query of their own, as in
+    the paper, and each round's tables are signed.
     """
     shares = (shared(guarantee, _check.count(rounds=rounds) + separate),) * rounds
     width = source.shape[1] if features is None else min(_check.count(features=features), source.shape[1])
-    noise = noise_of(shares[0], width)
+    tables = math.comb(width, 2) if pairs else width
+    if not tables:
+        raise InputError("Expected at least two features for pairs.")
+    noise = noise_of(shares[0], tables)
     count = public.bin_count(size=size, noise=noise) if bins is None else _check.count(least=2, bins=bins)
+    count = max(2, round(math.sqrt(count))) if pairs and bins is None else count
     rng = np.random.default_rng(seed)
-    questions = tuple(
-        public.feature_bins(
-            source,
-            count,
-            tuple(sorted(rng.permutation(source.shape[1])[:width].tolist())),
-            shift=(number + 0.5) / rounds - 0.5 if vary else 0.0,
+    questions = []
+    for number in range(rounds):
+        columns = tuple(sorted(rng.permutation(source.shape[1])[:width].tolist()))
+        shift = (number + 0.5) / rounds - 0.5 if vary else 0.0
+        questions.append(
+            public.group_bins(source, count, tuple(combinations(columns, 2)), shift=shift)
+            if pairs
+            else public.feature_bins(source, count, columns, shift=shift)
         )
-        for number in range(rounds)
-    )
     if separate:
         rest |= {"importance": shares[0], "count": "signed"}
-    plan = Rounds(questions=questions, guarantees=shares, size=float(size), **rest)
-    return plan, Forecast(tables=width, entries=count, rounds=rounds, noise=noise, rows=size / count)
+    plan = Rounds(questions=tuple(questions), guarantees=shares, size=float(size), **rest)
+    entries = count**2 if pairs else count
+    share = _explained_by_rounds(source, plan, variance=(1 if separate else 2) * noise**2, seed=seed)
+    return plan, Forecast(
+        tables=tables, entries=entries, rounds=rounds, noise=noise, rows=size / entries, explained=share
+    )
+
+
+def _explained_by_rounds(source: FloatArray, plan: Rounds, *, variance: float, seed: int) -> float:
+    """The first hypothesis is constant; later ones, not known yet, are taken to be random halves."""
+    points = some_points(source, seed)
+    rng = np.random.default_rng(seed)
+    designs = []
+    for number, tables in enumerate(plan.questions):
+        side = (points - points.mean(axis=0)) @ rng.normal(size=points.shape[1])
+        designs.append(incidence_of(tables, points) * (np.where(side > 0, 1.0, -1.0) if number else 1.0))
+    assert plan.size is not None
+    return explained(points, designs, variance=variance, size=plan.size)
+
+
+def default_embedding(
+    source: FloatArray,
+    *,
+    guarantee: Guarantee,
+    size: int,
+    n_classes: int,
+    seed: int,
+    waves: int = WAVES,
+) -> tuple[FeatureSums, Forecast]:
+    """Sums of random Fourier features by class, at the source's own scale."""
+    scale = source.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    points = some_points(source, seed)
+    length = typical_distance(points / scale)
+    frequencies = np.random.default_rng(seed).normal(size=(source.shape[1], waves)) / scale[:, None] / length
+    question = FeatureSums(
+        frequencies=frequencies,
+        n_classes=n_classes,
+        guarantee=guarantee,
+        salt=f"seed {seed}" if seed else "",
+    )
+    draw = question.plan.draws["sums"]
+    assert isinstance(draw, Lattice)
+    designs = [fourier(points, frequencies).T]
+    share = explained(points, designs, variance=n_classes * draw.variance, size=size)
+    noise, rows = math.sqrt(draw.variance), size / math.sqrt(waves)
+    return question, Forecast(
+        tables=1, entries=question.dimension, rounds=1, noise=noise, rows=rows, explained=share
+    )
+
+
+def foreseen(
+    source: FloatArray,
+    *,
+    guarantee: Guarantee,
+    size: int,
+    n_classes: int,
+    seed: int = 0,
+    reweight: bool = True,
+) -> dict[tuple[str, int], Forecast]:
+    """What each kind of question, over so many rounds, would tell; the most telling one first."""
+    settings: dict[str, Any] = {"guarantee": guarantee, "size": size, "seed": seed}
+    classes = settings | {"n_classes": n_classes}
+    found = {
+        ("cells", 1): default_cells(source, reweight=reweight, **classes)[1],
+        ("embedding", 1): default_embedding(source, **classes)[1],
+    }
+    for rounds in (1,) if isinstance(guarantee, Approximate) else (1, 2):
+        found["marginals", rounds] = default_rounds(source, rounds=rounds, **settings)[1]
+        if 1 < source.shape[1] <= MOST_PAIRED:
+            found["pairs", rounds] = default_rounds(source, rounds=rounds, pairs=True, **settings)[1]
+    return dict(sorted(found.items(), key=lambda each: -(each[1].explained or 0.0)))
 
 
 def shared(guarantee: Guarantee, rounds: int) -> Guarantee:
@@ -163,4 +222,13 @@ def shared(guarantee: Guarantee, rounds: int) -> Guarantee:
     raise InputError("Expected rho, or a pure epsilon, for several rounds: (ε, δ) has no even shares.")
 
 
-__all__ = ["Forecast", "default_cells", "default_rounds", "noise_of", "shared"]
+__all__ = [
+    "KINDS",
+    "Forecast",
+    "default_cells",
+    "default_embedding",
+    "default_rounds",
+    "foreseen",
+    "noise_of",
+    "shared",
+]

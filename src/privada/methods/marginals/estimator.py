@@ -11,9 +11,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.marginals.default import default_cells, default_rounds
+from privada.methods.marginals.default import (
+    KINDS,
+    default_cells,
+    default_embedding,
+    default_rounds,
+    foreseen,
+)
 from privada.methods.marginals.fitted import MarginalFit
-from privada.methods.marginals.learner import Public, learn_cells
+from privada.methods.marginals.learner import Public, learn_cells, learn_embedding
 from privada.methods.marginals.rounds import learn_rounds
 from privada.parties.owner import Owner
 from privada.parties.protocol import Learner, run
@@ -37,11 +43,14 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     size : int
         Announced number of target rows: it plans cells and bins. Under
         "replace-one" it must be the true one.
-    question : "cells" or "marginals"
+    question : "auto", "cells", "marginals", "pairs" or "embedding"
         Labels over cells of the source, whose noise does not grow with the
-        features, or error tables over bins of single features.
+        features; error tables over bins of single features, or over grids of their pairs;
+        sums of random Fourier features. "auto" takes what is forecast to explain
+        most, unless a setting of one kind below is given.
     rounds, bins, cells, features : int, optional
-        How much is asked; by default chosen from public quantities.
+        How much is asked; by default chosen from public quantities. A round of error tables
+        hears how the model of the round before it fares.
     estimate : "smooth", "cumulative" or "instantaneous"
         How "marginals" become labels: see `Rounds`.
     vary, separate : bool
@@ -65,6 +74,8 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The source, weighted and labelled to stand for the target, with its guarantee.
     forecast_ : Forecast
         Noise against signal, as it was known before anything was spent.
+    forecasts_ : dict
+        Of "auto": what each kind of question and number of rounds would have told, best first.
     releases_, release_, guarantee_
         What left the owner, the last of it, and what all of it cost.
     classes_, model_
@@ -98,8 +109,8 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rho: float | None = None,
         relation: str = "add/remove",
         size: int | None = None,
-        question: str = "cells",
-        rounds: int = 1,
+        question: str = "auto",
+        rounds: int | None = None,
         bins: int | None = None,
         cells: int | None = None,
         features: int | None = None,
@@ -172,19 +183,46 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return Schema.of_numbers(bounds=self.bounds, width=width, size=self.size, label=label)
 
     def _learner(self, public: Public, guarantee: Guarantee) -> Learner[MarginalFit]:
-        _check.one_of(("cells", "marginals"), question=self.question)
         assert self.size is not None
-        if self.question == "cells":
+        kind, rounds = self._kind(public, guarantee)
+        settings: dict[str, Any] = {"guarantee": guarantee, "size": self.size, "seed": public.seed}
+        classes = settings | {"n_classes": len(public.classes)}
+        if kind == "cells":
             question, self.forecast_ = default_cells(
-                public.source,
-                guarantee=guarantee,
-                size=self.size,
-                n_classes=len(public.classes),
-                seed=public.seed,
-                cells=self.cells,
-                reweight=self.reweight,
+                public.source, cells=self.cells, reweight=self.reweight, **classes
             )
             return learn_cells("owner", question, public, size=float(self.size))
+        if kind == "embedding":
+            sums, self.forecast_ = default_embedding(public.source, **classes)
+            return learn_embedding("owner", sums, public)
+        plan, self.forecast_ = default_rounds(
+            public.source, rounds=rounds, pairs=kind == "pairs", **settings, **self._of_rounds(public)
+        )
+        return learn_rounds("owner", plan, public)
+
+    def _kind(self, public: Public, guarantee: Guarantee) -> tuple[str, int]:
+        """What is asked, and over how many rounds."""
+        rounds = 1 if self.rounds is None else _check.count(rounds=self.rounds)
+        if _check.one_of(("auto", *KINDS), question=self.question) != "auto":
+            return self.question, rounds
+        if self.cells is not None:
+            return "cells", 1
+        of_rounds = (self.rounds, self.bins, self.features, self.chosen, self.vary or None)
+        if any(given is not None for given in of_rounds) or self.separate or self.estimate != "smooth":
+            return "marginals", rounds
+        assert self.size is not None
+        self.forecasts_ = foreseen(
+            public.source,
+            guarantee=guarantee,
+            size=self.size,
+            n_classes=len(public.classes),
+            seed=public.seed,
+            reweight=self.reweight,
+        )
+        return next(iter(self.forecasts_))
+
+    def _of_rounds(self, public: Public) -> dict[str, Any]:
+        """Settings of error tables."""
         _check.one_of(("smooth", "cumulative", "instantaneous"), estimate=self.estimate)
         several = len(public.classes) > 2
         if several and (self.estimate != "smooth" or self.separate):
@@ -192,22 +230,10 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 'Expected estimate="smooth" and separate=False, got more than two classes, '
                 "which are heard by joint tables alone."
             )
-        plan, self.forecast_ = default_rounds(
-            public.source,
-            guarantee=guarantee,
-            size=self.size,
-            rounds=self.rounds,
-            bins=self.bins,
-            features=self.features,
-            vary=self.vary,
-            separate=self.separate,
-            seed=public.seed,
-            estimate=self.estimate,
-            reweight=self.reweight,
-            chosen=None if self.chosen is None else _check.count(chosen=self.chosen),
-            **({"count": "classes"} if several else {}),
-        )
-        return learn_rounds("owner", plan, public)
+        names = ("bins", "features", "vary", "separate", "estimate", "reweight")
+        found = {name: getattr(self, name) for name in names}
+        found["chosen"] = None if self.chosen is None else _check.count(chosen=self.chosen)
+        return found | ({"count": "classes"} if several else {})
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class probabilities of each row."""

@@ -31,9 +31,11 @@ def feature_bins(
     return tuple(Bins(feature=j, edges=_edges(source[:, j], count, shift)) for j in columns)
 
 
-def group_bins(source: FloatArray, count: int, groups: tuple[tuple[int, ...], ...]) -> tuple[Product, ...]:
+def group_bins(
+    source: FloatArray, count: int, groups: tuple[tuple[int, ...], ...], *, shift: float = 0.0
+) -> tuple[Product, ...]:
     """Grids of bins over groups of features."""
-    return tuple(Product(factors=feature_bins(source, count, group)) for group in groups)
+    return tuple(Product(factors=feature_bins(source, count, group, shift=shift)) for group in groups)
 
 
 def _edges(column: FloatArray, count: int, shift: float) -> FloatArray:

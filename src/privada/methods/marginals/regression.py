@@ -19,7 +19,8 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.partition import Bins, Partition
 from privada.methods.marginals import public as public_cells
-from privada.methods.marginals.default import Forecast, shared
+from privada.methods.marginals.default import shared
+from privada.methods.marginals.forecast import Forecast
 from privada.methods.marginals.hypothesis import linear
 from privada.methods.marginals.learner import Public, cell_sizes, noise_variance, smooth_cells
 from privada.methods.marginals.question_squares import SquaredErrors
