@@ -10,7 +10,7 @@ length of training and the label gains of C, D and E were chosen on draws of the
 `FRESH`, few of them (four to eight for most choices); rows a cell and when to whiten also on scikit-learn's
 digits and breast cancer. Length and rate of training were settled, for cost, on four draws each of B, C and
 CTG-A with other seeds. The counts' exact law, smooth weights and rows a cell and a bin were settled on seeds
-1000 to 1005 of A to E and on small draws of C and D, `make_classification` and breast cancer; ten other splits
+1000 to 1005 of A to E and on small draws of C, D, `make_classification` and breast cancer; ten other splits
 of CTG-A and CTG-B, whose rows are the same as the test's, were looked at beside them, and agreed.
 The figures use seeds from `FRESH` on, which nobody looked at before the method was fixed.
 """
