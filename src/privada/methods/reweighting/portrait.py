@@ -22,7 +22,7 @@ IntArray = npt.NDArray[np.int64]
 MOST_CELLS, ROWS_A_CELL = 80, 40
 WIDE = 20  # directions below which one map serves every domain
 AT = 1e-3  # the preconditioner in which rows are near each other
-LIKENESSES = (0.0, 0.5)  # share of the second moments that follows the portrait
+LIKENESS = 0.5  # share of the second moments that follows the portrait
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,4 +93,4 @@ class Likeness:
         return np.vstack([scaled, np.sqrt(by * len(rows)) * self.mean])
 
 
-__all__ = ["LIKENESSES", "Cells", "Likeness"]
+__all__ = ["LIKENESS", "Cells", "Likeness"]

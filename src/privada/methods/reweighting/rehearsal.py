@@ -20,7 +20,7 @@ from privada.methods.reweighting import geometry, portrait
 from privada.methods.reweighting.stage import Noise, Settings, Source, Stage
 
 FloatArray = npt.NDArray[np.float64]
-RELATIVE = (1e-2, 1e-3, 1e-4)
+RELATIVE = (1e-2, 1e-4)
 ALPHAS = (0.03, 0.3)
 STEP_SIZES = (0.05, 0.1, 0.2)  # a target may have ten times the source's curvature in some direction
 THRESHOLDS = {
@@ -28,10 +28,11 @@ THRESHOLDS = {
     "logistic": (0.25, 1.0, 3.0),
     "softmax": (0.25, 1.0, 3.0),
 }
-DRAWS = 4  # splits and draws of noise for each part
+DRAWS = 2  # splits and draws of noise for each part
 MOST_PARTS, FEW_ROWS = 6, 20
 SMALL = 200  # rows of a part that counts half: the target is one more domain, not so many more rows
-DRIFTS = (0.3, 1.0, 3.0)  # in residuals, or in spreads of the score
+DRIFTS = (0.3, 1.0, 3.0)  # of clusters' labels, in residuals, or in spreads of the score
+MORE = (0.0, 0.3)  # of known domains': the target may differ from all of them as they do not among each other
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,8 +78,8 @@ def candidates(
     plain = tuple(Settings(*each) for each in grid)
     if not alike:
         return plain
-    bent = (replace(each, likeness=by) for by in portrait.LIKENESSES[1:] for each in plain)
-    return plain + tuple(each for each in bent if each.relative < RELATIVE[0])
+    bent = (replace(each, likeness=portrait.LIKENESS) for each in plain if each.relative < RELATIVE[0])
+    return plain + tuple(bent)
 
 
 def parts_of(X: FloatArray, groups: npt.ArrayLike | None, seed: int) -> npt.NDArray[np.int64]:
@@ -133,8 +134,8 @@ def rehearse(
     directions that move predictions by 0.3, 1 and 3 residuals (or spreads of the score); the released
     discrepancy tells which of them the target is like. None if no part is large enough.
     """
-    found, rng, drifts = [], np.random.default_rng(seed), DRIFTS if drift else (0.0,)
-    outs = [parts == part for part in _usable(parts)[: MOST_PARTS // len(drifts)]]
+    found, rng, drifts = [], np.random.default_rng(seed), DRIFTS if drift else MORE
+    outs = [parts == part for part in _usable(parts)[: MOST_PARTS // (len(DRIFTS) if drift else 1)]]
     sources = [Source.of(loss, X[~o], y[~o], penalty, n_outputs, standardize, seed) for o in outs]
     settings = candidates(loss, alphas, alike=all(source.cells is not None for source in sources))
     for out, source in zip(outs, sources, strict=True):

@@ -93,7 +93,8 @@ class Source:
         scaling = Scaling.of(X, standardize=standardize)
         rows = scaling(X)
         start, spectrum = geometry.fit_public(loss, rows, y, penalty, n_outputs), Spectrum.of(rows)
-        return cls(loss, scaling, rows, y, start, spectrum, Cells.of(rows, spectrum, seed))
+        cells = Cells.of(rows, spectrum, seed) if loss == "squared" else None  # whose curvature is the rows'
+        return cls(loss, scaling, rows, y, start, spectrum, cells)
 
     @cached_property
     def unit(self) -> float:
@@ -193,18 +194,20 @@ class Stage:
         self, these: list[Settings], made: Map, noise: Noise, rng: np.random.Generator
     ) -> tuple[FloatArray, FloatArray]:
         """Averaged ends of all descents at once, shape (k, settings, outputs); the same shrunk."""
-        loss, start, Z = self.source.loss, self.source.start, self.target @ made.transform
+        loss, start = self.source.loss, self.source.start
+        Z = (self.target @ made.transform).astype(np.float32)  # a simulation: half the memory, half the time
         C, K, k = len(these), start.shape[1], Z.shape[1]
         alpha, eta = (np.array([getattr(s, name) for s in these])[:, None] for name in ("alpha", "step_size"))
         cut = np.array([s.threshold * self.source.unit for s in these])
         bound = made.radius * np.array([losses.largest_pull(loss, float(c)) for c in cut])
-        lengths = np.maximum(np.linalg.norm(Z, axis=1), 1e-300)
+        most = (bound / np.maximum(np.linalg.norm(Z, axis=1), 1e-30)[:, None]).astype(Z.dtype)
         h = geometry.CURVATURE[loss]
         rate = noise.after if these[0].likeness else noise.rate
-        base, V, total = self.target @ start, np.zeros((k, C, K)), np.zeros((k, C, K))
+        base = (self.target @ start).astype(Z.dtype)[:, None, :]
+        V, total = np.zeros((k, C, K)), np.zeros((k, C, K))
         for t in range(STEPS):
-            scores = (Z @ V.reshape(k, -1)).reshape(len(Z), C, K) + base[:, None, :]
-            psi = _pulls(loss, scores, self.labels[0], cut, bound / lengths[:, None])
+            scores = (Z @ V.reshape(k, -1).astype(Z.dtype)).reshape(len(Z), C, K) + base
+            psi = _pulls(loss, scores, self.labels[0], cut, most)
             gradient = (Z.T @ psi.reshape(len(Z), -1)).reshape(k, C, K) / max(len(Z), 1)
             gradient += rate * bound[:, None] * rng.standard_normal((k, 1, K))
             V = V - eta / h * ((1 - alpha) * gradient + alpha * h * V)
@@ -259,15 +262,15 @@ def _resampled(loss: str, scores: FloatArray, rng: np.random.Generator) -> npt.N
 
 
 def _pulls(
-    loss: str, scores: FloatArray, y: npt.NDArray[Any], cut: FloatArray, most: FloatArray
-) -> FloatArray:
+    loss: str, scores: npt.NDArray[Any], y: npt.NDArray[Any], cut: FloatArray, most: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
     """ψ of all rows and settings at once, shape (rows, settings, outputs), of length ``most`` at most."""
     if loss == "squared":
-        left = scores - np.asarray(y, dtype=np.float64)[:, None, None]
+        left = scores - np.asarray(y, dtype=scores.dtype)[:, None, None]
         return np.asarray(np.clip(left, -most[:, :, None], most[:, :, None]))
     n, C, K = scores.shape
-    flat = losses.pull(loss, scores.reshape(n * C, K), np.repeat(y, C), np.tile(cut, n))
-    sizes = np.maximum(np.linalg.norm(flat, axis=1), 1e-300).reshape(n, C)
+    flat = losses.pull(loss, scores.reshape(n * C, K), np.repeat(y, C), np.tile(cut, n).astype(scores.dtype))
+    sizes = np.maximum(np.linalg.norm(flat, axis=1), 1e-30).reshape(n, C)
     return np.asarray(flat.reshape(n, C, K) * np.minimum(1.0, most / sizes)[:, :, None])
 
 
