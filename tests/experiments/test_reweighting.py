@@ -10,7 +10,8 @@ from privada.datasets.domain_pairs import drifting
 from privada.exceptions import InputError
 from privada.experiments import reweighting
 from privada.experiments.registry import experiment
-from privada.experiments.reweighting import contenders, headline, tables
+from privada.experiments.reweighting import contenders, headline, selection, tables
+from privada.methods.reweighting import Penalties, cnvx_adap
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +67,30 @@ def test_table_four_has_every_method_and_adaptation_helps(two_classes):
     assert wrong["NCnvxAdap"] <= wrong["source"]
 
 
-def test_a_mixture_is_taken_only_where_validation_rows_tell_it_apart(pair):
-    exact = np.linalg.lstsq(contenders.with_constant(pair.validation.X), pair.validation.y, rcond=None)[0]
-    assert tables._clearly_better(pair, exact, 0 * exact)
-    assert not tables._clearly_better(pair, exact * (1 + 1e-12), exact)
+def test_a_ridge_of_the_mixture_is_cnvxadap_with_its_radius_and_a_large_penalty(pair):
+    S, T = contenders.with_constant(pair.source.X), contenders.with_constant(pair.train.X)
+    a, b = pair.source.y, pair.train.y
+    for name, weights in selection.weightings(S, a, T).items():
+        public = {name: selection.moments(S, a, weights)}
+        for coef in selection.solved(public, selection.moments(T, b), [(0.3, name)])[4:12:3]:
+            found = cnvx_adap(
+                S,
+                a,
+                T,
+                b,
+                radius=float(np.linalg.norm(coef)),
+                penalties=Penalties(alpha=0.3, kappa1=16.0),
+                public=weights,
+            )
+            assert found.coef == pytest.approx(coef, abs=1e-6)
+
+
+def test_settings_that_the_folds_tell_apart_are_not_averaged():
+    coefs, settings = np.eye(3), ((0.0, "uniform", 0.1), (0.0, "uniform", 1.0), (1.0, "DM", 0.1))
+    family = selection.Family(settings, np.array([1.0, 1.0, 0.5]), coefs, rows=200)
+    assert family.chosen("target") == pytest.approx([0.5, 0.5, 0])
+    assert family.chosen("DM") == pytest.approx([0, 0, 1])
+    assert family.chosen("CnvxAdap") == pytest.approx([0, 0, 1], abs=1e-12)
 
 
 def test_ranks_are_by_mean_error_and_the_worst_counts():
