@@ -6,12 +6,15 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from privada.datasets import domain_pairs
 from privada.datasets.domain_pairs import drifting
 from privada.exceptions import InputError
 from privada.experiments import reweighting
 from privada.experiments.registry import experiment
-from privada.experiments.reweighting import contenders, headline, selection, tables
+from privada.experiments.reweighting import contenders, curves, headline, selection, tables
 from privada.methods.reweighting import Penalties, cnvx_adap
+from privada.report.exhibit import write
+from privada.report.figure import Figure
 
 
 @pytest.fixture(scope="module")
@@ -107,3 +110,55 @@ def test_private_baselines_of_two_classes(two_classes):
     names = [name for name, _ in contenders.private_baselines(two_classes, 4.0)]
     deep = ["DP-SGD (Opacus)", "DP-SGD (Opacus), public start"] if find_spec("opacus") else []
     assert names == [*deep, "noisy gradients", "objective perturbation"]
+
+
+def test_the_whole_command_ends_on_small_generated_sets(monkeypatch, tmp_path, two_classes, pair):
+    """Every figure, table and curve, with generated domains in the places of the real ones."""
+
+    def number(folder, seed, **how):
+        return pair
+
+    def classes(folder, seed, **how):
+        return two_classes
+
+    monkeypatch.setattr(headline, "REGRESSIONS", {"gas": number})
+    monkeypatch.setattr(tables, "REGRESSIONS", {"gas": number})
+    monkeypatch.setattr(tables, "_small_gas", number)
+    monkeypatch.setattr(domain_pairs, "classifications", lambda folder: {"adult": classes})
+    monkeypatch.setattr(domain_pairs, "gas", number)
+    monkeypatch.setattr(domain_pairs, "reviews", number)
+    monkeypatch.setattr(domain_pairs, "adult", classes)
+    monkeypatch.setattr(domain_pairs, "review_pairs", lambda: [("a", "b")])
+    for name, value in {
+        "EPSILONS": (4.0,),
+        "SIZES": (150, 300),
+        "ADULT_SIZES": (150, 300),
+        "STEPS": 20,
+    }.items():
+        monkeypatch.setattr(curves, name, value)
+    found = list(reweighting.run(runs=1, data=tmp_path))
+    named = [item.name for item in found if isinstance(item, Figure)]
+    assert named == [
+        "gas_mse_vs_nonprivate_eps1",
+        "gas_mse_vs_nonprivate_eps4",
+        "gas_mse_vs_public_only_eps1",
+        "worst_rank_among_private_baselines",
+        "worst_rank_among_private_baselines_eps4",
+        "cnvxadap_worst_relative_mse",
+    ]
+    titles = [item.title.split(":")[0] for item in found if not isinstance(item, Figure)]
+    assert titles == [
+        "Private methods",
+        "Table 1",
+        "Table 3",
+        "Table 4",
+        "Figure 1",
+        "Figure 2",
+        "Figure 3",
+        "Figure 4",
+        "Theorem 4",
+    ]
+    for item in found:
+        if not isinstance(item, Figure):
+            write(item, tmp_path)
+    assert len(list(tmp_path.glob("*.svg"))) >= 5

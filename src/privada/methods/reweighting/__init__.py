@@ -2,7 +2,8 @@
 
 *Who holds what.* An owner holds the labelled target. The learner holds a labelled source from another
 domain and wants one predictor for the target. What leaves the owner are noisy gradients along a descent that
-public data prepared, and, where it can tell something, a noisy discrepancy of the two samples.
+public data prepared, and, where they can tell something, a noisy discrepancy of the two samples and a noisy
+portrait of the target's features.
 
 *Threat.* Whoever sees the releases, and knows every target row but one unit's, learns no more of that unit
 than the guarantee says. The number of target rows is public (replace-one). Source, bounds, α, κ's, number
