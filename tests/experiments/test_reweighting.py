@@ -88,12 +88,23 @@ def test_a_ridge_of_the_mixture_is_cnvxadap_with_its_radius_and_a_large_penalty(
             assert found.coef == pytest.approx(coef, abs=1e-6)
 
 
+SETTINGS = ((0.0, "uniform", 0.1), (0.0, "uniform", 1.0), (1.0, "DM", 0.1))
+
+
 def test_settings_that_the_folds_tell_apart_are_not_averaged():
-    coefs, settings = np.eye(3), ((0.0, "uniform", 0.1), (0.0, "uniform", 1.0), (1.0, "DM", 0.1))
-    family = selection.Family(settings, np.array([1.0, 1.0, 0.5]), coefs, rows=200)
+    losses = np.random.default_rng(0).exponential(0.01, size=(200, 3)) + np.array([1.0, 1.0, 0.5])
+    losses[:, 1] = losses[:, 0]
+    family = selection.Family(SETTINGS, losses, np.eye(3))
     assert family.chosen("target") == pytest.approx([0.5, 0.5, 0])
     assert family.chosen("DM") == pytest.approx([0, 0, 1])
     assert family.chosen("CnvxAdap") == pytest.approx([0, 0, 1], abs=1e-12)
+
+
+def test_adaptation_keeps_to_the_target_where_the_held_out_rows_do_not_tell():
+    losses = np.random.default_rng(0).exponential(size=(200, 3))
+    losses[:, 2] = np.r_[losses[1:, 0], losses[0, 0] - 1e-6]  # ahead by nothing
+    family = selection.Family(SETTINGS, losses, np.eye(3))
+    assert family.chosen("CnvxAdap")[2] == 0
 
 
 def test_ranks_are_by_mean_error_and_the_worst_counts():

@@ -38,6 +38,7 @@ from privada.report.figure import Figure
 from privada.report.tables import Table
 
 FIRST = 200  # seed of the first split: those below were seen while the default was designed
+TABLE_1 = 300  # of Table 1's: its rule was changed after a look at splits 200 to 209
 QUICK = ("gas", "wind", "news", "accent")  # the sets of a run of one or two splits, without Opacus
 Measured = dict[str, dict[float, Errors]]
 
@@ -55,7 +56,7 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
         if name == "gas":
             yield from _gas(data, seeds, measured[name], track)
     yield from _ranks(measured, runs)
-    yield from table_1(data, seeds, track)
+    yield from table_1(data, range(TABLE_1, TABLE_1 + runs), track)
     yield from table_3(data, seeds, track)
     yield from table_4(data, seeds, track)
     yield from gas_curves(data, seeds, track)

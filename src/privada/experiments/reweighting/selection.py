@@ -10,7 +10,8 @@ Training and validation rows are pooled. Five folds score every setting; the mod
 all rows, are then averaged with weights ``exp(-n e/2s)``, e being a setting's squared error over the folds
 and s the least of all: the likelihood of the held-out labels under normal errors. Averaging wavers less than
 the best of some hundred settings, on which a few rows decide. KMM and DM see the target's features, not its
-labels.
+labels. CnvxAdap, whose settings contain target-only's, keeps to those unless the held-out rows are ahead by a
+standard error: where the source cannot help, as on gas, each setting beside target-only costs a little.
 """
 
 from __future__ import annotations
@@ -48,16 +49,14 @@ class Family:
     Attributes
     ----------
     settings : tuple of (alpha, weighting, penalty)
-    errors : array of shape (settings,)
-        Mean squared error over the folds.
+    losses : array of shape (rows, settings)
+        Squared errors of held-out rows.
     coefs : array of shape (settings, features)
-    rows : int
     """
 
     settings: tuple[tuple[float, str, float], ...]
-    errors: FloatArray
+    losses: FloatArray
     coefs: FloatArray
-    rows: int
 
     @classmethod
     def of(cls, pair: DomainPair) -> Family:
@@ -68,20 +67,31 @@ class Family:
         public = {name: moments(S, a, weights) for name, weights in weightings(S, a, T).items()}
         mixtures: list[Mixture] = [(0.0, "uniform"), *product(MIXTURES, WEIGHTINGS)]
         fold = np.random.default_rng(1).permutation(len(T)) % FOLDS
-        total = np.zeros(len(mixtures) * len(PENALTIES))
+        losses = np.zeros((len(T), len(mixtures) * len(PENALTIES)))
         for each in range(FOLDS):
             out = fold == each
             coefs = solved(public, moments(T[~out], b[~out]), mixtures)
-            total += ((T[out] @ coefs.T - b[out][:, None]) ** 2).sum(axis=0)
+            losses[out] = (T[out] @ coefs.T - b[out][:, None]) ** 2
         settings = tuple((*mixture, float(penalty)) for mixture, penalty in product(mixtures, PENALTIES))
-        return cls(settings, total / len(T), solved(public, moments(T, b), mixtures), len(T))
+        return cls(settings, losses, solved(public, moments(T, b), mixtures))
 
     def chosen(self, method: str) -> FloatArray:
-        """The averaged model of a method's settings."""
+        """The averaged model of a method's settings; CnvxAdap keeps to target-only's unless clearly ahead."""
+        weights = self._weights(method)
+        if method == "CnvxAdap":
+            alone = self._weights("target")
+            gain = self.losses @ (alone - weights)
+            if gain.mean() <= gain.std(ddof=1) / np.sqrt(len(gain)):
+                weights = alone
+        return np.asarray(weights @ self.coefs)
+
+    def _weights(self, method: str) -> FloatArray:
+        """Likelihoods of the held-out labels, over the method's settings; they sum to 1."""
+        errors = self.losses.mean(axis=0)
         at = np.array([_belongs(method, alpha, weighting) for alpha, weighting, _ in self.settings])
-        gap = self.errors[at] - self.errors[at].min()
-        weights = np.exp(-self.rows * gap / (2 * max(float(self.errors.min()), 1e-300)))
-        return np.asarray(weights @ self.coefs[at] / weights.sum())
+        gap = np.where(at, errors - errors[at].min(), np.inf)
+        weights = np.exp(-len(self.losses) * gap / (2 * max(float(errors.min()), 1e-300)))
+        return np.asarray(weights / weights.sum())
 
 
 def _belongs(method: str, alpha: float, weighting: str) -> bool:
