@@ -99,3 +99,34 @@ def test_rows_that_are_not_finite_are_refused():
     wrong[3, 1] = np.nan
     with pytest.raises(Exception, match="row|finite|missing"):
         DeepReweightedClassifier(rho=1.0, steps=2).fit(XS, TRUE[:300], wrong, TRUE)
+
+
+class Normed(torch.nn.Module):
+    """Batch statistics and dropout: what differs between training and use."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.inside = torch.nn.Sequential(
+            torch.nn.Linear(3, 6), torch.nn.BatchNorm1d(6), torch.nn.Dropout(0.5), torch.nn.Linear(6, 2)
+        )
+
+    def forward(self, x):
+        return self.inside(x)
+
+
+def test_private_rows_never_reach_batch_statistics_and_the_callers_module_is_left_alone():
+    """The fitted module's running means are the given one's; so is everything of the given one."""
+    given = Normed()
+    before = {name: value.clone() for name, value in given.state_dict().items()}
+    model = DeepReweightedClassifier(given, rho=0.5, steps=4, random_state=0, rehearsal=1)
+    fit(model, (XS[:, 0] > 0).astype(int), TRUE.astype(int))
+    assert model.module_ is not given
+    for name, value in given.state_dict().items():
+        assert torch.equal(value, before[name])
+    fitted = dict(model.module_.named_buffers())
+    assert fitted
+    for name, value in fitted.items():
+        assert torch.equal(value, before[name])
+    assert not model.module_.training
+    assert model.predict_proba(XT[:7]) == pytest.approx(model.predict_proba(XT)[:7], abs=1e-5)

@@ -224,7 +224,7 @@ def test_nothing_is_charged_for_rows_that_are_refused():
             Owner(rows, y=yt, schema=schema, dataset="t", budget=guarantee, accounting="gaussian")
     owner = Owner(Xt, y=yt, schema=schema, dataset="t", budget=guarantee, accounting="gaussian")
     with pytest.raises(InputError, match="size"):
-        owner.answer(replace(made.descent(made.settings()), size=49))
+        owner.answer(replace(made.descent(made.settings())[0], size=49))
     opened = len(owner.ledger.export()["datasets"]["t"]["lines"])
     assert owner.ledger.export()["datasets"]["t"]["spent"] == 0
     run(made.learner("t"), {"t": owner})

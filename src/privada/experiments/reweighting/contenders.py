@@ -60,13 +60,13 @@ def ours(pair: DomainPair, epsilon: float, train: Part | None = None) -> float:
 
 
 def private_baselines(
-    pair: DomainPair, epsilon: float, train: Part | None = None
+    pair: DomainPair, epsilon: float, train: Part | None = None, *, deep: bool = True
 ) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-    """Predictions of every private baseline on the test rows."""
+    """Predictions of every private baseline on the test rows; those of Opacus only if ``deep``."""
     private = pair.train if train is None else train
     budget: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "norm_bound": NORM}
     X, y, test = with_constant(private.X), private.y, with_constant(pair.test.X)
-    if find_spec("opacus") is not None:
+    if deep and find_spec("opacus") is not None:
         yield from noisy_sgd(pair, private, epsilon)
     if pair.classes:
         classes = tuple(range(pair.classes))

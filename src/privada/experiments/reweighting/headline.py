@@ -25,6 +25,7 @@ from privada.experiments.reweighting.curves import adult_curve, gas_curves, grad
 from privada.experiments.reweighting.tables import (
     Errors,
     note,
+    quick,
     said,
     splits,
     standard_error,
@@ -36,7 +37,9 @@ from privada.report.exhibit import Exhibit
 from privada.report.figure import Figure
 from privada.report.tables import Table
 
-FIRST = 100  # seed of the first split: those from 0 on were seen while the default was designed
+FIRST = 200  # seed of the first split: those below were seen while the default was designed
+TABLE_1 = 300  # of Table 1's: its rule was changed after a look at splits 200 to 209
+QUICK = ("gas", "wind", "news", "accent")  # the sets of a run of one or two splits, without Opacus
 Measured = dict[str, dict[float, Errors]]
 
 
@@ -47,11 +50,13 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
     seeds = range(FIRST, FIRST + runs)
     measured: Measured = {}
     for name, reader in (REGRESSIONS | domain_pairs.classifications(data)).items():
+        if quick(seeds) and name not in QUICK:
+            continue
         measured[name] = _private(reader, data, seeds, f"{name}, private", track)
         if name == "gas":
             yield from _gas(data, seeds, measured[name], track)
     yield from _ranks(measured, runs)
-    yield from table_1(data, seeds, track)
+    yield from table_1(data, range(TABLE_1, TABLE_1 + runs), track)
     yield from table_3(data, seeds, track)
     yield from table_4(data, seeds, track)
     yield from gas_curves(data, seeds, track)
@@ -67,7 +72,7 @@ def _private(
     for _, pair in track(splits(reader, data, seeds), what):
         for epsilon in EPSILONS:
             note(found[epsilon], "ours", ours(pair, epsilon))
-            for name, predicted in private_baselines(pair, epsilon):
+            for name, predicted in private_baselines(pair, epsilon, deep=not quick(seeds)):
                 note(found[epsilon], name, error(pair, predicted))
     return found
 

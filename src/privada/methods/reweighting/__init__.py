@@ -2,7 +2,8 @@
 
 *Who holds what.* An owner holds the labelled target. The learner holds a labelled source from another
 domain and wants one predictor for the target. What leaves the owner are noisy gradients along a descent that
-public data prepared, and, where it can tell something, a noisy discrepancy of the two samples.
+public data prepared, and, where they can tell something, a noisy discrepancy of the two samples and a noisy
+portrait of the target's features.
 
 *Threat.* Whoever sees the releases, and knows every target row but one unit's, learns no more of that unit
 than the guarantee says. The number of target rows is public (replace-one). Source, bounds, α, κ's, number
@@ -46,6 +47,7 @@ METHOD = Method(
         "privada.methods.reweighting.question_discrepancy:FiniteDiscrepancy",
         "privada.methods.reweighting.question:ConvexAdaptation",
         "privada.methods.reweighting.question:NonconvexAdaptation",
+        "privada.methods.reweighting.question_portrait:Portrait",
         "privada.methods.reweighting.question_selection:Selection",
         "privada.methods.reweighting.question_module:ModuleAdaptation",
     ),
@@ -59,7 +61,7 @@ _HOMES = {
     "default": ("DescentPlan", "plan"),
     "discrepancy": ("Supremum", "labelled", "unlabelled"),
     "estimator": ("ReweightedClassifier", "ReweightedRegressor"),
-    "learner": ("AdaptedModel", "averaged", "learn", "learn_by_discrepancy", "model", "trajectory"),
+    "learner": ("AdaptedModel", "averaged", "learn", "learn_after", "model", "trajectory"),
     "nonprivate": ("Adapted", "cnvx_adap", "ncnvx_adap"),
     "paper": ("PaperModel", "paper_discrepancy", "paper_pcnvxadap"),
     "problem": ("Bounds", "Penalties"),
@@ -67,6 +69,7 @@ _HOMES = {
     "question_descent": ("Descent",),
     "question_discrepancy": ("Discrepancy", "FiniteDiscrepancy"),
     "question_module": ("ModuleAdaptation",),
+    "question_portrait": ("Portrait",),
     "question_selection": ("Selection",),
     "trust_region": ("Minimum", "least_on_ball"),
 }

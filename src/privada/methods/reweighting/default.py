@@ -10,7 +10,7 @@ import hashlib
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,21 @@ from privada import _check
 from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.reweighting import _public, geometry, rehearsal
 from privada.methods.reweighting.discrepancy import moments
-from privada.methods.reweighting.geometry import Scaling, Spectrum
-from privada.methods.reweighting.learner import AdaptedModel, learn, learn_by_discrepancy, learn_selected
+from privada.methods.reweighting.geometry import Scaling
+from privada.methods.reweighting.learner import AdaptedModel, learn_after, learn_selected
+from privada.methods.reweighting.portrait import Likeness
 from privada.methods.reweighting.question_descent import Descent
 from privada.methods.reweighting.question_discrepancy import Discrepancy
-from privada.methods.reweighting.rehearsal import Rehearsed, Settings
+from privada.methods.reweighting.question_portrait import Portrait
+from privada.methods.reweighting.rehearsal import Rehearsed
+from privada.methods.reweighting.shrinkage import Shrinkage
+from privada.methods.reweighting.stage import DISCREPANCY_AT, RADII, RESIDUALS, STEPS, Noise, Settings, Source
 from privada.parties.protocol import Learner
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
-DISCREPANCY_SHARE, SELECTION_SHARE = 0.05, 0.1
+DISCREPANCY_SHARE, PORTRAIT_SHARE, SELECTION_SHARE = 0.05, 0.1, 0.1
 SELECTIONS = ("public", "private")
 LARGEST_LOSS = {"squared": 9.0, "logistic": 3.0, "softmax": 5.0}  # that validation sees; in squared residuals
 FALLBACK = Settings(relative=1e-2, threshold=0.5, alpha=0.3, step_size=0.06)
@@ -42,14 +47,9 @@ ENOUGH = -0.01  # log of the rehearsed loss over the warm start's, above which p
 class DescentPlan:
     """All that is public of an adaptation: warm start, coordinates, rehearsal, guarantee."""
 
-    loss: str
     size: int
     guarantee: Guarantee
-    scaling: Scaling
-    spectrum: Spectrum
-    start: FloatArray
-    rows: FloatArray  # scaled source
-    labels: npt.NDArray[Any]
+    source: Source
     rehearsed: Rehearsed | None
     known_domains: bool
     alpha: float | None
@@ -57,62 +57,87 @@ class DescentPlan:
     salt: str = ""
 
     @property
+    def loss(self) -> str:
+        """The loss by name."""
+        return self.source.loss
+
+    @property
     def unit(self) -> float:
         """What thresholds are relative to."""
-        return rehearsal.residual(self.loss, self.rows @ self.start, self.labels)
+        return self.source.unit
 
     def settings(self, discrepancy: float | None = None) -> Settings:
         """Chosen by rehearsal, or the fallback where the source is too small for one."""
         if self.rehearsed is None:
-            alpha = FALLBACK.alpha if self.alpha is None else self.alpha
-            return Settings(FALLBACK.relative, FALLBACK.threshold, alpha, FALLBACK.step_size)
-        return self.rehearsed.best(discrepancy)[0]
+            return FALLBACK if self.alpha is None else replace(FALLBACK, alpha=self.alpha)
+        far = None if discrepancy is None else discrepancy / self.unit**2
+        return self.rehearsed.best(far, plain=self.selection == "private")[0]
 
     @property
     def forecast(self) -> float:
         """Loss after adaptation over the warm start's, as rehearsed; 1 if nothing could be rehearsed."""
         return 1.0 if self.rehearsed is None else math.exp(self.rehearsed.best()[1])
 
-    def descent(self, settings: Settings, guarantee: Guarantee | None = None) -> Descent:
-        """The question for some settings."""
-        P = self.spectrum.map(settings.relative)
-        weights, intercepts = self.scaling.unscaled(self.start)
-        transform, shift = self.scaling.unscaled(P)
-        return Descent(
+    def descent(
+        self, settings: Settings, guarantee: Guarantee | None = None, like: Likeness | None = None
+    ) -> tuple[Descent, Shrinkage | None]:
+        """The question for some settings, and what is known of its errors if they shrink it."""
+        made, h = self.source.map(settings, like), geometry.CURVATURE[self.loss]
+        start, intercepts = self.source.scaling.unscaled(self.source.start)
+        transform, shift = self.source.scaling.unscaled(made.transform)
+        question = Descent(
             size=self.size,
-            weights=weights,
+            weights=start,
             intercepts=intercepts,
             transform=transform,
             shift=shift,
-            curvature=geometry.CURVATURE[self.loss] * np.eye(P.shape[1]),
-            radius=geometry.radius_of(self.rows @ P),
+            curvature=h * np.eye(transform.shape[1]),
+            radius=made.radius,
             threshold=settings.threshold * self.unit,
             alpha=settings.alpha,
             loss=self.loss,
-            steps=rehearsal.STEPS,
-            step_size=settings.step_size / geometry.CURVATURE[self.loss],
-            momentum=rehearsal.MOMENTUM,
+            steps=STEPS,
+            step_size=settings.step_size / h,
             guarantee=self.guarantee if guarantee is None else guarantee,
+            salt=self.salt,
+        )
+        known = self.source.shrinkage(made.curvatures, settings.threshold) if settings.shrink else None
+        return question, known
+
+    def portrait(self, guarantee: Guarantee) -> Portrait:
+        """The question about the public cells that the private rows fill, and their mean."""
+        cells = self.source.cells
+        if cells is None:
+            raise InputError("Public rows are too few, or have too few directions, for cells.")
+        transform, shift = self.source.scaling.unscaled(cells.transform)
+        return Portrait(
+            size=self.size,
+            transform=transform,
+            shift=shift,
+            centers=cells.centers,
+            radius=cells.radius,
+            guarantee=guarantee,
             salt=self.salt,
         )
 
     def discrepancy(self, guarantee: Guarantee) -> Discrepancy:
         """The question about the discrepancy around the warm start, in the map's coordinates."""
-        P = self.spectrum.map(rehearsal.DISCREPANCY_AT)
-        radius, bound = geometry.radius_of(self.rows @ P), rehearsal.RESIDUALS * self.unit
-        left = np.clip(self.labels - (self.rows @ self.start)[:, 0], -bound, bound)
-        weights, intercepts = self.scaling.unscaled(self.start)
-        transform, shift = self.scaling.unscaled(P)
+        source = self.source
+        P = source.spectrum.map(DISCREPANCY_AT)
+        radius, bound = geometry.radius_of(source.rows @ P), RESIDUALS * self.unit
+        left = np.clip(source.labels - (source.rows @ source.start)[:, 0], -bound, bound)
+        weights, intercepts = source.scaling.unscaled(source.start)
+        transform, shift = source.scaling.unscaled(P)
         return Discrepancy(
             size=self.size,
             weights=weights[:, 0],
             intercept=float(intercepts[0]),
             transform=transform,
             shift=shift,
-            source_moments=moments(geometry.clipped(self.rows @ P, radius), left),
+            source_moments=moments(geometry.clipped(source.rows @ P, radius), left),
             radius=radius,
             label_bound=bound,
-            hypothesis_radius=rehearsal.RADII * self.unit,
+            hypothesis_radius=RADII * self.unit,
             guarantee=guarantee,
             salt=self.salt,
         )
@@ -125,7 +150,7 @@ class DescentPlan:
         return question.plan.draws["discrepancy"].half_width(0.68) < spread
 
     def learner(self, owner: str) -> Learner[AdaptedModel]:
-        """Ask for the discrepancy first where it can tell something, then for the descent.
+        """Ask for the discrepancy and a portrait where they can tell something, then for the descent.
 
         With private selection: for the descent, then for a choice between its model and the public one.
         """
@@ -133,20 +158,42 @@ class DescentPlan:
         if self.selection == "private":
             share, rest = _public.pieces(self.guarantee, SELECTION_SHARE)
             most = LARGEST_LOSS[self.loss] * self.unit**2
-            descent = self.descent(self.settings(), rest)
-            return learn_selected(owner, descent, largest_loss=most, share=share, guarantee=self.guarantee)
-        first, rest = _public.shares(self.guarantee, DISCREPANCY_SHARE)
-        assert first is not None
-        if self.alpha is None and self.loss == "squared":
-            question = self.discrepancy(first)
-            if self.worth_asking(question):
-                return learn_by_discrepancy(
-                    owner, question, lambda d: self._by(d, rest), guarantee=self.guarantee
-                )
-        return learn(owner, self.descent(self.settings()))
+            question, known = self.descent(self.settings(), rest)
+            return learn_selected(
+                owner, question, known, largest_loss=most, share=share, guarantee=self.guarantee
+            )
+        first, rest = self._first()
 
-    def _by(self, discrepancy: float, guarantee: Guarantee) -> Descent:
-        return self.descent(self.settings(discrepancy / self.unit**2), guarantee)
+        def second(discrepancy: float | None) -> Portrait | None:
+            if not self.settings(discrepancy).likeness:
+                return None
+            share = _public.shares(rest, PORTRAIT_SHARE)[0]
+            return None if share is None else self.portrait(share)
+
+        def then(discrepancy: float | None, release: Release | None) -> tuple[Descent, Shrinkage | None]:
+            settings = self.settings(discrepancy)
+            if release is None:
+                return self.descent(settings, rest)
+            share, left = _public.shares(rest, PORTRAIT_SHARE)
+            assert share is not None
+            return self.descent(settings, left, self._likeness(self.portrait(share), release))
+
+        return learn_after(owner, first, second, then, guarantee=self.guarantee)
+
+    def _likeness(self, question: Portrait, release: Release) -> Likeness:
+        """What a released portrait says of the target."""
+        assert self.source.cells is not None
+        shares, mean = (np.asarray(release[name]) / self.size for name in ("counts", "sums"))
+        noise = (question.noise("counts") / self.size, question.noise("sums") / self.size)
+        return self.source.cells.portrait(shares, mean, noise)
+
+    def _first(self) -> tuple[Discrepancy | None, Guarantee]:
+        """The discrepancy, where alpha is open and the noise lets it tell something; what is left."""
+        share, rest = _public.shares(self.guarantee, DISCREPANCY_SHARE)
+        if self.alpha is not None or self.loss != "squared" or share is None:
+            return None, self.guarantee
+        question = self.discrepancy(share)
+        return (question, rest) if self.worth_asking(question) else (None, self.guarantee)
 
     def warn(self) -> None:
         """Say so if the rehearsal found no gain over the public model."""
@@ -196,15 +243,14 @@ def plan(
     if alpha is not None:
         _check.share(alpha=alpha)
     seed = 0 if random_state is None else int(random_state)
-    scaling = Scaling.of(X, standardize=standardize)
-    rows = scaling(X)
+    rows = Scaling.of(X, standardize=standardize)(X)
     parts = rehearsal.parts_of(rows, _groups(groups, len(X)), seed)
     penalty, rehearsed = _rehearsed(
         X,
         y,
         parts,
         loss=loss,
-        noise_rate=_noise_rate(guarantee, _check.count(size=size)),
+        noise=_noise(guarantee, _check.count(size=size)),
         n_outputs=n_outputs,
         standardize=standardize,
         alphas=None if alpha is None else (alpha,),
@@ -212,14 +258,9 @@ def plan(
         seed=seed,
     )
     return DescentPlan(
-        loss=loss,
         size=size,
         guarantee=guarantee,
-        scaling=scaling,
-        spectrum=Spectrum.of(rows),
-        start=geometry.fit_public(loss, rows, y, penalty, n_outputs),
-        rows=rows,
-        labels=y,
+        source=Source.of(loss, X, y, penalty, n_outputs, standardize, seed),
         rehearsed=rehearsed,
         known_domains=groups is not None,
         alpha=alpha,
@@ -245,9 +286,12 @@ def _rehearsed(
     return _REMEMBERED[key]
 
 
-def _noise_rate(guarantee: Guarantee, size: int) -> float:
-    """Noise of a step on the mean gradient, in units of c r."""
-    return 2 * guarantee.unit.max_rows / size * math.sqrt(rehearsal.STEPS) / guarantee.gaussian_mu()
+def _noise(guarantee: Guarantee, size: int) -> Noise:
+    """What a step's gradient and the portrait will get."""
+    mu, rows = guarantee.gaussian_mu(), guarantee.unit.max_rows
+    rate, share = 2 * rows / size * math.sqrt(STEPS) / mu, mu * math.sqrt(PORTRAIT_SHARE / 2)
+    portrait = (math.sqrt(2) * rows / size / share, 2 * rows / size / share)
+    return Noise(rate, rate / math.sqrt(1 - PORTRAIT_SHARE), portrait)
 
 
 def _source(Xs: npt.ArrayLike, ys: npt.ArrayLike, loss: str) -> tuple[FloatArray, npt.NDArray[Any]]:

@@ -32,7 +32,7 @@ def demo(seed: int) -> DemoRow:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivadaWarning)
         model = run(made.learner("office"), {"office": owner})
-    start = made.scaling(X) @ made.start
+    start = made.source.scaling(X) @ made.source.start
     return DemoRow(
         method="reweighting",
         title="adapt a public regression to a district whose sales stay private",

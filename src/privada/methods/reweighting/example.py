@@ -18,6 +18,7 @@ from privada.methods.reweighting.question import ConvexAdaptation
 from privada.methods.reweighting.question_descent import Descent
 from privada.methods.reweighting.question_discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.question_module import ModuleAdaptation
+from privada.methods.reweighting.question_portrait import Portrait
 from privada.methods.reweighting.question_selection import Selection
 from privada.parties.protocol import Learner
 from privada.parties.schema import Number, Schema
@@ -101,6 +102,15 @@ def _questions(source: FloatArray, labels: FloatArray) -> Iterator[Question]:
             r=1.0,
             steps=3,
             hidden=hidden,
+            guarantee=guarantee,
+        )
+    for guarantee in (APPROXIMATE, rho):
+        yield Portrait(
+            size=SIZE,
+            transform=np.eye(2),
+            shift=np.zeros(2),
+            centers=np.array([[-0.5, 0.0], [0.5, -0.5], [0.5, 0.5]]),
+            radius=1.0,
             guarantee=guarantee,
         )
     yield Selection(

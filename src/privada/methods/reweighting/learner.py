@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,9 +11,12 @@ import numpy.typing as npt
 
 from privada.methods.reweighting.question_descent import Descent
 from privada.methods.reweighting.question_discrepancy import Discrepancy
+from privada.methods.reweighting.question_portrait import Portrait
 from privada.methods.reweighting.question_selection import Selection
+from privada.methods.reweighting.shrinkage import Shrinkage, shrunk
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.mechanism import Gaussian
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -89,47 +92,83 @@ def averaged(question: Descent, release: Release) -> FloatArray:
     return np.asarray(np.mean(path[len(path) // 2 :], axis=0))
 
 
+def believed(question: Descent, release: Release, known: Shrinkage) -> FloatArray:
+    """The averaged correction, shrunk by what is known of its errors (`shrinkage`)."""
+    h = float(question.curvature[0, 0])
+    draw = question.plan.draws[question.names()[0]]
+    assert isinstance(draw, Gaussian)
+    variance = known.variance(
+        alpha=question.alpha,
+        step=question.step_size * h,
+        steps=question.steps,
+        noise=draw.scale / question.size / h,
+        rows=question.size,
+    )
+    return shrunk(averaged(question, release), variance)
+
+
 def model(
-    question: Descent, release: Release, *, guarantee: Guarantee | None = None, first: Release | None = None
+    question: Descent,
+    release: Release,
+    *,
+    guarantee: Guarantee | None = None,
+    first: Sequence[Release] = (),
+    known: Shrinkage | None = None,
 ) -> AdaptedModel:
-    """The model that a descent's release describes; ``first`` is the discrepancy's release, if asked for."""
-    V = averaged(question, release)
-    releases = (release,) if first is None else (first, release)
+    """The model that a descent's release describes; ``first`` are the releases before it."""
+    V = averaged(question, release) if known is None else believed(question, release, known)
+    told = [each["discrepancy"][0] for each in first if each.kind == Discrepancy.kind]
     return AdaptedModel(
         coef=question.weights + question.transform @ V,
         intercept=question.intercepts + question.shift @ V,
         alpha=question.alpha,
         guarantee=release.guarantee if guarantee is None else guarantee,
-        releases=releases,
+        releases=(*first, release),
         question=question,
         correction=V,
-        discrepancy=None if first is None else float(max(0.0, first["discrepancy"][0])),
+        discrepancy=float(max(0.0, told[0])) if told else None,
     )
 
 
-def learn(owner: str, question: Descent) -> Learner[AdaptedModel]:
+def learn(owner: str, question: Descent, known: Shrinkage | None = None) -> Learner[AdaptedModel]:
     """Ask one owner once."""
     release = yield Ask(owner, question)
-    return model(question, release)
+    return model(question, release, known=known)
 
 
-def learn_by_discrepancy(
+def learn_after(
     owner: str,
-    first: Discrepancy,
-    then: Callable[[float], Descent],
+    first: Discrepancy | None,
+    second: Callable[[float | None], Portrait | None],
+    then: Callable[[float | None, Release | None], tuple[Descent, Shrinkage | None]],
     *,
     guarantee: Guarantee,
 ) -> Learner[AdaptedModel]:
-    """Ask for the discrepancy, choose the descent's settings by it, ask for the descent."""
-    told = yield Ask(owner, first)
-    only_releases(told)
-    question = then(float(max(0.0, told["discrepancy"][0])))
+    """Ask for the discrepancy and a portrait where they are wanted, then for the descent."""
+    releases: list[Release] = []
+    discrepancy, portrait = None, None
+    if first is not None:
+        releases.append((yield Ask(owner, first)))
+        only_releases(releases[-1])
+        discrepancy = float(max(0.0, releases[-1]["discrepancy"][0]))
+    asked = second(discrepancy)
+    if asked is not None:
+        portrait = yield Ask(owner, asked)
+        only_releases(portrait)
+        releases.append(portrait)
+    question, known = then(discrepancy, portrait)
     release = yield Ask(owner, question)
-    return model(question, release, guarantee=guarantee, first=told)
+    return model(question, release, guarantee=guarantee, first=releases, known=known)
 
 
 def learn_selected(
-    owner: str, question: Descent, *, largest_loss: float, share: Guarantee, guarantee: Guarantee
+    owner: str,
+    question: Descent,
+    known: Shrinkage | None = None,
+    *,
+    largest_loss: float,
+    share: Guarantee,
+    guarantee: Guarantee,
 ) -> Learner[AdaptedModel]:
     """Ask for the descent, then how much of its correction does best on the private rows.
 
@@ -137,7 +176,7 @@ def learn_selected(
     descended on; privacy is paid for, and a noisy gradient overfits little.
     """
     release = yield Ask(owner, question)
-    whole = model(question, release)
+    whole = model(question, release, known=known)
     moves = (whole.coef - question.weights, whole.intercept - question.intercepts)
     choice = yield Ask(
         owner,
@@ -165,8 +204,9 @@ def learn_selected(
 __all__ = [
     "AdaptedModel",
     "averaged",
+    "believed",
     "learn",
-    "learn_by_discrepancy",
+    "learn_after",
     "learn_selected",
     "model",
     "trajectory",

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada.exceptions import InputError
 from privada.methods.reweighting import problem
 from privada.methods.reweighting.discrepancy import labelled
 from privada.methods.reweighting.problem import Penalties
@@ -48,20 +49,23 @@ def cnvx_adap(
     radius: float,
     penalties: Penalties | None = None,
     alpha: float = 0.5,
+    public: npt.ArrayLike | None = None,
     tolerance: float = 1e-10,
     rounds: int = 2000,
 ) -> Adapted:
     """Minimise F over ``|w| <= radius`` and u, jointly convex, by exact alternating minimisation.
 
     Without ``penalties`` the discrepancy is computed from the rows and κ₁ is 1. F is convex, its coupling
-    smooth and its constraints separate, so alternating exact steps end at the minimum.
+    smooth and its constraints separate, so alternating exact steps end at the minimum. ``public`` are
+    reference weights of the public rows other than the paper's uniform ones; they are scaled to sum α.
     """
     S, a, T, b = problem.check_rows(Xs, ys, Xt, yt)
     _check.positive(radius=radius)
     if penalties is None:
         penalties = Penalties(alpha=alpha, discrepancy=labelled(S, a, T, b, radius=radius).value)
     X, y, m = np.vstack([S, T]), np.r_[a, b], len(S)
-    p, extra = penalties.reference(m, len(T)), np.r_[np.full(m, penalties.discrepancy), np.zeros(len(T))]
+    p = _reference(penalties, m, len(T), public)
+    extra = np.r_[np.full(m, penalties.discrepancy), np.zeros(len(T))]
     X, y, extra, live = X[p > 0], y[p > 0], extra[p > 0], p > 0
     p, u, before = p[live], 1 / p[live], np.inf
     for _ in range(rounds):
@@ -73,6 +77,17 @@ def cnvx_adap(
             break
         before = value
     return Adapted(w, _spread(u, live), value, float(max(0.0, before - value) / max(abs(value), 1e-12)))
+
+
+def _reference(penalties: Penalties, m: int, n: int, public: npt.ArrayLike | None) -> FloatArray:
+    """Reference weights of all rows; those of public rows may be given."""
+    p = penalties.reference(m, n)
+    if public is None:
+        return p
+    given = np.asarray(public, dtype=np.float64)
+    if given.shape != (m,) or not np.isfinite(given).all() or given.min() < 0 or not given.any():
+        raise InputError("Expected public to be one weight, 0 or more, for each public row.")
+    return np.asarray(np.r_[given * (p[:m].sum() / given.sum()), p[m:]])
 
 
 def _spread(u: FloatArray, live: npt.NDArray[np.bool_]) -> FloatArray:

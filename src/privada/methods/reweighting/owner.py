@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada.methods.cells._kernels import nearest
 from privada.methods.reweighting import _fused, _kernels, discrepancy, losses
 from privada.methods.reweighting._adaptation import adapt
 from privada.methods.reweighting.question import ConvexAdaptation, NonconvexAdaptation
 from privada.methods.reweighting.question_descent import Descent
 from privada.methods.reweighting.question_discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.question_module import ModuleAdaptation
+from privada.methods.reweighting.question_portrait import Portrait
 from privada.methods.reweighting.question_selection import Selection
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
@@ -102,6 +104,21 @@ def answer_finite(question: FiniteDiscrepancy, rows: Rows, draw: Draws) -> dict[
     return _released(question, float(np.abs(total / question.size - question.source_losses).max()), draw)
 
 
+def answer_portrait(question: Portrait, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Rows nearest to each centre and the sum of all, each record by itself, then noise."""
+    counts = np.zeros(len(question.centers), dtype=np.int64)
+    sums = np.zeros(question.centers.shape[1], dtype=np.int64)
+    whole, fine = (question.plan.draws[name] for name in ("counts", "sums"))
+    assert isinstance(whole, Lattice)
+    assert isinstance(fine, Lattice)
+    for batch in rows.batches():
+        X = np.ascontiguousarray(batch.X)
+        Z = np.nan_to_num(_kernels.mapped(X, question.transform, question.shift, question.radius))
+        counts += np.bincount(nearest(Z, question.centers), minlength=len(counts))
+        sums += fine.grid.truncate(Z).sum(axis=0)
+    return {"counts": draw("counts", whole.grid.truncate(counts)), "sums": draw("sums", sums)}
+
+
 def _released(question: Question, value: float, draw: Draws) -> dict[str, Any]:
     mechanism = question.plan.draws["discrepancy"]
     assert isinstance(mechanism, Lattice)
@@ -156,5 +173,6 @@ __all__ = [
     "answer_finite",
     "answer_module",
     "answer_nonconvex",
+    "answer_portrait",
     "answer_selection",
 ]
