@@ -163,19 +163,19 @@ def _by_counts(
     ratio = log_odds.log_ratio(
         cells, NoisyCounts(observed=totals, draw=draw, times=times), like=like, few=few
     )
-    cells = cells.times(log_odds.ratio_of(ratio(public.standard[whole])))
+    cells = cells.times(log_odds.ratio_of(ratio(public.standard[whole])[:, 0]))
     odds = []
     for code in range(1 if times == 2 else 0, times):
         mine = NoisyCounts(observed=entries[:, code], draw=draw)
         others = NoisyCounts(observed=totals - entries[:, code], draw=draw, times=times - 1)
         odds.append(log_odds.of_counts(cells, mine, others, like=like, few=few))
-    weights = np.maximum(log_odds.ratio_of(ratio(public.standard)), LEAST_RATIO)
+    weights = np.maximum(log_odds.ratio_of(ratio(public.standard)[:, 0]), LEAST_RATIO)
     return _squeezed([each(public.standard) for each in odds]), weights
 
 
 def _squeezed(odds: list[FloatArray]) -> FloatArray:
     """Class probabilities from log-odds of each class, of one alone for two classes."""
-    return class_probabilities(2 * expit(np.column_stack(odds)) - 1)
+    return class_probabilities(2 * expit(np.hstack(odds)) - 1)
 
 
 def smooth_cells(

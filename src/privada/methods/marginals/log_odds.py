@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from privada.methods.marginals.counts import NoisyCounts
-from privada.methods.marginals.smoothing import Smoothed, kernel_between, mapped, typical_distance
+from privada.methods.marginals.smoothing import Smoothed, kernel_between, typical_distance
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -35,37 +35,6 @@ JITTER = 1e-5
 MOST_RATIO = 3.0  # of that logarithm, either way
 MOST_STEPS = 30
 SETTLED = 0.01
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LogOdds:
-    """The most likely function, for any points.
-
-    Attributes
-    ----------
-    family, length, variance
-        The kernel that the evidence chose.
-    evidence : float
-        Laplace's approximation of the log marginal likelihood, up to a constant.
-    """
-
-    points: FloatArray
-    coefficients: FloatArray
-    level: float
-    family: str
-    length: float
-    variance: float
-    evidence: float
-    matrix: FloatArray | None = None
-
-    def __call__(self, X: FloatArray) -> FloatArray:
-        """Log-odds of each row."""
-        found = np.empty(len(X))
-        for start in range(0, len(X), 2000):
-            part = mapped(X[start : start + 2000], self.matrix)
-            near = kernel_between(part, self.points, self.family, self.length)
-            found[start : start + 2000] = near @ self.coefficients
-        return self.variance * found + self.level
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -135,13 +104,13 @@ class _Basis:
         """Values at the points under a prior of this variance."""
         return np.hstack([np.sqrt(variance) * self.values, np.full((len(self.values), 1), LEVEL)])
 
-    def function(self, variance: float, found: FloatArray, evidence: float) -> LogOdds:
-        """The function with these coordinates."""
+    def function(self, variance: float, found: FloatArray, evidence: float) -> Smoothed:
+        """The function with these coordinates, one column."""
         inner = solve_triangular(self.factor, found[:-1], lower=True, trans="T") / np.sqrt(variance)
-        return LogOdds(
+        return Smoothed(
             points=self.cells.points,
-            coefficients=_averaging(self.cells).T @ inner,
-            level=LEVEL * float(found[-1]),
+            coefficients=(_averaging(self.cells).T @ inner)[:, None],
+            level=LEVEL * found[-1:],
             family=self.family,
             length=self.length,
             variance=variance,
@@ -158,7 +127,7 @@ def _averaging(cells: Cells) -> csr_array:
 
 def of_counts(
     cells: Cells, mine: NoisyCounts, others: NoisyCounts, *, like: Smoothed, few: IntArray
-) -> LogOdds:
+) -> Smoothed:
     """Log-odds of a class from its counts and the others'; priors are compared on a ``few`` of the points."""
 
     def view(part: Cells) -> View:
@@ -175,7 +144,7 @@ def of_counts(
     return _best(cells, view, like=like, few=few)
 
 
-def of_differences(cells: Cells, differences: NoisyCounts, *, like: Smoothed, few: IntArray) -> LogOdds:
+def of_differences(cells: Cells, differences: NoisyCounts, *, like: Smoothed, few: IntArray) -> Smoothed:
     """Log-odds of a class from its counts less the others'."""
 
     def view(part: Cells) -> View:
@@ -191,7 +160,7 @@ def of_differences(cells: Cells, differences: NoisyCounts, *, like: Smoothed, fe
     return _best(cells, view, like=like, few=few)
 
 
-def log_ratio(cells: Cells, totals: NoisyCounts, *, like: Smoothed, few: IntArray) -> LogOdds:
+def log_ratio(cells: Cells, totals: NoisyCounts, *, like: Smoothed, few: IntArray) -> Smoothed:
     """By how much, in logarithms, the rows that a point stands for differ from what ``cells`` says."""
     part = cells.among(few)
     design = part.design
@@ -211,7 +180,7 @@ def ratio_of(logarithms: FloatArray) -> FloatArray:
     return np.asarray(np.exp(np.clip(logarithms, -MOST_RATIO, MOST_RATIO)))
 
 
-def _best(cells: Cells, view: Callable[[Cells], View], *, like: Smoothed, few: IntArray) -> LogOdds:
+def _best(cells: Cells, view: Callable[[Cells], View], *, like: Smoothed, few: IntArray) -> Smoothed:
     """The likeliest prior by a few points, then the mode through all of them."""
     part, best = cells.among(few), (-np.inf, 1.0, 1.0)
     for stretch in STRETCHES:
@@ -251,4 +220,4 @@ def _climbed(at: FloatArray, step: FloatArray, before: float, view: View) -> tup
     return at, view(at), 0.0
 
 
-__all__ = ["Cells", "LogOdds", "log_ratio", "of_counts", "of_differences", "ratio_of"]
+__all__ = ["Cells", "log_ratio", "of_counts", "of_differences", "ratio_of"]
