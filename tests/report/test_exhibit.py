@@ -47,3 +47,15 @@ def test_exhibits_are_written_as_numbers_and_pictures(tmp_path, exhibit, suffixe
     if ".svg" in suffixes:
         assert exhibit.title.split()[0].lower() in files[1].stem
         assert "<svg" in files[1].read_text()[:400]
+
+
+def test_several_lines_of_one_kind_differ_in_colour_and_marker():
+    from matplotlib.figure import Figure
+
+    lines = tuple(Series.over_runs(f"ours {i}", (5, 10), VALUES + i, role="ours") for i in range(4))
+    figure = Figure(layout="constrained")
+    Curves(title="t", xlabel="x", ylabel="y", series=lines, logx=True).draw(figure)
+    (axes,) = figure.axes
+    drawn = [bars.lines[0] for bars in axes.containers]
+    assert len({line.get_color() for line in drawn}) == len({line.get_marker() for line in drawn}) == 4
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["5", "10"]

@@ -21,17 +21,19 @@ from privada.report.tables import Table
 
 FloatArray = npt.NDArray[np.float64]
 ROLES: dict[str, dict[str, Any]] = {
-    "ours": {"linewidth": 2.6, "marker": "o", "zorder": 4},
-    "paper": {"linewidth": 1.6, "marker": "s", "linestyle": "--"},
-    "baseline": {"linewidth": 1.4, "marker": "^", "linestyle": ":"},
+    "ours": {"linewidth": 2.6, "zorder": 4},
+    "paper": {"linewidth": 1.6, "linestyle": "--"},
+    "baseline": {"linewidth": 1.4, "linestyle": ":"},
     "bound": {"linewidth": 1.2, "linestyle": "-."},
 }
 COLOURS = {  # that colour-blind readers tell apart (Okabe and Ito)
-    "ours": ("#0b6e63", "#56b4e9"),
+    "ours": ("#0b6e63", "#56b4e9", "#4b2e83", "#111827"),
     "paper": ("#d55e00", "#cc79a7"),
     "baseline": ("#0072b2", "#e69f00", "#009e73", "#8c6bb1", "#a6761d"),
     "bound": ("#374151", "#9ca3af"),
 }
+MARKERS = {"ours": "oDPX", "paper": "sp", "baseline": "^v<>*", "bound": ("", "")}
+FEW = 8  # settings on an axis that are written out
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,14 +86,19 @@ class Curves:
     def draw(self, figure: Any) -> None:
         """Draw into a matplotlib figure."""
         axes = figure.add_subplot()
-        colours = {role: cycle(colours) for role, colours in COLOURS.items()}
+        looks = {role: cycle(zip(COLOURS[role], MARKERS[role], strict=True)) for role in ROLES}
         for line in self.series:
-            look = ROLES[line.role] | {"color": next(colours[line.role]), "capsize": 2, "elinewidth": 1}
+            colour, marker = next(looks[line.role])
+            look = ROLES[line.role] | {"color": colour, "marker": marker, "capsize": 2, "elinewidth": 1}
             axes.errorbar(line.x, line.mean, yerr=2 * np.asarray(line.error), label=line.name, **look)
         axes.set(xlabel=self.xlabel, ylabel=self.ylabel, title=self.title)
         axes.set_xscale("log" if self.logx else "linear")
         axes.set_yscale("log" if self.logy else "linear")
-        axes.legend(frameon=False, fontsize="small")
+        settings = sorted({float(x) for line in self.series for x in line.x})
+        if self.logx and len(settings) <= FEW:
+            axes.set_xticks(settings, [f"{x:g}" for x in settings])
+            axes.set_xticks([], minor=True)
+        figure.legend(frameon=False, fontsize="small", loc="outside lower center", ncols=2)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
