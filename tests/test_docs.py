@@ -294,7 +294,7 @@ def test_every_example_runs_and_draws_its_picture(example, tmp_path):
         env=os.environ | {"MPLBACKEND": "Agg"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,  # for an example that hangs: a busy machine is slow
     )
     assert ran.returncode == 0, ran.stderr
     (picture,) = tmp_path.glob("*.png")
