@@ -12,11 +12,11 @@ from privada.methods.marginals import (
     OutcomeTables,
     Public,
     Rounds,
+    askings,
     cells,
     default_cells,
     default_rounds,
     feature_bins,
-    foreseen,
     group_bins,
     learn_cells,
     learn_embedding,
@@ -280,15 +280,16 @@ def test_the_default_takes_what_is_forecast_to_explain_most(square):
 
 
 def test_a_forecast_knows_when_rounds_pay_and_that_noise_hurts(square):
-    _, _, source = square
-    settings = {"size": 800, "n_classes": 2}
     rich, poor = (
-        foreseen(source, guarantee=Pure(epsilon=epsilon, relation="add/remove"), **settings)
+        askings(
+            "auto", public_of(square[2]), guarantee=Pure(epsilon=epsilon, relation="add/remove"), size=800
+        )
         for epsilon in (5, 0.02)
     )
-    assert all(rich[key].explained > poor[key].explained for key in rich)
-    assert rich["marginals", 2].explained > rich["marginals", 1].explained
-    assert poor["marginals", 2].explained < poor["marginals", 1].explained
+    assert all(rich[key].forecast.explained > poor[key].forecast.explained for key in rich)
+    one, two = (("marginals", rounds) for rounds in (1, 2))
+    assert rich[two].forecast.explained > rich[one].forecast.explained
+    assert poor[two].forecast.explained < poor[one].forecast.explained
 
 
 def test_what_is_forecast_is_what_is_explained():
@@ -298,23 +299,19 @@ def test_what_is_forecast_is_what_is_explained():
     standard = points / points.std(axis=0)
     kernel = kernel_between(standard, standard, "matern", typical_distance(standard)).astype(float)
     g = np.linalg.cholesky(kernel + 1e-8 * np.eye(400)) @ rng.normal(size=(400, 60))
-    cut = cells(points, 16, 0).assign(points)
-    design = (cut == np.arange(16)[:, None]).astype(float)
+    design = (cells(points, 16, 0).assign(points) == np.arange(16)[:, None]).astype(float)
     chance = 9.0 * np.eye(16) + design @ design.T
     seen = design @ g + np.linalg.cholesky(chance) @ rng.normal(size=(16, 60))
     posterior = kernel @ design.T @ np.linalg.solve(chance + design @ kernel @ design.T, seen)
-    smooth = 1 - np.mean((g - posterior) ** 2)
-    rough = explained(points, [design], variance=9.0, size=400)
-    both = 2 * rough - _share(points, design, 0.35)
-    assert smooth == pytest.approx(both, abs=0.04)
+    forecast = explained(points, [design], variance=9.0, size=400, lengths=(1.0,))
+    assert 1 - np.mean((g - posterior) ** 2) == pytest.approx(forecast, abs=0.04)
 
 
-def _share(points, design, length):
-    standard = points / points.std(axis=0)
-    kernel = kernel_between(standard, standard, "matern", length * typical_distance(standard)).astype(float)
-    chance = 9.0 * np.eye(len(design)) + design @ design.T
-    gain = np.linalg.solve(chance + design @ kernel @ design.T, design @ kernel)
-    return np.sum((design @ kernel) * gain) / len(points)
+def test_cells_are_asked_once(square):
+    X, y, source = square
+    settings = {"classes": (0, 1), "bounds": (0, 1), "epsilon": 1.0, "size": 800}
+    with pytest.raises(InputError, match="rounds only for error tables"):
+        MarginalLearner(question="cells", rounds=2, **settings).fit(X, y, source=source)
 
 
 @pytest.mark.parametrize("question", ["pairs", "embedding"])

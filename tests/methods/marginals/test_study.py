@@ -51,7 +51,7 @@ def test_a_study_becomes_a_learner(home, more):
     ("text", "message"),
     [
         ('source = "none.csv"', "cannot read none.csv"),
-        ('source = "source.csv"\nquestion = "rates"', "expected one of auto, cells"),
+        ('source = "source.csv"\nquestion = "rates"', "one of auto, cells"),
         ('source = "source.csv"\nowner = "bank"', "no owner named 'bank'"),
         ('source = "source.csv"\ncells = 1', "Expected cells"),
         ('source = "source.csv"\nrates = 3', "rates"),

@@ -47,7 +47,8 @@ METHOD = Method(
 )
 
 _HOMES = {
-    "default": ("default_cells", "default_embedding", "default_rounds", "foreseen"),
+    "asking": ("Asking", "askings"),
+    "default": ("default_cells", "default_embedding", "default_rounds"),
     "estimator": ("MarginalLearner",),
     "estimator_regression": ("MarginalRegressor",),
     "fitted": ("MarginalFit", "SyntheticTarget"),

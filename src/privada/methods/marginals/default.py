@@ -1,8 +1,7 @@
-"""A question that chooses itself, from public quantities alone, and what to expect of it.
+"""Questions of every kind, sized from public quantities alone, and what to expect of them.
 
-Chosen are the kind of question (`foreseen`: the one that would explain most), the number of rounds, and the
-number of cells, bins or waves; the source, the announced size, the classes and the guarantee decide. Nothing
-private is looked at.
+The source, the announced size, the number of classes and the guarantee decide how many cells, bins or waves.
+Nothing private is looked at. `privada.methods.marginals.asking` chooses among the kinds.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.mechanism import Lattice
 
 FloatArray = npt.NDArray[np.float64]
-KINDS = ("cells", "marginals", "pairs", "embedding")
-MOST_PAIRED = 12  # features, beyond which their pairs are too many tables
 WAVES = 10  # of an embedding: more of them are noisier, and told no more on any set tried
 
 
@@ -185,29 +182,6 @@ def default_embedding(
     )
 
 
-def foreseen(
-    source: FloatArray,
-    *,
-    guarantee: Guarantee,
-    size: int,
-    n_classes: int,
-    seed: int = 0,
-    reweight: bool = True,
-) -> dict[tuple[str, int], Forecast]:
-    """What each kind of question, over so many rounds, would tell; the most telling one first."""
-    settings: dict[str, Any] = {"guarantee": guarantee, "size": size, "seed": seed}
-    classes = settings | {"n_classes": n_classes}
-    found = {
-        ("cells", 1): default_cells(source, reweight=reweight, **classes)[1],
-        ("embedding", 1): default_embedding(source, **classes)[1],
-    }
-    for rounds in (1,) if isinstance(guarantee, Approximate) else (1, 2):
-        found["marginals", rounds] = default_rounds(source, rounds=rounds, **settings)[1]
-        if 1 < source.shape[1] <= MOST_PAIRED:
-            found["pairs", rounds] = default_rounds(source, rounds=rounds, pairs=True, **settings)[1]
-    return dict(sorted(found.items(), key=lambda each: -(each[1].explained or 0.0)))
-
-
 def shared(guarantee: Guarantee, rounds: int) -> Guarantee:
     """An even share of a guarantee for each of several rounds, such that they compose to it."""
     rest: dict[str, Any] = {"relation": guarantee.relation, "unit": guarantee.unit}
@@ -223,12 +197,10 @@ def shared(guarantee: Guarantee, rounds: int) -> Guarantee:
 
 
 __all__ = [
-    "KINDS",
     "Forecast",
     "default_cells",
     "default_embedding",
     "default_rounds",
-    "foreseen",
     "noise_of",
     "shared",
 ]

@@ -11,20 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.marginals.default import (
-    KINDS,
-    default_cells,
-    default_embedding,
-    default_rounds,
-    foreseen,
-)
-from privada.methods.marginals.fitted import MarginalFit
-from privada.methods.marginals.learner import Public, learn_cells, learn_embedding
-from privada.methods.marginals.rounds import learn_rounds
+from privada.methods.marginals.asking import TABLES, askings
+from privada.methods.marginals.learner import Public
 from privada.parties.owner import Owner
-from privada.parties.protocol import Learner, run
+from privada.parties.protocol import run
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Approximate, Guarantee, request
+from privada.privacy.guarantee import Approximate, request
 
 
 class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -75,7 +67,7 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     forecast_ : Forecast
         Noise against signal, as it was known before anything was spent.
     forecasts_ : dict
-        Of "auto": what each kind of question and number of rounds would have told, best first.
+        By kind of question and number of rounds, best first; of "auto" all that was considered.
     releases_, release_, guarantee_
         What left the owner, the last of it, and what all of it cost.
     classes_, model_
@@ -157,7 +149,15 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classifier=self.classifier,
             seed=_check.count(least=0, random_state=self.random_state),
         )
-        learner = self._learner(public, guarantee)
+        assert self.size is not None
+        found = askings(
+            self.question,
+            public,
+            guarantee=guarantee,
+            **{name: getattr(self, name) for name in ("size", "rounds", "cells", "reweight", *TABLES)},
+        )
+        self.forecasts_ = {key: each.forecast for key, each in found.items()}
+        self.forecast_ = next(iter(self.forecasts_.values()))
         owner = Owner(
             np.asarray(X),
             y=np.asarray(y),
@@ -167,7 +167,7 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             accounting="gaussian" if isinstance(guarantee, Approximate) else None,
             rehearsal=self.rehearsal,
         )
-        self.fit_ = run(learner, {"owner": owner})
+        self.fit_ = run(next(iter(found.values())).learner("owner", public), {"owner": owner})
         self.releases_, self.guarantee_ = self.fit_.releases, guarantee
         self.release_ = self.releases_[-1]
         self.model_, self.synthetic_target_ = self.fit_.model, self.fit_.synthetic
@@ -181,59 +181,6 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError(f"Expected {name}, which is public; none is taken from private rows.")
         label = Category(name="label", values=tuple(self.classes))
         return Schema.of_numbers(bounds=self.bounds, width=width, size=self.size, label=label)
-
-    def _learner(self, public: Public, guarantee: Guarantee) -> Learner[MarginalFit]:
-        assert self.size is not None
-        kind, rounds = self._kind(public, guarantee)
-        settings: dict[str, Any] = {"guarantee": guarantee, "size": self.size, "seed": public.seed}
-        classes = settings | {"n_classes": len(public.classes)}
-        if kind == "cells":
-            question, self.forecast_ = default_cells(
-                public.source, cells=self.cells, reweight=self.reweight, **classes
-            )
-            return learn_cells("owner", question, public, size=float(self.size))
-        if kind == "embedding":
-            sums, self.forecast_ = default_embedding(public.source, **classes)
-            return learn_embedding("owner", sums, public)
-        plan, self.forecast_ = default_rounds(
-            public.source, rounds=rounds, pairs=kind == "pairs", **settings, **self._of_rounds(public)
-        )
-        return learn_rounds("owner", plan, public)
-
-    def _kind(self, public: Public, guarantee: Guarantee) -> tuple[str, int]:
-        """What is asked, and over how many rounds."""
-        rounds = 1 if self.rounds is None else _check.count(rounds=self.rounds)
-        if _check.one_of(("auto", *KINDS), question=self.question) != "auto":
-            return self.question, rounds
-        if self.cells is not None:
-            return "cells", 1
-        of_rounds = (self.rounds, self.bins, self.features, self.chosen, self.vary or None)
-        if any(given is not None for given in of_rounds) or self.separate or self.estimate != "smooth":
-            return "marginals", rounds
-        assert self.size is not None
-        self.forecasts_ = foreseen(
-            public.source,
-            guarantee=guarantee,
-            size=self.size,
-            n_classes=len(public.classes),
-            seed=public.seed,
-            reweight=self.reweight,
-        )
-        return next(iter(self.forecasts_))
-
-    def _of_rounds(self, public: Public) -> dict[str, Any]:
-        """Settings of error tables."""
-        _check.one_of(("smooth", "cumulative", "instantaneous"), estimate=self.estimate)
-        several = len(public.classes) > 2
-        if several and (self.estimate != "smooth" or self.separate):
-            raise InputError(
-                'Expected estimate="smooth" and separate=False, got more than two classes, '
-                "which are heard by joint tables alone."
-            )
-        names = ("bins", "features", "vary", "separate", "estimate", "reweight")
-        found = {name: getattr(self, name) for name in names}
-        found["chosen"] = None if self.chosen is None else _check.count(chosen=self.chosen)
-        return found | ({"count": "classes"} if several else {})
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class probabilities of each row."""

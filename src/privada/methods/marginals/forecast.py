@@ -31,7 +31,7 @@ class Forecast:
         Standard deviation on each count.
     rows : float
         Rows a cell or bin can expect, from the announced size.
-    explained : float or None
+    explained : float
         Share of the variance of labels, rough or smooth, that the answer would explain.
     """
 
@@ -40,7 +40,7 @@ class Forecast:
     rounds: int
     noise: float
     rows: float
-    explained: float | None = None
+    explained: float
 
     @property
     def signal_to_noise(self) -> float:
@@ -48,12 +48,11 @@ class Forecast:
         return self.rows / self.noise
 
     def __str__(self) -> str:
-        words = (
+        return (
             f"{self.rounds} round(s) of {self.tables} table(s) with {self.entries} cells: about "
             f"{self.rows:.1f} rows a cell, noise ±{self.noise:.1f} "
-            f"(signal to noise {self.signal_to_noise:.1f})"
+            f"(signal to noise {self.signal_to_noise:.1f}); explains about {self.explained:.0%} of labels"
         )
-        return words if self.explained is None else f"{words}; explains about {self.explained:.0%} of labels"
 
 
 def some_points(source: FloatArray, seed: int) -> FloatArray:
@@ -61,7 +60,14 @@ def some_points(source: FloatArray, seed: int) -> FloatArray:
     return source[np.random.default_rng(seed).permutation(len(source))[:POINTS]]
 
 
-def explained(points: FloatArray, designs: list[FloatArray], *, variance: float, size: float) -> float:
+def explained(
+    points: FloatArray,
+    designs: list[FloatArray],
+    *,
+    variance: float,
+    size: float,
+    lengths: tuple[float, ...] = LENGTHS,
+) -> float:
     """Share of the prior variance of ``g = 2 P(y = 1 | x) - 1`` that noisy sums over rows would explain.
 
     Parameters
@@ -74,6 +80,8 @@ def explained(points: FloatArray, designs: list[FloatArray], *, variance: float,
         Of the noise on one class against the others.
     size : float
         Announced number of rows.
+    lengths : tuple of float
+        Of the prior, times the points' median distance.
 
     >>> line = np.linspace(0, 1, 50)[:, None]
     >>> halves = np.stack([line[:, 0] < 0.5, line[:, 0] >= 0.5]).astype(float)
@@ -85,7 +93,7 @@ def explained(points: FloatArray, designs: list[FloatArray], *, variance: float,
     design, each = np.vstack(designs), size / len(points)
     chance = variance * np.eye(len(design)) + design @ design.T * each
     shares = []
-    for length in LENGTHS:
+    for length in lengths:
         kernel = kernel_between(standard, standard, "matern", length * typical_distance(standard))
         seen = each * design @ kernel.astype(np.float64)
         solved = np.linalg.solve(chance + each * seen @ design.T, seen)

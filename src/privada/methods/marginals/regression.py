@@ -20,10 +20,11 @@ from privada.exceptions import InputError
 from privada.methods.cells.partition import Bins, Partition
 from privada.methods.marginals import public as public_cells
 from privada.methods.marginals.default import shared
-from privada.methods.marginals.forecast import Forecast
+from privada.methods.marginals.forecast import Forecast, explained, some_points
 from privada.methods.marginals.hypothesis import linear
 from privada.methods.marginals.learner import Public, cell_sizes, noise_variance, smooth_cells
 from privada.methods.marginals.question_squares import SquaredErrors
+from privada.methods.marginals.rounds import incidence_of
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
@@ -99,11 +100,12 @@ def default_regression(
     if wanted is None:
         wanted = public_cells.cell_count(size=size, n_source=len(source), noise=noise)
     count = min(_check.count(least=2, cells=wanted), len(np.unique(source, axis=0)))
-    return RegressionPlan(
-        cells=public_cells.cells(source, count, seed),
-        guarantees=(half, half),
-        forecast=Forecast(tables=1, entries=count, rounds=ROUNDS, noise=noise, rows=size / count),
+    made, points = public_cells.cells(source, count, seed), some_points(source, seed)
+    share = explained(points, [incidence_of((made,), points)], variance=noise**2, size=size)
+    forecast = Forecast(
+        tables=1, entries=count, rounds=ROUNDS, noise=noise, rows=size / count, explained=share
     )
+    return RegressionPlan(cells=made, guarantees=(half, half), forecast=forecast)
 
 
 def learn_regression(

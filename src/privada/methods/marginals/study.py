@@ -17,21 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from privada._toml import Section
-from privada.methods.marginals.default import (
-    KINDS,
-    default_cells,
-    default_embedding,
-    default_rounds,
-    foreseen,
-)
+from privada.methods.marginals.asking import askings
 from privada.methods.marginals.fitted import MarginalFit
-from privada.methods.marginals.learner import Public, learn_cells, learn_embedding
-from privada.methods.marginals.rounds import learn_rounds
+from privada.methods.marginals.learner import Public
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
@@ -55,36 +47,9 @@ def learner(
     asked = section.string("question", "auto")
     cells, rounds, bins = (section.whole(name, None) for name in ("cells", "rounds", "bins"))
     section.done()
-    if asked not in {"auto", *KINDS}:
-        section.fail("question", f"expected one of auto, {', '.join(KINDS)}.")
-    settings: dict[str, Any] = {"guarantee": guarantee, "size": size, "seed": seed}
-    known = settings | {"n_classes": len(classes)}
     with section.blaming("question"):
-        kind, rounds = _kind(asked, source, cells=cells, bins=bins, rounds=rounds, **known)
-        if kind == "cells":
-            question, _ = default_cells(source, cells=cells, **known)
-            question.fits(schema)
-            return learn_cells(owner, question, public, size=float(size))
-        if kind == "embedding":
-            return learn_embedding(owner, default_embedding(source, **known)[0], public)
-        count = "errors" if len(classes) == 2 else "classes"
-        plan, _ = default_rounds(
-            source, rounds=rounds, bins=bins, pairs=kind == "pairs", count=count, **settings
-        )
-        return learn_rounds(owner, plan, public)
-
-
-def _kind(
-    asked: str, source: Any, *, cells: int | None, bins: int | None, rounds: int | None, **known: Any
-) -> tuple[str, int]:
-    """What is asked, and over how many rounds: as said, as the other settings imply, or as forecast."""
-    if asked != "auto":
-        return asked, rounds or 1
-    if cells is not None:
-        return "cells", 1
-    if bins is not None or rounds is not None:
-        return "marginals", rounds or 1
-    return next(iter(foreseen(source, **known)))
+        found = askings(asked, public, guarantee=guarantee, size=size, cells=cells, rounds=rounds, bins=bins)
+    return next(iter(found.values())).learner(owner, public)
 
 
 def _source(
