@@ -11,7 +11,9 @@ length of training and the label gains of C, D and E were chosen on draws of the
 digits and breast cancer. Length and rate of training were settled, for cost, on four draws each of B, C and
 CTG-A with other seeds. The counts' exact law, smooth weights and rows a cell and a bin were settled on seeds
 1000 to 1005 of A to E and on small draws of C, D, `make_classification` and breast cancer; ten other splits
-of CTG-A and CTG-B, whose rows are the same as the test's, were looked at beside them, and agreed.
+of CTG-A and CTG-B, whose rows are the same as the test's, were looked at beside them, and agreed. The bound
+of three deviations, against ten, was never worse on average on breast cancer, adult, gas sensors and a
+generated set of heavy tails (+0.3 to +0.7 points, each ± 0.6 to 0.9, ten splits); eight splits of CTG-A agreed.
 The figures use seeds from `FRESH` on, which nobody looked at before the method was fixed.
 """
 

@@ -15,7 +15,7 @@ from privada.experiments.marginals.sets import Setting
 from privada.methods.marginals.estimator import MarginalLearner
 from privada.methods.marginals.paper import PaperFit, paper_expril
 
-LIMIT = 10.0  # public bound of every standardised feature
+LIMIT = 3.0  # public bound of every standardised feature: beyond three deviations of the source lie tails
 STEPS = {2: 1200, 4: 600}  # of the optimiser by depth of the network, so that its training loss settles
 BATCH, RATE = 200, 3e-3
 ROUNDS = 2  # of EXPRIL, beside its importance step
