@@ -88,6 +88,26 @@ def test_a_ridge_of_the_mixture_is_cnvxadap_with_its_radius_and_a_large_penalty(
             assert found.coef == pytest.approx(coef, abs=1e-6)
 
 
+def test_weights_of_domains_are_weights_of_public_rows_and_prefer_the_domain_that_is_like_the_target(pair):
+    S, T = contenders.with_constant(pair.source.X), contenders.with_constant(pair.train.X)
+    a, b = pair.source.y, pair.train.y
+    parts = selection.domains(S, a, pair.groups)
+    own = pair.groups == 1
+    assert selection.near(parts, S[own], a[own]).argmax() == 1
+    weights = selection.near(parts, T, b)
+    assert weights.sum() == pytest.approx(1)
+    rows = weights[pair.groups] / np.bincount(pair.groups)[pair.groups]
+    for found, wanted in zip(selection.mixed(parts, weights), selection.moments(S, a, rows), strict=True):
+        assert found == pytest.approx(wanted, abs=1e-12)
+
+
+def test_without_known_domains_all_public_rows_are_one(pair):
+    S = contenders.with_constant(pair.source.X)
+    ((rows, found),) = selection.domains(S, pair.source.y, None)
+    assert rows == len(S)
+    assert found[0] == pytest.approx(selection.moments(S, pair.source.y)[0])
+
+
 SETTINGS = ((0.0, "uniform", 0.1), (0.0, "uniform", 1.0), (1.0, "DM", 0.1))
 
 
@@ -102,9 +122,17 @@ def test_settings_that_the_folds_tell_apart_are_not_averaged():
 
 def test_adaptation_keeps_to_the_target_where_the_held_out_rows_do_not_tell():
     losses = np.random.default_rng(0).exponential(size=(200, 3))
-    losses[:, 2] = np.r_[losses[1:, 0], losses[0, 0] - 1e-6]  # ahead by nothing
+    losses[:, 1] = losses[:, 0]
+    losses[:, 2] = np.r_[losses[1:, 0], losses[0, 0]] + 1e-6  # another model, not ahead
     family = selection.Family(SETTINGS, losses, np.eye(3))
     assert family.chosen("CnvxAdap")[2] == 0
+
+
+def test_what_the_folds_do_not_tell_is_a_third_each():
+    settings = (*SETTINGS, (0.5, "DM", 0.1), (0.5, "domains", 0.1))
+    family = selection.Family(settings, np.ones((50, 5)), np.eye(5))
+    assert family._weights("CnvxAdap") == pytest.approx([1 / 6, 1 / 6, 1 / 3, 1 / 6, 1 / 6])
+    assert family._weights("target") == pytest.approx([0.5, 0.5, 0, 0, 0])
 
 
 def test_ranks_are_by_mean_error_and_the_worst_counts():
@@ -115,6 +143,15 @@ def test_ranks_are_by_mean_error_and_the_worst_counts():
     assert [figure.value for figure in figures] == [2, 2]
     assert table.rows[0][2] == "ours"
     assert table.rows[2][2] == "other"
+
+
+def test_small_sets_take_more_splits_than_were_asked_for(pair):
+    def reader(folder, seed):
+        return replace(pair, test=replace(pair.test, X=pair.test.X[:59], y=pair.test.y[:59]))
+
+    assert headline._enough(reader, None, range(200, 210)) == range(200, 241)
+    assert headline._enough(lambda folder, seed: pair, None, range(200, 220)) == range(200, 220)
+    assert headline._enough(reader, None, range(200, 201)) == range(200, 201)  # a quick run
 
 
 def test_private_baselines_of_two_classes(two_classes):

@@ -154,6 +154,15 @@ def test_no_pull_is_larger_than_its_bound(loss, threshold):
     assert sizes.max() > 0.9 * bound
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_a_record_without_loss_pulls_with_nothing(loss):
+    width = 1 if loss == "logistic" else 2
+    scores = np.full((2, width), 200.0, dtype=np.float32) * np.array([1, -1][:width], dtype=np.float32)
+    y = np.array([1, 1]) if loss == "logistic" else np.array([0, 0])
+    assert (pull(loss, scores, y, np.float32(0.25)) == 0).all()
+
+
 def test_pulls_are_slopes_of_the_reduced_loss():
     rng = np.random.default_rng(4)
     for loss, scale in (("logistic", 1.0), ("softmax", 1.0)):

@@ -54,8 +54,8 @@ def pull(loss: str, scores: FloatArray, y: npt.NDArray[Any], threshold: float | 
         push[:, 0] -= y
     else:
         push[np.arange(len(y)), np.asarray(y, dtype=np.int64)] -= 1
-    losses = np.maximum(values(loss, scores, y), 1e-300)
-    return push * np.minimum(1.0, np.sqrt(threshold / losses))[:, None]
+    beyond = np.maximum(values(loss, scores, y), threshold)  # a loss of 0 pulls with its whole push, of 0
+    return np.asarray(push * np.sqrt(threshold / beyond)[:, None])
 
 
 def values(loss: str, scores: FloatArray, y: npt.NDArray[Any]) -> FloatArray:
