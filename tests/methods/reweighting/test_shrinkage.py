@@ -45,10 +45,10 @@ def test_noise_alone_is_hardly_believed_and_a_strong_signal_nearly_wholly():
 
 def test_more_rows_and_less_noise_leave_less_to_shrink():
     known = Shrinkage(np.array([1.0, 0.5]), pull=0.3)
-    how = {"alpha": 0.1, "step": 0.1, "steps": 50}
-    many = known.variance(**how, noise=0.1, rows=1000)
-    assert np.all(many < known.variance(**how, noise=0.1, rows=100))
-    assert np.all(many < known.variance(**how, noise=0.2, rows=1000))
+    made = Filter.of(known.curvatures, alpha=0.1, step=0.1, steps=50)
+    many = known.variance(made, noise=0.1, rows=1000)
+    assert np.all(many < known.variance(made, noise=0.1, rows=100))
+    assert np.all(many < known.variance(made, noise=0.2, rows=1000))
 
 
 def wide(rows, rng):

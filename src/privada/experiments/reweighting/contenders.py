@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from privada.baselines.dpsgd import DPSGDClassifier, DPSGDRegressor
 from privada.baselines.linear import DPLinearRegression, NoisySGDRegressor, PrivateDM
 from privada.baselines.logistic import DPLogisticRegression
 from privada.baselines.perturbation import PerturbedClassifier, PerturbedRegressor
+from privada.datasets import domain_pairs
 from privada.datasets.domain_pairs import DomainPair, Part
 from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.reweighting.discrepancy import labelled
@@ -123,6 +126,12 @@ def cnvx(source: Part, target: Part, radius: float, alpha: float, kappa1: float)
     return cnvx_adap(X, source.y, T, target.y, radius=radius, penalties=penalties, tolerance=1e-8).coef
 
 
+@cache
+def gas_settings(data: Path) -> tuple[float, float, float]:
+    """CnvxAdap's on gas, whose source is the same in every split."""
+    return public_settings(domain_pairs.gas(data, 0))
+
+
 def public_settings(pair: DomainPair) -> tuple[float, float, float]:
     """Radius, alpha and κ₁ of CnvxAdap from leaving out each large public domain; parts count by rows."""
     grid = list(product(RADII, ALPHAS, KAPPAS))
@@ -149,6 +158,7 @@ __all__ = [
     "EPSILONS",
     "cnvx",
     "error",
+    "gas_settings",
     "noisy_sgd",
     "ours",
     "private_baselines",

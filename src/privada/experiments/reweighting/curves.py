@@ -17,10 +17,10 @@ from privada.experiments.registry import Track
 from privada.experiments.reweighting.contenders import (
     cnvx,
     error,
+    gas_settings,
     ours,
     private_baselines,
     public_ridge,
-    public_settings,
     squared,
     with_constant,
 )
@@ -52,22 +52,20 @@ def _drawn(title: str, ylabel: str, sizes: tuple[int, ...], points: Points) -> C
 def gas_curves(data: Path, seeds: range, track: Track) -> Iterator[Curves]:
     """Figure 1 (epsilons), 2 (beside noisy SGD) and 3 (beside private DM), all on gas."""
     points: Points = {}
-    settings: tuple[float, float, float] | None = None
-    epsilons = _epsilons(seeds)
+    settings, sizes = gas_settings(data), SIZES[:: 2 if quick(seeds) else 1]
     for seed in track(seeds[:MOST_RUNS], "gas, Figures 1 to 3"):
         pair = domain_pairs.gas(data, seed)
-        settings = public_settings(pair) if settings is None else settings
         found: dict[str, list[float]] = {}
-        for n in SIZES:
-            for name, value in _at(pair, _first(pair.train, n), settings, epsilons):
+        for n in sizes:
+            for name, value in _at(pair, _first(pair.train, n), settings, _epsilons(seeds)):
                 found.setdefault(name, []).append(value)
         for name, values in found.items():
             points.setdefault(name, []).append(values)
     own = {name: values for name, values in points.items() if _role(name) != "baseline"}
-    yield _drawn("Figure 1: gas, MSE against n and epsilon", "test MSE", SIZES, own)
+    yield _drawn("Figure 1: gas, MSE against n and epsilon", "test MSE", sizes, own)
     for number, other in ((2, "minibatch SGD"), (3, "private DM")):
         beside = {name: values for name, values in points.items() if "ours" in name or other in name}
-        yield _drawn(f"Figure {number}: gas, beside {other}", "test MSE", SIZES, beside)
+        yield _drawn(f"Figure {number}: gas, beside {other}", "test MSE", sizes, beside)
 
 
 def _epsilons(seeds: range) -> tuple[float, ...]:

@@ -16,10 +16,10 @@ from privada.experiments.reweighting.contenders import (
     EPSILONS,
     cnvx,
     error,
+    gas_settings,
     ours,
     private_baselines,
     public_ridge,
-    public_settings,
     squared,
 )
 from privada.experiments.reweighting.curves import adult_curve, gas_curves, gradient_curve
@@ -89,9 +89,8 @@ def _enough(reader: Callable[[Path, int], DomainPair], data: Path, seeds: range)
 
 def _gas(data: Path, seeds: range, private: dict[float, Errors], track: Track) -> Iterator[Figure]:
     errors: Errors = {f"ours {epsilon:g}": private[epsilon]["ours"] for epsilon in EPSILONS}
-    settings: tuple[float, float, float] | None = None
+    settings = gas_settings(data)
     for _, pair in track(splits(domain_pairs.gas, data, seeds), "gas, not private"):
-        settings = public_settings(pair) if settings is None else settings
         note(errors, "CnvxAdap", squared(cnvx(pair.source, pair.train, *settings), pair.test))
         note(errors, "public-only ridge", squared(public_ridge(pair.source), pair.test))
     yield _ratio("gas_mse_vs_nonprivate_eps1", errors, "ours 1", "CnvxAdap", 1.5)

@@ -13,7 +13,7 @@ from privada.methods.reweighting.question_descent import Descent
 from privada.methods.reweighting.question_discrepancy import Discrepancy
 from privada.methods.reweighting.question_portrait import Portrait
 from privada.methods.reweighting.question_selection import Selection
-from privada.methods.reweighting.shrinkage import Shrinkage, shrunk
+from privada.methods.reweighting.shrinkage import Filter, Shrinkage, shrunk
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Gaussian
@@ -97,13 +97,10 @@ def believed(question: Descent, release: Release, known: Shrinkage) -> FloatArra
     h = float(question.curvature[0, 0])
     draw = question.plan.draws[question.names()[0]]
     assert isinstance(draw, Gaussian)
-    variance = known.variance(
-        alpha=question.alpha,
-        step=question.step_size * h,
-        steps=question.steps,
-        noise=draw.scale / question.size / h,
-        rows=question.size,
+    made = Filter.of(
+        known.curvatures, alpha=question.alpha, step=question.step_size * h, steps=question.steps
     )
+    variance = known.variance(made, noise=draw.scale / question.size / h, rows=question.size)
     return shrunk(averaged(question, release), variance)
 
 

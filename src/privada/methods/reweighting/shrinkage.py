@@ -98,9 +98,8 @@ class Shrinkage:
     curvatures: FloatArray
     pull: float
 
-    def variance(self, *, alpha: float, step: float, steps: int, noise: float, rows: int) -> FloatArray:
+    def variance(self, made: Filter, *, noise: float, rows: int) -> FloatArray:
         """ν in units of the loss's curvature; ``noise`` is a step's on the mean gradient."""
-        made = Filter.of(self.curvatures, alpha=alpha, step=step, steps=steps)
         sampling = self.pull**2 * self.curvatures / max(rows, 1)
         return np.asarray(noise**2 * made.noise + sampling * made.constant**2)
 

@@ -16,7 +16,7 @@ from privada.methods.reweighting import geometry, losses, shrinkage
 from privada.methods.reweighting.discrepancy import moments, of_moments
 from privada.methods.reweighting.geometry import Scaling, Spectrum
 from privada.methods.reweighting.portrait import Cells, Likeness
-from privada.methods.reweighting.shrinkage import Shrinkage
+from privada.methods.reweighting.shrinkage import Filter, Shrinkage
 
 FloatArray = npt.NDArray[np.float64]
 STEPS = 100
@@ -219,13 +219,14 @@ class Stage:
     def _variance(self, these: list[Settings], made: Map, noise: FloatArray) -> FloatArray:
         """ν of every direction and setting; the sampling error is that of the part's own rows."""
         h, columns = geometry.CURVATURE[self.source.loss], []
+        filters = {
+            (alpha, step): Filter.of(made.curvatures, alpha=alpha, step=step, steps=STEPS)
+            for alpha, step in {(each.alpha, each.step_size) for each in these}
+        }
         for each, size in zip(these, noise, strict=True):
             known = self.source.shrinkage(made.curvatures, each.threshold)
-            columns.append(
-                known.variance(
-                    alpha=each.alpha, step=each.step_size, steps=STEPS, noise=size / h, rows=len(self.target)
-                )
-            )
+            heard = filters[each.alpha, each.step_size]
+            columns.append(known.variance(heard, noise=size / h, rows=len(self.target)))
         return np.array(columns).T
 
     def discrepancy(self) -> float:
