@@ -38,7 +38,7 @@ from privada.report.exhibit import Exhibit
 from privada.report.figure import Figure
 from privada.report.tables import Table
 
-FIRST = 200  # seed of the first split: those below were seen while the default was designed
+FIRST = 400  # seed of the first split: those below were seen before the default was fixed
 TABLE_1 = 500  # of Table 1's: its rule was changed after runs on splits 200 to 209 and 300 to 309
 QUICK = ("gas", "wind", "news", "accent")  # the sets of a run of one or two splits, without Opacus
 TESTED = 2400  # test rows over all splits, at least: small sets take more splits than were asked for

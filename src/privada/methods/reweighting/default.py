@@ -251,6 +251,7 @@ def plan(
         parts,
         loss=loss,
         noise=_noise(guarantee, _check.count(size=size)),
+        size=size,
         n_outputs=n_outputs,
         standardize=standardize,
         alphas=None if alpha is None else (alpha,),

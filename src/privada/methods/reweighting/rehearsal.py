@@ -122,13 +122,14 @@ def rehearse(
     *,
     penalty: float,
     noise: Noise,
+    size: int,
     n_outputs: int,
     standardize: bool,
     alphas: Sequence[float] | None = None,
     drift: bool = False,
     seed: int = 0,
 ) -> Rehearsed | None:
-    """Score all settings on all parts; ``noise`` is what the guarantee adds.
+    """Score all settings on all parts; ``noise`` is what the guarantee adds, ``size`` the target's rows.
 
     Clusters of one domain show no change of the label's law. With ``drift`` each part gets three: random
     directions that move predictions by 0.3, 1 and 3 residuals (or spreads of the score); the released
@@ -142,7 +143,7 @@ def rehearse(
         for by in drifts:
             drawn = []
             for _ in range(DRAWS):
-                stage = Stage.of(source, X[out], y[out], rng).drifted(by, rng)
+                stage = Stage.of(source, X[out], y[out], rng, size).drifted(by, rng)
                 drawn.append(stage.scores(settings, noise, rng))
             found.append((np.mean(drawn, axis=0), float(out.sum()), stage.discrepancy()))
     if not found:

@@ -20,7 +20,7 @@ from privada.methods.reweighting.shrinkage import Filter, Shrinkage
 
 FloatArray = npt.NDArray[np.float64]
 STEPS = 100
-MOST_ROWS = 800
+MOST_ROWS, MOST_TESTED = 1600, 800
 ORDINARY = (
     0.995  # losses beyond this quantile of the warm start's count as much as it: few rows decide little
 )
@@ -135,11 +135,16 @@ class Stage:
     labels: tuple[npt.NDArray[Any], npt.NDArray[Any]]
 
     @classmethod
-    def of(cls, source: Source, X: FloatArray, y: npt.NDArray[Any], rng: np.random.Generator) -> Stage:
-        """Two thirds of the part are the private rows, the rest the test."""
+    def of(
+        cls, source: Source, X: FloatArray, y: npt.NDArray[Any], rng: np.random.Generator, size: int
+    ) -> Stage:
+        """Two thirds of the part, as many as the target has at most, are the private rows, the rest the test.
+
+        More rows than the target's would hide its sampling error, fewer would exaggerate it.
+        """
         order = rng.permutation(len(X))
         cut = 2 * len(order) // 3
-        train, test = order[:cut][:MOST_ROWS], order[cut:][:MOST_ROWS]
+        train, test = order[:cut][: min(size, MOST_ROWS)], order[cut:][:MOST_TESTED]
         scaled = source.scaling(X)
         return cls(source, scaled[train], scaled[test], (y[train], y[test]))
 
