@@ -18,6 +18,7 @@ from privada.methods.marginals.paper import PaperFit, paper_expril
 LIMIT = 3.0  # public bound of every standardised feature: beyond three deviations of the source lie tails
 STEPS = {2: 1200, 4: 600}  # of the optimiser by depth of the network, so that its training loss settles
 BATCH, RATE = 200, 3e-3
+DECAY = 2.0  # of weights, a row: few rows are fitted by small weights
 ROUNDS = 2  # of EXPRIL, beside its importance step
 NO_PRIVACY = 1e6
 DELTA = 1e-5  # of noisy gradients and votes, which have no pure form that learns anything here
@@ -33,6 +34,7 @@ def network(shape: tuple[int, ...], rows: int, seed: int) -> Any:
         shape,
         learning_rate_init=RATE,
         batch_size=min(BATCH, rows),
+        alpha=DECAY * min(BATCH, rows) / rows,  # scikit-learn divides it by the rows of a batch
         max_iter=epochs,
         n_iter_no_change=epochs,
         random_state=seed,

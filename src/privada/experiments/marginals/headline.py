@@ -13,7 +13,7 @@ from privada.experiments.registry import Track, untracked
 from privada.report.exhibit import Curves, Exhibit
 from privada.report.figure import Figure
 
-FRESH = 70_000
+FRESH = 80_000
 FEW_RUNS = 2  # a quick look: the headline alone
 BESIDE_RUNS = 10  # of baselines, the paper's other rows and perspectives, and of learning curves
 
