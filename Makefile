@@ -30,7 +30,7 @@ arrows: $(VENV)/.test
 	@$(BIN)/lint-imports
 
 check: $(VENV)/.test
-	@$(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile $(ARGS)  # one thread a worker
 
 format: $(VENV)/.test
 	@$(BIN)/ruff check --fix .
