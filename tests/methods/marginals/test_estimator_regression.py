@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.exceptions import NotFittedError
 
-from privada import MarginalRegressor, Owner, Schema, run
+from privada import MarginalLearner, MarginalRegressor, Owner, Schema, run
 from privada.exceptions import InputError, RehearsalWarning, SchemaError
 from privada.methods.marginals import Public, default_regression, learn_regression
 from privada.parties import Number
@@ -125,3 +126,14 @@ def test_rows_that_are_no_numbers_are_refused(rows):
         model.fit(X, np.where(y > 20, np.nan, y), source=source)
     with pytest.raises(InputError, match="source"):
         model.fit(X, y, source=np.full((9, 2), np.inf))
+
+
+@pytest.mark.parametrize("ask", ["predict", "predict_proba"])
+def test_a_classifier_that_was_not_fitted_says_so(ask):
+    with pytest.raises(NotFittedError):
+        getattr(MarginalLearner(classes=(0, 1), bounds=(0.0, 1.0), epsilon=1.0, size=10), ask)([[0.5]])
+
+
+def test_a_regressor_that_was_not_fitted_says_so():
+    with pytest.raises(NotFittedError):
+        MarginalRegressor(**SETTINGS).predict([[0.5, 0.5]])

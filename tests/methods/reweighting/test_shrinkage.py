@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from privada.methods.reweighting import Portrait
+from privada.methods.reweighting import Portrait, rehearsal
 from privada.methods.reweighting.default import plan
 from privada.methods.reweighting.geometry import Spectrum
 from privada.methods.reweighting.portrait import Cells
 from privada.methods.reweighting.shrinkage import Filter, Shrinkage, blocks, shrunk
-from privada.methods.reweighting.stage import Settings
+from privada.methods.reweighting.stage import Noise, Settings, Stage
 from privada.parties import Number, Owner, Schema, run
 from privada.privacy import Approximate, Pure
 
@@ -115,3 +115,20 @@ def test_a_portrait_needs_two_centres_and_gaussian_noise():
         Portrait(**public, centers=np.zeros((1, 2)), guarantee=guarantee)
     with pytest.raises(InputError, match="portrait"):
         Portrait(**public, centers=np.eye(2), guarantee=Pure(epsilon=1, relation="replace-one"))
+
+
+@pytest.mark.parametrize(("size", "rows"), [(60, 60), (400, 200)])
+def test_parts_play_the_target_with_as_many_rows_as_it_has(size, rows, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y, parts = X @ [1.0, 2.0, 3.0], np.repeat([0, 1], 300)
+    seen = []
+    monkeypatch.setattr(Stage, "scores", lambda self, settings, *rest: _score(self, settings, seen))
+    how = {"penalty": 0.1, "noise": Noise(0.1, 0.1, (0.1, 0.1)), "n_outputs": 1, "standardize": True}
+    rehearsal.rehearse("squared", X, y, parts, size=size, **how)
+    assert set(seen) == {rows}  # two thirds of a part at most
+
+
+def _score(stage, settings, seen):
+    seen.append(len(stage.target))
+    return np.zeros((2, len(settings)))

@@ -6,20 +6,16 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin
 
-from privada import _check
-from privada.exceptions import InputError
+from privada.methods.marginals._one_process import HiddenTargetEstimator
 from privada.methods.marginals.asking import TABLES, askings
-from privada.methods.marginals.learner import Public
-from privada.parties.owner import Owner
-from privada.parties.protocol import run
-from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Approximate, request
+from privada.methods.marginals.fitted import MarginalFit
+from privada.parties.schema import Category
+from privada.privacy.guarantee import request
 
 
-class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[misc]
     """Classify for a private labelled target with an unlabelled public source.
 
     Parameters
@@ -91,6 +87,9 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ε = 1 (pure), add/remove one row
     """
 
+    public_settings = ("classes", "bounds", "size")
+    fit_: MarginalFit
+
     def __init__(
         self,
         *,
@@ -138,17 +137,8 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, *, source: Any = None) -> Self:
         """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows."""
-        if source is None:
-            raise InputError("Expected source, the public unlabelled rows.")
-        rows = _check.matrix(source=source)
         guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
-        schema = self._schema(rows.shape[1])
-        public = Public(
-            source=schema.box.clip(rows),
-            classes=schema.classes.names,
-            classifier=self.classifier,
-            seed=_check.count(least=0, random_state=self.random_state),
-        )
+        public, schema = self._public(source, self.classifier)
         assert self.size is not None
         found = askings(
             self.question,
@@ -158,44 +148,23 @@ class MarginalLearner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.forecasts_ = {key: each.forecast for key, each in found.items()}
         self.forecast_ = next(iter(self.forecasts_.values()))
-        owner = Owner(
-            np.asarray(X),
-            y=np.asarray(y),
-            schema=schema,
-            dataset="fit",
-            budget=guarantee,
-            accounting="gaussian" if isinstance(guarantee, Approximate) else None,
-            rehearsal=self.rehearsal,
-        )
-        self.fit_ = run(next(iter(found.values())).learner("owner", public), {"owner": owner})
-        self.releases_, self.guarantee_ = self.fit_.releases, guarantee
-        self.release_ = self.releases_[-1]
-        self.model_, self.synthetic_target_ = self.fit_.model, self.fit_.synthetic
+        self._hear(next(iter(found.values())).learner("owner", public), X, y, schema, guarantee)
         self.classes_ = np.asarray(schema.classes.names)
-        self.n_features_in_ = schema.width
         return self
 
-    def _schema(self, width: int) -> Schema:
-        for name in ("classes", "bounds", "size"):
-            if getattr(self, name) is None:
-                raise InputError(f"Expected {name}, which is public; none is taken from private rows.")
-        label = Category(name="label", values=tuple(self.classes))
-        return Schema.of_numbers(bounds=self.bounds, width=width, size=self.size, label=label)
+    def _label(self) -> Category:
+        return Category(name="label", values=tuple(self.classes))
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class probabilities of each row."""
-        return self.fit_.probabilities(self._clipped(X))
+        rows = self._clipped(X)
+        return self.fit_.probabilities(rows)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of each row."""
         rows = self._clipped(X)
         found: npt.NDArray[Any] = self.classes_[self.fit_.codes(rows)]
         return found
-
-    def _clipped(self, X: Any) -> npt.NDArray[np.float64]:
-        check_is_fitted(self, "fit_")
-        rows = _check.matrix(X=X, width=self.n_features_in_)
-        return self._schema(self.n_features_in_).box.clip(rows)
 
 
 __all__ = ["MarginalLearner"]

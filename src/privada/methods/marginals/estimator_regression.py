@@ -6,22 +6,18 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import RegressorMixin
 
-from privada import _check
 from privada.exceptions import InputError
-from privada.methods.marginals.learner import Public
-from privada.methods.marginals.regression import default_regression, learn_regression
-from privada.parties.owner import Owner
-from privada.parties.protocol import run
-from privada.parties.schema import Number, Schema
+from privada.methods.marginals._one_process import HiddenTargetEstimator
+from privada.methods.marginals.regression import RegressionFit, default_regression, learn_regression
+from privada.parties.schema import Number
 from privada.privacy.guarantee import request
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class MarginalRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[misc]
     """Predict a number for a private labelled target with an unlabelled public source.
 
     Parameters
@@ -74,6 +70,9 @@ class MarginalRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ε = 2 (pure), add/remove one row
     """
 
+    public_settings = ("bounds", "label_bounds", "size")
+    fit_: RegressionFit
+
     def __init__(
         self,
         *,
@@ -101,59 +100,30 @@ class MarginalRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, *, source: Any = None) -> Self:
         """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows."""
-        if source is None:
-            raise InputError("Expected source, the public unlabelled rows.")
-        rows = _check.matrix(source=source)
         guarantee = request(epsilon=self.epsilon, rho=self.rho, relation=self.relation)
-        schema, label = self._schema(rows.shape[1]), self._label()
-        public = Public(
-            source=schema.box.clip(rows),
-            classes=(),
-            classifier=self.regressor,
-            seed=_check.count(least=0, random_state=self.random_state),
-        )
+        public, schema = self._public(source, self.regressor)
         assert self.size is not None
         plan = default_regression(
             public.source, guarantee=guarantee, size=self.size, seed=public.seed, cells=self.cells
         )
+        label = self._label()
         learner = learn_regression(
             "owner", plan.cells, public, bounds=(label.low, label.high), guarantees=plan.guarantees
         )
-        owner = Owner(
-            np.asarray(X),
-            y=np.asarray(y),
-            schema=schema,
-            dataset="fit",
-            budget=guarantee,
-            rehearsal=self.rehearsal,
-        )
-        self.fit_ = run(learner, {"owner": owner})
-        self.forecast_, self.guarantee_ = plan.forecast, guarantee
-        self.releases_ = self.fit_.releases
-        self.release_ = self.releases_[-1]
-        self.model_, self.synthetic_target_ = self.fit_.model, self.fit_.synthetic
-        self.n_features_in_ = schema.width
+        self.forecast_ = plan.forecast
+        self._hear(learner, X, y, schema, guarantee)
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """Number for each row."""
-        check_is_fitted(self, "fit_")
-        rows = _check.matrix(X=X, width=self.n_features_in_)
-        label = self._label()
-        found = self.fit_.predict(self._schema(self.n_features_in_).box.clip(rows))
-        return np.clip(found, label.low, label.high)
+        rows, label = self._clipped(X), self._label()
+        return np.clip(self.fit_.predict(rows), label.low, label.high)
 
     def _label(self) -> Number:
         if np.shape(self.label_bounds) != (2,):
             raise InputError(f"Expected label_bounds to be (low, high), got {self.label_bounds!r}.")
         low, high = self.label_bounds
         return Number(name="label", low=float(low), high=float(high))
-
-    def _schema(self, width: int) -> Schema:
-        for name in ("bounds", "label_bounds", "size"):
-            if getattr(self, name) is None:
-                raise InputError(f"Expected {name}, which is public; none is taken from private rows.")
-        return Schema.of_numbers(bounds=self.bounds, width=width, size=self.size, label=self._label())
 
 
 __all__ = ["MarginalRegressor"]

@@ -1,0 +1,76 @@
+"""Both sides in one process: what the estimators of a hidden target share."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.marginals.learner import Public
+from privada.parties.owner import Owner
+from privada.parties.protocol import Learner, run
+from privada.parties.schema import Category, Number, Schema
+from privada.privacy.guarantee import Approximate, Guarantee
+
+
+class HiddenTargetEstimator(BaseEstimator):  # type: ignore[misc]
+    """An owner of the rows given to ``fit``, asked by a learner that has a public source."""
+
+    public_settings: ClassVar[tuple[str, ...]]  # which nobody takes from private rows
+    bounds: Any
+    size: int | None
+    random_state: int
+    rehearsal: int | None
+
+    def _label(self) -> Category | Number:
+        raise NotImplementedError
+
+    def _schema(self, width: int) -> Schema:
+        for name in self.public_settings:
+            if getattr(self, name) is None:
+                raise InputError(f"Expected {name}, which is public; none is taken from private rows.")
+        return Schema.of_numbers(bounds=self.bounds, width=width, size=self.size, label=self._label())
+
+    def _public(self, source: Any, model: Any) -> tuple[Public, Schema]:
+        """What the learner has, and what both sides agree on."""
+        if source is None:
+            raise InputError("Expected source, the public unlabelled rows.")
+        rows = _check.matrix(source=source)
+        schema = self._schema(rows.shape[1])
+        public = Public(
+            source=schema.box.clip(rows),
+            classes=schema.classes.names if isinstance(schema.label, Category) else (),
+            classifier=model,
+            seed=_check.count(least=0, random_state=self.random_state),
+        )
+        return public, schema
+
+    def _hear(self, learner: Learner[Any], X: Any, y: Any, schema: Schema, guarantee: Guarantee) -> None:
+        """Let the learner ask an owner of the rows, with the guarantee as its budget."""
+        owner = Owner(
+            np.asarray(X),
+            y=np.asarray(y),
+            schema=schema,
+            dataset="fit",
+            budget=guarantee,
+            accounting="gaussian" if isinstance(guarantee, Approximate) else None,
+            rehearsal=self.rehearsal,
+        )
+        self.fit_ = run(learner, {"owner": owner})
+        self.releases_, self.guarantee_ = self.fit_.releases, guarantee
+        self.release_ = self.releases_[-1]
+        self.model_, self.synthetic_target_ = self.fit_.model, self.fit_.synthetic
+        self.n_features_in_ = schema.width
+
+    def _clipped(self, X: Any) -> npt.NDArray[np.float64]:
+        check_is_fitted(self, "fit_")
+        rows = _check.matrix(X=X, width=self.n_features_in_)
+        return self._schema(self.n_features_in_).box.clip(rows)
+
+
+__all__ = ["HiddenTargetEstimator"]
