@@ -1,3 +1,6 @@
+import os
+
+import joblib
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ from privada.experiments.cells import make_task
 from privada.experiments.core import max_norm_epsilon
 from privada.experiments.intervals import mean_interval
 from privada.experiments.registry import untracked
+from privada.experiments.sharing import shared
 
 
 def test_cells_comes_between_guessing_and_exact_counts():
@@ -53,3 +57,15 @@ def test_intervals_cover_the_mean():
     ]
     assert np.mean(covered) == pytest.approx(0.95, abs=0.02)
     assert mean_interval([1.0]).ends is None
+
+
+def _who(number):
+    return number, os.getpid()
+
+
+def test_shared_runs_come_in_order_from_other_processes():
+    with joblib.parallel_config("loky", n_jobs=2):
+        found = list(shared(_who, range(6), "numbers", untracked))
+    assert [number for number, _ in found] == list(range(6))
+    assert os.getpid() not in {process for _, process in found}
+    assert {process for _, process in shared(_who, range(3), "numbers", untracked)} == {os.getpid()}

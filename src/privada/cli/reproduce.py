@@ -22,6 +22,9 @@ def command(
         int | None,
         typer.Option("--runs", metavar="N", help="How many runs; by default the experiment's own number."),
     ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", metavar="N", help="How many processes share the runs, where they can.")
+    ] = 1,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -39,6 +42,8 @@ def command(
     With --json, one object a line: figure, value, goal (null where none is
     set), better, beside, runs and, over several runs, a 95 % interval.
     """
+    from joblib import parallel_config
+
     from privada.experiments.registry import experiment
     from privada.report.exhibit import write
     from privada.report.figure import Figure, figures_table
@@ -50,7 +55,7 @@ def command(
     found = experiment(name)
     count = found.count(runs, quick=quick)
     folder = None if data is None else existing_folder(data, "--data")
-    with show.progress(quiet=as_json) as track:
+    with show.progress(quiet=as_json) as track, parallel_config("loky", n_jobs=found.jobs(jobs)):
         figures, tables = [], []
         for item in found.run(runs=count, data=folder, track=track):
             if isinstance(item, Figure):

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from privada.experiments.intervals import mean_interval
 from privada.experiments.registry import Track, untracked
+from privada.experiments.sharing import shared
 from privada.methods.cells.estimator import CellClassifier
 from privada.methods.cells.partition import Nearest
 from privada.report.figure import Figure
@@ -50,7 +51,7 @@ class Task:
 
 def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Iterator[Figure]:  # noqa: ARG001
     """Yield accuracies: ours at each epsilon, the majority class, and exact counts."""
-    scores = [_scores(make_task(seed)) for seed in track(range(runs), "digits")]
+    scores = list(shared(_scores, range(runs), "digits", track))
     found = {name: mean_interval([score[name] for score in scores]) for name in scores[0]}
     beside = f"majority {found['majority'].mean:.3g}, exact counts {found['nonprivate'].mean:.3g}"
     for name, each in found.items():
@@ -58,7 +59,8 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
         yield Figure(f"{NAME}_{name}", each.mean, None, "higher", said, runs, interval=each.ends)
 
 
-def _scores(task: Task) -> dict[str, float]:
+def _scores(seed: int) -> dict[str, float]:
+    task = make_task(seed)
     ours = {f"eps{epsilon:g}": task.accuracy(_private(task, epsilon)) for epsilon in EPSILONS}
     others: dict[str, Callable[[Task], npt.NDArray[Any]]] = {"majority": _majority, "nonprivate": _exact}
     return ours | {name: task.accuracy(guess(task)) for name, guess in others.items()}

@@ -34,6 +34,8 @@ class Experiment:
         A `Run`.
     runs, quick_runs : int
         How many runs the figures stand on, in full and with ``--quick``.
+    shared : bool
+        Whether processes can share its runs (`privada.experiments.sharing`).
     """
 
     name: str
@@ -41,6 +43,7 @@ class Experiment:
     path: str
     runs: int = 1
     quick_runs: int = 1
+    shared: bool = False
 
     @property
     def run(self) -> Run:
@@ -60,6 +63,13 @@ class Experiment:
             return _check.count(runs=runs)
         return self.quick_runs if quick else self.runs
 
+    def jobs(self, jobs: int) -> int:
+        """How many processes share its runs."""
+        if _check.count(jobs=jobs) > 1 and not self.shared:
+            able = ", ".join(name for name, each in experiments().items() if each.shared)
+            raise InputError(f"Expected --jobs 1, got {jobs}: processes share the runs of {able} alone.")
+        return jobs
+
 
 _EXPERIMENTS = (
     Experiment(
@@ -68,6 +78,7 @@ _EXPERIMENTS = (
         path="privada.experiments.cells:run",
         runs=50,
         quick_runs=5,
+        shared=True,
     ),
     Experiment(
         name="clustering",
@@ -87,6 +98,7 @@ _EXPERIMENTS = (
         path="privada.experiments.marginals:run",
         runs=100,
         quick_runs=1,
+        shared=True,
     ),
     Experiment(
         name="reweighting",

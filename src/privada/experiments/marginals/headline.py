@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from privada.experiments.marginals import perspectives
@@ -10,6 +11,7 @@ from privada.experiments.marginals.contenders import headline
 from privada.experiments.marginals.scores import Scores, table_two
 from privada.experiments.marginals.sets import CARDIOTOCOGRAMS, GENERATED, Setting
 from privada.experiments.registry import Track, untracked
+from privada.experiments.sharing import shared
 from privada.report.exhibit import Curves, Exhibit
 from privada.report.figure import Figure
 
@@ -36,15 +38,26 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
 def measured(setting: Setting, runs: int, folder: Path | None, track: Track) -> tuple[Scores, Curves | None]:
     """All methods on one set; what few runs measure is left out of a quick look."""
     scores, learnt, levels = Scores(), [], []
-    for seed in track(range(FRESH, FRESH + runs), setting.name):
-        data = setting.load(seed, folder)
-        here = headline(data, setting, seed)
-        if runs > FEW_RUNS and seed < FRESH + BESIDE_RUNS:
-            here |= perspectives.beside(data, setting, seed)
-            learnt.append(perspectives.learning(data, setting, seed, here["target-trained"]))
-            levels.append(here["any"] - here["target-trained"])
+    beside = BESIDE_RUNS if runs > FEW_RUNS else 0
+    measure = partial(_one_run, setting=setting, folder=folder, beside=beside)
+    for here, learning in shared(measure, range(FRESH, FRESH + runs), setting.name, track):
         scores.note(here)
+        if learning:
+            learnt.append(learning)
+            levels.append(here["any"] - here["target-trained"])
     return scores, perspectives.curves(setting.name, learnt, levels) if learnt else None
+
+
+def _one_run(
+    seed: int, *, setting: Setting, folder: Path | None, beside: int
+) -> tuple[dict[str, float], dict[str, list[float]]]:
+    """Accuracies of a run, and its learning curves if it is one of the first ``beside``."""
+    data = setting.load(seed, folder)
+    here = headline(data, setting, seed)
+    if seed >= FRESH + beside:
+        return here, {}
+    here |= perspectives.beside(data, setting, seed)
+    return here, perspectives.learning(data, setting, seed, here["target-trained"])
 
 
 def _figures(setting: Setting, scores: Scores, runs: int) -> Iterator[Figure]:
