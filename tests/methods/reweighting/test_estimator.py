@@ -45,6 +45,17 @@ def test_a_regressor_learns_what_the_source_does_not_know():
     assert model.guarantee_ == Approximate(**BUDGET, relation="replace-one")
 
 
+def test_predictions_keep_to_the_labels_public_limits():
+    Xs, ys, Xt, yt = domains(n=300)
+    far = 100 * np.array([[1.0, 1.0, 1.0, 1.0], [-1.0, -1.0, -1.0, -1.0]])
+    model = ReweightedRegressor(**BUDGET, label_bounds=(-3, 2), alpha=0.3, random_state=0, rehearsal=1)
+    assert model.fit(Xs, ys, Xt, yt).predict(far).tolist() == [2.0, -3.0]
+    assert model.predict(Xt[:5] / 100) == pytest.approx(Xt[:5] / 100 @ model.coef_ + model.intercept_)
+    wide = clone(model).set_params(label_bounds=None).fit(Xs, ys, Xt, yt)
+    width = ys.max() - ys.min()
+    assert wide.predict(far) == pytest.approx([ys.max() + width, ys.min() - width])
+
+
 def test_three_forms_of_one_fit():
     Xs, ys, Xt, yt = domains(n=300)
     model = ReweightedRegressor(**BUDGET, alpha=0.3, random_state=0, rehearsal=1)

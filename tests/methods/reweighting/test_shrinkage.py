@@ -129,6 +129,23 @@ def test_parts_play_the_target_with_as_many_rows_as_it_has(size, rows, monkeypat
     assert set(seen) == {rows}  # two thirds of a part at most
 
 
+@pytest.mark.parametrize(("size", "plays"), [(20, 6), (100, 4), (300, 2)])
+def test_small_targets_are_played_more_often_and_known_domains_with_little_drift(size, plays, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y, parts, seen, drifts = X @ [1.0, 2.0, 3.0], np.repeat([0, 1], 300), [], []
+    monkeypatch.setattr(Stage, "scores", lambda self, settings, *rest: _score(self, settings, seen))
+    monkeypatch.setattr(Stage, "drifted", lambda self, by, rng: drifts.append(by) or self)
+    monkeypatch.setattr(rehearsal, "WORK", 1600)  # with three features and a constant: 400 rows
+    how = {"penalty": 0.1, "noise": Noise(0.1, 0.1, (0.1, 0.1)), "n_outputs": 1, "standardize": True}
+    rehearsal.rehearse("squared", X, y, parts, size=size, **how)
+    assert len(seen) == 2 * 2 * plays
+    assert drifts == 2 * ([0.0] * plays + [0.15] * plays)
+    drifts.clear()
+    rehearsal.rehearse("squared", X, y, parts, size=size, drift=True, **how)
+    assert drifts == 2 * [0.3, 0.3, 1.0, 1.0, 3.0, 3.0]  # clusters
+
+
 def _score(stage, settings, seen):
     seen.append(len(stage.target))
     return np.zeros((2, len(settings)))

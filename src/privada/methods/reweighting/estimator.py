@@ -85,7 +85,8 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
     bounds : (low, high), optional
         Public limits of the features; by default the public source's range, and its width more on both sides.
     label_bounds : (low, high), optional
-        Public limits of the label; by default the public source's range, widened likewise.
+        Public limits of the label; by default the public source's range, widened likewise. Private labels
+        are clipped to them, and so are predictions: a linear model goes astray on rows unlike all others.
     alpha : float, optional
         Weight of the public data; by default chosen from public data and the released discrepancy.
     standardize : bool
@@ -102,6 +103,8 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
     ----------
     coef_, intercept_
         The model, in the features' own units.
+    label_bounds_ : (float, float)
+        Limits of the predictions.
     alpha_, discrepancy_, step_
         What was chosen, the discrepancy if it was asked for, and how much of the correction was taken.
     forecast_ : float
@@ -186,11 +189,12 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         )
         model = self._adapt(domains, made, self._schema(domains, label))
         self.coef_, self.intercept_ = model.coef[:, 0], float(model.intercept[0])
+        self.label_bounds_ = (label.low, label.high)
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Predictions of rows."""
-        return self._scores(X)[:, 0]
+        """Predictions of rows, within the label's public limits."""
+        return np.clip(self._scores(X)[:, 0], *self.label_bounds_)
 
 
 class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
