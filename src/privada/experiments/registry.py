@@ -106,6 +106,7 @@ _EXPERIMENTS = (
         path="privada.experiments.reweighting:run",
         runs=10,
         quick_runs=1,
+        shared=True,
     ),
     Experiment(
         name="summarization",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +36,7 @@ from privada.experiments.reweighting.tables import (
     table_3,
     table_4,
 )
+from privada.experiments.sharing import shared
 from privada.report.exhibit import Exhibit
 from privada.report.figure import Figure
 from privada.report.tables import Table
@@ -73,11 +75,23 @@ def _private(
 ) -> dict[float, Errors]:
     """Test errors of all private methods."""
     found: dict[float, Errors] = {epsilon: {} for epsilon in EPSILONS}
-    for _, pair in track(splits(reader, data, _enough(reader, data, seeds)), what):
-        for epsilon in EPSILONS:
-            note(found[epsilon], "ours", ours(pair, epsilon))
-            for name, predicted in private_baselines(pair, epsilon, deep=not quick(seeds)):
-                note(found[epsilon], name, error(pair, predicted))
+    measure = partial(_one_split, reader=reader, data=data, deep=not quick(seeds))
+    for here in shared(measure, _enough(reader, data, seeds), what, track):
+        for (epsilon, name), value in here.items():
+            note(found[epsilon], name, value)
+    return found
+
+
+def _one_split(
+    seed: int, *, reader: Callable[[Path, int], DomainPair], data: Path, deep: bool
+) -> dict[tuple[float, str], float]:
+    """Test errors of one split, by epsilon and method."""
+    found = {}
+    ((_, pair),) = splits(reader, data, range(seed, seed + 1))
+    for epsilon in EPSILONS:
+        found[epsilon, "ours"] = ours(pair, epsilon)
+        for name, predicted in private_baselines(pair, epsilon, deep=deep):
+            found[epsilon, name] = error(pair, predicted)
     return found
 
 
