@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from privada.report.figure import Figure
 
 FRESH = 80_000
 FEW_RUNS = 2  # a quick look: the headline alone
-BESIDE_RUNS = 10  # of baselines, the paper's other rows and perspectives, and of learning curves
+BESIDE_RUNS = 10  # at most, and a fifth of the runs: baselines, the paper's other rows, curves
 
 
 def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Iterator[Figure | Exhibit]:
@@ -38,7 +39,7 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
 def measured(setting: Setting, runs: int, folder: Path | None, track: Track) -> tuple[Scores, Curves | None]:
     """All methods on one set; what few runs measure is left out of a quick look."""
     scores, learnt, levels = Scores(), [], []
-    beside = BESIDE_RUNS if runs > FEW_RUNS else 0
+    beside = min(BESIDE_RUNS, math.ceil(runs / 5)) if runs > FEW_RUNS else 0
     measure = partial(_one_run, setting=setting, folder=folder, beside=beside)
     for here, learning in shared(measure, range(FRESH, FRESH + runs), setting.name, track):
         scores.note(here)
