@@ -61,6 +61,8 @@ def test_a_regressor_keeps_the_labels_units():
     fit(model, 100 + 10 * XS[:, 0], yt)
     public = 1 - np.var(10 * XT[:, 1]) / np.var(yt)
     assert model.score(XT, yt) > public + 0.1
+    narrow = fit(clone(model).set_params(label_bounds=(98, 102)), 100 + 10 * XS[:, 0], yt).predict(XT)
+    assert (narrow.min(), narrow.max()) == (98, 102)
 
 
 def test_rehearsals_repeat_and_clones_are_fresh():

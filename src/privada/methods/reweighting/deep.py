@@ -23,7 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.reweighting import network
-from privada.methods.reweighting.estimator import _Domains, _domains, _number, _Reweighted
+from privada.methods.reweighting._domains import Domains, label_number, split
+from privada.methods.reweighting.estimator import _Reweighted
 from privada.methods.reweighting.problem import Penalties
 from privada.methods.reweighting.question_module import ModuleAdaptation
 from privada.parties.owner import Owner
@@ -49,7 +50,7 @@ class _Task:
 class _DeepReweighted(_Reweighted):
     """What both estimators share: the public fit, the question, the owner in memory."""
 
-    def _fit(self, domains: _Domains, task: _Task) -> None:
+    def _fit(self, domains: Domains, task: _Task) -> None:
         guarantee, schema = self._guarantee(), self._schema(domains, task.label)
         scaling = _Scaling.of(domains.Xs, task)
         module = self._module(schema.width, task.outputs)
@@ -119,7 +120,7 @@ class _DeepReweighted(_Reweighted):
             guarantee=guarantee,
         )
 
-    def _ask(self, question: ModuleAdaptation, domains: _Domains, schema: Schema) -> None:
+    def _ask(self, question: ModuleAdaptation, domains: Domains, schema: Schema) -> None:
         owner = Owner(
             domains.Xt,
             y=domains.yt,
@@ -234,7 +235,7 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         sample_domain: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
-        domains = _domains(X, y, Xt, yt, Xs, ys, sample_domain, None)
+        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None)
         names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
         label = Category(name="label", values=tuple(names))
         codes = self._schema(domains, label).classes.encode(domains.ys).astype(np.float64)
@@ -262,13 +263,14 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
     module : torch.nn.Module, optional
         From rows of features to one number each.
     label_bounds : (low, high), optional
-        Public limits of the label; by default the public source's range, widened by its width.
+        Public limits of the label, and of predictions; by default the public source's range, widened by its
+        width.
     epsilon, delta, rho, bounds, alpha, kappa1, clip, steps, stopping, random_state, rehearsal
         As in `DeepReweightedClassifier`.
 
     Attributes
     ----------
-    module_, release_, guarantee_
+    module_, label_bounds_, release_, guarantee_
 
     Privacy
     -------
@@ -318,14 +320,16 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         sample_domain: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
-        domains = _domains(X, y, Xt, yt, Xs, ys, sample_domain, None)
-        label, codes = _number(self.label_bounds, domains.ys), np.asarray(domains.ys, dtype=np.float64)
+        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None)
+        label, codes = label_number(self.label_bounds, domains.ys), np.asarray(domains.ys, dtype=np.float64)
         self._fit(domains, _Task(loss="squared", label=label, codes=codes, outputs=1))
+        self.label_bounds_ = (label.low, label.high)
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Predictions of rows."""
-        return self._scores(X)[:, 0] * self._scaling.label_scale + self._scaling.label_mean
+        """Predictions of rows, within the label's public limits."""
+        found = self._scores(X)[:, 0] * self._scaling.label_scale + self._scaling.label_mean
+        return np.asarray(np.clip(found, *self.label_bounds_))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
-from privada.exceptions import InputError
 from privada.methods.reweighting import losses
+from privada.methods.reweighting._domains import Domains, label_number, split
 from privada.methods.reweighting.default import DescentPlan, plan
 from privada.methods.reweighting.learner import AdaptedModel
 from privada.parties.owner import Owner
@@ -22,23 +22,13 @@ from privada.privacy.guarantee import Approximate, Guarantee, request
 FloatArray = npt.NDArray[np.float64]
 
 
-class _Domains(NamedTuple):
-    """Public source and private target."""
-
-    Xs: FloatArray
-    ys: npt.NDArray[Any]
-    Xt: npt.NDArray[Any]
-    yt: npt.NDArray[Any]
-    groups: npt.NDArray[Any] | None
-
-
 class _Reweighted(BaseEstimator):  # type: ignore[misc]
     """What both estimators share: domains, public bounds, an owner in memory."""
 
     def _guarantee(self) -> Guarantee:
         return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one")
 
-    def _schema(self, domains: _Domains, label: Number | Category) -> Schema:
+    def _schema(self, domains: Domains, label: Number | Category) -> Schema:
         bounds = self.bounds
         if bounds is None:  # of the public source, and its width more on both sides
             low, high = domains.Xs.min(axis=0), domains.Xs.max(axis=0)
@@ -47,7 +37,7 @@ class _Reweighted(BaseEstimator):  # type: ignore[misc]
         width = domains.Xs.shape[1]
         return Schema.of_numbers(bounds=bounds, width=width, label=label, size=len(domains.Xt))
 
-    def _adapt(self, domains: _Domains, made: DescentPlan, schema: Schema) -> AdaptedModel:
+    def _adapt(self, domains: Domains, made: DescentPlan, schema: Schema) -> AdaptedModel:
         guarantee, chooses = made.guarantee, made.selection == "private"
         owner = Owner(
             domains.Xt,
@@ -173,8 +163,8 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         and the public source as ``Xs=, ys=``; or both in ``X, y`` with ``sample_domain``, positive for
         source and negative for target (skada's form). ``groups`` names the domain of each public row.
         """
-        domains = _domains(X, y, Xt, yt, Xs, ys, sample_domain, groups)
-        label = _number(self.label_bounds, domains.ys)
+        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, groups)
+        label = label_number(self.label_bounds, domains.ys)
         made = plan(
             domains.Xs,
             domains.ys,
@@ -265,7 +255,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         groups: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
-        domains = _domains(X, y, Xt, yt, Xs, ys, sample_domain, groups)
+        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, groups)
         names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
         label = Category(name="label", values=tuple(names))
         schema = self._schema(domains, label)
@@ -300,49 +290,6 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         """Most likely class of rows."""
         found: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return found
-
-
-def _number(bounds: Any, ys: npt.NDArray[Any]) -> Number:
-    """The label's public bounds: given, or the public source's range, widened."""
-    if bounds is None:
-        values = np.asarray(ys, dtype=np.float64)
-        if not np.isfinite(values).all():
-            raise InputError("Expected ys to be finite.")
-        low, high = float(values.min()), float(values.max())
-        room = high - low if high > low else 1.0
-        bounds = (low - room, high + room)
-    return Number(name="label", low=float(bounds[0]), high=float(bounds[1]))
-
-
-def _domains(X: Any, y: Any, Xt: Any, yt: Any, Xs: Any, ys: Any, sample_domain: Any, groups: Any) -> _Domains:
-    """Source and target, from any of the three forms."""
-    given = [Xt is not None, Xs is not None, sample_domain is not None]
-    if sum(given) != 1:
-        raise InputError("Expected the target as Xt and yt, the source as Xs= and ys=, or sample_domain.")
-    if Xt is not None:
-        return _joined(X, y, Xt, yt, groups)
-    if Xs is not None:
-        return _joined(Xs, ys, X, y, groups)
-    rows, labels, domain = np.asarray(X), np.asarray(y), np.asarray(sample_domain)
-    if domain.shape != rows.shape[:1] or np.any(domain == 0):
-        raise InputError("Expected one sample_domain a row: positive for source, negative for target.")
-    at, there = domain > 0, domain < 0
-    named = None if groups is None else np.asarray(groups)[at]
-    return _joined(rows[at], labels[at], rows[there], labels[there], named)
-
-
-def _joined(Xs: Any, ys: Any, Xt: Any, yt: Any, groups: Any) -> _Domains:
-    if ys is None or yt is None:
-        raise InputError("Expected labels of source and target.")
-    source, target = _check.matrix(Xs=Xs), np.asarray(Xt)
-    if target.ndim != 2 or target.shape[1] != source.shape[1]:
-        raise InputError(
-            f"Expected source and target of one width, got {source.shape[1:]} and {target.shape[1:]}."
-        )
-    labels = np.asarray(ys)
-    if labels.shape != (len(source),):
-        raise InputError("Expected ys to be one label for each public row.")
-    return _Domains(source, labels, target, np.asarray(yt), None if groups is None else np.asarray(groups))
 
 
 __all__ = ["ReweightedClassifier", "ReweightedRegressor"]
