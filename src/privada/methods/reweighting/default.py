@@ -1,7 +1,8 @@
 """The default: every setting from public quantities, then one descent, or a discrepancy and a descent.
 
-`Plan.of` fits the warm start, chooses the settings by a rehearsal on the public source, and makes the
-questions.
+`plan` fits the warm start, chooses the settings by a rehearsal on the public source, and makes the
+questions. Classes of few rows, where the noise of a descent is loud, are asked for one gradient instead
+(`one_gradient`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from privada.methods.reweighting import _public, geometry, rehearsal
 from privada.methods.reweighting.discrepancy import moments
 from privada.methods.reweighting.geometry import Scaling
 from privada.methods.reweighting.learner import AdaptedModel, learn_after, learn_selected
+from privada.methods.reweighting.one_gradient import LOUD, OneGradient, loudness
 from privada.methods.reweighting.portrait import Likeness
 from privada.methods.reweighting.question_descent import Descent
 from privada.methods.reweighting.question_discrepancy import Discrepancy
@@ -45,7 +47,10 @@ ENOUGH = -0.01  # log of the rehearsed loss over the warm start's, above which p
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DescentPlan:
-    """All that is public of an adaptation: warm start, coordinates, rehearsal, guarantee."""
+    """All that is public of an adaptation: warm start, coordinates, rehearsal, guarantee.
+
+    Where noise is ``loud``, one gradient is asked for, and nothing is rehearsed.
+    """
 
     size: int
     guarantee: Guarantee
@@ -54,6 +59,7 @@ class DescentPlan:
     known_domains: bool
     alpha: float | None
     selection: str = "public"
+    loud: bool = False
     salt: str = ""
 
     @property
@@ -77,6 +83,11 @@ class DescentPlan:
     def forecast(self) -> float:
         """Loss after adaptation over the warm start's, as rehearsed; 1 if nothing could be rehearsed."""
         return 1.0 if self.rehearsed is None else math.exp(self.rehearsed.best()[1])
+
+    @property
+    def one_gradient(self) -> OneGradient:
+        """What is asked instead of a descent where noise is loud."""
+        return OneGradient(source=self.source, size=self.size, guarantee=self.guarantee, salt=self.salt)
 
     def descent(
         self, settings: Settings, guarantee: Guarantee | None = None, like: Likeness | None = None
@@ -154,6 +165,8 @@ class DescentPlan:
 
         With private selection: for the descent, then for a choice between its model and the public one.
         """
+        if self.loud:
+            return self.one_gradient.learner(owner)
         self.warn()
         if self.selection == "private":
             share, rest = _public.pieces(self.guarantee, SELECTION_SHARE)
@@ -245,6 +258,8 @@ def plan(
     seed = 0 if random_state is None else int(random_state)
     rows = Scaling.of(X, standardize=standardize)(X)
     parts = rehearsal.parts_of(rows, _groups(groups, len(X)), seed)
+    _check.one_of(SELECTIONS, selection=selection)
+    loud = loss != "squared" and alpha is None and selection == "public" and _is_loud(guarantee, size, rows)
     penalty, rehearsed = _rehearsed(
         X,
         y,
@@ -257,6 +272,7 @@ def plan(
         alphas=None if alpha is None else (alpha,),
         drift=groups is None,
         seed=seed,
+        loud=loud,
     )
     return DescentPlan(
         size=size,
@@ -265,16 +281,22 @@ def plan(
         rehearsed=rehearsed,
         known_domains=groups is not None,
         alpha=alpha,
-        selection=_check.one_of(SELECTIONS, selection=selection),
+        selection=selection,
+        loud=loud,
         salt=salt,
     )
 
 
+def _is_loud(guarantee: Guarantee, size: int, rows: FloatArray) -> bool:
+    directions = len(geometry.Spectrum.of(rows).eigen)
+    return loudness(guarantee, size=_check.count(size=size), directions=directions) > LOUD
+
+
 def _rehearsed(
-    X: FloatArray, y: npt.NDArray[Any], parts: npt.NDArray[np.int64], **how: Any
+    X: FloatArray, y: npt.NDArray[Any], parts: npt.NDArray[np.int64], *, loud: bool, **how: Any
 ) -> tuple[float, Rehearsed | None]:
     """Penalty of the warm start, and the rehearsal; remembered for the same public rows and settings."""
-    digest = hashlib.sha256(repr((X.shape, sorted(how.items()))).encode())
+    digest = hashlib.sha256(repr((X.shape, loud, sorted(how.items()))).encode())
     for array in (X, y, parts):
         digest.update(np.ascontiguousarray(array).tobytes())
     key = digest.digest()
@@ -283,7 +305,8 @@ def _rehearsed(
         penalty = rehearsal.warm_penalty(how["loss"], rows, y, parts, how["n_outputs"])
         while len(_REMEMBERED) >= MOST_REMEMBERED:
             _REMEMBERED.pop(next(iter(_REMEMBERED)))
-        _REMEMBERED[key] = penalty, rehearsal.rehearse(X=X, y=y, parts=parts, penalty=penalty, **how)
+        played = None if loud else rehearsal.rehearse(X=X, y=y, parts=parts, penalty=penalty, **how)
+        _REMEMBERED[key] = penalty, played
     return _REMEMBERED[key]
 
 
