@@ -201,6 +201,11 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     ----------
     classes_, coef_, intercept_, alpha_, forecast_, release_, releases_, guarantee_
 
+    Notes
+    -----
+    Of few rows, where noise is loud, one gradient is asked for instead of a descent: ``alpha_`` is 0 then, and
+    ``forecast_`` is 1.
+
     Privacy
     -------
     Unit: one target row, replaced; the number of target rows is public. Proof: `Descent`.
