@@ -203,8 +203,8 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
 
     Notes
     -----
-    Of few rows, where noise is loud, one gradient is asked for instead of a descent: ``alpha_`` is 0 then, and
-    ``forecast_`` is 1.
+    Of few rows, where noise is loud, one gradient is asked for instead of a descent: then ``alpha_`` is 0
+    and ``forecast_`` is 1.
 
     Privacy
     -------
