@@ -1,5 +1,7 @@
 import json
 
+import joblib
+
 KEYS = {"figure", "value", "goal", "better", "beside", "runs"}
 
 
@@ -37,10 +39,18 @@ def test_the_number_of_runs_is_the_experiments_own_the_quick_one_or_what_is_aske
     assert len(asked) == 3
 
 
-def test_processes_share_the_runs_of_experiments_that_can(cli):
+def test_processes_share_the_runs_of_experiments_that_can(cli, monkeypatch):
+    told = []
+    config = joblib.parallel_config
+    monkeypatch.setattr(
+        joblib,
+        "parallel_config",
+        lambda *backend, n_jobs: told.append(n_jobs) or config(*backend, n_jobs=n_jobs),
+    )
     both = [cli("reproduce", "cells", "--runs", "2", "--jobs", jobs, "--json").stdout for jobs in "12"]
     exact = [json.loads(each.splitlines()[-1]) for each in both]
     assert exact[0]["figure"].endswith("nonprivate")
     assert exact[0] == exact[1]
+    assert told == [1, 2]
     assert "share the runs of cells" in cli("reproduce", "core", "--jobs", "2", expect=2).stderr
     assert "jobs to be a whole number >= 1" in cli("reproduce", "cells", "--jobs", "0", expect=2).stderr

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -44,3 +45,18 @@ def test_the_table_leaves_out_what_no_figure_has():
     assert "95 % interval" not in table.columns
     assert [row["met"] for row in table.to_dict()] == ["yes", "no"]
     assert "met" not in figures_table("t", [figure(goal=None)]).columns
+
+
+@pytest.mark.parametrize(
+    ("value", "better", "printed"),
+    [
+        (1.00042, "lower", 1.0004),
+        (1.000004, "lower", 1.000004),
+        (0.99996, "lower", 1.0),
+        (0.99996, "higher", 0.99996),
+    ],
+)
+def test_rounding_never_turns_a_miss_into_a_hit_or_a_hit_into_a_miss(value, better, printed):
+    figure = Figure("ratio", value, 1.0, better, "", 30)
+    assert figure.to_dict()["value"] == printed
+    assert replace(figure, value=figure.to_dict()["value"]).met == figure.met

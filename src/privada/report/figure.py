@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from privada import _check
@@ -67,8 +67,14 @@ class Figure:
         return self.value <= self.goal if self.better == "lower" else self.value >= self.goal
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form, numbers to four digits."""
-        plain = asdict(self) | {"value": _short(self.value)}
+        """Plain form, numbers to four digits; the value to more where four would turn a miss into a hit.
+
+        >>> Figure("ratio", 1.0004, 1.0, "lower", "", 30).to_dict()["value"]
+        1.0004
+        """
+        shorter = (replace(self, value=_short(self.value, digits)) for digits in range(4, 18))
+        value = next((each.value for each in shorter if each.met == self.met), self.value)
+        plain = asdict(self) | {"value": value}
         interval = plain.pop("interval")
         return plain if interval is None else plain | {"interval": [_short(end) for end in interval]}
 
@@ -93,8 +99,8 @@ def figures_table(title: str, figures: Iterable[Figure]) -> Table:
     return Table(title=title, columns=columns, rows=tuple(rows)).without_empty_columns()
 
 
-def _short(number: float) -> float:
-    return float(f"{number:.4g}")
+def _short(number: float, digits: int = 4) -> float:
+    return float(f"{number:.{digits}g}")
 
 
 __all__ = ["Figure", "figures_table"]

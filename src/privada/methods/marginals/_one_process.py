@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Approximate, Guarantee
 
 
-class HiddenTargetEstimator(BaseEstimator):  # type: ignore[misc]
+class HiddenTargetEstimator(ABC, BaseEstimator):  # type: ignore[misc]
     """An owner of the rows given to ``fit``, asked by a learner that has a public source."""
 
     public_settings: ClassVar[tuple[str, ...]]  # which nobody takes from private rows
@@ -27,8 +28,9 @@ class HiddenTargetEstimator(BaseEstimator):  # type: ignore[misc]
     random_state: int
     rehearsal: int | None
 
+    @abstractmethod
     def _label(self) -> Category | Number:
-        raise NotImplementedError
+        """The label's column, from public settings."""
 
     def _schema(self, width: int) -> Schema:
         for name in self.public_settings:

@@ -288,7 +288,7 @@ def plan(
 
 
 def _is_loud(guarantee: Guarantee, size: int, rows: FloatArray) -> bool:
-    directions = len(geometry.Spectrum.of(rows).eigen)
+    directions = min(*rows.shape, geometry.MOST_DIRECTIONS)
     return loudness(guarantee, size=_check.count(size=size), directions=directions) > LOUD
 
 

@@ -10,7 +10,7 @@ target that is like the source gets the public model, an unrelated one a model o
 
 `LOUD`, `PENALTY` and the radius were chosen on digits, wine, breast cancer and generated pairs, 60 to 1,200
 rows of 6 to 30 features, at epsilon 1 and 4, none of which a figure scores. Beside a descent, errors on 60
-rows went from 0.40 to 0.30 and from 0.28 to 0.21 on thirteen unrelated pairs, from 0.23 to 0.18 and from
+rows went from 0.40 to 0.30 and from 0.28 to 0.21 on thirteen unrelated pairs, from 0.23 to 0.20 and from
 0.17 to 0.19 on three related ones (ten splits; six of the descent). A little above `LOUD` unrelated pairs
 still gain much (0.33 to 0.27, 0.25 to 0.21, 0.42 to 0.08 on three kinds) and related ones nothing in the
 mean; below it a descent is ahead where domains are related.
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -65,8 +66,9 @@ class OneGradient:
         """Half of the public rows are shortened to it: they say less, and all of them get less noise."""
         return float(np.median(np.linalg.norm(self._rows, axis=1)))
 
-    @property
+    @cached_property
     def _rows(self) -> FloatArray:
+        """Public rows in their principal coordinates."""
         return np.asarray(self.source.rows @ self.source.spectrum.vectors)
 
     @property
@@ -102,18 +104,13 @@ class OneGradient:
         draw = question.plan.draws["gradient_0"]
         assert isinstance(draw, Gaussian)
         heard, noise = release["gradient_0"] / question.size, draw.scale / question.size
-        loss, scores = self.source.loss, self.source.rows @ self.source.start
-        at_zero = losses.probabilities(loss, np.zeros_like(scores))
-        pull = at_zero - losses.probabilities(loss, scores)  # what labels of the public model would give
-        most = float((1 - at_zero[0]) @ at_zero[0])  # squared length of every record's pull at zero
-        rows = geometry.clipped(self._rows, question.bound / math.sqrt(most))
+        rows, pull, most = self._expected(question)
         curvatures, turn = np.linalg.eigh(rows.T @ rows / len(rows))
         curvatures = np.maximum(curvatures, 0.0)
-        public = rows.T @ pull / len(rows)
-        apart = turn.T @ (heard - public)
-        variance = noise**2 + most / heard.shape[1] * curvatures / question.size
-        believed = turn.T @ public + _believed(apart, curvatures, variance, 2 * most / heard.shape[1])
-        steady = geometry.CURVATURE[loss] * (curvatures + PENALTY * curvatures.mean())
+        public = turn.T @ (rows.T @ pull) / len(rows)
+        variance = noise**2 + most * curvatures / question.size
+        believed = public + _believed(turn.T @ heard - public, curvatures, variance, 2 * most)
+        steady = geometry.CURVATURE[question.loss] * (curvatures + PENALTY * curvatures.mean())
         V = -turn @ (believed / steady[:, None])
         return AdaptedModel(
             coef=question.transform @ V,
@@ -125,12 +122,25 @@ class OneGradient:
             correction=V,
         )
 
+    def _expected(self, question: Descent) -> tuple[FloatArray, FloatArray, float]:
+        """What the public model makes of a gradient at zero.
+
+        Public rows as they would be clipped; their pulls, if it gave the labels; and the mean square of any
+        record's pull at zero.
+        """
+        loss, scores = question.loss, self.source.rows @ self.source.start
+        at_zero = losses.probabilities(loss, np.zeros_like(scores))
+        length = float((1 - at_zero[0]) @ at_zero[0])
+        rows = geometry.clipped(self._rows, question.bound / math.sqrt(length))
+        return rows, at_zero - losses.probabilities(loss, scores), length / at_zero.shape[1]
+
 
 def _believed(apart: FloatArray, curvatures: FloatArray, variance: FloatArray, most: float) -> FloatArray:
     """A difference of shape (k, outputs), less its errors: prior variances go with the curvatures.
 
-    ``most`` bounds the sum of squared differences over curvatures: a gradient at zero is a covariance with
-    pulls of a known length, so what is longer is noise.
+    ``most`` caps the sum of prior variances over curvatures. A gradient at zero is a covariance with pulls of
+    a known length ℓ, so that its sum of squares over curvatures is at most ℓ², and that of the difference of
+    two unrelated ones at most 2ℓ²: what is longer is mostly noise.
 
     >>> _believed(np.array([[3.0], [1.0]]), np.ones(2), np.ones(2), 10.0).ravel().tolist()   # 4 of 5
     [2.4000000000000004, 0.8]
