@@ -1,8 +1,8 @@
-"""The default: every setting from public quantities, then one descent, or a discrepancy and a descent.
+"""The default: every setting from public quantities, then a descent, before which a little may be asked.
 
 `plan` fits the warm start, chooses the settings by a rehearsal on the public source, and makes the
-questions. Classes of few rows, where the noise of a descent is loud, are asked for one gradient instead
-(`one_gradient`).
+questions. Numbers are asked for a discrepancy and a portrait where they can tell something; classes for one
+gradient, which says where to start, or which is all where the noise of a descent is loud (`one_gradient`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.reweighting import _public, geometry, rehearsal
 from privada.methods.reweighting.discrepancy import moments
 from privada.methods.reweighting.geometry import Scaling
-from privada.methods.reweighting.learner import AdaptedModel, learn_after, learn_selected
+from privada.methods.reweighting.learner import AdaptedModel, learn_after, learn_from, learn_selected
 from privada.methods.reweighting.one_gradient import LOUD, OneGradient, loudness
 from privada.methods.reweighting.portrait import Likeness
 from privada.methods.reweighting.question_descent import Descent
@@ -36,7 +36,7 @@ from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
-DISCREPANCY_SHARE, PORTRAIT_SHARE, SELECTION_SHARE = 0.05, 0.1, 0.1
+DISCREPANCY_SHARE, PORTRAIT_SHARE, SELECTION_SHARE, START_SHARE = 0.05, 0.1, 0.1, 0.1
 SELECTIONS = ("public", "private")
 LARGEST_LOSS = {"squared": 9.0, "logistic": 3.0, "softmax": 5.0}  # that validation sees; in squared residuals
 FALLBACK = Settings(relative=1e-2, threshold=0.5, alpha=0.3, step_size=0.06)
@@ -168,6 +168,8 @@ class DescentPlan:
         if self.loud:
             return self.one_gradient.learner(owner)
         self.warn()
+        if _chooses_start(self.loss, self.alpha, self.selection):
+            return self._from_gradient(owner)
         if self.selection == "private":
             share, rest = _public.pieces(self.guarantee, SELECTION_SHARE)
             most = LARGEST_LOSS[self.loss] * self.unit**2
@@ -192,6 +194,19 @@ class DescentPlan:
             return self.descent(settings, left, self._likeness(self.portrait(share), release))
 
         return learn_after(owner, first, second, then, guarantee=self.guarantee)
+
+    def _from_gradient(self, owner: str) -> Learner[AdaptedModel]:
+        """Ask for one gradient, then for a descent from the start that it speaks for."""
+        share, rest = _public.shares(self.guarantee, START_SHARE)
+        assert share is not None
+        asked = replace(self.one_gradient, guarantee=share)
+        first = asked.question
+
+        def then(release: Release) -> tuple[Descent, Shrinkage | None]:
+            source = replace(self.source, start=asked.start(first, release))
+            return replace(self, source=source).descent(self.settings(), rest)
+
+        return learn_from(owner, first, then, guarantee=self.guarantee)
 
     def _likeness(self, question: Portrait, release: Release) -> Likeness:
         """What a released portrait says of the target."""
@@ -259,13 +274,15 @@ def plan(
     rows = Scaling.of(X, standardize=standardize)(X)
     parts = rehearsal.parts_of(rows, _groups(groups, len(X)), seed)
     _check.one_of(SELECTIONS, selection=selection)
-    loud = loss != "squared" and alpha is None and selection == "public" and _is_loud(guarantee, size, rows)
+    chooses = _chooses_start(loss, alpha, selection)
+    loud = chooses and _is_loud(guarantee, size, rows)
+    spent = START_SHARE if chooses and not loud else 0.0
     penalty, rehearsed = _rehearsed(
         X,
         y,
         parts,
         loss=loss,
-        noise=_noise(guarantee, _check.count(size=size)),
+        noise=_noise(_public.shares(guarantee, spent)[1], _check.count(size=size)),
         size=size,
         n_outputs=n_outputs,
         standardize=standardize,
@@ -285,6 +302,11 @@ def plan(
         loud=loud,
         salt=salt,
     )
+
+
+def _chooses_start(loss: str, alpha: float | None, selection: str) -> bool:
+    """Whether a gradient is asked for: of classes, unless the weight of public data is given or chosen."""
+    return loss != "squared" and alpha is None and selection == "public"
 
 
 def _is_loud(guarantee: Guarantee, size: int, rows: FloatArray) -> bool:

@@ -158,6 +158,21 @@ def learn_after(
     return model(question, release, guarantee=guarantee, first=releases, known=known)
 
 
+def learn_from(
+    owner: str,
+    first: Descent,
+    then: Callable[[Release], tuple[Descent, Shrinkage | None]],
+    *,
+    guarantee: Guarantee,
+) -> Learner[AdaptedModel]:
+    """Ask for a gradient, then for the descent that starts where it says."""
+    release = yield Ask(owner, first)
+    only_releases(release)
+    question, known = then(release)
+    last = yield Ask(owner, question)
+    return model(question, last, guarantee=guarantee, first=(release,), known=known)
+
+
 def learn_selected(
     owner: str,
     question: Descent,
