@@ -5,6 +5,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 from privada.datasets import domain_pairs
 from privada.datasets.domain_pairs import drifting
@@ -116,31 +117,60 @@ def test_without_known_domains_all_public_rows_are_one(pair):
     assert found[0] == pytest.approx(selection.moments(S, pair.source.y)[0])
 
 
-SETTINGS = ((0.0, "uniform", 0.1), (0.0, "uniform", 1.0), (1.0, "DM", 0.1))
+SETTINGS = ((0.0, "DM", 0.1), (0.0, "DM", 1.0), (1.0, "DM", 0.1))
 
 
-def test_settings_that_the_folds_tell_apart_are_not_averaged():
+def family(losses, evidence, settings=SETTINGS):
+    return selection.Family(settings, losses, np.eye(len(settings)), np.asarray(evidence, dtype=float))
+
+
+def test_settings_that_the_folds_or_the_evidence_tell_apart_are_not_averaged():
     losses = np.random.default_rng(0).exponential(0.01, size=(200, 3)) + np.array([1.0, 1.0, 0.5])
     losses[:, 1] = losses[:, 0]
-    family = selection.Family(SETTINGS, losses, np.eye(3))
-    assert family.chosen("target") == pytest.approx([0.5, 0.5, 0])
-    assert family.chosen("DM") == pytest.approx([0, 0, 1])
-    assert family.chosen("CnvxAdap") == pytest.approx([0, 0, 1], abs=1e-12)
+    found = family(losses, [0.0, 0.0, 100.0])
+    assert found.chosen("target") == pytest.approx([0.5, 0.5, 0])
+    assert found.chosen("DM") == pytest.approx([0, 0, 1])
+    assert found.chosen("CnvxAdap") == pytest.approx([0, 0, 1], abs=1e-12)
 
 
 def test_adaptation_keeps_to_the_target_where_the_held_out_rows_do_not_tell():
     losses = np.random.default_rng(0).exponential(size=(200, 3))
     losses[:, 1] = losses[:, 0]
     losses[:, 2] = np.r_[losses[1:, 0], losses[0, 0]] + 1e-6  # another model, not ahead
-    family = selection.Family(SETTINGS, losses, np.eye(3))
-    assert family.chosen("CnvxAdap")[2] == 0
+    assert family(losses, [0.0, 0.0, 1.0]).chosen("CnvxAdap")[2] == 0
 
 
-def test_what_the_folds_do_not_tell_is_a_third_each():
-    settings = (*SETTINGS, (0.5, "DM", 0.1), (0.5, "domains", 0.1))
-    family = selection.Family(settings, np.ones((50, 5)), np.eye(5))
-    assert family._weights("CnvxAdap") == pytest.approx([1 / 6, 1 / 6, 1 / 3, 1 / 6, 1 / 6])
-    assert family._weights("target") == pytest.approx([0.5, 0.5, 0, 0, 0])
+def test_what_nothing_tells_apart_is_as_likely_as_the_module_says():
+    settings = (*SETTINGS, (0.5, "DM", 0.1), (0.1, "DM", 0.1), (0.5, "domains", 0.1), (1.0, "KMM", 0.1))
+    found = family(np.ones((50, 7)), [0.0] * 6 + [1e6], settings)
+    tenth = 1 / 33
+    assert found._weights("CnvxAdap") == pytest.approx([1 / 12, 1 / 12, 1 / 6, 10 * tenth, tenth, 1 / 3, 0])
+    assert found._weights("target") == pytest.approx([0.5, 0.5, 0, 0, 0, 0, 0])
+
+
+def test_the_evidence_is_the_probability_of_the_labels():
+    """Against SciPy's normal law, whose covariance has the prior of the coefficients written out."""
+    rng = np.random.default_rng(0)
+    S, T = rng.normal(size=(60, 3)), rng.normal(size=(8, 3))
+    a, b = S @ [1.0, -1.0, 0.5] + rng.normal(size=60), T @ [1.0, 0.0, 0.5] + rng.normal(size=8)
+    public, mixtures, noise = (
+        {"all": selection.moments(S, a)},
+        [(0.0, "all"), (0.4, "all"), (1.0, "all")],
+        0.7,
+    )
+    found = selection.evidence(public, T, b, noise, mixtures).reshape(3, -1)
+    A, c = public["all"]
+    wanted = np.empty_like(found)
+    for i, (alpha, _) in enumerate(mixtures):
+        for j, penalty in enumerate(selection.PENALTIES):
+            held = alpha * A + penalty * np.eye(3)
+            covariance = noise * np.eye(8)
+            if alpha < 1:
+                covariance += noise * T @ np.linalg.inv(8 * held / (1 - alpha)) @ T.T
+            wanted[i, j] = multivariate_normal.logpdf(b, T @ np.linalg.solve(held, alpha * c), covariance)
+    constant = -4 * np.log(2 * np.pi * noise)
+    usual = np.asarray(selection.PENALTIES) > 1e-6  # SciPy's own errors are large below
+    assert found[:, usual] + constant == pytest.approx(wanted[:, usual], rel=1e-6)
 
 
 def test_ranks_are_by_mean_error_and_the_worst_counts():
@@ -158,6 +188,9 @@ def test_small_sets_take_more_splits_than_were_asked_for(pair):
         return replace(pair, test=replace(pair.test, X=pair.test.X[:59], y=pair.test.y[:59]))
 
     assert headline._enough(reader, None, range(200, 210)) == range(200, 241)
+    assert headline._enough(
+        lambda folder, seed: replace(reader(folder, seed), classes=2), None, range(10)
+    ) == range(170)
     assert headline._enough(lambda folder, seed: pair, None, range(200, 220)) == range(200, 220)
     assert headline._enough(reader, None, range(200, 201)) == range(200, 201)  # a quick run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from privada.datasets.domain_pairs import REGRESSIONS, DomainPair
 from privada.experiments.registry import Track
 from privada.experiments.reweighting.contenders import error, ours, squared, with_constant
 from privada.experiments.reweighting.selection import Family
+from privada.experiments.sharing import shared
 from privada.methods.reweighting.nonprivate import ncnvx_adap
 from privada.methods.reweighting.problem import Penalties
 from privada.report.figure import Figure
@@ -67,8 +69,9 @@ def table_1(data: Path, seeds: range, track: Track) -> Iterator[Figure | Table]:
         if quick(seeds) and name == "flights":
             continue  # its source is large
         errors: Errors = {}
-        for _, pair in track(splits(reader, data, seeds), f"{name}, Table 1"):
-            for method, value in table_errors(pair):
+        measure = partial(_one_split, reader=reader, data=data)
+        for here in shared(measure, seeds, f"{name}, Table 1", track):
+            for method, value in here.items():
                 note(errors, method, value)
         level = float(np.mean(errors["target"]))
         rows.append(
@@ -82,6 +85,12 @@ def table_1(data: Path, seeds: range, track: Track) -> Iterator[Figure | Table]:
     )
     worst = max(ratio for ratio, _, _ in ratios.values())
     yield Figure("cnvxadap_worst_relative_mse", worst, 1.0, "lower", beside, len(seeds))
+
+
+def _one_split(seed: int, *, reader: Callable[[Path, int], DomainPair], data: Path) -> dict[str, float]:
+    """Test errors of Table 1 on one split."""
+    ((_, pair),) = splits(reader, data, range(seed, seed + 1))
+    return dict(table_errors(pair))
 
 
 def _beside_best(errors: Errors) -> tuple[float, float, str]:
