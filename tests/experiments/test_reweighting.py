@@ -48,7 +48,7 @@ def test_every_private_method_is_held_to_the_range_of_the_public_labels(pair):
 
 def test_table_one_has_every_method(pair):
     errors = dict(reweighting.table_errors(pair))
-    assert set(errors) == {"target", "KMM", "DM", "CnvxAdap"}
+    assert list(errors) == ["target", "KMM", "DM", "CnvxAdap", "target, by evidence", "DM, by evidence"]
     assert errors["CnvxAdap"] < 1.1 * errors["target"]
 
 
@@ -129,6 +129,7 @@ def test_settings_that_the_folds_or_the_evidence_tell_apart_are_not_averaged():
     losses[:, 1] = losses[:, 0]
     found = family(losses, [0.0, 0.0, 100.0])
     assert found.chosen("target") == pytest.approx([0.5, 0.5, 0])
+    assert found.chosen("target", by_evidence=True) == pytest.approx([0.5, 0.5, 0])
     assert found.chosen("DM") == pytest.approx([0, 0, 1])
     assert found.chosen("CnvxAdap") == pytest.approx([0, 0, 1], abs=1e-12)
 
@@ -144,8 +145,10 @@ def test_what_nothing_tells_apart_is_as_likely_as_the_module_says():
     settings = (*SETTINGS, (0.5, "DM", 0.1), (0.1, "DM", 0.1), (0.5, "domains", 0.1), (1.0, "KMM", 0.1))
     found = family(np.ones((50, 7)), [0.0] * 6 + [1e6], settings)
     tenth = 1 / 33
-    assert found._weights("CnvxAdap") == pytest.approx([1 / 12, 1 / 12, 1 / 6, 10 * tenth, tenth, 1 / 3, 0])
-    assert found._weights("target") == pytest.approx([0.5, 0.5, 0, 0, 0, 0, 0])
+    assert found._weights("CnvxAdap", True) == pytest.approx(
+        [1 / 12, 1 / 12, 1 / 6, 10 * tenth, tenth, 1 / 3, 0]
+    )
+    assert found._weights("target", False) == pytest.approx([0.5, 0.5, 0, 0, 0, 0, 0])
 
 
 def test_the_evidence_is_the_probability_of_the_labels():
