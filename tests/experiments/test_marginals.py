@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -5,6 +7,7 @@ from privada.datasets.hidden_target import hidden_target
 from privada.experiments import marginals
 from privada.experiments.marginals import contenders, headline, sets
 from privada.experiments.marginals.scores import Scores, table_two
+from privada.experiments.registry import untracked
 from privada.report.exhibit import Curves
 from privada.report.figure import Figure
 from privada.report.tables import Table
@@ -53,6 +56,28 @@ def test_more_runs_measure_baselines_perspectives_and_curves(small, monkeypatch)
         assert rows[name][4] == "1"
     assert rows["any"][4] == "3"
     assert rows["printed"][3] == "85.8"
+
+
+def test_a_set_of_few_test_rows_takes_more_runs_than_were_asked_for(small, monkeypatch):
+    few = replace(sets.GENERATED[0], least_runs=4)
+    asked = []
+    monkeypatch.setattr(headline, "headline", lambda data, setting, seed: asked.append(seed) or {"any": 1.0})
+    monkeypatch.setattr(headline, "BESIDE_RUNS", 0)
+    for runs, wanted in ((2, 2), (3, 4), (5, 5)):
+        asked.clear()
+        headline.measured(few, runs, None, untracked)
+        assert asked == list(range(headline.FRESH, headline.FRESH + wanted))
+
+
+def test_points_over_the_majority_have_an_interval_of_their_own():
+    scores = Scores()
+    for ours, majority in ((90.0, 80.0), (70.0, 58.0), (80.0, 69.0)):
+        scores.note({"any": ours, "majority": majority, "printed": 50.0})
+    (figure,) = headline._figures(replace(sets.CARDIOTOCOGRAMS[0]), scores)
+    assert figure.value == pytest.approx(11)
+    assert figure.runs == 3
+    low, high = figure.interval
+    assert high - low == pytest.approx(4 / np.sqrt(3))
 
 
 def test_scores_say_their_interval_and_test():

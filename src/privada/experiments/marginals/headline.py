@@ -27,7 +27,7 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
     for setting in GENERATED + (CARDIOTOCOGRAMS if data is not None else ()):
         scores, curves = measured(setting, runs, data, track)
         found[setting.name] = setting, scores
-        yield from _figures(setting, scores, runs)
+        yield from _figures(setting, scores)
         if curves is not None:
             yield curves
     margin = min(scores.mean("any at 0.25") - scores.mean("printed") for _, scores in found.values())
@@ -38,6 +38,7 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
 
 def measured(setting: Setting, runs: int, folder: Path | None, track: Track) -> tuple[Scores, Curves | None]:
     """All methods on one set; what few runs measure is left out of a quick look."""
+    runs = runs if runs <= FEW_RUNS else max(runs, setting.least_runs)
     scores, learnt, levels = Scores(), [], []
     beside = min(BESIDE_RUNS, math.ceil(runs / 5)) if runs > FEW_RUNS else 0
     measure = partial(_one_run, setting=setting, folder=folder, beside=beside)
@@ -61,25 +62,16 @@ def _one_run(
     return here, perspectives.learning(data, setting, seed, here["target-trained"])
 
 
-def _figures(setting: Setting, scores: Scores, runs: int) -> Iterator[Figure]:
-    words = scores.beside()
+def _figures(setting: Setting, scores: Scores) -> Iterator[Figure]:
+    words, runs, name = scores.beside(), len(scores.found["any"]), setting.name
     if setting.shift is not None:
-        over = scores.mean("any") - scores.mean("majority")
-        yield Figure(f"{setting.name}_over_majority", over, setting.goal, "higher", words, runs)
+        over, interval = scores.over("majority")
+        yield Figure(f"{name}_over_majority", over, setting.goal, "higher", words, runs, interval)
         return
-    yield Figure(
-        f"any_pure_{setting.name}",
-        scores.mean("any"),
-        setting.goal,
-        "higher",
-        words,
-        runs,
-        scores.interval("any"),
-    )
-    if setting.marginal_goal is not None:
-        value, interval = scores.mean("marginal"), scores.interval("marginal")
-        goal = setting.marginal_goal
-        yield Figure(f"marginal_pure_{setting.name}", value, goal, "higher", words, runs, interval)
+    for method, goal in (("any", setting.goal), ("marginal", setting.marginal_goal)):
+        if goal is not None:
+            value, interval = scores.mean(method), scores.interval(method)
+            yield Figure(f"{method}_pure_{name}", value, goal, "higher", words, runs, interval)
 
 
 __all__ = ["BESIDE_RUNS", "FRESH", "measured", "run"]

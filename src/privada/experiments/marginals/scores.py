@@ -40,6 +40,11 @@ class Scores:
         half = 2 * self.error(method)
         return self.mean(method) - half, self.mean(method) + half
 
+    def over(self, other: str) -> tuple[float, tuple[float, float]]:
+        """Points of ours over another method on the same runs, and the interval of their mean."""
+        apart = Scores({"any": np.subtract(self.found["any"], self.found[other]).tolist()})
+        return apart.mean("any"), apart.interval("any")
+
     def beside(self) -> str:
         """All methods in words, and the paired test of ours against the printed one."""
         names = [name for name in self.found if name != "any"]

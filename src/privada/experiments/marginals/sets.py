@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from privada.datasets.hidden_target import HiddenTarget, cardiotocography, hidden_target
 
@@ -27,6 +28,8 @@ class Setting:
         The paper's Table 2, in the order of `PRINTED`.
     shift : str or None
         Of cardiotocograms.
+    least_runs : int
+        Of any but a quick look: a set of few test rows takes more runs than were asked for.
     """
 
     name: str
@@ -36,6 +39,7 @@ class Setting:
     goal: float | None
     marginal_goal: float | None = None
     shift: str | None = None
+    least_runs: int = 1
 
     def load(self, seed: int, folder: Path | None = None) -> HiddenTarget:
         """Fresh rows, or a fresh split."""
@@ -74,9 +78,11 @@ GENERATED = (
     ),
 )
 _CTG_A, _CTG_B = (92.0, 87.8, 86.9, 73.0, 70.5, 77.7), (91.2, 86.1, 84.9, 70.1, 65.1, 75.5)
+# 350 test rows: thirty runs leave half a point open
+_FEW: dict[str, Any] = {"shape": DEEP, "goal": 11.0, "least_runs": 100}
 CARDIOTOCOGRAMS = (
-    Setting(name="ctg_a", shape=DEEP, reweight=False, goal=11.0, shift="none", paper=_CTG_A),
-    Setting(name="ctg_b", shape=DEEP, reweight=True, goal=11.0, shift="target", paper=_CTG_B),
+    Setting(name="ctg_a", reweight=False, shift="none", paper=_CTG_A, **_FEW),
+    Setting(name="ctg_b", reweight=True, shift="target", paper=_CTG_B, **_FEW),
     Setting(name="ctg_b_literal", shape=DEEP, reweight=True, goal=None, shift="source", paper=_CTG_B),
 )
 
