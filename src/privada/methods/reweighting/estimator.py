@@ -203,8 +203,9 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
 
     Notes
     -----
-    Of few rows, where noise is loud, one gradient is asked for instead of a descent: then ``alpha_`` is 0
-    and ``forecast_`` is 1.
+    A tenth of the budget asks for one gradient, which says how far the public model is to be believed, and
+    with that where the descent starts. Of few rows, where noise is loud, it gets the whole budget and no
+    descent follows: then ``alpha_`` is 0 and ``forecast_`` is 1.
 
     Privacy
     -------
