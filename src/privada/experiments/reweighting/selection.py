@@ -1,34 +1,30 @@
-"""How Table 1's methods choose their settings: on the target's rows but those of the test.
+"""How Table 1's methods choose their settings: on the target's rows but those of the test, all alike.
 
 A setting is (α, weights of the public rows, penalty). Its model is a ridge regression of the mixture that
 gives α to the public rows, so weighted, and 1 - α to the target's. Target-only has α = 0, KMM and DM have
-α = 1 and their own weights; CnvxAdap has those of target-only and DM and, with DM's weights or the domains',
-what lies between: with a large κ₁ and the radius of that ridge solution, CnvxAdap with those reference
-weights *is* it (`cnvx_adap`, ``public=``; a test compares the two). *Domains'* weights are one number for all
-rows of a public domain (a month, an hour, a batch), the larger the better a regression of that domain alone
-fits the target's rows: CnvxAdap is about weights of public rows that see labels of both sides. KMM and DM see
-the target's features, not its labels, and no domains.
+α = 1 and their own weights; CnvxAdap has those of target-only and DM and, with weights of its own, all that
+lies between: with a large κ₁ and the radius of that ridge solution, CnvxAdap with those reference weights
+*is* it (`cnvx_adap`, ``public=``; a test compares the two). *Its own* weights are DM's, times one number for
+all rows of a public domain (a month, an hour, a batch), the larger the better a regression of that domain
+alone fits the target's rows: they match the target's features as DM's do, and its labels too, which is what
+CnvxAdap is about. KMM and DM see the target's features, not its labels, and no domains.
 
-Training and validation rows are pooled. Five folds, drawn three times, score every setting; the models of a
-method's settings, fitted to all rows, are then averaged with weights: averaging wavers less than the best of
-some hundred settings, on which a few rows decide. A rival's penalties weigh ``exp(-n e/2s)``, e being a
-setting's squared error over the folds and s the least of all: the likelihood of the held-out labels under
-normal errors. CnvxAdap's settings weigh ``π √p``, p being the *evidence*: the probability of the target's
-labels if coefficients are normal about the public solution, with the covariance under which the setting's
-ridge solution is their posterior mean (`evidence`); its root, since labels are not normal. The evidence knows
-how much the target's rows can say of α, which held-out rows of a hundred settings tell less surely. π has a
-sixth for target-only and for DM, a third for mixtures with DM's and with the domains' weights, among which α
-from 0.3 to 0.9 counts ten times the others. CnvxAdap's model, an average of CnvxAdap solutions, is
-target-only's where the held-out rows are not ahead of it at all. Target-only and DM are printed with
-penalties weighed by the evidence too, so that one sees what it does for them.
+Training and validation rows are pooled. Five folds, drawn three times, score every setting; the models of all
+settings, fitted to all rows, are then averaged with weights ``π exp(-n e/2s)``, e being a setting's squared
+error over the folds and s the least of all: the likelihood of the held-out labels under normal errors.
+Averaging wavers less than the best of some hundred settings, on which a few rows decide. So CnvxAdap's model
+is an average of CnvxAdap solutions. π is uniform over a rival's penalties; CnvxAdap's has a sixth for
+target-only, a sixth for DM and two thirds for the rest together, among which α from 0.3 to 0.9 counts ten
+times the others; and its model is target-only's where the held-out rows are not ahead of it at all.
 
-Chosen among dozens of rules on 31 targets that no figure scores, up to nine splits each, with KMM weighing
-700 rows: wind in each other month, news of each other day, flights of nine other hours, gas batches 1 and 9
-and three kinds of generated drifts. CnvxAdap's error there was 0.987, 0.997, 0.9996, 1.05 (of 300 rows: ±
-0.05) and 0.997 of the best of its rivals', in the mean. Tried there as well and no better: averages of convex
-combinations of the methods' models by their likelihood; the held-out likelihood instead of the evidence (0 to
-0.002 worse), flatter and steeper ones, both together; mixtures with KMM's or uniform weights; domains about
-their own means; keeping to target-only unless ahead by half or a whole standard error.
+Chosen among dozens of rules on 31 targets that no figure scores, two to ten splits each: wind in each other
+month, news of each other day, flights of nine other hours, gas batches 1 and 9 (300 rows) and three kinds of
+generated drifts. CnvxAdap's error was 0.986, 0.998, 0.9986, 1.03 (± 0.03) and 0.9995 of the best of
+target-only's and DM's there, in the mean, and above 1 on a fifth of them. Tried there as well and no better:
+mixtures with DM's, KMM's, uniform or the domains' weights alone; averages of convex combinations of the
+methods' models; flatter and steeper likelihoods; the marginal likelihood of the target's labels instead of
+the held-out one's; settings rehearsed on public domains; domains about their own means; keeping to
+target-only unless ahead by half or a whole standard error.
 """
 
 from __future__ import annotations
@@ -48,9 +44,8 @@ FloatArray = npt.NDArray[np.float64]
 MIXTURES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)
 FOLDS, REPEATS = 5, 3
 FEWEST = 20  # rows of a domain that is weighed by itself
-DOUBT = 20.0  # by which the domains' likelihoods are flattened: the best of them is not the target
 MIDDLE = (0.3, 0.9)  # mixtures that count ten times the others
-TEMPER = 2.0  # by which the evidence is flattened: labels are not normal
+DOUBT = 20.0  # by which the domains' likelihoods are flattened: the best of them is not the target
 MOST_MATCHED = 2000  # public rows that KMM weighs: its kernel matrix is quadratic in them
 Moments = tuple[FloatArray, FloatArray]
 Mixture = tuple[float, str]
@@ -73,14 +68,11 @@ class Family:
     losses : array of shape (rows, settings)
         Squared errors of held-out rows.
     coefs : array of shape (settings, features)
-    evidence : array of shape (settings,)
-        Logarithms; that of KMM's is not used.
     """
 
     settings: tuple[tuple[float, str, float], ...]
     losses: FloatArray
     coefs: FloatArray
-    evidence: FloatArray
 
     @classmethod
     def of(cls, pair: DomainPair) -> Family:
@@ -88,15 +80,14 @@ class Family:
         S, a = with_constant(pair.source.X), np.asarray(pair.source.y, dtype=np.float64)
         T = with_constant(np.vstack([pair.train.X, pair.validation.X]))
         b = np.r_[pair.train.y, pair.validation.y]
-        blind = {name: moments(S, a, weights) for name, weights in weightings(S, a, T).items()}
-        parts = domains(S, a, pair.groups)
-        mixtures: list[Mixture] = [(0.0, "DM"), (1.0, "KMM"), *product(MIXTURES, ("DM", "domains"))]
-
-        def public(rows: npt.NDArray[np.bool_]) -> dict[str, Moments]:
-            return blind | {"domains": mixed(parts, near(parts, T[rows], b[rows]))}
+        weights = weightings(S, a, T)
+        blind = {name: moments(S, a, each) for name, each in weights.items()}
+        plain, matched = domains(S, a, pair.groups), domains(S, a, pair.groups, weights["DM"])
+        mixtures: list[Mixture] = [(0.0, "DM"), (1.0, "KMM"), (1.0, "DM"), *product(MIXTURES, ["own"])]
 
         def fitted(rows: npt.NDArray[np.bool_]) -> FloatArray:
-            return solved(public(rows), moments(T[rows], b[rows]), mixtures)
+            near = likely(plain, T[rows], b[rows])
+            return solved(blind | {"own": mixed(matched, near)}, moments(T[rows], b[rows]), mixtures)
 
         losses = np.zeros((len(T), len(mixtures) * len(PENALTIES)))
         for fold in _folds(len(T)):
@@ -104,46 +95,41 @@ class Family:
                 out = fold == each
                 losses[out] += (T[out] @ fitted(~out).T - b[out][:, None]) ** 2 / REPEATS
         settings = tuple((*mixture, float(penalty)) for mixture, penalty in product(mixtures, PENALTIES))
-        whole, noise = np.ones(len(T), dtype=np.bool_), max(float(losses.mean(axis=0).min()), 1e-300)
-        return cls(settings, losses, fitted(whole), evidence(public(whole), T, b, noise, mixtures))
+        return cls(settings, losses, fitted(np.ones(len(T), dtype=np.bool_)))
 
-    def chosen(self, method: str, *, by_evidence: bool = False) -> FloatArray:
-        """The averaged model of a method's settings; CnvxAdap's, always by evidence, only if it is ahead."""
-        if method != "CnvxAdap":
-            return np.asarray(self._weights(method, by_evidence) @ self.coefs)
-        weights, alone = self._weights(method, True), self._weights("target", False)
-        ahead = float((self.losses @ (alone - weights)).mean()) > 0
-        return np.asarray((weights if ahead else alone) @ self.coefs)
+    def chosen(self, method: str) -> FloatArray:
+        """The averaged model of a method's settings; CnvxAdap's is target-only's unless ahead."""
+        weights = self._weights(method)
+        if method == "CnvxAdap":
+            alone = self._weights("target")
+            if float((self.losses @ (alone - weights)).mean()) <= 0:
+                weights = alone
+        return np.asarray(weights @ self.coefs)
 
-    def _weights(self, method: str, by_evidence: bool) -> FloatArray:
-        """Prior times likelihoods, over the method's settings; they sum to 1."""
-        prior = self._prior(method)
-        errors = self.losses.mean(axis=0)
-        fits = -len(self.losses) * errors / (2 * max(float(errors.min()), 1e-300))
-        if by_evidence:
-            fits = self.evidence / TEMPER
-        weights = prior * np.exp(np.minimum(fits - fits[prior > 0].max(), 0.0))
+    def _weights(self, method: str) -> FloatArray:
+        """Prior times the likelihoods of the held-out labels, over the method's settings; they sum to 1."""
+        errors, prior = self.losses.mean(axis=0), self._prior(method)
+        gap = np.where(prior > 0, errors - errors[prior > 0].min(), np.inf)
+        weights = prior * np.exp(-len(self.losses) * gap / (2 * max(float(errors.min()), 1e-300)))
         return np.asarray(weights / weights.sum())
 
     def _prior(self, method: str) -> FloatArray:
         """A rival's settings count alike; CnvxAdap's as the module says."""
-        names = np.array([_rival(alpha, weighting) for alpha, weighting, _ in self.settings])
+        names = np.array([_whose(alpha, weighting) for alpha, weighting, _ in self.settings])
         if method != "CnvxAdap":
             return np.asarray(names == method, dtype=np.float64)
         alphas = np.array([alpha for alpha, _, _ in self.settings])
-        middle = (MIDDLE[0] <= alphas) & (alphas <= MIDDLE[1])
+        tenfold = np.where((MIDDLE[0] <= alphas) & (alphas <= MIDDLE[1]), 10.0, 1.0)
         prior = np.zeros(len(names))
-        for name, share in (("target", 1 / 6), ("DM", 1 / 6), ("DM mixed", 1 / 3), ("domains mixed", 1 / 3)):
-            counted = (names == name) * np.where(middle, 1.0, 0.1)
+        for name, share in (("target", 1 / 6), ("DM", 1 / 6), ("own", 2 / 3)):
+            counted = tenfold * (names == name)
             prior += share * counted / max(float(counted.sum()), 1e-300)
         return prior
 
 
-def _rival(alpha: float, weighting: str) -> str:
-    """Whose setting it is, or whose weights it mixes."""
-    if alpha == 0:
-        return "target"
-    return weighting if alpha == 1 and weighting in ("KMM", "DM") else f"{weighting} mixed"
+def _whose(alpha: float, weighting: str) -> str:
+    """Whose setting it is."""
+    return "target" if alpha == 0 else weighting
 
 
 def _folds(rows: int) -> list[npt.NDArray[np.int64]]:
@@ -157,29 +143,42 @@ def weightings(S: FloatArray, a: FloatArray, T: FloatArray) -> dict[str, FloatAr
     return {"KMM": matched, "DM": weights_for_moments(S, T.T @ T / len(T))}
 
 
-def domains(S: FloatArray, a: FloatArray, groups: npt.NDArray[Any] | None) -> list[tuple[int, Moments]]:
-    """Rows and moments of each public domain; without known ones, of all rows."""
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Rows of one public domain: their share of all weights, and their weighted moments."""
+
+    share: float
+    moments: Moments
+
+
+def domains(
+    S: FloatArray, a: FloatArray, groups: npt.NDArray[Any] | None, weights: FloatArray | None = None
+) -> list[Domain]:
+    """The public domains; without known ones, all rows are one."""
     of = np.zeros(len(S), dtype=np.int64) if groups is None else groups
+    each = np.full(len(S), 1 / len(S)) if weights is None else weights / weights.sum()
     names, counts = np.unique(of, return_counts=True)
     large = [name for name, count in zip(names, counts, strict=True) if count >= FEWEST]
     rows = [of == name for name in large] or [np.ones(len(S), dtype=np.bool_)]
-    return [(int(at.sum()), moments(S[at], a[at])) for at in rows]
+    floored = np.maximum(each, 1e-12 / len(S))  # where DM leaves nothing of a domain
+    return [Domain(float(floored[at].sum()), moments(S[at], a[at], floored[at])) for at in rows]
 
 
-def near(parts: list[tuple[int, Moments]], T: FloatArray, b: FloatArray) -> FloatArray:
-    """Weights of the domains, by rows and by how well their best ridge regression fits (T, b); sum 1."""
+def likely(parts: list[Domain], T: FloatArray, b: FloatArray) -> FloatArray:
+    """How likely each domain's best ridge regression makes (T, b), flattened by `DOUBT`; 1 at most."""
     errors = []
-    for _, part in parts:
-        coefs = solved({"all": part}, part, [(1.0, "all")])
+    for part in parts:
+        coefs = solved({"all": part.moments}, part.moments, [(1.0, "all")])
         errors.append(float(((T @ coefs.T - b[:, None]) ** 2).mean(axis=0).min()))
     gap = (np.array(errors) - min(errors)) / max(min(errors), 1e-300)
-    weights = np.array([rows for rows, _ in parts]) * np.exp(-len(T) * gap / (2 * DOUBT))
-    return np.asarray(weights / weights.sum())
+    return np.asarray(np.exp(-len(T) * gap / (2 * DOUBT)))
 
 
-def mixed(parts: list[tuple[int, Moments]], weights: FloatArray) -> Moments:
-    """Moments of all domains together."""
-    A, b = zip(*(part for _, part in parts), strict=True)
+def mixed(parts: list[Domain], near: FloatArray) -> Moments:
+    """Moments of all domains together, each by its share and by how near it is."""
+    weights = near * [part.share for part in parts]
+    weights /= weights.sum()
+    A, b = zip(*(part.moments for part in parts), strict=True)
     return np.tensordot(weights, np.array(A), 1), np.tensordot(weights, np.array(b), 1)
 
 
@@ -194,29 +193,4 @@ def solved(public: dict[str, Moments], target: Moments, mixtures: list[Mixture])
     return np.array(found)
 
 
-def evidence(
-    public: dict[str, Moments], T: FloatArray, b: FloatArray, noise: float, mixtures: list[Mixture]
-) -> FloatArray:
-    """Logarithm of the probability of the target's labels, for all mixtures and penalties.
-
-    The ridge solution of a mixture is the posterior mean of coefficients that are normal about the public
-    solution ``m₀`` with precision ``P₀ = n (α A_s + λ)/(1 - α)``, in units of the noise: the labels are then
-    normal about ``T m₀`` with covariance ``noise (I + T P₀⁻¹ T')``. At α = 1 nothing is left to learn.
-    """
-    n, (A, c) = len(T), moments(T, b)
-    found = []
-    for (alpha, weighting), penalty in product(mixtures, PENALTIES):
-        S, s = public[weighting]
-        held = alpha * S + penalty * np.eye(len(S))
-        start = np.linalg.solve(held, alpha * s)
-        left, pull = b - T @ start, n * (c - A @ start)
-        fit, room = left @ left, 0.0
-        if alpha < 1:
-            both = held + (1 - alpha) * A
-            fit -= pull @ np.linalg.solve(both, pull) * (1 - alpha) / n
-            room = np.linalg.slogdet(both)[1] - np.linalg.slogdet(held)[1]
-        found.append(-(fit / noise + room) / 2)
-    return np.array(found)
-
-
-__all__ = ["Family", "domains", "evidence", "mixed", "moments", "near", "solved", "weightings"]
+__all__ = ["Domain", "Family", "domains", "likely", "mixed", "moments", "solved", "weightings"]
