@@ -26,9 +26,9 @@ of splits 400 to 440, and was tried on other targets alone. Splits here are numb
 looked at before the design was fixed; those of classes from 1000, since what is made of one gradient
 (`privada.methods.reweighting.one_gradient`) came after figures of splits 800 to 840 and a look at splits 0 to
 119 of accent; those of Table 1, whose rule was last changed after figures of splits 700 to 729, 900 to 959
-and 1100 to 1159 (`selection` says on what it was chosen), from 1200, six times as many as were asked for. Splits of a set
-share rows (gas has 2,300 target rows, of which each takes all), so figures on gas are still a little
-optimistic. Small sets take more splits than others.
+and 1100 to 1159 (`selection` says on what it was chosen), from 1200, six times as many as were asked for.
+Splits of a set share rows (gas has 2,300 target rows, of which each takes all), so figures on gas are still a
+little optimistic. Small sets take more splits than others.
 
 All regressions see a constant feature. Differences from the paper's data: `privada.datasets.domain_pairs`.
 """

@@ -19,13 +19,13 @@ target-only, a sixth for DM and two thirds for the rest together, among which α
 times the others; and its model is target-only's where the held-out rows are not ahead of it at all.
 
 Chosen among dozens of rules on 32 targets that no figure scores, two to ten splits each: wind in each other
-month, news of each other day, flights of nine other hours, gas batches 1, 2 and 3 and three kinds of generated
-drifts. CnvxAdap's error was 0.985, 0.9975, 0.9998, 1.05 (1.24, 1.02 and 0.88, the first two ± 0.09 and 0.02)
-and 0.999 of the best of target-only's and DM's there, in the mean. Tried there as well and no better: DM's
-weights as they are, mixed with equal ones, without the domains, the domains' without them, KMM's and equal ones;
-averages of convex combinations of the methods' models; flatter and steeper likelihoods; the marginal likelihood
-of the target's labels instead of the held-out one's; settings rehearsed on public domains; domains about
-their own means; keeping to target-only unless ahead by half or a whole standard error.
+month, news of each other day, flights of nine other hours, gas batches 1, 2 and 3 and three kinds of
+generated drifts. CnvxAdap's error was 0.985, 0.9975, 0.9998, 1.05 (1.24, 1.02 and 0.88, the first two ± 0.09
+and 0.02) and 0.999 of the best of target-only's and DM's there, in the mean. Tried there as well and no
+better: DM's weights as they are, mixed with equal ones, without the domains, the domains' without them, KMM's
+and equal ones; averages of convex combinations of the methods' models; flatter and steeper likelihoods; the
+marginal likelihood of the target's labels instead of the held-out one's; settings rehearsed on public
+domains; domains about their own means; keeping to target-only unless ahead by half or a whole standard error.
 """
 
 from __future__ import annotations
