@@ -4,12 +4,14 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from privada.baselines import PrivateWeighting, TargetTrained, WeightingCoefficients
 from privada.baselines.weighting import minimised
 from privada.exceptions import InputError, RehearsalWarning, RelationError
 from privada.privacy import ZCDP, Gaussian, Pure
+from privada.privacy.bounds import Ball
 
 
 @pytest.fixture
@@ -42,6 +44,20 @@ def test_the_minimiser_is_that_of_scikit_learn(shifted):
     model = LogisticRegression(C=100, fit_intercept=False, tol=1e-10)
     model.fit(np.vstack([public, private]), np.repeat([0, 1], 600), sample_weight=weights)
     assert np.allclose(minimised(public, private, 600, 0.01), model.coef_[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", [25, 122, 167, 289, 291, 389])
+def test_the_minimiser_is_found_where_values_no_longer_tell_a_step_from_rounding(seed):
+    """Heavy tails: steps that were shortened for the sake of a last bit never came near enough."""
+    rng = np.random.default_rng(seed)
+    d = 5 + seed % 20
+    ball = Ball(radius=8.0)
+    public = ball.clip(rng.standard_t(3, size=(200, d)))
+    private = ball.clip(rng.standard_t(3, size=(60, d)) + 0.3 * rng.normal(size=d))
+    found = minimised(public, private, 60, 0.01)
+    miss = expit(np.r_[public @ found, -private @ found])
+    pull = (0.5 / 200 * miss[:200]) @ public - (0.5 / 60 * miss[200:]) @ private
+    assert np.linalg.norm(pull + 0.01 * found) <= 1e-9
 
 
 def test_less_privacy_is_less_noise(shifted):

@@ -34,6 +34,7 @@ from privada.privacy.mechanism import Gaussian, Laplace, Lattice, Plan
 
 FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 1e-9
+ROUNDING = 1e-13  # of a value near 1: no sign that a step was too long
 MOST_STEPS = 200
 
 
@@ -118,7 +119,7 @@ def minimised(public: FloatArray, private: FloatArray, size: int, regularisation
         curvature = (Z.T * (shares * miss * (1 - miss))) @ Z + regularisation * np.eye(len(w))
         step = np.linalg.solve(curvature, slope)
         pace = 1.0
-        while value(w - pace * step) > value(w) and pace > 2.0**-30:
+        while value(w - pace * step) > value(w) + ROUNDING and pace > 2.0**-30:
             pace /= 2
         w = w - pace * step
     raise AnswerError("The coefficients could not be found to the tolerance that their price assumes.")
