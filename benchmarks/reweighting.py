@@ -5,7 +5,7 @@ which an owner answers a step: score, clipped pull and contribution of every row
 pass* is the time that reading the same rows takes: the sum of all entries on the same two threads. Both walk
 over several copies of the rows, more than a cache holds, and take turns; in each turn the least time of each
 counts, for other work on the machine only adds, and the figure is the median of the turns' ratios, for other
-work comes and goes. NumPy's two products are beside, timed afterwards: its idle threads keep a core busy.
+work comes and goes. NumPy's two products are beside, timed afterwards so that its threads are at rest before.
 
 Discrepancy: d = 133, second moments of two samples ready made for both, one thread each. DCA gets one start
 for each sign, and its value must be reached: the ratio counts only where ours is at least as large.
@@ -54,7 +54,7 @@ def _gradient(turns: int) -> Figure:
         return min(_timed(partial(ways[name], singles)) for singles in copies)
 
     assert np.allclose(ways["ours"](copies[0]) / PER_STEP, ways["numpy"](copies[0]), rtol=1e-3, atol=0.2)
-    time.sleep(0.5)  # until NumPy's threads rest
+    time.sleep(0.5)  # NumPy's threads may wait busily for a while
     pairs = [(least("ours"), least("pass")) for _ in range(turns)]
     ratio, usual = median(ours / read for ours, read in pairs), median(read for _, read in pairs)
     products = median(least("numpy") for _ in range(turns // 4))

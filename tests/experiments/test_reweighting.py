@@ -110,6 +110,21 @@ def test_its_own_weights_are_weights_of_public_rows_and_prefer_the_domain_that_i
         assert mine == pytest.approx(wanted, abs=1e-9)
 
 
+def test_cnvxadap_mixes_the_target_with_the_roots_of_dms_weights_by_domain(pair):
+    """One of its models, made from the public rows one by one."""
+    S, a = contenders.with_constant(pair.source.X), pair.source.y
+    T = contenders.with_constant(np.vstack([pair.train.X, pair.validation.X]))
+    b = np.r_[pair.train.y, pair.validation.y]
+    family = selection.Family.of(pair)
+    index = family.settings.index((0.5, "own", selection.PENALTIES[6]))
+    near = selection.likely(selection.domains(S, a, pair.groups), T, b)
+    weights = np.sqrt(selection.weightings(S, a, T)["DM"]) * near[pair.groups]
+    public, target = selection.moments(S, a, weights), selection.moments(T, b)
+    A, c = ((s + t) / 2 for s, t in zip(public, target, strict=True))
+    wanted = np.linalg.solve(A + selection.PENALTIES[6] * np.eye(len(A)), c)
+    assert family.coefs[index] == pytest.approx(wanted, abs=1e-6)
+
+
 def test_without_known_domains_its_own_weights_are_dms(pair):
     S, T = contenders.with_constant(pair.source.X), contenders.with_constant(pair.train.X)
     weights = selection.weightings(S, pair.source.y, T)["DM"]

@@ -29,7 +29,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.baselines._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
-from privada.exceptions import AnswerError, InputError, RelationError
+from privada.baselines._newton import Look, minimum
+from privada.exceptions import InputError, RelationError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.parties.schema import Number, Schema
@@ -38,7 +39,7 @@ from privada.privacy.guarantee import Pure, request
 from privada.privacy.mechanism import KNorm, Plan, pure_event
 
 FloatArray = npt.NDArray[np.float64]
-TOLERANCE, MOST_STEPS = 1e-8, 500
+TOLERANCE = 1e-8
 CURVED, OUTPUT = 0.2, 0.01  # shares of epsilon for the determinant and for the output
 LOSSES = ("huber", "logistic")
 
@@ -122,28 +123,16 @@ def answer(question: PerturbedMinimum, rows: Rows, draw: Draws) -> dict[str, Any
 
 
 def minimised(question: PerturbedMinimum, X: FloatArray, y: FloatArray, tilt: FloatArray) -> FloatArray:
-    """The minimiser of J, by damped Newton steps, to a gradient of norm `TOLERANCE`."""
+    """The minimiser of J, to a gradient of norm `TOLERANCE`."""
     strength = question.regularisation
 
-    def look(at: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        value, push, curve = _looked(question, X @ at, y)
-        return value + float(strength / 2 * at @ at + tilt @ at), X.T @ push + strength * at + tilt, curve
+    def look(w: FloatArray) -> Look:
+        value, push, curve = _looked(question, X @ w, y)
+        value += float(strength / 2 * w @ w + tilt @ w)
+        slope = X.T @ push + strength * w + tilt
+        return value, slope, lambda: (X.T * curve) @ X + strength * np.eye(len(w))
 
-    w = np.zeros(X.shape[1])
-    value, slope, curve = look(w)
-    for _ in range(MOST_STEPS):
-        if np.linalg.norm(slope) <= TOLERANCE:
-            return w
-        step = np.linalg.solve((X.T * curve) @ X + strength * np.eye(len(w)), slope)
-        pace = 1.0
-        while pace > 2.0**-30:  # where values no longer tell, slopes do
-            new = look(w - pace * step)
-            if new[0] < value or np.linalg.norm(new[1]) < np.linalg.norm(slope):
-                break
-            pace /= 2
-        w = w - pace * step
-        value, slope, curve = look(w)
-    raise AnswerError("The minimum could not be found to the tolerance that its price assumes.")
+    return minimum(look, np.zeros(X.shape[1]), tolerance=TOLERANCE)
 
 
 def _looked(

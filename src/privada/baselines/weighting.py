@@ -25,7 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.baselines._asking import BaselineQuestion, ask, ball_schema
-from privada.exceptions import AnswerError, InputError, RelationError
+from privada.baselines._newton import Look, minimum
+from privada.exceptions import InputError, RelationError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball, Grid
@@ -34,8 +35,6 @@ from privada.privacy.mechanism import Gaussian, Laplace, Lattice, Plan
 
 FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 1e-9
-ROUNDING = 1e-13  # of a value near 1: no sign that a step was too long
-MOST_STEPS = 200
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -103,26 +102,18 @@ def answer(question: WeightingCoefficients, rows: Rows, draw: Draws) -> dict[str
 
 
 def minimised(public: FloatArray, private: FloatArray, size: int, regularisation: float) -> FloatArray:
-    """The minimiser, by damped Newton steps, to a gradient of norm `TOLERANCE`."""
+    """The minimiser, to a gradient of norm `TOLERANCE`."""
     Z = np.vstack([-public, private])  # the loss of a row is log(1 + exp(-z·w))
     shares = np.repeat([0.5 / len(public), 0.5 / size], [len(public), len(private)])
-    w = np.zeros(Z.shape[1])
 
-    def value(at: FloatArray) -> float:
-        return float(shares @ np.logaddexp(0.0, -Z @ at) + regularisation / 2 * at @ at)
-
-    for _ in range(MOST_STEPS):
+    def look(w: FloatArray) -> Look:
         miss = 0.5 * (1 - np.tanh(Z @ w / 2))
+        value = float(shares @ np.logaddexp(0.0, -Z @ w) + regularisation / 2 * w @ w)
+        curves = shares * miss * (1 - miss)
         slope = regularisation * w - (shares * miss) @ Z
-        if np.linalg.norm(slope) <= TOLERANCE:
-            return w
-        curvature = (Z.T * (shares * miss * (1 - miss))) @ Z + regularisation * np.eye(len(w))
-        step = np.linalg.solve(curvature, slope)
-        pace = 1.0
-        while value(w - pace * step) > value(w) + ROUNDING and pace > 2.0**-30:
-            pace /= 2
-        w = w - pace * step
-    raise AnswerError("The coefficients could not be found to the tolerance that their price assumes.")
+        return value, slope, lambda: (Z.T * curves) @ Z + regularisation * np.eye(len(w))
+
+    return minimum(look, np.zeros(Z.shape[1]), tolerance=TOLERANCE)
 
 
 class PrivateWeighting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -86,7 +86,7 @@ class DescentPlan:
 
     @property
     def one_gradient(self) -> OneGradient:
-        """What is asked instead of a descent where noise is loud."""
+        """What is asked before a descent of classes, or instead of one where noise is loud."""
         return OneGradient(source=self.source, size=self.size, guarantee=self.guarantee, salt=self.salt)
 
     def descent(
@@ -163,6 +163,7 @@ class DescentPlan:
     def learner(self, owner: str) -> Learner[AdaptedModel]:
         """Ask for the discrepancy and a portrait where they can tell something, then for the descent.
 
+        Of classes: for one gradient, then for the descent, unless noise is loud.
         With private selection: for the descent, then for a choice between its model and the public one.
         """
         if self.loud:
