@@ -33,3 +33,21 @@ def test_wrong_files(cli, home, tmp_path):
     (tmp_path / "junk.question").write_bytes(b"junk")
     assert "not a privada file" in cli("price", tmp_path / "junk.question", expect=5).stderr
     assert "--owner goes with" in cli("price", home / "study.toml", "--owner", "x.toml", expect=2).stderr
+
+
+def test_a_study_of_rounds_names_what_all_of_them_ask_for(cli, home, edit):
+    assert cli.json("price", home / "study.toml")["in_all"] == {}
+    edit("clinic/owner.toml", 'methods = ["cells"]', 'methods = ["marginals"]')
+    edit(
+        "study.toml",
+        'name = "cells"\ncenters = "centers.csv"\nby_label = true',
+        'name = "marginals"\nsource = "centers.csv"\nsize = 1200\nrounds = 2',
+    )
+    found = cli.json("price", home / "study.toml")
+    (row,) = found["prices"]
+    assert row["share"] < 0.25
+    assert found["in_all"]["clinic"]["epsilon"] == 1.0
+    assert "all together ask for at most ε = 1 (pure), add/remove" in cli("price", home / "study.toml").stdout
+    cli("run", home / "study.toml")
+    spent = cli.json("ledger", "show", home / "clinic/owner.toml")["datasets"]["patients"]
+    assert spent["left"] == pytest.approx(0.75)

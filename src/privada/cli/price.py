@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,12 +15,15 @@ from privada.cli.options import AsJson, existing_file
 from privada.exceptions import BudgetError, InputError, PolicyError
 
 if TYPE_CHECKING:
+    from privada.experiments.study import Study
     from privada.parties.owner_file import Card, OwnerFile
+    from privada.privacy.guarantee import Guarantee
     from privada.privacy.release import Question
     from privada.report.tables import Table
 
 EXAMPLE = "privada price study.toml"
 _COLUMNS = ("owner", "question", "digest", "guarantee", "of the budget", "left now", "95 % noise", "verdict")
+ROUNDING = 1e-6  # a question that leaves less of its study's μ than this leaves nothing
 
 
 def command(
@@ -37,11 +40,18 @@ def command(
 
     Given is the guarantee, the share of the owner's budget, and how noisy each
     number of the answer would be. Of a study that asks in rounds, the first
-    round is priced. Ends with 3 if the owner would refuse.
+    round is priced, and what all rounds together ask for at most is named.
+    Ends with 3 if the owner would refuse.
     """
     existing_file(what, "QUESTION|STUDY")
-    quotes = list(_of_study(what, owner) if what.suffix == ".toml" else _of_file(what, owner))
-    show.emit({"prices": [quote.to_dict() for quote in quotes]}, (_table(quotes),), as_json=as_json)
+    study = _study(what, owner) if what.suffix == ".toml" else None
+    quotes = list(_of_file(what, owner) if study is None else _of_study(study))
+    whole = {} if study is None else in_all(study)
+    plain = {
+        "prices": [quote.to_dict() for quote in quotes],
+        "in_all": {name: guarantee.to_dict() for name, guarantee in whole.items()},
+    }
+    show.emit(plain, (_table(quotes), *_later(whole)), as_json=as_json)
     if any(quote.refusal for quote in quotes):
         raise typer.Exit(Exit.REFUSED)
 
@@ -100,14 +110,37 @@ def _of_file(path: Path, owner: Path | None) -> Iterator[Priced]:
         yield priced(file.dataset, question, file)
 
 
-def _of_study(path: Path, owner: Path | None) -> Iterator[Priced]:
+def _study(path: Path, owner: Path | None) -> Study:
     from privada.experiments.study import Study
 
     if owner is not None:
         raise InputError("--owner goes with a question file; a study names its owners itself.")
-    study = Study.read(path)
+    return Study.read(path)
+
+
+def _of_study(study: Study) -> Iterator[Priced]:
     for ask in study.first_asks:
         yield priced(ask.owner, ask.question, study.parties[ask.owner])
+
+
+def in_all(study: Study) -> dict[str, Guarantee]:
+    """What a study asks for in all its rounds, at most, of each owner that its first one does not use up."""
+    first = {ask.owner: ask.question.guarantee for ask in study.first_asks}
+    whole = study.guarantee
+    return {name: whole for name in study.parties if name not in first or _leaves_some(first[name], whole)}
+
+
+def _leaves_some(first: Guarantee, whole: Guarantee) -> bool:
+    """Whether a question leaves some of a budget; parts of Gaussian noise are compared by their μ."""
+    if any(guarantee.kind == "pure" for guarantee in (first, whole)):
+        return first < whole
+    return first.gaussian_mu() < whole.gaussian_mu() * (1 - ROUNDING)
+
+
+def _later(whole: Mapping[str, Guarantee]) -> Iterator[str]:
+    """Sentences on rounds that cannot be priced yet, for their questions follow from answers."""
+    for name, guarantee in whole.items():
+        yield f"{name}: later rounds follow from answers; all together ask for at most {guarantee}."
 
 
 def priced(name: str, question: Question, party: OwnerFile | Card) -> Priced:
@@ -151,4 +184,4 @@ def _table(quotes: list[Priced]) -> Table:
     return table.without_empty_columns()
 
 
-__all__ = ["EXAMPLE", "Priced", "command", "half_widths", "priced"]
+__all__ = ["EXAMPLE", "Priced", "command", "half_widths", "in_all", "priced"]

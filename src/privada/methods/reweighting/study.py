@@ -72,10 +72,11 @@ def _source(section: Section, home: Path, schema: Schema) -> tuple[Any, Any]:
         section.fail("source", f"cannot read {path.name} as rows separated by commas, the label last.")
     if X.shape[1] != schema.width:
         section.fail("source", f"expected {schema.width} features and a label, got {X.shape[1]} features.")
-    label = schema.label
-    if isinstance(label, Category):
-        kind = type(label.values[0])
-        return X, np.array([kind(value) for value in table[:, -1]])
+    if isinstance(schema.label, Category):
+        known = {str(value): value for value in schema.label.values}
+        if strange := sorted(set(table[:, -1]) - set(known)):
+            section.fail("source", f"{strange[0]} is not one of the classes {', '.join(known)}.")
+        return X, np.array([known[text] for text in table[:, -1]])
     try:
         return X, table[:, -1].astype(np.float64)
     except ValueError:
