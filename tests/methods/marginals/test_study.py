@@ -13,10 +13,20 @@ SCHEMA = Schema.of_numbers(
     bounds=(0.0, 1.0), width=2, size=300, label=Category(name="l", values=("no", "yes"))
 )
 
+BROKEN = {
+    "empty": "",
+    "holes": "0.1,nan\n",
+    "headed": "age,dose\n0.1,0.2\n",
+    "ragged": "0.1,0.2\n0.3\n",
+    "narrow": "0.1\n",
+}
+
 
 @pytest.fixture
 def home(tmp_path):
     np.savetxt(tmp_path / "source.csv", np.random.default_rng(0).uniform(size=(150, 2)), delimiter=",")
+    for name, text in BROKEN.items():
+        (tmp_path / f"{name}.csv").write_text(text)
     return tmp_path
 
 
@@ -51,6 +61,11 @@ def test_a_study_becomes_a_learner(home, more):
     ("text", "message"),
     [
         ('source = "none.csv"', "cannot read none.csv"),
+        ('source = "empty.csv"', "no rows in empty.csv"),
+        ('source = "holes.csv"', "source: expected finite numbers"),
+        ('source = "headed.csv"', "source: expected numbers separated by commas, without a header"),
+        ('source = "ragged.csv"', "cannot read ragged.csv"),
+        ('source = "narrow.csv"', "expected rows of 2 features, got 1"),
         ('source = "source.csv"\nquestion = "rates"', "one of auto, cells"),
         ('source = "source.csv"\nowner = "bank"', "no owner named 'bank'"),
         ('source = "source.csv"\ncells = 1', "Expected cells"),

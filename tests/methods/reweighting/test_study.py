@@ -66,7 +66,7 @@ def test_a_study_becomes_a_learner(home, kind):
         ('source = "none.csv"', schema(), "cannot read none.csv"),
         ('source = "number.csv"\nowner = "bank"', schema(), "no owner named 'bank'"),
         ('source = "number.csv"', schema(size=None), "a label and a declared size"),
-        ('source = "two classes.csv"', schema(), "a label that is not a number"),
+        ('source = "two classes.csv"', schema(), "source: expected numbers"),
         ('source = "two classes.csv"', schema("three classes"), "no is not one of the classes 1, 2, 3"),
         ('source = "number.csv"\nselection = "best"', schema(), "best"),
         ('source = "number.csv"\nalfa = 0.3', schema(), "alfa"),

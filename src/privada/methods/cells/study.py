@@ -20,6 +20,7 @@ import numpy as np
 
 from privada._toml import Section
 from privada.exceptions import InputError, RelationError
+from privada.methods import _study
 from privada.methods.cells.learner import CellEstimates, learn
 from privada.methods.cells.partition import Bins, Nearest, Partition
 from privada.methods.cells.question import CellStatistics
@@ -32,9 +33,7 @@ def learner(
     section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
 ) -> Learner[CellEstimates]:
     """Make the learner that a study's ``[method]`` describes; another seed is another asking."""
-    owner = section.string("owner", next(iter(schemas)))
-    if owner not in schemas:
-        section.fail("owner", f"no owner named {owner!r}; known: {', '.join(schemas)}.")
+    owner = _study.asked(section, schemas)
     schema = schemas[owner]
     radius = section.number("radius", None)
     by_label = section.flag("by_label", False)
@@ -59,12 +58,7 @@ def learner(
 
 def _tables(section: Section, schema: Schema, home: Path) -> tuple[Partition, ...]:
     if "centers" in section:
-        path = home / section.string("centers")
-        try:
-            centers = np.loadtxt(path, delimiter=",", ndmin=2)
-        except (OSError, ValueError):
-            section.fail("centers", f"cannot read {path.name} as numbers separated by commas.")
-        return (Nearest(centers=centers),)
+        return (Nearest(centers=_study.public_rows(section, "centers", home)),)
     if "bins" not in section:
         section.fail("", "expected centers or bins.")
     bins = section.section("bins")

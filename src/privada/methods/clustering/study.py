@@ -18,9 +18,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from privada._toml import Section
+from privada.methods import _study
 from privada.methods.clustering.default import default_question
 from privada.methods.clustering.learner import Choice, learn
 from privada.methods.clustering.question_neighbours import SourceRadius
@@ -33,10 +32,8 @@ def learner(
     section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: Any = 0
 ) -> Learner[Choice]:
     """Make the learner that a study's ``[method]`` describes."""
-    owner = section.string("owner", next(iter(schemas)))
-    if owner not in schemas:
-        section.fail("owner", f"no owner named {owner!r}; known: {', '.join(schemas)}.")
-    target = _points(section, home)
+    owner = _study.asked(section, schemas)
+    target = _study.public_rows(section, "target", home)
     n_centers, radius = section.whole("n_centers"), section.number("radius")
     about, guarantee = _radius(section, target, radius, guarantee, str(seed))
     section.done()
@@ -64,14 +61,6 @@ def _radius(
     with section.blaming("bound_share"):
         about = SourceRadius(targets=target, t=t, radius=radius, guarantee=guarantee.part(share), salt=salt)
         return about, guarantee.part(1 - share)
-
-
-def _points(section: Section, home: Path) -> Any:
-    path = home / section.string("target")
-    try:
-        return np.loadtxt(path, delimiter=",", ndmin=2)
-    except (OSError, ValueError):
-        section.fail("target", f"cannot read {path.name} as numbers separated by commas.")
 
 
 __all__ = ["learner"]

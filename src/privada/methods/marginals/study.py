@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from privada._toml import Section
+from privada.methods import _study
 from privada.methods.marginals.asking import askings
 from privada.methods.marginals.fitted import MarginalFit
 from privada.methods.marginals.learner import Public
@@ -33,9 +34,7 @@ def learner(
     section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
 ) -> Learner[MarginalFit]:
     """Make the learner that a study's ``[method]`` describes; another seed is another asking."""
-    owner = section.string("owner", next(iter(schemas)))
-    if owner not in schemas:
-        section.fail("owner", f"no owner named {owner!r}; known: {', '.join(schemas)}.")
+    owner = _study.asked(section, schemas)
     schema = schemas[owner]
     with section.blaming("owner"):
         classes = schema.classes.names
@@ -55,13 +54,9 @@ def learner(
 def _source(
     section: Section, schema: Schema, home: Path
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    path = home / section.string("source")
-    try:
-        rows = np.loadtxt(path, delimiter=",", ndmin=2)
-    except (OSError, ValueError):
-        section.fail("source", f"cannot read {path.name} as numbers separated by commas.")
-    if rows.ndim != 2 or rows.shape[1] != schema.width or not len(rows) or not np.isfinite(rows).all():
-        section.fail("source", f"expected finite rows of {schema.width} features.")
+    rows = _study.public_rows(section, "source", home)
+    if rows.shape[1] != schema.width:
+        section.fail("source", f"expected rows of {schema.width} features, got {rows.shape[1]}.")
     return schema.box.clip(rows)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from privada._toml import Section
+from privada.methods import _study
 from privada.methods.reweighting import losses
 from privada.methods.reweighting.default import plan
 from privada.methods.reweighting.learner import AdaptedModel
@@ -32,9 +33,7 @@ def learner(
     section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: Any = 0
 ) -> Learner[AdaptedModel]:
     """Make the learner that a study's ``[method]`` describes."""
-    owner = section.string("owner", next(iter(schemas)))
-    if owner not in schemas:
-        section.fail("owner", f"no owner named {owner!r}; known: {', '.join(schemas)}.")
+    owner = _study.asked(section, schemas)
     schema = schemas[owner]
     if schema.label is None or schema.size is None:
         section.fail("owner", "its schema needs a label and a declared size.")
@@ -64,23 +63,16 @@ def learner(
 
 def _source(section: Section, home: Path, schema: Schema) -> tuple[Any, Any]:
     """Features and labels of a file of numbers separated by commas, the label last."""
-    path = home / section.string("source")
-    try:
-        table = np.loadtxt(path, delimiter=",", ndmin=2, dtype=str)
-        X = table[:, :-1].astype(np.float64)
-    except (OSError, ValueError):
-        section.fail("source", f"cannot read {path.name} as rows separated by commas, the label last.")
+    table = _study.public_text(section, "source", home)
+    X, labels = _study.finite(section, "source", table[:, :-1]), table[:, -1]
     if X.shape[1] != schema.width:
         section.fail("source", f"expected {schema.width} features and a label, got {X.shape[1]} features.")
-    if isinstance(schema.label, Category):
-        known = {str(value): value for value in schema.label.values}
-        if strange := sorted(set(table[:, -1]) - set(known)):
-            section.fail("source", f"{strange[0]} is not one of the classes {', '.join(known)}.")
-        return X, np.array([known[text] for text in table[:, -1]])
-    try:
-        return X, table[:, -1].astype(np.float64)
-    except ValueError:
-        section.fail("source", "the last column holds a label that is not a number.")
+    if not isinstance(schema.label, Category):
+        return X, _study.finite(section, "source", labels)
+    known = {str(value): value for value in schema.label.values}
+    if strange := sorted(set(labels) - set(known)):
+        section.fail("source", f"{strange[0]} is not one of the classes {', '.join(known)}.")
+    return X, np.array([known[text] for text in labels])
 
 
 __all__ = ["learner"]

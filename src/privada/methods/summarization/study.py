@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from privada._toml import Section
+from privada.methods import _study
 from privada.methods.summarization.embedding import FourierEmbedding
 from privada.methods.summarization.gathering import Summary
 from privada.methods.summarization.learner import Matching, summarise
@@ -33,9 +34,7 @@ def learner(
     section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
 ) -> Learner[Summary]:
     """Make the learner that a study's ``[method]`` describes; another seed is another asking."""
-    consumer = section.string("consumer")
-    if consumer not in schemas:
-        section.fail("consumer", f"no owner named {consumer!r}; known: {', '.join(schemas)}.")
+    consumer = _study.known(section, "consumer", section.string("consumer"), schemas)
     sizes = _sizes(section, schemas)
     file = _file(section, home)
     matching = _matching(section, schemas[consumer].width, guarantee, seed)

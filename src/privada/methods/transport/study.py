@@ -14,11 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from privada._toml import Section
+from privada.methods import _study
 from privada.methods.transport.default import default_map
 from privada.methods.transport.learner import TransportModel, learn
 from privada.methods.transport.question import ClassStatistics
@@ -33,9 +31,8 @@ def learner(
     """Make the learner that a study's ``[method]`` describes; another seed is another asking."""
     owners = section.array("owners") if "owners" in section else list(schemas)
     for owner in owners:
-        if owner not in schemas:
-            section.fail("owners", f"no owner named {owner!r}; known: {', '.join(schemas)}.")
-    target = _points(section, home)
+        _study.known(section, "owners", owner, schemas)
+    target = _study.public_rows(section, "target", home)
     projection = section.string("projection", "target")
     components, radius = section.whole("n_components", None), section.number("norm_bound", None)
     section.done()
@@ -53,14 +50,6 @@ def learner(
         for owner in owners:
             question.fits(schemas[owner])
     return learn(dict.fromkeys(owners, question), target, classes=schema.classes.names)
-
-
-def _points(section: Section, home: Path) -> Any:
-    path = home / section.string("target")
-    try:
-        return np.loadtxt(path, delimiter=",", ndmin=2)
-    except (OSError, ValueError):
-        section.fail("target", f"cannot read {path.name} as numbers separated by commas.")
 
 
 __all__ = ["learner"]
