@@ -141,12 +141,43 @@ def test_public_data_that_suffices_is_said():
         made.learner("owner")
 
 
+def test_public_data_that_suffices_is_said_of_clusters_too():
+    """No domain is named, and ten rows at a small epsilon say nothing: what is learnt of them is noise."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    tight = Approximate(epsilon=0.3, delta=1e-6, relation="replace-one")
+    made = plan(X, X.sum(axis=1) + 0.1 * rng.normal(size=200), loss="squared", size=10, guarantee=tight)
+    with pytest.warns(PrivadaWarning, match="alone would do"):
+        made.learner("owner")
+
+
+@pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
 @pytest.mark.parametrize(
-    "case", ["one private row", "constant target", "collinear", "m much smaller than n", "alpha 0", "alpha 1"]
+    ("m", "n", "epsilon"), [(30, 1, 1.0), (30, 10, 0.1), (200, 1, 1.0), (200, 100, 1e-4)]
+)
+def test_noise_is_not_taken_for_a_correction(m, n, epsilon):
+    """The public model has an error of 0.01; before noise was known by its size, some of these had 30."""
+    rng = np.random.default_rng(0)
+    Xs, Xt, X = (rng.normal(size=(rows, 3)) for rows in (m, n, 500))
+    ys, yt, y = (each.sum(axis=1) + 0.1 * rng.normal(size=len(each)) for each in (Xs, Xt, X))
+    for seed in range(5):
+        model = ReweightedRegressor(epsilon=epsilon, delta=1e-5, random_state=0, rehearsal=seed)
+        model.fit(Xs, ys, Xt, yt)
+        assert np.mean((model.predict(X) - y) ** 2) < 1.0
+
+
+def test_public_data_alone_need_no_question():
+    Xs, ys, Xt, yt = domains(m=60, n=50)
+    with pytest.raises(InputError, match="alpha below 1"):
+        ReweightedRegressor(**BUDGET, alpha=1.0).fit(Xs, ys, Xt, yt)
+
+
+@pytest.mark.parametrize(
+    "case", ["one private row", "constant target", "collinear", "m much smaller than n", "alpha 0"]
 )
 def test_odd_cases_have_sensible_answers(case):
     Xs, ys, Xt, yt = domains(m=60, n=200)
-    alpha = {"alpha 0": 0.0, "alpha 1": 1.0}.get(case)
+    alpha = 0.0 if case == "alpha 0" else None
     if case == "one private row":
         Xt, yt = Xt[:1], yt[:1]
     if case == "constant target":

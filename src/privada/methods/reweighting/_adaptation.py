@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from privada.privacy.mechanism import Lattice
 
 FloatArray = npt.NDArray[np.float64]
 Adaptation = ConvexAdaptation | NonconvexAdaptation
-Path = list[tuple[FloatArray, FloatArray]]
+Path = Iterator[tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +33,10 @@ class _Side:
     def look(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Losses in [0, B], and the factor of each row's features in its gradient."""
         scores = _kernels.scored(self.X, w[:, None], np.zeros(1))
-        found = losses.values(self.loss, scores, self.y)
+        found = losses.clipped(self.loss, scores, self.y, self.largest)
         if self.loss == "squared":
-            return np.minimum(found, self.largest), 2 * (scores[:, 0] - self.y)
-        push = losses.probabilities("logistic", scores)[:, 0] - self.y
-        return np.minimum(found, self.largest), push
+            return found, 2 * (scores[:, 0] - self.y)
+        return found, losses.probabilities("logistic", scores)[:, 0] - self.y
 
 
 def _sides(question: Adaptation, rows: Rows) -> tuple[_Side, _Side]:
@@ -89,12 +89,12 @@ class _Sizes:
 
 
 def adapt(question: Adaptation, rows: Rows, draw: Draws) -> Path:
-    """All iterates (w, private u), after each of T steps."""
+    """The iterates (w, private u), after each of T steps."""
     public, private = _sides(question, rows)
     m, n, penalties = len(public.X), question.size, question.penalties
     p, sizes = penalties.reference(m, n), _Sizes.of(question)
     low = problem.lowest(p)
-    w, u, path = np.zeros(question.source.shape[1]), low.copy(), []
+    w, u = np.zeros(question.source.shape[1]), low.copy()
     for t in range(question.steps):
         seen, push = public.look(w)
         kept, pull = private.look(w)
@@ -103,9 +103,13 @@ def adapt(question: Adaptation, rows: Rows, draw: Draws) -> Path:
         slope_u = _slope_u(question, seen + penalties.discrepancy, kept, u, p, t, draw)
         w = _into_ball(w - sizes.w * slope_w, question.A)
         step = np.r_[np.full(m, sizes.public), np.full(n, sizes.private)]
-        u = np.maximum(low, u - step * slope_u)
-        path.append((w, u[m:].copy()))
-    return path
+        u = _lifted(u, step, slope_u, low)
+        yield w, u[m:]
+
+
+def _lifted(u: FloatArray, step: FloatArray, slope: FloatArray, low: FloatArray) -> FloatArray:
+    """One step of u, each by itself: at least the lowest, which it also is where a step overflows."""
+    return np.asarray(np.fmax(low, u - step * slope))
 
 
 def _noisy_gradient(

@@ -32,6 +32,15 @@ def _norm(z: Floats) -> float:  # pragma: no cover - compiled
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _finite(z: Floats) -> bool:  # pragma: no cover - compiled
+    """Whether all numbers of one record are."""
+    largest = 0.0
+    for j in range(z.shape[0]):
+        largest = max(largest, abs(z[j])) if abs(z[j]) < np.inf else np.inf
+    return largest < np.inf
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _clip(z: Floats, radius: float) -> None:  # pragma: no cover - compiled
     """Scale one record back into the ball, in place."""
     norm = _norm(z)
@@ -45,7 +54,7 @@ def _clip(z: Floats, radius: float) -> None:  # pragma: no cover - compiled
 def mapped(
     X: Floats, transform: Floats, shift: Floats, radius: float
 ) -> Floats:  # pragma: no cover - compiled
-    """``x P + shift`` of every row, clipped to the ball."""
+    """``x P + shift`` of every row, clipped to the ball; a row that overflows is 0."""
     n, d = X.shape
     k = transform.shape[1]
     Z = np.empty((n, k))
@@ -57,7 +66,10 @@ def mapped(
             if x != 0.0:
                 for j in range(k):
                     Z[i, j] += x * transform[a, j]
-        _clip(Z[i], radius)
+        if _finite(Z[i]):
+            _clip(Z[i], radius)
+        else:
+            Z[i] = 0.0
     return Z
 
 
@@ -135,7 +147,7 @@ def add_softmax(
             scores[o] = total
         _push(scores, y[i], threshold)
         length = _norm(Z[i]) * _norm(scores)
-        if not length < np.inf:
+        if not (_finite(Z[i]) and _finite(scores) and length < np.inf):
             continue
         factor = per_step if length <= bound * _INSIDE else per_step * (bound * _INSIDE / length)
         for o in range(outputs):
@@ -148,9 +160,14 @@ def add_softmax(
 def add_weighted(
     sums: npt.NDArray[np.int64], Z: Floats, push: Floats, per_step: float
 ) -> None:  # pragma: no cover - compiled
-    """Add ``push_i z_i`` of every record in whole grid steps, truncated toward zero."""
+    """Add ``push_i z_i`` of every record in whole grid steps, truncated toward zero.
+
+    A push that is not finite adds nothing.
+    """
     for i in range(Z.shape[0]):
         pull = push[i] * per_step
+        if not abs(pull) < np.inf:
+            continue
         for j in range(Z.shape[1]):
             sums[j] += np.int64(Z[i, j] * pull)
 

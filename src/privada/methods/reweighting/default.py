@@ -39,7 +39,8 @@ FloatArray = npt.NDArray[np.float64]
 DISCREPANCY_SHARE, PORTRAIT_SHARE, SELECTION_SHARE, START_SHARE = 0.05, 0.1, 0.1, 0.1
 SELECTIONS = ("public", "private")
 LARGEST_LOSS = {"squared": 9.0, "logistic": 3.0, "softmax": 5.0}  # that validation sees; in squared residuals
-FALLBACK = Settings(relative=1e-2, threshold=0.5, alpha=0.3, step_size=0.06)
+# where nothing can be rehearsed; a correction is believed as far as its own size speaks for it
+FALLBACK = Settings(relative=1e-2, threshold=0.5, alpha=0.3, step_size=0.06, shrink=True)
 MOST_REMEMBERED = 16
 _REMEMBERED: dict[bytes, tuple[float, Rehearsed | None]] = {}
 ENOUGH = -0.01  # log of the rehearsed loss over the warm start's, above which public data alone would do
@@ -56,7 +57,6 @@ class DescentPlan:
     guarantee: Guarantee
     source: Source
     rehearsed: Rehearsed | None
-    known_domains: bool
     alpha: float | None
     selection: str = "public"
     loud: bool = False
@@ -226,7 +226,7 @@ class DescentPlan:
 
     def warn(self) -> None:
         """Say so if the rehearsal found no gain over the public model."""
-        if self.known_domains and self.rehearsed is not None and self.rehearsed.best()[1] > ENOUGH:
+        if self.rehearsed is not None and self.rehearsed.best()[1] > ENOUGH:
             warnings.warn(
                 "On public data, adapting at this guarantee and size gained nothing over the public model, "
                 "which alone would do as well. Ask for a larger epsilon, or keep the budget.",
@@ -269,8 +269,8 @@ def plan(
     _public.replaced(guarantee)
     _public.gaussian(guarantee, "An adaptation")
     X, y = _source(Xs, ys, loss)
-    if alpha is not None:
-        _check.share(alpha=alpha)
+    if alpha is not None and _check.share(alpha=alpha) == 1:
+        raise InputError("Expected alpha below 1: at 1 public data alone count, and nothing need be asked.")
     seed = 0 if random_state is None else int(random_state)
     rows = Scaling.of(X, standardize=standardize)(X)
     parts = rehearsal.parts_of(rows, _groups(groups, len(X)), seed)
@@ -297,7 +297,6 @@ def plan(
         guarantee=guarantee,
         source=Source.of(loss, X, y, penalty, n_outputs, standardize, seed),
         rehearsed=rehearsed,
-        known_domains=groups is not None,
         alpha=alpha,
         selection=selection,
         loud=loud,

@@ -101,7 +101,7 @@ def believed(question: Descent, release: Release, known: Shrinkage) -> FloatArra
         known.curvatures, alpha=question.alpha, step=question.step_size * h, steps=question.steps
     )
     variance = known.variance(made, noise=draw.scale / question.size / h, rows=question.size)
-    return shrunk(averaged(question, release), variance)
+    return shrunk(averaged(question, release), variance, reach=known.reach)
 
 
 def model(

@@ -71,6 +71,16 @@ def values(loss: str, scores: FloatArray, y: npt.NDArray[Any]) -> FloatArray:
     return np.asarray(logsumexp(scores, axis=1) - scores[rows, np.asarray(y, dtype=np.int64)])
 
 
+def clipped(loss: str, scores: FloatArray, y: npt.NDArray[Any], most: float) -> FloatArray:
+    """Loss of every record, not reduced, and ``most`` at most: of scores that overflow, ``most``.
+
+    >>> clipped("squared", np.array([[1.0], [3.0], [np.nan]]), np.zeros(3), 4.0).tolist()
+    [1.0, 4.0, 4.0]
+    """
+    with np.errstate(all="ignore"):
+        return np.asarray(np.fmin(values(loss, scores, y), most))
+
+
 def probabilities(loss: str, scores: FloatArray) -> FloatArray:
     """Class probabilities: of the second class (logistic), or of all."""
     from scipy.special import expit, softmax
@@ -91,4 +101,4 @@ def outputs(loss: str, n_classes: int) -> int:
     return 1 if loss == "logistic" else n_classes
 
 
-__all__ = ["LOSSES", "largest_pull", "outputs", "probabilities", "pull", "values"]
+__all__ = ["LOSSES", "clipped", "largest_pull", "outputs", "probabilities", "pull", "values"]

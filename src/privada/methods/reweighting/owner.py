@@ -83,7 +83,8 @@ def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[s
         X, y = _labelled(batch)
         Z = _kernels.mapped(X, question.transform, question.shift, question.radius)
         base = _kernels.scored(X, question.weights[:, None], np.array([question.intercept]))[:, 0]
-        total += _kernels.pair_moments(Z, np.clip(y - base, -question.label_bound, question.label_bound))
+        left = np.nan_to_num(y - base, nan=0.0)  # a score that overflows says nothing of its record
+        total += _kernels.pair_moments(Z, np.clip(left, -question.label_bound, question.label_bound))
     gap = total / question.size - question.source_moments
     if question.labelled:
         found = discrepancy.of_moments(gap, question.hypothesis_radius)
@@ -99,8 +100,7 @@ def answer_finite(question: FiniteDiscrepancy, rows: Rows, draw: Draws) -> dict[
         X, y = _labelled(batch)
         scores = _kernels.scored(X, np.ascontiguousarray(question.weights.T), question.intercepts)
         for at in range(len(total)):
-            each = losses.values(question.loss, scores[:, at : at + 1], y)
-            total[at] += np.minimum(each, question.largest_loss).sum()
+            total[at] += losses.clipped(question.loss, scores[:, at : at + 1], y, question.largest_loss).sum()
     return _released(question, float(np.abs(total / question.size - question.source_losses).max()), draw)
 
 
@@ -119,10 +119,12 @@ def answer_portrait(question: Portrait, rows: Rows, draw: Draws) -> dict[str, An
     return {"counts": draw("counts", whole.grid.truncate(counts)), "sums": draw("sums", sums)}
 
 
-def _released(question: Question, value: float, draw: Draws) -> dict[str, Any]:
+def _released(question: Discrepancy | FiniteDiscrepancy, value: float, draw: Draws) -> dict[str, Any]:
+    """No two means of losses are further apart than the largest loss: a value beyond it is cut."""
     mechanism = question.plan.draws["discrepancy"]
     assert isinstance(mechanism, Lattice)
-    return {"discrepancy": draw("discrepancy", mechanism.grid.truncate(np.array([value])))}
+    exact = mechanism.grid.truncate(np.array([min(value, question.largest_loss)]))
+    return {"discrepancy": draw("discrepancy", exact)}
 
 
 def answer_selection(question: Selection, rows: Rows, draw: Draws) -> dict[str, Any]:
@@ -131,26 +133,29 @@ def answer_selection(question: Selection, rows: Rows, draw: Draws) -> dict[str, 
     for batch in rows.batches():
         X, y = _labelled(batch)
         for at, (weights, intercepts) in enumerate(zip(question.weights, question.intercepts, strict=True)):
-            each = losses.values(question.loss, _kernels.scored(X, weights, intercepts), y)
+            found = _kernels.scored(X, weights, intercepts)
+            each = losses.clipped(question.loss, found, y, question.largest_loss)
             scores[at] -= np.minimum(each / question.largest_loss, 1.0).sum()
     return {"choice": draw("choice", scores)}
 
 
 def answer_convex(question: ConvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
     """PCnvxAdap: the average of all iterates."""
-    path = adapt(question, rows, draw)
-    payload = {"coef": np.mean([w for w, _ in path], axis=0)}
-    if not question.hidden:
-        payload["u_private"] = np.mean([u for _, u in path], axis=0)
-    return payload
+    coef, weights = np.zeros(question.source.shape[1]), np.zeros(question.size)
+    for w, u in adapt(question, rows, draw):
+        coef += w / question.steps
+        weights += 0.0 if question.hidden else u / question.steps
+    return {"coef": coef} if question.hidden else {"coef": coef, "u_private": weights}
 
 
 def answer_nonconvex(question: NonconvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
     """PNCnvxAdap: the iterate of a random step, and nothing else."""
-    stop = int(draw.noise.uniform((1,))[0] * question.steps)
-    path = adapt(question, rows, draw)
-    w, u = path[min(stop, question.steps - 1)]
-    return {"coef": w} if question.hidden else {"coef": w, "u_private": u}
+    stop = min(int(draw.noise.uniform((1,))[0] * question.steps), question.steps - 1)
+    taken = {}
+    for t, (w, u) in enumerate(adapt(question, rows, draw)):  # to the end: time must not tell the step
+        if t == stop:
+            taken = {"coef": w} if question.hidden else {"coef": w, "u_private": u}
+    return taken
 
 
 def answer_module(question: ModuleAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:

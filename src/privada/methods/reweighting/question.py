@@ -70,6 +70,11 @@ class _Adaptation(Question):
             raise InputError("Expected penalties to be Penalties with alpha strictly between 0 and 1.")
         if self.hidden and self.penalties.kappa_inf:
             raise InputError("Expected kappa_inf to be 0 with hidden weights: it couples the rows.")
+        if not self.hidden and self.guarantee.unit.max_rows > 1:
+            raise InputError(
+                "Expected hidden weights where a person may have several rows: "
+                "one with more or fewer of them would move the weights of all rows behind."
+            )
         _public.few_numbers(self.size * self.steps * (0 if self.hidden else 1), "the noise on all weights")
         _public.few_numbers(self.size * self.source.shape[1], "the private rows")
 
@@ -103,17 +108,16 @@ class _Adaptation(Question):
         parts = (1.0, 0.0) if self.hidden else (W_SHARE, U_SHARE)
         draws: dict[str, Gaussian] = {}
         mu = total * math.sqrt(parts[0] / self.steps)
-        reach = 2 * self.largest_gradient * rows if self.hidden else self.diameter * rows
+        reach = 2 * self.largest_gradient * rows if self.hidden else self.diameter
         grid = _public.fine_grid(reach, reach / mu)
-        slack = 0.0 if self.hidden else grid.step * math.sqrt(self.source.shape[1]) * rows
+        slack = 0.0 if self.hidden else grid.step * math.sqrt(self.source.shape[1])
         sums = Gaussian.calibrated(sensitivity=reach + slack, mu=mu, grid=grid)
         draws |= dict.fromkeys((f"gradient_{t}" for t in range(self.steps)), sums)
         squared = sums.mu**2 * self.steps
         if not self.hidden:
             mu = total * math.sqrt(parts[1] / self.steps)
-            reach = self.largest_loss * math.sqrt(rows)
-            grid = _public.fine_grid(reach, reach / mu)
-            each = Gaussian.calibrated(sensitivity=reach + grid.step * math.sqrt(rows), mu=mu, grid=grid)
+            grid = _public.fine_grid(self.largest_loss, self.largest_loss / mu)
+            each = Gaussian.calibrated(sensitivity=self.largest_loss + grid.step, mu=mu, grid=grid)
             draws |= dict.fromkeys((f"weights_{t}" for t in range(self.steps)), each)
             squared += each.mu**2 * self.steps
         return Plan(draws=draws, event=gaussian_event(math.sqrt(squared)))

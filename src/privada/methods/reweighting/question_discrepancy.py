@@ -8,8 +8,8 @@ and one grid step.
 *The solver's error is bounded beforehand*, so an answer never fails for the rows' sake. At the shift s its
 step ``w(s) = g/(λ + s)`` has a duality gap of at most ``(λ₁ + s)(A² - |w(s)|²)``, and s is bisected to
 neighbouring numbers, over which ``(λ₁ + s)|w(s)|²`` moves by at most ``2A² ds``: some 1e-15 of ``|λ|A² +
-2|g|A``, as is the error of the eigenvalues. Both samples being clipped, that is at most 4B: far below the
-tolerance of 1e-9 B.
+2|g|A``, as is the error of the eigenvalues. Both samples being clipped, which is checked of the source's
+moments block by block, that is at most 4B: far below the tolerance of 1e-9 B.
 
 The paper's noise, Lap(B/n), is 1-private whatever epsilon is; here the scale follows from the guarantee.
 """
@@ -120,8 +120,14 @@ class Discrepancy(Question):
 
     def _moments_of_bounded_rows(self) -> None:
         """Second moments of clipped rows are bounded; larger ones would drown the answer in rounding."""
-        most = self.radius**2 + self.label_bound**2
-        if float(np.linalg.norm(self.source_moments)) > most * (1 + 1e-9):
+        r, bound, M = self.radius, self.label_bound, self.source_moments
+        blocks = (
+            (M[:-1, :-1], r * r),
+            (M[:-1, -1], r * bound),
+            (M[-1, :-1], r * bound),
+            (M[-1, -1], bound**2),
+        )
+        if any(float(np.linalg.norm(block)) > most * (1 + 1e-9) for block, most in blocks):
             raise InputError("Expected source_moments of rows clipped to the radius and label_bound.")
 
     def fits(self, schema: Any) -> None:
@@ -187,6 +193,8 @@ class FiniteDiscrepancy(Question):
         for name in ("intercepts", "source_losses"):
             value = _public.vector(length=len(weights), **{name: getattr(self, name)})
             object.__setattr__(self, name, value)
+        if self.source_losses.min() < 0 or self.source_losses.max() > self.largest_loss * (1 + 1e-9):
+            raise InputError(f"Expected source_losses from 0 to largest_loss, {self.largest_loss:g}.")
 
     def fits(self, schema: Any) -> None:
         """Check size, features and label against the owner's schema."""

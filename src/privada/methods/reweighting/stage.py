@@ -113,7 +113,7 @@ class Source:
     def shrinkage(self, curvatures: FloatArray, threshold: float) -> Shrinkage:
         """What is known of the errors of a descent."""
         usual = min(threshold / 2, 1.0) * self.unit if self.loss == "squared" else PULLS[self.loss]
-        return Shrinkage(curvatures, usual / geometry.CURVATURE[self.loss])
+        return Shrinkage(curvatures, usual / geometry.CURVATURE[self.loss], self.unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +219,8 @@ class Stage:
             if t >= STEPS // 2:
                 total += V
         mean = total / (STEPS - STEPS // 2)
-        return mean, shrinkage.shrunk(mean, self._variance(these, made, rate * bound))
+        reach = self.source.shrinkage(made.curvatures, these[0].threshold).reach
+        return mean, shrinkage.shrunk(mean, self._variance(these, made, rate * bound), reach=reach)
 
     def _variance(self, these: list[Settings], made: Map, noise: FloatArray) -> FloatArray:
         """ν of every direction and setting; the sampling error is that of the part's own rows."""
