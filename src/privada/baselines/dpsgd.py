@@ -10,7 +10,8 @@ stamped. Opacus's secure mode would change the generator, needs a library that i
 present versions of torch, and leaves the floating-point arithmetic as it is.
 
 *What its ε means.* One row more or less (add/remove): a Poisson sample has no public size. Beside a
-replace-one guarantee of equal ε it is the weaker promise, so the comparison favours it.
+replace-one guarantee of equal ε it is the weaker promise. ``privada reproduce reweighting`` compares equal
+promises: half of ε, for a replacement is a row that leaves and one that comes.
 
 Settings are public: rows are scaled by ``norm_bound`` and labels by ``label_bound``; the defaults of rate,
 epochs and sampling were chosen on generated regressions and classifications.

@@ -166,6 +166,14 @@ def test_noise_is_not_taken_for_a_correction(m, n, epsilon):
         assert np.mean((model.predict(X) - y) ** 2) < 1.0
 
 
+def test_labels_and_their_bounds_are_checked_by_name():
+    Xs, ys, Xt, yt = domains(m=60, n=50)
+    with pytest.raises(InputError, match="ReweightedClassifier"):
+        ReweightedRegressor(**BUDGET).fit(Xs, np.where(ys > 0, "a", "b"), Xt, yt)
+    with pytest.raises(InputError, match=r"\(low, high\)"):
+        ReweightedRegressor(**BUDGET, label_bounds=(1,)).fit(Xs, ys, Xt, yt)
+
+
 def test_public_data_alone_need_no_question():
     Xs, ys, Xt, yt = domains(m=60, n=50)
     with pytest.raises(InputError, match="alpha below 1"):

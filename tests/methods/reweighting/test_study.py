@@ -3,7 +3,7 @@ import pytest
 
 from privada import Owner, Schema, run
 from privada._toml import Section
-from privada.exceptions import StudyError
+from privada.exceptions import PrivadaWarning, StudyError
 from privada.methods.reweighting.study import learner
 from privada.parties import Category, Number
 from privada.privacy import Approximate
@@ -76,3 +76,14 @@ def test_a_study_becomes_a_learner(home, kind):
 def test_a_bad_table_names_the_key(home, text, about, message):
     with pytest.raises(StudyError, match=message):
         made(text, home, about)
+
+
+def test_a_study_may_name_domains(home):
+    """Six alike domains, and few rows: the rehearsal sees that nothing is gained, and says so."""
+    np.savetxt(home / "months.csv", np.arange(300) % 6, fmt="month %d")
+    text = 'source = "number.csv"\ngroups = "months.csv"'
+    with pytest.warns(PrivadaWarning, match="alone would do"):
+        made(text, home, schema(size=5))
+    (home / "months.csv").write_text("january\n")
+    with pytest.raises(StudyError, match="groups"):
+        made(text, home, schema())

@@ -57,13 +57,18 @@ def _joined(Xs: Any, ys: Any, Xt: Any, yt: Any, groups: Any) -> Domains:
 
 def label_number(bounds: Any, ys: npt.NDArray[Any]) -> Number:
     """The label's public bounds: given, or the public source's range, widened."""
-    if bounds is None:
+    try:
         values = np.asarray(ys, dtype=np.float64)
+    except ValueError:
+        raise InputError("Expected ys to be numbers; for classes use ReweightedClassifier.") from None
+    if bounds is None:
         if not np.isfinite(values).all():
             raise InputError("Expected ys to be finite.")
         low, high = float(values.min()), float(values.max())
         room = high - low if high > low else 1.0
         bounds = (low - room, high + room)
+    if np.shape(bounds) != (2,):
+        raise InputError(f"Expected label_bounds to be (low, high), got {bounds!r}.")
     return Number(name="label", low=float(bounds[0]), high=float(bounds[1]))
 
 

@@ -6,6 +6,7 @@
     name = "reweighting"
     owner = "clinic"
     source = "source.csv"      # public rows: features in the owner's units and order, the label last
+    groups = "months.csv"      # optional: the domain of each public row, one a line
     alpha = 0.3                # optional; by default chosen from public data
     standardize = true         # optional
     selection = "public"       # optional; "private" spends a tenth of the budget on a choice by private rows
@@ -38,6 +39,7 @@ def learner(
     if schema.label is None or schema.size is None:
         section.fail("owner", "its schema needs a label and a declared size.")
     X, labels = _source(section, home, schema)
+    groups = _study.public_text(section, "groups", home)[:, 0] if "groups" in section else None
     alpha = section.number("alpha", None)
     standardize = section.flag("standardize", True)
     selection = section.string("selection", "public")
@@ -52,6 +54,7 @@ def learner(
             size=schema.size,
             guarantee=guarantee,
             n_outputs=losses.outputs(loss, n_classes),
+            groups=groups,
             alpha=alpha,
             standardize=standardize,
             selection=selection,
