@@ -146,6 +146,15 @@ def test_data_sets_have_chains_of_their_own(opened: Ledger) -> None:
     assert set(opened.verify().heads) == {"others", "patients"}
 
 
+def test_a_purpose_may_be_charged_once(opened: Ledger) -> None:
+    opened.charge("patients", gaussian(), question=QUESTION, purpose="round 1", once=True)
+    before = grains(opened)
+    with pytest.raises(BudgetError, match="before for 'round 1'"):
+        opened.charge("patients", gaussian(), question="cd" * 32, purpose="round 1", once=True)
+    assert grains(opened) == before
+    opened.charge("patients", gaussian(), question=QUESTION, purpose="round 1")
+
+
 def test_a_note_costs_nothing(opened: Ledger, key: OwnerKey) -> None:
     receipt = opened.note("patients", kind="disclosure", text="ten rows to the curator", question=QUESTION)
     receipt.verify(key.public)

@@ -110,7 +110,7 @@ class Owner:
         Raises
         ------
         InputError, PolicyError, BudgetError, ApprovalPending
-            Nothing was charged.
+            Nothing was charged. A round of a plan that was answered before is a `BudgetError`.
         AnswerError
             The draw failed after the charge, which stands.
         """
@@ -119,7 +119,11 @@ class Owner:
             raise InputError("This question asks for raw rows; use disclose().")
         self._admit(question, approved=approved)
         receipt = self.ledger.charge(
-            self.dataset, question.price, question=question.digest, purpose=question.kind
+            self.dataset,
+            question.price,
+            question=question.digest,
+            purpose=question.purpose,
+            once=bool(question.turn),
         )
         payload = self._open(question)
         release = Release(

@@ -94,6 +94,16 @@ class Question(ABC):
         return Price(event=self.plan.event, epsilon=self.plan.epsilon, guarantee=self.guarantee)
 
     @property
+    def turn(self) -> str:
+        """Which part of a plan of several rounds this is, in words; an owner answers each turn once."""
+        return ""
+
+    @property
+    def purpose(self) -> str:
+        """What an owner's ledger remembers of it."""
+        return f"{self.kind}: {self.turn}" if self.turn else self.kind
+
+    @property
     def method(self) -> str:
         """The room that this question belongs to."""
         return self.kind.split(".")[0]

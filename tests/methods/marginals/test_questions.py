@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from privada.methods.marginals import (
 from privada.methods.marginals.example import SLOPE, TABLES
 from privada.parties import Category, Number, Rows
 from privada.parties.answering import answer_rows
-from privada.privacy import ZCDP, Approximate, Pure, Question
+from privada.privacy import ZCDP, Approximate, Ledger, OwnerKey, Pure, Question
 
 PURE = Pure(epsilon=1, relation="add/remove")
 SCHEMA = Schema.of_numbers(bounds=(0.0, 1.0), width=2, label=Category(name="label", values=(0, 1)))
@@ -174,3 +175,37 @@ def test_squared_errors_are_clipped_and_travel(guarantee):
     assert np.ldexp(seen["squares.0"], -20).tolist() == [pytest.approx(1.25, abs=1e-5), 0.0, 0.0]
     alone = exact(question, X[:1], y[:1], schema)
     assert np.abs(seen["squares.1"] - alone["squares.1"]).sum() <= 2**20
+
+
+@pytest.mark.parametrize("kind", ["outcomes", "squares"])
+def test_each_round_of_a_plan_is_answered_once(kind, tmp_path):
+    """Also by another process with the same ledger, and with another hypothesis; nothing is charged then."""
+    number = Schema.of_numbers(bounds=(0.0, 1.0), width=2, label=Number(name="y", low=0, high=1))
+    schema, y = (SCHEMA, [0, 1] * 10) if kind == "outcomes" else (number, [0.0, 1.0] * 10)
+    make = OutcomeTables if kind == "outcomes" else partial(SquaredErrors, largest=1.0)
+    hypotheses = [linear([[slope], [0.0]], [0.5]) for slope in (1.0, -1.0)]
+    rounds = [
+        make(tables=TABLES, hypothesis=each, round=at, rounds=2, salt="plan", guarantee=PURE)
+        for at, each in enumerate(hypotheses)
+    ]
+    settings = {"schema": schema, "dataset": "rows", "budget": Pure(epsilon=9, relation="add/remove")}
+    key, rows = OwnerKey.generate(), np.full((20, 2), 0.5)
+    for again in (False, True):
+        with Ledger.open(tmp_path / "ledger.db", key) as ledger:
+            owner = Owner(rows, y=y, ledger=ledger, **settings)
+            if not again:
+                owner.answer(rounds[0])
+            with pytest.raises(BudgetError, match="charged before for '.*round 1 of 2"):
+                owner.answer(replace(rounds[0], hypothesis=hypotheses[1]))
+            assert ledger.spent("rows").epsilon == pytest.approx(1.0)
+    with Ledger.open(tmp_path / "ledger.db", key) as ledger:
+        owner = Owner(rows, y=y, ledger=ledger, **settings)
+        owner.answer(rounds[1])
+        owner.answer(replace(rounds[0], salt="another plan"))
+        assert ledger.spent("rows").epsilon == pytest.approx(3.0)
+
+
+def test_an_importance_query_is_a_turn_of_its_own():
+    first = OutcomeTables(tables=TABLES, count="rows", rounds=2, salt="plan", guarantee=PURE)
+    assert first.turn != replace(first, count="errors", hypothesis=SLOPE).turn
+    assert replace(first, rounds=1).turn == ""

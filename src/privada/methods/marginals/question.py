@@ -18,9 +18,12 @@ changes its outcome moves it by 2, hence the last line.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from privada import _check
@@ -60,7 +63,8 @@ class OutcomeTables(Question):
         What an entry counts: errors and correct; errors minus correct; both by
         true class; labels alone; or rows alone, the paper's importance query.
     round, rounds : int
-        Which round of how many planned ones this is. A round beyond the plan is refused.
+        Which round of how many planned ones this is; the salt names the plan. A round beyond the plan is
+        refused, and an owner answers each round of a plan once.
 
     Privacy
     -------
@@ -128,6 +132,11 @@ class OutcomeTables(Question):
         """Payload name of each table."""
         return tuple(f"table.{index}" for index in range(len(self.tables)))
 
+    @property
+    def turn(self) -> str:
+        """A round of a plan, whose name is the salt; the importance query is one of its own."""
+        return turn_of(self.round, self.rounds, self.salt, "importance query" if self.count == "rows" else "")
+
     def planned(self) -> Plan:
         """Split the budget evenly over the tables."""
         rows = self.guarantee.unit.max_rows
@@ -165,6 +174,26 @@ def check_round(number: int, rounds: int) -> None:
         raise InputError(f"Expected round below {rounds}, the number that was planned, got {number}.")
 
 
+def plan_name(rounds: Iterable[tuple[Partition, ...]], guarantees: Iterable[Guarantee], seed: int) -> str:
+    """A public name for a plan of rounds: the same tables, prices and seed are the same plan."""
+    digest = sha256(repr([str(guarantee) for guarantee in guarantees]).encode())
+    for tables in rounds:
+        plain, arrays = pack_tables(tables)
+        digest.update(repr(sorted(plain.items())).encode())
+        for name in sorted(arrays):
+            digest.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
+    return f"{digest.hexdigest()[:12]}, seed {seed}"
+
+
+def turn_of(number: int, rounds: int, plan: str, what: str = "") -> str:
+    """A round of several in words.
+
+    >>> turn_of(0, 2, "seed 3")
+    "round 1 of 2 of plan 'seed 3'"
+    """
+    return f"{what or f'round {number + 1}'} of {rounds} of plan {plan!r}" if rounds > 1 else ""
+
+
 def even_plan(guarantee: Guarantee, names: tuple[str, ...], *, l1: float, l2: float) -> Plan:
     """The same noise on each of several whole-number tables that one record touches alike."""
     draws: dict[str, Mechanism]
@@ -178,4 +207,4 @@ def even_plan(guarantee: Guarantee, names: tuple[str, ...], *, l1: float, l2: fl
     return Plan(draws=draws, event=gaussian_event(draw.mu * math.sqrt(len(names))))
 
 
-__all__ = ["OutcomeTables", "check_round", "even_plan", "replaces"]
+__all__ = ["OutcomeTables", "check_round", "even_plan", "plan_name", "replaces", "turn_of"]

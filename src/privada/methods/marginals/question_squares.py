@@ -28,7 +28,7 @@ from privada.methods.cells.partition import Partition
 from privada.methods.cells.partition import pack as pack_tables
 from privada.methods.cells.partition import unpack as unpack_tables
 from privada.methods.marginals.hypothesis import Network, pack, unpack
-from privada.methods.marginals.question import check_round, replaces
+from privada.methods.marginals.question import check_round, replaces, turn_of
 from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
@@ -86,6 +86,11 @@ class SquaredErrors(Question):
     def names(self, index: int) -> tuple[str, str]:
         """Payload names of a table's counts and sums."""
         return f"counts.{index}", f"squares.{index}"
+
+    @property
+    def turn(self) -> str:
+        """A round of a plan, whose name is the salt."""
+        return turn_of(self.round, self.rounds, self.salt)
 
     def planned(self) -> Plan:
         """Even shares over tables, and over counts and sums."""

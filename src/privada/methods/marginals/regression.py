@@ -23,6 +23,7 @@ from privada.methods.marginals.default import shared
 from privada.methods.marginals.forecast import Forecast, explained, some_points
 from privada.methods.marginals.hypothesis import linear
 from privada.methods.marginals.learner import Public, cell_sizes, noise_variance, smooth_cells
+from privada.methods.marginals.question import plan_name
 from privada.methods.marginals.question_squares import SquaredErrors
 from privada.methods.marginals.rounds import incidence_of
 from privada.parties.protocol import Ask, Learner, only_releases
@@ -132,8 +133,8 @@ def learn_regression(
     if not low < high:
         raise InputError(f"Expected bounds to be (low, high), got {bounds}.")
     asked, releases = [], []
+    salt = plan_name([(cells,)], guarantees, public.seed)
     for number in range(ROUNDS):
-        salt = f"seed {public.seed}" if public.seed else ""
         question = _constant(cells, public.source.shape[1], bounds, number, guarantees[number], salt)
         asked.append(question)
         releases.append((yield Ask(owner, question)))

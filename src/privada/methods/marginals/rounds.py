@@ -18,7 +18,7 @@ from privada.methods.marginals import smoothing
 from privada.methods.marginals.fitted import MarginalFit
 from privada.methods.marginals.hypothesis import Constant, Hypothesis, of_classifier
 from privada.methods.marginals.learner import LEAST_RATIO, Public, class_probabilities, noise_variance
-from privada.methods.marginals.question import OutcomeTables
+from privada.methods.marginals.question import OutcomeTables, plan_name
 from privada.methods.marginals.smoothing import Smoothed
 from privada.methods.marginals.weights import importance, labels
 from privada.parties.protocol import Ask, Learner, only_releases
@@ -65,6 +65,10 @@ class Rounds:
     importance: Guarantee | None = None
     chosen: int | None = None
     stop: float = 0.0
+
+    def name(self, seed: int) -> str:
+        """What owners know the plan by: each of its rounds is answered once."""
+        return plan_name(self.questions, self.guarantees, seed)
 
 
 @dataclass(eq=False)
@@ -180,7 +184,7 @@ def _question(
         round=number,
         rounds=len(plan.questions),
         guarantee=plan.importance if first and plan.importance is not None else guarantee,
-        salt=f"seed {public.seed}" if public.seed else "",
+        salt=plan.name(public.seed),
     )
 
 

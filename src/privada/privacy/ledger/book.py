@@ -27,7 +27,7 @@ from typing import Any, NoReturn, Self
 
 from sqlalchemy import Connection
 
-from privada.exceptions import InputError, LedgerError, PrivadaError, TamperError
+from privada.exceptions import BudgetError, InputError, LedgerError, PrivadaError, TamperError
 from privada.privacy.filters import Filter, open_filter
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger import schema, table
@@ -172,7 +172,9 @@ class Ledger:
         cost = account.cost(account.converted(price))
         return account.quote(price, cost=cost, spent=self._grains(dataset))
 
-    def charge(self, dataset: str, price: Price, *, question: str, purpose: str = "") -> Receipt:
+    def charge(
+        self, dataset: str, price: Price, *, question: str, purpose: str = "", once: bool = False
+    ) -> Receipt:
         """Charge a price. The line is on disk before this returns.
 
         Parameters
@@ -185,6 +187,8 @@ class Ledger:
             Digest of the question, in hexadecimal.
         purpose : str
             What the owner wants to remember of it.
+        once : bool
+            Refuse if the data set was charged for this purpose before.
 
         Returns
         -------
@@ -194,7 +198,7 @@ class Ledger:
         Raises
         ------
         BudgetError
-            The budget is absent or too small; nothing was charged.
+            The budget is absent or too small, or ``once`` was before; nothing was charged.
         RelationError
             The price says nothing under the budget's relation or unit; nothing was charged.
         """
@@ -205,6 +209,8 @@ class Ledger:
         cost, detail = account.cost(charged), json.loads(canonical(charged.to_dict()))
         with self._store.writing() as connection:
             head = table.locked_last(connection, dataset)
+            if once and table.has_purpose(connection, dataset, purpose):
+                raise BudgetError(f"{dataset!r} was charged before for '{purpose}'. Nothing was charged.")
             if head.spent + cost > account.capacity:
                 raise account.quote(price, cost=cost, spent=head.spent).refusal()
             line = self._append(

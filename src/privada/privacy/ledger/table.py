@@ -1,4 +1,4 @@
-"""The few queries that a ledger asks; each finds its rows by index, however long the chain is."""
+"""The few queries that a ledger asks; all but `has_purpose` find their rows by index."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ _OF = select(lines).where(lines.c.dataset == bindparam("dataset"))
 _FIRST = _OF.where(lines.c.position == 0)
 _LAST = _OF.order_by(lines.c.position.desc()).limit(1)
 _AFTER = _OF.where(lines.c.position > bindparam("after")).order_by(lines.c.position).limit(_PAGE)
+_FOR = select(lines.c.position).where(
+    lines.c.dataset == bindparam("dataset"), lines.c.purpose == bindparam("purpose")
+)
 _LOCK = select(datasets.c.dataset).where(datasets.c.dataset == bindparam("dataset")).with_for_update()
 _BEGIN, _APPEND = insert(datasets), insert(lines)
 
@@ -59,6 +62,12 @@ def locked_last(connection: Connection, dataset: str) -> Line:
     if connection.scalar(_LOCK, {"dataset": dataset}) is None:
         raise absent(dataset)
     return last(connection, dataset)
+
+
+def has_purpose(connection: Connection, dataset: str, purpose: str) -> bool:
+    """Whether a line of the data set names this purpose: all its lines are read for it."""
+    found = connection.execute(_FOR.limit(1), {"dataset": dataset, "purpose": purpose})
+    return found.first() is not None
 
 
 def begin(connection: Connection, line: Line) -> None:
