@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -46,8 +47,14 @@ def standard_error(values: list[float]) -> float:
 
 
 def said(values: list[float], scale: float = 1.0) -> str:
-    """Mean and standard error."""
-    return f"{np.mean(values) * scale:.3f} ± {standard_error(values) * scale:.3f}"
+    """Mean and standard error, to three digits of the mean at least.
+
+    >>> said([0.00132, 0.00134]), said([0.9, 1.1])
+    ('0.00133 ± 0.00001', '1.000 ± 0.100')
+    """
+    mean = float(np.mean(values)) * scale
+    digits = max(3, 2 - math.floor(math.log10(abs(mean)))) if mean else 3
+    return f"{mean:.{digits}f} ± {standard_error(values) * scale:.{digits}f}"
 
 
 def splits(
