@@ -78,6 +78,8 @@ def cases():
             guarantee=CLAIM,
         )
         yield f"nonconvex {hidden}", question, Sample.of(TARGET, y=two, schema=CLASSES)
+        several = replace(question, source_labels=np.digitize(LABELS, (0.0, 0.3)), n_classes=3)
+        yield f"nonconvex of three {hidden}", several, Sample.of(TARGET, y=three, schema=THREE)
 
 
 CASES = list(cases())
