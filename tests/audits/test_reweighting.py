@@ -23,6 +23,7 @@ from privada.methods.reweighting import (
     Bounds,
     ConvexAdaptation,
     Descent,
+    FiniteDiscrepancy,
     NonconvexAdaptation,
     Penalties,
     paper_discrepancy,
@@ -61,6 +62,19 @@ def classified(loss, outputs):
     )
 
 
+def hypotheses():
+    """Four public predictors of three classes, under Laplace noise."""
+    return FiniteDiscrepancy(
+        size=SIZE,
+        weights=np.random.default_rng(0).normal(size=(4, 2, 3)),
+        intercepts=np.zeros((4, 3)),
+        source_losses=np.full(4, 0.5),
+        loss="softmax",
+        largest_loss=2.0,
+        guarantee=Pure(epsilon=2.0, relation="replace-one"),
+    )
+
+
 def cases():
     made = example()
     for index, question in enumerate(made.questions):
@@ -69,6 +83,7 @@ def cases():
     three = np.where(ANSWERS > 0.3, "c", two)
     yield "logistic", classified("logistic", 1), Sample.of(TARGET, y=two, schema=CLASSES)
     yield "softmax", classified("softmax", 3), Sample.of(TARGET, y=three, schema=THREE)
+    yield "finite softmax", hypotheses(), Sample.of(TARGET, y=three, schema=THREE)
     for hidden in (False, True):
         question = NonconvexAdaptation(
             size=SIZE,

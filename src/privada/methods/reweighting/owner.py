@@ -94,12 +94,13 @@ def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[s
 
 def answer_finite(question: FiniteDiscrepancy, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Mean clipped loss of every hypothesis, the largest difference from the source's, then noise."""
-    total = np.zeros(len(question.weights))
+    total, (weights, intercepts) = np.zeros(len(question.weights)), question.table()
+    wide = len(intercepts) // len(total)
     for batch in rows.batches():
         X, y = _labelled(batch)
-        scores = _kernels.scored(X, np.ascontiguousarray(question.weights.T), question.intercepts)
+        scores = _kernels.scored(X, weights, intercepts)
         for at in range(len(total)):
-            each = losses.values(question.loss, scores[:, at : at + 1], y)
+            each = losses.values(question.loss, scores[:, at * wide : (at + 1) * wide], y)
             total[at] += np.minimum(each, question.largest_loss).sum()
     return _released(question, float(np.abs(total / question.size - question.source_losses).max()), draw)
 
