@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from privada.audit import (
     Sample,
@@ -22,11 +23,14 @@ from privada.methods.reweighting import (
     Bounds,
     ConvexAdaptation,
     Descent,
+    FiniteDiscrepancy,
     NonconvexAdaptation,
     Penalties,
     paper_discrepancy,
+    paper_pcnvxadap,
 )
 from privada.methods.reweighting.example import SIZE, domains, example
+from privada.methods.reweighting.paper import printed_mu, printed_scales
 from privada.parties import Category, Rows, Schema
 from privada.privacy import Approximate, Pure, Relation
 from privada.privacy.bounds import Grid
@@ -58,6 +62,19 @@ def classified(loss, outputs):
     )
 
 
+def hypotheses():
+    """Four public predictors of three classes, under Laplace noise."""
+    return FiniteDiscrepancy(
+        size=SIZE,
+        weights=np.random.default_rng(0).normal(size=(4, 2, 3)),
+        intercepts=np.zeros((4, 3)),
+        source_losses=np.full(4, 0.5),
+        loss="softmax",
+        largest_loss=2.0,
+        guarantee=Pure(epsilon=2.0, relation="replace-one"),
+    )
+
+
 def cases():
     made = example()
     for index, question in enumerate(made.questions):
@@ -66,6 +83,7 @@ def cases():
     three = np.where(ANSWERS > 0.3, "c", two)
     yield "logistic", classified("logistic", 1), Sample.of(TARGET, y=two, schema=CLASSES)
     yield "softmax", classified("softmax", 3), Sample.of(TARGET, y=three, schema=THREE)
+    yield "finite softmax", hypotheses(), Sample.of(TARGET, y=three, schema=THREE)
     for hidden in (False, True):
         question = NonconvexAdaptation(
             size=SIZE,
@@ -78,6 +96,8 @@ def cases():
             guarantee=CLAIM,
         )
         yield f"nonconvex {hidden}", question, Sample.of(TARGET, y=two, schema=CLASSES)
+        several = replace(question, source_labels=np.digitize(LABELS, (0.0, 0.3)), n_classes=3)
+        yield f"nonconvex of three {hidden}", several, Sample.of(TARGET, y=three, schema=THREE)
 
 
 CASES = list(cases())
@@ -126,16 +146,62 @@ BOUNDS = Bounds(A=1.0, r=1.0)
 
 
 class Printed(ConvexAdaptation):
-    """PCnvxAdap with the noise of lines 2 and 3, as a question; never registered, so never charged."""
+    """PCnvxAdap with `paper`'s own noise, as a question; never registered, so never charged."""
 
     def planned(self):
-        rate = 2 * np.sqrt(self.steps * np.log(2 / self.guarantee.delta)) / self.guarantee.epsilon
+        left, claimed = (1 - self.penalties.alpha) / self.size, self.guarantee
+        scales = printed_scales(
+            epsilon=claimed.epsilon,
+            delta=claimed.delta,
+            steps=self.steps,
+            size=self.size,
+            alpha=self.penalties.alpha,
+            bounds=self.bounds,
+        )
         draws = {}
-        for name, reach in (("gradient", 2 * self.largest_gradient), ("weights", self.largest_loss)):
-            grid = Grid.finer_than(reach * 2.0**-24)
-            draw = Gaussian(sensitivity=reach, scale=rate * reach, grid=grid)
+        for name, reach, scale in (
+            ("gradient", 2 * self.largest_gradient, scales[0] / left),
+            ("weights", self.largest_loss, scales[1] / left**2),
+        ):
+            draw = Gaussian(sensitivity=reach, scale=scale, grid=Grid.finer_than(reach * 2.0**-24))
             draws |= {f"{name}_{t}": draw for t in range(self.steps)}
         return Plan(draws=draws)
+
+
+def drawn_scales(*, n, alpha, seed, **printed):
+    """Both σ of `paper_pcnvxadap`, worked out from what it returns after two steps.
+
+    Its noise is normal quantiles of seeded numbers. At the first step w is 0, and so are all labels: the
+    gradient of w is noise alone. The private rows share one exact slope of u, ``κ₁ p²``, whose step size
+    is what their next u have in common beside the noise that tells them apart.
+    """
+    X, zero, p = np.tile([[0.6, 0.8]], (n, 1)), np.zeros(n), (1 - alpha) / n
+    penalties, noise = Penalties(alpha=alpha), coupled(seed)
+    made = paper_pcnvxadap(
+        X, zero, X, zero, steps=2, penalties=penalties, bounds=BOUNDS, rehearsal=seed, **printed
+    )
+    w, u = ndtri(noise.uniform((2,))), ndtri(noise.uniform((n,)))
+    moved = 2 * made.u[n:] - 2 / p  # u after a step, less its start: projected to 0 or above
+    kept = moved > 1e-9 / p
+    assert kept.sum() >= 3
+    slope, common = np.polyfit(u[kept], moved[kept], 1)
+    assert moved[kept] == pytest.approx(slope * u[kept] + common, rel=1e-6)
+    return made.gradients[0] / w, slope / common * penalties.kappa1 * p**2
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(15.0, 0.01), (1.0, 1e-5)])
+def test_the_paper_draws_the_noise_that_it_prints(epsilon, delta):
+    """σ = 2 s √(T log(2/δ))/ε, of both gradients, is what comes out, and amounts to `printed_mu`."""
+    n, alpha = 40, 0.3
+    s = 2 * BOUNDS.G * (1 - alpha) / n, BOUNDS.B * ((1 - alpha) / n) ** 2
+    sigma = [2 * each * np.sqrt(2 * np.log(2 / delta)) / epsilon for each in s]
+    first, second = drawn_scales(n=n, alpha=alpha, seed=3, epsilon=epsilon, delta=delta)
+    assert first == pytest.approx([sigma[0]] * 2, rel=1e-9)
+    assert second == pytest.approx(sigma[1], rel=1e-6)
+    mu = np.sqrt(2 * ((s[0] / first[0]) ** 2 + (s[1] / second) ** 2))
+    assert mu == pytest.approx(printed_mu(epsilon, delta), rel=1e-6)
+    said = printed_scales(epsilon=epsilon, delta=delta, steps=2, size=n, alpha=alpha, bounds=BOUNDS)
+    assert said == pytest.approx(sigma, rel=1e-12)
 
 
 @pytest.mark.parametrize(("epsilon", "passes"), [(7.5, True), (15.0, False)])

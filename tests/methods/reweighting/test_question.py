@@ -1,16 +1,19 @@
 """What the questions cost: calibration, sensitivities by finite differences, refusals before any charge."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from privada import Owner
+from privada.audit.transcript import coupled
 from privada.exceptions import InputError, RelationError
 from privada.methods.reweighting import (
     ConvexAdaptation,
     Descent,
     Discrepancy,
+    FiniteDiscrepancy,
     NonconvexAdaptation,
     Penalties,
     Selection,
@@ -25,7 +28,7 @@ from privada.methods.reweighting.paper import printed_mu
 from privada.methods.reweighting.question import U_SHARE, W_SHARE
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows
-from privada.privacy import Approximate, Pure, Unit, accountant, curves
+from privada.privacy import Approximate, Pure, Question, Unit, accountant, curves
 
 RO = {"relation": "replace-one"}
 SOURCE, LABELS, TARGET, ANSWERS = domains()
@@ -60,6 +63,19 @@ def convex(kind=ConvexAdaptation, **more):
         "guarantee": Approximate(epsilon=1, delta=1e-5, **RO),
     }
     return kind(**(settings | more))
+
+
+def finite(**more):
+    settings = {
+        "size": SIZE,
+        "weights": np.random.default_rng(0).normal(size=(3, 2, 4)),
+        "intercepts": np.random.default_rng(1).normal(size=(3, 4)),
+        "source_losses": np.zeros(3),
+        "loss": "softmax",
+        "largest_loss": 2.0,
+        "guarantee": Approximate(epsilon=1, delta=1e-5, **RO),
+    }
+    return FiniteDiscrepancy(**(settings | more))
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 4, 7.9, 10, 15, 20])
@@ -196,6 +212,13 @@ def test_the_discrepancy_is_noised_for_its_guarantee_not_for_one():
         (lambda: convex(hidden=True, penalties=Penalties(alpha=0.5, kappa_inf=0.1)), "kappa_inf"),
         (lambda: convex(hidden="yes"), "hidden"),
         (lambda: convex(NonconvexAdaptation, source_labels=LABELS), "0 and 1"),
+        (lambda: finite(weights=np.zeros((3, 2))), "weights"),
+        (lambda: finite(weights=np.zeros((3, 2, 1))), "weights"),
+        (lambda: finite(weights=np.full((3, 2, 4), np.nan)), "weights"),
+        (lambda: finite(intercepts=np.zeros(3)), "intercepts"),
+        (lambda: finite(intercepts=np.zeros((2, 4))), "intercepts"),
+        (lambda: finite(source_losses=np.zeros(2)), "source_losses"),
+        (lambda: finite(loss="logistic"), "weights"),
         (
             lambda: Selection(
                 weights=np.zeros((1, 2, 1)), intercepts=np.zeros((1, 1)), guarantee=Pure(epsilon=1, **RO)
@@ -231,6 +254,27 @@ def test_another_size_or_label_is_refused_before_any_charge():
             descent(weights=np.zeros((3, 1)), transform=np.eye(3), shift=np.zeros(3), curvature=np.eye(3))
         )
     assert owner.ledger.spent("rows") is None
+
+
+def test_hypotheses_of_several_classes_are_scored_each_with_its_own_weights():
+    """Before noise, the answer is the largest mean clipped loss: the source's losses are 0."""
+    question, names = finite(), ("a", "b", "c", "d")
+    schema = replace(CLASSES, label=Category(name="label", values=names))
+    codes, exact = np.arange(SIZE) % 4, []
+    answer_rows(
+        question,
+        Rows(TARGET, schema=schema, y=np.array(names)[codes]),
+        noise=coupled(0),
+        witness=lambda _, mechanism, value: exact.append(value[0] * mechanism.grid.step),
+    )
+    means = [
+        np.minimum(losses.values("softmax", TARGET @ weights + intercepts, codes), 2.0).mean()
+        for weights, intercepts in zip(question.weights, question.intercepts, strict=True)
+    ]
+    assert exact == pytest.approx([max(means)], rel=1e-5)
+    assert Question.from_bytes(question.to_bytes()) == question
+    with pytest.raises(InputError, match="2 classes, got 4"):
+        question.fits(CLASSES)
 
 
 def test_a_choice_finds_the_better_model(rehearsal):

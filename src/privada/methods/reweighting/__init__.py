@@ -57,6 +57,7 @@ METHOD = Method(
 )
 
 _HOMES = {
+    "adaptation": ("AdaptedPredictor", "learn_convex", "learn_nonconvex"),
     "deep": ("DeepReweightedClassifier", "DeepReweightedRegressor"),
     "default": ("DescentPlan", "plan"),
     "discrepancy": ("Supremum", "labelled", "unlabelled"),

@@ -31,17 +31,25 @@ class _Side:
     largest: float
 
     def look(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Losses in [0, B], and the factor of each row's features in its gradient."""
+        """Losses in [0, B], and the factor of each row's features in its gradient, one or one a class."""
+        if self.loss == "softmax":
+            return self._look_at_classes(w)
         scores = _kernels.scored(self.X, w[:, None], np.zeros(1))
         found = losses.clipped(self.loss, scores, self.y, self.largest)
         if self.loss == "squared":
             return found, 2 * (scores[:, 0] - self.y)
         return found, losses.probabilities("logistic", scores)[:, 0] - self.y
 
+    def _look_at_classes(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
+        scores = _kernels.scored(self.X, W, np.zeros(W.shape[1]))
+        push = losses.probabilities("softmax", scores)
+        push[np.arange(len(push)), self.y.astype(np.int64)] -= 1
+        return losses.clipped("softmax", scores, self.y, self.largest), push
+
 
 def _sides(question: Adaptation, rows: Rows) -> tuple[_Side, _Side]:
     convex = isinstance(question, ConvexAdaptation)
-    loss = "squared" if convex else "logistic"
+    loss = "squared" if convex else ("logistic" if len(question.shape) == 1 else "softmax")
     ball = Ball(radius=question.r)
     X, y = np.zeros((question.size, question.source.shape[1])), np.zeros(question.size)
     start = 0
@@ -75,7 +83,7 @@ class _Sizes:
         left, T = (1 - penalties.alpha) / n, question.steps
         noise = [question.plan.draws["gradient_0"]]
         assert isinstance(noise[0], Lattice)
-        deviation = left * noise[0].scale * math.sqrt(question.source.shape[1])
+        deviation = left * noise[0].scale * math.sqrt(math.prod(question.shape))
         w = question.A / math.sqrt(T * (question.largest_gradient**2 + deviation**2))
         more = question.largest_loss + penalties.kappa1 + penalties.kappa2 + penalties.kappa_inf
         public = m**1.5 / (math.sqrt(T) * penalties.alpha**2 * (question.largest_loss + more))
@@ -94,12 +102,12 @@ def adapt(question: Adaptation, rows: Rows, draw: Draws) -> Path:
     m, n, penalties = len(public.X), question.size, question.penalties
     p, sizes = penalties.reference(m, n), _Sizes.of(question)
     low = problem.lowest(p)
-    w, u = np.zeros(question.source.shape[1]), low.copy()
+    w, u = np.zeros(question.shape), low.copy()
     for t in range(question.steps):
         seen, push = public.look(w)
         kept, pull = private.look(w)
         noisy = _noisy_gradient(question, private.X, pull, u[m:], t, draw)
-        slope_w = public.X.T @ (push / u[:m]) + noisy
+        slope_w = public.X.T @ (push.T / u[:m]).T + noisy
         slope_u = _slope_u(question, seen + penalties.discrepancy, kept, u, p, t, draw)
         w = _into_ball(w - sizes.w * slope_w, question.A)
         step = np.r_[np.full(m, sizes.public), np.full(n, sizes.private)]
@@ -119,8 +127,11 @@ def _noisy_gradient(
     mechanism = question.plan.draws[f"gradient_{t}"]
     assert isinstance(mechanism, Lattice)
     least = question.size / (1 - question.penalties.alpha)
-    sums = np.zeros(X.shape[1], dtype=np.int64)
-    _kernels.add_weighted(sums, X, pull * np.minimum(1.0, least / u), 1 / mechanism.grid.step)
+    sums, factor = np.zeros(question.shape, dtype=np.int64), np.minimum(1.0, least / u)
+    if pull.ndim == 2:
+        _kernels.add_outer(sums, X, pull, factor, question.largest_gradient, 1 / mechanism.grid.step)
+    else:
+        _kernels.add_weighted(sums, X, pull * factor, 1 / mechanism.grid.step)
     return draw(f"gradient_{t}", sums) / least
 
 

@@ -173,6 +173,28 @@ def add_weighted(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def add_outer(
+    sums: npt.NDArray[np.int64], Z: Floats, push: Floats, factor: Floats, bound: float, per_step: float
+) -> None:  # pragma: no cover - compiled
+    """Add ``z ⊗ push`` of every record, shortened to the bound, times its factor, in whole grid steps.
+
+    A record that is not finite, or whose factor is not in [0, 1], adds nothing. Steps are truncated toward
+    zero.
+    """
+    for i in range(Z.shape[0]):
+        if not (np.abs(push[i]).sum() < np.inf and np.abs(Z[i]).sum() < np.inf and 0.0 <= factor[i] <= 1.0):
+            continue
+        length = _norm(Z[i]) * _norm(push[i])
+        scale = factor[i] * per_step
+        if length > bound * _INSIDE:
+            scale *= bound * _INSIDE / length
+        for o in range(push.shape[1]):
+            pull = push[i, o] * scale
+            for j in range(Z.shape[1]):
+                sums[j, o] += np.int64(Z[i, j] * pull)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def pair_moments(Z: Floats, e: Floats) -> Floats:  # pragma: no cover - compiled
     """Sum of the outer products of (z, e)."""
     k = Z.shape[1]
@@ -193,6 +215,7 @@ def pair_moments(Z: Floats, e: Floats) -> Floats:  # pragma: no cover - compiled
 
 
 __all__ = [
+    "add_outer",
     "add_softmax",
     "add_weighted",
     "logistic_pull",

@@ -95,12 +95,14 @@ def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[s
 
 def answer_finite(question: FiniteDiscrepancy, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Mean clipped loss of every hypothesis, the largest difference from the source's, then noise."""
-    total = np.zeros(len(question.weights))
+    total, (weights, intercepts) = np.zeros(len(question.weights)), question.table()
+    wide = len(intercepts) // len(total)
     for batch in rows.batches():
         X, y = _labelled(batch)
-        scores = _kernels.scored(X, np.ascontiguousarray(question.weights.T), question.intercepts)
+        scores = _kernels.scored(X, weights, intercepts)
         for at in range(len(total)):
-            total[at] += losses.clipped(question.loss, scores[:, at : at + 1], y, question.largest_loss).sum()
+            each = scores[:, at * wide : (at + 1) * wide]
+            total[at] += losses.clipped(question.loss, each, y, question.largest_loss).sum()
     return _released(question, float(np.abs(total / question.size - question.source_losses).max()), draw)
 
 
@@ -141,7 +143,7 @@ def answer_selection(question: Selection, rows: Rows, draw: Draws) -> dict[str, 
 
 def answer_convex(question: ConvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
     """PCnvxAdap: the average of all iterates."""
-    coef, weights = np.zeros(question.source.shape[1]), np.zeros(question.size)
+    coef, weights = np.zeros(question.shape), np.zeros(question.size)
     for w, u in adapt(question, rows, draw):
         coef += w / question.steps
         weights += 0.0 if question.hidden else u / question.steps

@@ -64,6 +64,20 @@ def printed_mu(epsilon: float, delta: float) -> float:
     return _check.positive(epsilon=epsilon) / math.sqrt(2 * math.log(2 / _check.probability(delta=delta)))
 
 
+def printed_scales(
+    *, epsilon: float, delta: float, steps: int, size: int, alpha: float, bounds: Bounds
+) -> tuple[float, float]:
+    """Lines 2 and 3: ``σ = 2 s √(T log(2/δ))/ε`` for w, of ``s = 2G(1-α)/n``, and for u, of ``B((1-α)/n)²``.
+
+    >>> first, second = printed_scales(epsilon=1, delta=0.01, steps=9, size=2, alpha=0.5, bounds=Bounds(A=1))
+    >>> round(math.sqrt(9 * ((2 / first) ** 2 + (0.25 / second) ** 2)), 9) == round(printed_mu(1, 0.01), 9)
+    True
+    """
+    rate = 2 * math.sqrt(_check.count(steps=steps) * math.log(2 / _check.probability(delta=delta)))
+    rate, left = rate / _check.positive(epsilon=epsilon), (1 - alpha) / size
+    return rate * 2 * left * bounds.G, rate * left**2 * bounds.B
+
+
 def paper_discrepancy(
     Xs: npt.ArrayLike,
     ys: npt.ArrayLike,
@@ -106,9 +120,9 @@ def paper_pcnvxadap(
     noise = _noise(rehearsal, "paper_pcnvxadap")
     S, a, T, b = _clipped(Xs, ys, Xt, yt, bounds)
     m, n, p = len(S), len(T), penalties.reference(len(S), len(T))
-    rate = 2 * math.sqrt(_check.count(steps=steps) * math.log(2 / delta)) / _check.positive(epsilon=epsilon)
-    left = (1 - penalties.alpha) / n
-    sigma = rate * 2 * left * bounds.G, rate * left**2 * bounds.B
+    sigma = printed_scales(
+        epsilon=epsilon, delta=delta, steps=steps, size=n, alpha=penalties.alpha, bounds=bounds
+    )
     size = _sizes(penalties, bounds, m, n, S.shape[1], steps, sigma)
     low = problem.lowest(p)
     w, u = np.zeros(S.shape[1]), low.copy()
@@ -165,4 +179,4 @@ def _gaussian(noise: Noise, sigma: float, shape: tuple[int, ...]) -> FloatArray:
     return np.asarray(sigma * ndtri(noise.uniform(shape)))
 
 
-__all__ = ["PaperModel", "paper_discrepancy", "paper_pcnvxadap", "printed_mu"]
+__all__ = ["PaperModel", "paper_discrepancy", "paper_pcnvxadap", "printed_mu", "printed_scales"]

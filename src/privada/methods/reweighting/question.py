@@ -98,6 +98,21 @@ class _Adaptation(Question):
         """Largest difference of two gradients."""
         return min(2 * self.largest_gradient, self.bounds.diameter)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the predictor's weights."""
+        return (self.source.shape[1],)
+
+    @property
+    def reach(self) -> float:
+        """How far a replaced row moves a sum of gradients, before it is put on the grid."""
+        return 2 * self.largest_gradient if self.hidden else self.diameter
+
+    @property
+    def truncation(self) -> float:
+        """Grid steps by which truncation may lengthen that: none where lengths alone are bounded."""
+        return 0.0 if self.hidden else math.sqrt(math.prod(self.shape))
+
     def fits(self, schema: Any) -> None:
         """Check size, features and label against the owner's schema."""
         _public.declared(self.size, schema, self.source.shape[1])
@@ -108,9 +123,9 @@ class _Adaptation(Question):
         parts = (1.0, 0.0) if self.hidden else (W_SHARE, U_SHARE)
         draws: dict[str, Gaussian] = {}
         mu = total * math.sqrt(parts[0] / self.steps)
-        reach = 2 * self.largest_gradient * rows if self.hidden else self.diameter
+        reach = self.reach * rows
         grid = _public.fine_grid(reach, reach / mu)
-        slack = 0.0 if self.hidden else grid.step * math.sqrt(self.source.shape[1])
+        slack = grid.step * self.truncation * rows
         sums = Gaussian.calibrated(sensitivity=reach + slack, mu=mu, grid=grid)
         draws |= dict.fromkeys((f"gradient_{t}" for t in range(self.steps)), sums)
         squared = sums.mu**2 * self.steps
@@ -176,7 +191,7 @@ class ConvexAdaptation(_Adaptation):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class NonconvexAdaptation(_Adaptation):
-    """Ask for PNCnvxAdap: noisy projected gradient on J, logistic loss, stopped at a random step.
+    """Ask for PNCnvxAdap: noisy projected gradient on J, logistic or softmax loss, stopped at a random step.
 
     Only the iterate of a step t*, uniform and drawn at the owner's, leaves. The ledger is charged for all T
     steps: what the random stop saves (`stopping_delta`) is a fact about one (ε, δ), which no ledger of
@@ -185,43 +200,111 @@ class NonconvexAdaptation(_Adaptation):
     Parameters
     ----------
     size, source, penalties, A, r, steps, hidden, step_scale
-        As in `ConvexAdaptation`; labels are 0 and 1, κ₁, κ₂, κ_∞ are λ₁, λ₂, λ_∞ of equation (7).
+        As in `ConvexAdaptation`; κ₁, κ₂, κ_∞ are λ₁, λ₂, λ_∞ of equation (7).
+    source_labels : array of shape (m,)
+        Codes of classes, 0 to K - 1.
+    n_classes : int
+        Public number K of classes. Two have logistic loss and one weight a feature; more have softmax loss
+        and weights W of shape (features, K), ``|W|_F <= A``.
+
+    Notes
+    -----
+    The payload is ``coef``, of the weights' shape, and ``u_private`` unless hidden.
 
     Privacy
     -------
     Unit and relation are the guarantee's (replace-one). The gradient of the logistic loss has norm at most
     r, two of them differ by at most 2r; losses are at most ``log(1 + e^{Ar})``.
+
+    *Softmax.* Logits are ``s = Wᵀx`` and ``p = softmax(s)``. ``s_k - s_y = (w_k - w_y)·x <= √2 |W|_F |x|``,
+    for ``|w_k - w_y|² <= 2|w_k|² + 2|w_y|²``, so the loss ``log Σ_k e^{s_k - s_y}`` is at most ``B = log(1 +
+    (K-1) e^{√2 A r})``. The gradient is ``x ⊗ a``, ``a = p - onehot``, and ``|a|² = (1-p_y)² + Σ_{k≠y} p_k²
+    <= 2(1-p_y)²``, so its Frobenius norm is at most ``G = √2 r (1 - e^-B) < √2 r``; each record's is
+    shortened to G, whatever it is.
+
+    Two gradients differ by at most 2G, and that is approached as Ar grows (nearly opposite records of one
+    label, both where another class wins). For smaller Ar less is true. With ``ū = (1/K, ..., 1/K)`` a
+    gradient is ``x ⊗ (p - ū) - x ⊗ (onehot - ū)``. The second parts differ by at most ``2r √(1 - 1/K)``.
+    The first is ``x xᵀ W M``, where ``M = ∫₀¹ J(ts) dt`` is a mean of softmax's Jacobians, ``0 <= M <= I/2``:
+    a symmetric map, applied to W, between 0 and ``r²/2``. Two such maps differ by at most ``r²/2`` in
+    operator norm, hence the first parts by ``A r²/2``. So the diameter is ``D = min(2G, 2r √(1 - 1/K) +
+    A r²/2)``, to which rounding of the scores is added.
+
+    Weights f, f' in [0, 1] that are hidden, hence not the same for both records, change nothing:
+    ``|f g - f' g'|`` is convex in f and in f', so it is largest where both are 0 or 1, there it is at most D
+    or G, and ``G <= D``, for D is 2G or at least ``√2 r``. Truncation adds at most √(features K) grid steps
+    in both cases.
     """
 
+    n_classes: int = 2
     kind: ClassVar[str] = "reweighting.nonconvex"
     answered_by: ClassVar[str] = "privada.methods.reweighting.owner:answer_nonconvex"
 
     def validate(self) -> None:
         """Check every public parameter by name."""
         super().validate()
-        if not np.isin(self.source_labels, (0.0, 1.0)).all():
-            raise InputError("Expected source_labels to be 0 and 1.")
+        most = _check.count(least=2, n_classes=self.n_classes) - 1
+        labels = self.source_labels
+        if not ((labels >= 0) & (labels <= most) & (labels == np.floor(labels))).all():
+            wanted = "0 and 1" if most == 1 else f"whole numbers from 0 to {most}, codes of classes"
+            raise InputError(f"Expected source_labels to be {wanted}.")
+        if self.n_classes > 2:
+            _public.few_numbers(self.steps * math.prod(self.shape), "the noise on all gradients")
+            _public.few_numbers((self.size + len(self.source)) * self.n_classes, "the scores of all rows")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """One weight a feature, or one for each class."""
+        features = self.source.shape[1]
+        return (features,) if self.n_classes == 2 else (features, self.n_classes)
 
     @property
     def largest_loss(self) -> float:
-        """``log(1 + e^{Ar})``."""
-        return float(np.logaddexp(0.0, self.A * self.r))
+        """``log(1 + e^{Ar})``, or ``log(1 + (K-1) e^{√2 A r})``."""
+        if self.n_classes == 2:
+            return float(np.logaddexp(0.0, self.A * self.r))
+        return float(np.logaddexp(0.0, math.log(self.n_classes - 1) + math.sqrt(2) * self.A * self.r))
 
     @property
     def largest_gradient(self) -> float:
-        """``r``."""
-        return self.r
+        """``r``, or ``√2 r (1 - e^-B)``."""
+        if self.n_classes == 2:
+            return self.r
+        return -math.sqrt(2) * self.r * math.expm1(-self.largest_loss)
 
     @property
     def diameter(self) -> float:
-        """``2r``."""
-        return 2 * self.r
+        """``2r``, or ``min(2G, 2r √(1 - 1/K) + A r²/2)``."""
+        if self.n_classes == 2:
+            return 2 * self.r
+        spread, rounding = self.A * self.r, 2.0**-50 * (math.fsum(self.shape) + 8)
+        near = 2 * math.sqrt(1 - 1 / self.n_classes) + spread / 2 + rounding * (1 + spread)
+        return min(2 * self.largest_gradient, self.r * near)
+
+    @property
+    def reach(self) -> float:
+        """Of softmax, the diameter, hidden or not."""
+        return super().reach if self.n_classes == 2 else self.diameter
+
+    @property
+    def truncation(self) -> float:
+        """Grid steps by which truncation may lengthen the reach."""
+        return super().truncation if self.n_classes == 2 else math.sqrt(math.prod(self.shape))
 
     def fits(self, schema: Any) -> None:
         """Check size, features and label against the owner's schema."""
         super().fits(schema)
-        if len(schema.classes) != 2:
-            raise InputError(f"Expected a label of 2 classes, the schema has {len(schema.classes)}.")
+        if len(schema.classes) != self.n_classes:
+            raise InputError(
+                f"Expected a label of {self.n_classes} classes, the schema has {len(schema.classes)}."
+            )
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Own fields; two classes are not mentioned."""
+        plain, arrays = super().parts()
+        if self.n_classes == 2:
+            del plain["n_classes"]
+        return plain, arrays
 
 
 def stopping_delta(epsilon: float, mu: float, steps: int) -> float:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.reweighting import _public
+from privada.methods.reweighting import _public, losses
 from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Plan
 from privada.privacy.release import Question
@@ -161,9 +161,10 @@ class FiniteDiscrepancy(Question):
     size : int
         Public number n of private rows.
     weights, intercepts : arrays of shape (hypotheses, features) and (hypotheses,)
+        With softmax loss, of shape (hypotheses, features, classes) and (hypotheses, classes).
     source_losses : array of shape (hypotheses,)
         Mean clipped loss of each hypothesis on the public source.
-    loss : "squared" or "logistic"
+    loss : "squared", "logistic" or "softmax"
     largest_loss : float
         B, to which each record's loss is clipped.
 
@@ -186,8 +187,11 @@ class FiniteDiscrepancy(Question):
         """Check every public parameter by name."""
         _public.replaced(self.guarantee)
         _check.count(size=self.size)
-        _check.one_of(("logistic", "squared"), loss=self.loss)
+        _check.one_of(losses.LOSSES, loss=self.loss)
         _check.positive(largest_loss=self.largest_loss)
+        if self.loss == "softmax":
+            self._validate_classes()
+            return
         weights = _public.matrix(weights=self.weights)
         object.__setattr__(self, "weights", weights)
         for name in ("intercepts", "source_losses"):
@@ -196,11 +200,38 @@ class FiniteDiscrepancy(Question):
         if self.source_losses.min() < 0 or self.source_losses.max() > self.largest_loss * (1 + 1e-9):
             raise InputError(f"Expected source_losses from 0 to largest_loss, {self.largest_loss:g}.")
 
+    def _validate_classes(self) -> None:
+        """Hypotheses have a weight and an intercept for each class."""
+        shape = np.shape(self.weights)
+        if len(shape) != 3 or 0 in shape or shape[2] < 2:
+            raise InputError(f"Expected weights of shape (hypotheses, features, 2 or more), got {shape}.")
+        flat = _public.matrix(weights=np.reshape(self.weights, (shape[0], -1)))
+        intercepts = _public.matrix(intercepts=self.intercepts, width=shape[2])
+        if len(intercepts) != shape[0]:
+            raise InputError(f"Expected intercepts of {shape[0]} hypotheses, got {len(intercepts)}.")
+        made = {
+            "weights": flat.reshape(shape),
+            "intercepts": intercepts,
+            "source_losses": _public.vector(source_losses=self.source_losses, length=shape[0]),
+        }
+        for name, array in made.items():
+            object.__setattr__(self, name, array)
+
+    def table(self) -> tuple[FloatArray, FloatArray]:
+        """Weights of all hypotheses side by side, and their intercepts: for all scores in one pass."""
+        weights = np.moveaxis(self.weights, 0, 1).reshape(self.weights.shape[1], -1)
+        return np.ascontiguousarray(weights), self.intercepts.ravel()
+
     def fits(self, schema: Any) -> None:
         """Check size, features and label against the owner's schema."""
         _public.declared(self.size, schema, self.weights.shape[1])
         if self.loss == "squared":
             _public.numeric_label(schema)
+        elif self.loss == "softmax":
+            if len(schema.classes) != self.weights.shape[2]:
+                raise InputError(
+                    f"Expected weights for {len(schema.classes)} classes, got {self.weights.shape[2]}."
+                )
         elif len(schema.classes) != 2:
             raise InputError(
                 f"Logistic loss needs a label of 2 classes, the schema has {len(schema.classes)}."
