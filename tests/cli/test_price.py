@@ -51,3 +51,13 @@ def test_a_study_of_rounds_names_what_all_of_them_ask_for(cli, home, edit):
     cli("run", home / "study.toml")
     spent = cli.json("ledger", "show", home / "clinic/owner.toml")["datasets"]["patients"]
     assert spent["left"] == pytest.approx(0.75)
+    edit("clinic/owner.toml", "largest_share = 0.25", "largest_share = 1.0")
+    edit("study.toml", "epsilon = 1.0", "epsilon = 4.0")  # half of it in each round, of 3 that are left
+    found = cli.json("price", home / "study.toml", expect=3)
+    assert found["prices"][0]["verdict"] == "would be answered"
+    assert "to ask for at most ε = 3 (pure)" in found["together"]["clinic"]["verdict"]
+    assert "to ask for at most ε = 3 (pure)" in cli("run", home / "study.toml", expect=3).stderr
+    after = cli.json("ledger", "show", home / "clinic/owner.toml")["datasets"]["patients"]
+    assert after["lines"] == spent["lines"]
+    edit("study.toml", "epsilon = 4.0", "epsilon = 3.0")
+    cli("run", home / "study.toml")

@@ -109,6 +109,29 @@ def test_an_owner_that_names_no_curator_refuses(cli, market):
     file.write_text(file.read_text().replace('curators = ["curator"]', "curators = []"))
     refused = cli("run", market / "study.toml", expect=3)
     assert "discloses no rows" in refused.stderr
+    assert opened(market) == []
+
+
+def opened(market):
+    """The data sets whose budgets are opened: those that were charged, and more."""
+    found = []
+    for name in ("hospital", "east", "west"):
+        with Ledger.open(market / f"{name}.sqlite", OwnerKey.load(market / f"{name}.key")) as ledger:
+            found += ledger.datasets()
+    return found
+
+
+def test_all_rounds_of_all_owners_can_be_paid_or_nothing_is_charged(cli, market):
+    study, east = market / "study.toml", market / "east.toml"
+    found = cli.json("price", study)
+    assert list(found["together"]) == ["east", "west"]
+    assert found["together"]["east"]["share"] == pytest.approx(1.0)
+    east.write_text(east.read_text().replace('accounting = "gaussian"\n', ""))
+    found = cli.json("price", study, expect=3)["together"]
+    assert found["west"]["verdict"] == "all rounds would be answered"
+    assert 'accounting = "gaussian"' in found["east"]["verdict"]
+    assert 'accounting = "gaussian"' in cli("run", study, expect=3).stderr
+    assert opened(market) == []
 
 
 @pytest.mark.parametrize(
@@ -127,21 +150,15 @@ def test_a_wrong_study_names_the_key(cli, market, before, after, match):
     assert match in cli("run", file, expect=2).stderr
 
 
-def test_a_folder_carries_no_rows(market):
+def test_a_folder_carries_no_rows_and_that_is_said_before_the_first_question(market):
     from privada.engines.folder import Folder
-    from privada.exceptions import InputError, Waiting
+    from privada.exceptions import InputError
     from privada.experiments.study import Study
-    from privada.parties import Owner
 
     study, folder = Study.read(market / "study.toml"), Folder(market / "exchange")
-    owners = {name: Owner.from_toml(market / f"{name}.toml") for name in study.parties}
-    for _ in range(3):
-        with pytest.raises(Waiting):
-            folder.learn(study.learner())
-        for name, owner in owners.items():
-            folder.answer(name, owner)
     with pytest.raises(InputError, match="raw rows; a folder carries releases only"):
         folder.learn(study.learner())
+    assert not any(list(folder.pending(name)) for name in study.parties)
 
 
 def test_owners_as_processes_and_one_that_is_killed(market):

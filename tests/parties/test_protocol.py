@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from privada import Ask, CellStatistics, Nearest, Owner, Schema, run
-from privada.exceptions import InputError, TamperError
-from privada.parties.protocol import drive, only_releases
+from privada.exceptions import BudgetError, InputError, TamperError
+from privada.parties.protocol import Foreseen, drive, foreseen, only_releases
 from privada.privacy import Pure
 
 AR = "add/remove"
@@ -58,3 +58,42 @@ def test_learner_side_functions_reject_everything_else(houses):
     for wrong in (houses["north"], np.zeros(3), None):
         with pytest.raises(InputError, match="accepts Releases only"):
             only_releases(wrong)
+
+
+def in_rounds(rounds):
+    """Ask north so often, and say so beforehand."""
+
+    def learner():
+        found = []
+        for number in range(rounds):
+            found.append((yield Ask("north", question(str(number)))))  # noqa: PERF401
+        return len(found)
+
+    return Foreseen(learner(), [Ask("north", question()) for _ in range(rounds)])
+
+
+def test_rounds_that_cannot_all_be_paid_are_refused_before_the_first(houses):
+    with pytest.raises(BudgetError, match="all questions together would take 150 % of the budget of 'north'"):
+        run(in_rounds(3), houses)
+    assert houses["north"].ledger.spent("north") is None
+    assert run(in_rounds(2), houses) == 2
+    with pytest.raises(BudgetError, match="of which 0 % is left. Nothing was charged"):
+        run(in_rounds(1), houses)
+
+
+def test_a_learner_that_foresees_nothing_has_a_first_round():
+    def learner():
+        yield [Ask("north", question()), Ask("south", question())]
+
+    assert [ask.owner for ask in foreseen(learner())] == ["north", "south"]
+    assert len(foreseen(in_rounds(3))) == 3
+
+
+def test_a_foreseen_learner_is_a_generator_like_any(houses):
+    def around():
+        return (yield from in_rounds(2))
+
+    assert run(around(), houses) == 2
+    with pytest.raises(KeyError, match="lost"):
+        in_rounds(1).throw(KeyError("lost"))
+    in_rounds(1).close()

@@ -13,7 +13,9 @@ def command(method: MethodName, study: StudyFile, folder: ExchangeFolder, as_jso
     """Write a study's questions into an exchange folder, for its owners to answer.
 
     Ends with 4 while an owner still has to answer, with 0 once all questions
-    are answered: then use privada learn. Asking again never asks twice.
+    are answered: then use privada learn. Asking again never asks twice. Ends
+    with 3, and asks nothing, if an owner whose file and key are at hand could
+    not answer all rounds.
     """
     import typer
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from privada.exceptions import BudgetError, InputError, PolicyError
 if TYPE_CHECKING:
     from privada.experiments.study import Study
     from privada.parties.owner_file import Card, OwnerFile
+    from privada.parties.protocol import Ask
     from privada.privacy.guarantee import Guarantee
     from privada.privacy.release import Question
     from privada.report.tables import Table
@@ -40,19 +42,22 @@ def command(
 
     Given is the guarantee, the share of the owner's budget, and how noisy each
     number of the answer would be. Of a study that asks in rounds, the first
-    round is priced, and what all rounds together ask for at most is named.
-    Ends with 3 if the owner would refuse.
+    round is priced, and what all rounds together ask for and take at most is
+    said. Ends with 3 if the owner would refuse one of them.
     """
     existing_file(what, "QUESTION|STUDY")
     study = _study(what, owner) if what.suffix == ".toml" else None
     quotes = list(_of_file(what, owner) if study is None else _of_study(study))
     whole = {} if study is None else in_all(study)
+    rounds = [] if study is None else together(study)
     plain = {
         "prices": [quote.to_dict() for quote in quotes],
         "in_all": {name: guarantee.to_dict() for name, guarantee in whole.items()},
+        "together": {each.owner: each.to_dict() for each in rounds},
     }
-    show.emit(plain, (_table(quotes), *_later(whole)), as_json=as_json)
-    if any(quote.refusal for quote in quotes):
+    said = [each.sentence for each in rounds]
+    show.emit(plain, (_table(quotes), *_later(whole), *said), as_json=as_json)
+    if any([*(quote.refusal for quote in quotes), *(each.refusal for each in rounds)]):
         raise typer.Exit(Exit.REFUSED)
 
 
@@ -85,6 +90,35 @@ class Priced:
             "verdict": self.verdict,
             "half_widths": half_widths(self.question),
         }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Together:
+    """What all rounds of a study take from one owner's budget; share and left are None if nobody can say."""
+
+    owner: str
+    share: float | None = None
+    left: float | None = None
+    refusal: str = ""
+    unknown: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """What would become of the study."""
+        return self.refusal or self.unknown or "all rounds would be answered"
+
+    @property
+    def sentence(self) -> str:
+        """The verdict, with the share where there is one."""
+        from privada.report.ledger import percent
+
+        if self.share is None or self.refusal:
+            return f"{self.owner}: {self.verdict}"
+        return f"{self.owner}: all rounds would be answered and take {percent(self.share)} of the budget."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form."""
+        return {"share": self.share, "left": self.left, "verdict": self.verdict}
 
 
 def half_widths(question: Question) -> dict[str, float]:
@@ -126,8 +160,65 @@ def _of_study(study: Study) -> Iterator[Priced]:
 def in_all(study: Study) -> dict[str, Guarantee]:
     """What a study asks for in all its rounds, at most, of each owner that its first one does not use up."""
     first = {ask.owner: ask.question.guarantee for ask in study.first_asks}
+    later = {name for name, asks in _later_asks(study).items() if _charged(asks)}
     whole = study.guarantee
-    return {name: whole for name in study.parties if name not in first or _leaves_some(first[name], whole)}
+    return {
+        name: whole
+        for name in study.parties
+        if name in later or (not study.foresees and (name not in first or _leaves_some(first[name], whole)))
+    }
+
+
+def together(study: Study) -> list[Together]:
+    """What all rounds take from each owner that is asked for more than the first."""
+    from privada.parties.owner_file import OwnerFile
+
+    found = []
+    for name, asks in _later_asks(study).items():
+        party = study.parties[name]
+        if isinstance(party, OwnerFile):
+            found.append(_of_owner(name, asks, party))
+        else:
+            found.append(_of_card(name, asks, study))
+    return found
+
+
+def _later_asks(study: Study) -> dict[str, list[Ask]]:
+    """All asks of each owner for which the first round has not all."""
+    asks: dict[str, list[Ask]] = {}
+    for ask in study.asks_in_all:
+        asks.setdefault(ask.owner, []).append(ask)
+    first = Counter(ask.owner for ask in study.first_asks)
+    return {name: mine for name, mine in asks.items() if len(mine) > first[name]}
+
+
+def _charged(asks: list[Ask]) -> list[Question]:
+    return [ask.question for ask in asks if not ask.question.discloses]
+
+
+def _of_owner(name: str, asks: list[Ask], party: OwnerFile) -> Together:
+    from privada.parties.protocol import quote_all
+
+    try:
+        quote = quote_all(asks, party)
+    except (BudgetError, PolicyError) as error:
+        return Together(owner=name, refusal=str(error))
+    refusal = "" if quote.affordable else str(quote.refusal())
+    return Together(owner=name, share=quote.share, left=quote.remaining_share, refusal=refusal)
+
+
+def _of_card(name: str, asks: list[Ask], study: Study) -> Together:
+    """A card names neither budget nor accounting: what a budget of the study's guarantee would pay for."""
+    from privada.privacy.filters import accountings
+
+    prices = [question.price for question in _charged(asks)]
+    enough = " or ".join(f'accounting = "{each}"' for each in accountings(study.guarantee, prices))
+    pays = f"pays with {enough}" if enough else "does not pay for all"
+    unknown = (
+        "whether all rounds can be paid, only its owner can say: the card names neither what is left of the "
+        f"budget nor its accounting. A new budget of the study's guarantee {pays}."
+    )
+    return Together(owner=name, unknown=unknown)
 
 
 def _leaves_some(first: Guarantee, whole: Guarantee) -> bool:
@@ -184,4 +275,4 @@ def _table(quotes: list[Priced]) -> Table:
     return table.without_empty_columns()
 
 
-__all__ = ["EXAMPLE", "Priced", "command", "half_widths", "in_all", "priced"]
+__all__ = ["EXAMPLE", "Priced", "Together", "command", "half_widths", "in_all", "priced", "together"]

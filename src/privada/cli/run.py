@@ -17,7 +17,8 @@ def command(
     """Run a study with every owner at hand: ask, charge, answer, learn.
 
     Each run is a new asking and is charged anew. Ends with 3 if an owner
-    refuses; then nothing was charged for that question.
+    refuses; then nothing was charged for that question, and nothing at all
+    if what all rounds ask for is more than a budget or a policy allows.
     """
     from privada.cli.outcome import finish, prepare
     from privada.experiments.outcome import run_study

@@ -34,7 +34,7 @@ from privada.exceptions import (
     WireError,
 )
 from privada.parties.owner import Owner
-from privada.parties.protocol import Ask, Learner, drive
+from privada.parties.protocol import Ask, Foreseen, Learner, drive
 from privada.privacy import wire
 from privada.privacy.release import Question, Release
 
@@ -82,14 +82,13 @@ class Folder:
 
     def learn(self, learner: Learner[T]) -> T:
         """Drive a learner with the releases that are here; raise `Waiting` for those that are not."""
+        for ask in learner.asks if isinstance(learner, Foreseen) else ():
+            _carried(ask)
         return drive(learner, self._fetch, announce=self._ask)
 
     def _ask(self, ask: Ask) -> None:
         """Write a question, unless it is there or was settled."""
-        if ask.question.discloses:
-            raise InputError(
-                f"{ask.question.kind} asks {ask.owner} for raw rows; a folder carries releases only."
-            )
+        _carried(ask)
         digest = ask.question.digest
         places = (self.question_path, self.release_path, self.refusal_path)
         if not any(place(ask.owner, digest).exists() for place in places):
@@ -148,6 +147,14 @@ class Folder:
         if re.fullmatch("[0-9a-f]{64}", path.stem):
             wire.write(self.refusal_path(name, path.stem), f"{reason}\n".encode())
         return Answered(path.stem, path, "refused", reason)
+
+
+def _carried(ask: Ask) -> None:
+    """Refuse a question for raw rows."""
+    if ask.question.discloses:
+        raise InputError(
+            f"{ask.question.kind} asks {ask.owner} for raw rows; a folder carries releases only."
+        )
 
 
 def _plain(name: str) -> str:

@@ -11,7 +11,7 @@ from privada.exceptions import InputError
 from privada.experiments.study import Study
 from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
-from privada.parties.protocol import Learner, run
+from privada.parties.protocol import Foreseen, Learner, check_ahead, run
 from privada.privacy.release import Disclosure, Release
 
 T = TypeVar("T")
@@ -75,6 +75,11 @@ def _plain(release: Release) -> dict[str, Any]:
 
 def witnessed(learner: Learner[T], seen: list[Release]) -> Learner[T]:
     """The same learner, with every release that it is sent also put into ``seen``."""
+    made = _witnessed(learner, seen)
+    return Foreseen(made, learner.asks) if isinstance(learner, Foreseen) else made
+
+
+def _witnessed(learner: Learner[T], seen: list[Release]) -> Learner[T]:
     try:
         asked = next(learner)
         while True:
@@ -88,8 +93,13 @@ def witnessed(learner: Learner[T], seen: list[Release]) -> Learner[T]:
 
 
 def run_study(study: Study) -> Outcome:
-    """Run a study in one process, with every owner at hand."""
-    owners = {name: Owner.from_file(_file(study, name)) for name in study.parties}
+    """Run a study in one process, with every owner at hand.
+
+    What cannot be paid to the end is refused before a budget is opened, and with it its accounting fixed.
+    """
+    files = {name: _file(study, name) for name in study.parties}
+    check_ahead(study.asks_in_all, files)
+    owners = {name: Owner.from_file(file) for name, file in files.items()}
     before = {name: _height(owner) for name, owner in owners.items()}
     seen: list[Release] = []
     result = run(witnessed(study.learner(), seen), owners)
@@ -104,7 +114,13 @@ def run_study(study: Study) -> Outcome:
 
 
 def learn_from(folder: Folder, study: Study) -> Outcome:
-    """Finish a study from the releases in a folder, or raise `Waiting`."""
+    """Finish a study from the releases in a folder, or raise `Waiting`.
+
+    Before the first release is there, owners whose files and keys are at hand are asked whether they could
+    pay to the end.
+    """
+    if not any(folder.release_path(ask.owner, ask.question.digest).exists() for ask in study.first_asks):
+        check_ahead(study.asks_in_all, study.at_hand)
     seen: list[Release] = []
     result = folder.learn(witnessed(study.learner(), seen))
     baselines = {name: folder.learn(witnessed(study.learner(name), seen)) for name in study.baselines}

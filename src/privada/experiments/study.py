@@ -38,7 +38,7 @@ from privada._toml import Section
 from privada.exceptions import InputError
 from privada.methods.registry import Method, load, method
 from privada.parties.owner_file import Card, OwnerFile
-from privada.parties.protocol import Ask, Learner
+from privada.parties.protocol import Ask, Foreseen, Learner, foreseen
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request
 
@@ -109,6 +109,12 @@ class Study:
         cards = {name: party for name, party in self.parties.items() if isinstance(party, Card)}
         return {name: card.public_key for name, card in cards.items() if card.public_key}
 
+    @property
+    def at_hand(self) -> dict[str, OwnerFile]:
+        """The owners whose files are named, and whose keys, which open their ledgers, are there."""
+        files = {name: party for name, party in self.parties.items() if isinstance(party, OwnerFile)}
+        return {name: file for name, file in files.items() if file.key.is_file()}
+
     def learner(self, baseline: str | None = None) -> Learner[Any]:
         """A fresh learner of the method, or of one of its baselines."""
         section = Section.read(self._file).section("method")
@@ -124,6 +130,16 @@ class Study:
         """What the method asks before it has seen any answer."""
         asked = next(self.learner())
         return (asked,) if isinstance(asked, Ask) else tuple(asked)
+
+    @cached_property
+    def foresees(self) -> bool:
+        """Whether the method says beforehand what it asks for in all."""
+        return isinstance(self.learner(), Foreseen)
+
+    @cached_property
+    def asks_in_all(self) -> tuple[Ask, ...]:
+        """What the method and its baselines ask for in all rounds, at most, as far as they foresee it."""
+        return tuple(ask for name in (None, *self.baselines) for ask in foreseen(self.learner(name)))
 
 
 def _parties(section: Section, home: Path) -> dict[str, OwnerFile | Card]:

@@ -79,7 +79,8 @@ class Method:
         Its questions.
     study_path : "module:function"
         ``(section, schemas, guarantee, home, seed) -> learner`` for declarative
-        studies; what the learner returns has a ``to_dict()``.
+        studies; what the learner returns has a ``to_dict()``. One that asks in
+        rounds is `privada.parties.Foreseen`.
     example_path : "module:function"
         ``() -> Example``.
     demo_path : "module:function" or None

@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.parties.owner import Owner as Owner
     from privada.parties.policy import Policy as Policy
     from privada.parties.protocol import Ask as Ask
+    from privada.parties.protocol import Foreseen as Foreseen
     from privada.parties.protocol import Learner as Learner
     from privada.parties.protocol import run as run
     from privada.parties.rows import Rows as Rows
@@ -21,7 +22,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
 _HOMES = {
     "owner": ("Owner",),
     "policy": ("Policy",),
-    "protocol": ("Ask", "Learner", "run"),
+    "protocol": ("Ask", "Foreseen", "Learner", "run"),
     "rows": ("Rows",),
     "schema": ("Category", "Number", "Schema"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Self
 
@@ -18,7 +19,7 @@ from privada.exceptions import (
 )
 from privada.parties.answering import answer_rows
 from privada.parties.owner_file import OwnerFile
-from privada.parties.policy import Policy, check_admissible
+from privada.parties.policy import Policy, check_admissible, price_all
 from privada.parties.private import Private, open_private
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
@@ -103,6 +104,12 @@ class Owner:
         """What a question would cost; nothing is charged and no row is opened."""
         self._admissible(question)
         return self.ledger.price(self.dataset, question.price)
+
+    def price_all(self, questions: Sequence[Question]) -> Quote:
+        """What questions one after another would cost; disclosures cost nothing."""
+        return price_all(
+            questions, schema=self.schema, policy=self.policy, ledger=self.ledger, dataset=self.dataset
+        )
 
     def answer(self, question: Question, *, approved: bool = False) -> Release:
         """Check, charge, open, draw, sign.

@@ -24,13 +24,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from privada._toml import Section
-from privada.parties.policy import Policy, check_admissible
+from privada.parties.policy import Policy, check_admissible, price_all
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.ledger import Ledger, Quote
@@ -88,12 +89,26 @@ class OwnerFile:
     def price(self, question: Question) -> Quote:
         """What a question would take from the budget now; nothing is written and no row is opened."""
         check_admissible(question, schema=self.schema, budget=self.budget)
+        with self._as_it_stands() as ledger:
+            return ledger.price(self.dataset, question.price)
+
+    def price_all(self, questions: Sequence[Question]) -> Quote:
+        """What questions one after another would take now; disclosures cost nothing."""
+        with self._as_it_stands() as ledger:
+            return price_all(
+                questions, schema=self.schema, policy=self.policy, ledger=ledger, dataset=self.dataset
+            )
+
+    @contextmanager
+    def _as_it_stands(self) -> Iterator[Ledger]:
+        """The ledger to read from; a stand-in if the budget is not opened yet, so that nothing is fixed."""
         with self.open_ledger() as ledger:
             if self.dataset in ledger.datasets():
-                return ledger.price(self.dataset, question.price)
+                yield ledger
+                return
         with Ledger.open(":memory:", OwnerKey.generate()) as unspent:
             unspent.open_budget(self.dataset, self.budget, accounting=self.accounting)
-            return unspent.price(self.dataset, question.price)
+            yield unspent
 
     def card(self) -> Card:
         """The public part, with the public half of the owner's key."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privada import _check
@@ -9,6 +10,7 @@ from privada._toml import Section
 from privada.exceptions import InputError, PolicyError, RelationError
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.ledger import Ledger, Quote
 from privada.privacy.release import Question
 
 
@@ -88,4 +90,16 @@ def check_admissible(question: Question, *, schema: Schema, budget: Guarantee) -
     question.fits(schema)
 
 
-__all__ = ["Policy", "check_admissible"]
+def price_all(
+    questions: Sequence[Question], *, schema: Schema, policy: Policy, ledger: Ledger, dataset: str
+) -> Quote:
+    """What questions one after another would take from a budget, if each is admissible and allowed."""
+    for question in questions:
+        check_admissible(question, schema=schema, budget=ledger.budget(dataset).budget)
+        share = 0.0 if question.discloses else ledger.price(dataset, question.price).share
+        policy.admit(question, share=share)
+    charged = [question.price for question in questions if not question.discloses]
+    return ledger.price_all(dataset, charged)
+
+
+__all__ = ["Policy", "check_admissible", "price_all"]

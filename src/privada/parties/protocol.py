@@ -5,6 +5,10 @@ process, ``engines.folder`` through files, others over a network. It must be a
 deterministic function of its public parameters and of the releases, so that an
 engine may start it again from the beginning.
 
+One that asks in rounds is `Foreseen`: it says beforehand what it will ask for at
+most, and whoever has the owners at hand can refuse before the first charge what
+could not be paid to the end (`check_ahead`).
+
 >>> def curious(question):
 ...     release = yield Ask("clinic", question)
 ...     return release["counts"].sum()
@@ -12,12 +16,14 @@ engine may start it again from the beginning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from privada.exceptions import InputError, TamperError
 from privada.parties.owner import Owner
+from privada.parties.owner_file import OwnerFile
+from privada.privacy.ledger import Quote
 from privada.privacy.release import Disclosure, Question, Release
 
 T = TypeVar("T")
@@ -36,6 +42,65 @@ class Ask:
 
 
 Learner = Generator[Ask | Sequence[Ask], Any, T]
+
+
+class Foreseen(Generator[Ask | Sequence[Ask], Any, T]):
+    """A learner that says beforehand what it asks for in all its rounds, at most.
+
+    Parameters
+    ----------
+    learner : Learner
+        Who asks.
+    asks : sequence of Ask
+        Of each owner, questions that together cost what the learner's do at most, of their kinds of
+        noise. A question that follows from answers is stood in for by one of the same price.
+    """
+
+    def __init__(self, learner: Learner[T], asks: Iterable[Ask]) -> None:
+        self.asks = tuple(asks)
+        self._learner = learner
+
+    def send(self, value: Any) -> Ask | Sequence[Ask]:
+        """Go on with replies."""
+        return self._learner.send(value)
+
+    def throw(self, *error: Any) -> Ask | Sequence[Ask]:
+        """Go on with an error."""
+        return self._learner.throw(*error)
+
+
+def foreseen(learner: Learner[Any]) -> tuple[Ask, ...]:
+    """What a learner asks for in all; of one that does not say so, its first round, which starts it."""
+    if isinstance(learner, Foreseen):
+        return learner.asks
+    asked = next(learner)
+    return (asked,) if isinstance(asked, Ask) else tuple(asked)
+
+
+def check_ahead(asks: Iterable[Ask], parties: Mapping[str, Owner | OwnerFile]) -> None:
+    """Refuse what an owner at hand would not answer to the end; nothing is charged.
+
+    Raises
+    ------
+    InputError, PolicyError, BudgetError
+        As an owner would, but before the first charge.
+    """
+    asked = tuple(asks)
+    for name, party in parties.items():
+        mine = [ask for ask in asked if ask.owner == name]
+        if mine:
+            quote = quote_all(mine, party)
+            if not quote.affordable:
+                raise quote.refusal()
+
+
+def quote_all(asks: Iterable[Ask], party: Owner | OwnerFile) -> Quote:
+    """What asks of one owner would take together; raises where its policy forbids one of them."""
+    asked = tuple(asks)
+    for ask in asked:
+        if ask.question.discloses:
+            party.policy.admit_curator(ask.to)
+    return party.price_all([ask.question for ask in asked])
 
 
 def drive(
@@ -84,7 +149,12 @@ def check_disclosure(ask: Ask, reply: Any) -> None:
 
 
 def run(learner: Learner[T], owners: Mapping[str, Owner]) -> T:
-    """Drive a learner in one process, with every owner at hand."""
+    """Drive a learner in one process, with every owner at hand.
+
+    Of one that is `Foreseen`, nothing is charged unless all that it asks for can be paid.
+    """
+    if isinstance(learner, Foreseen):
+        check_ahead(learner.asks, owners)
 
     def reply(ask: Ask) -> Release | Disclosure:
         if ask.owner not in owners:
@@ -105,4 +175,15 @@ def only_releases(*releases: Any) -> None:
             raise InputError(f"A learner accepts Releases only, got {type(release).__name__}.")
 
 
-__all__ = ["Ask", "Learner", "check_disclosure", "drive", "only_releases", "run"]
+__all__ = [
+    "Ask",
+    "Foreseen",
+    "Learner",
+    "check_ahead",
+    "check_disclosure",
+    "drive",
+    "foreseen",
+    "only_releases",
+    "quote_all",
+    "run",
+]

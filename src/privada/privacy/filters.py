@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -239,4 +239,36 @@ def open_filter(budget: Guarantee, *, accounting: str | None = None) -> Filter:
     return _FILTERS[_check.one_of(_FILTERS, accounting=name)](budget)
 
 
-__all__ = ["GRAIN", "Filter", "GaussianFilter", "PureFilter", "RenyiFilter", "ZCDPFilter", "open_filter"]
+def accountings(budget: Guarantee, prices: Iterable[Price]) -> tuple[str, ...]:
+    """Names of the filters on which a budget of which nothing is spent pays for all prices.
+
+    >>> import dp_accounting
+    >>> from privada.privacy import Approximate
+    >>> whole = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
+    >>> sigma = curves.gaussian_sigma(epsilon=1, delta=1e-5) * (1 + 1e-9)
+    >>> accountings(whole, [Price(event=dp_accounting.GaussianDpEvent(sigma), guarantee=whole)])
+    ('gaussian',)
+    """
+    asked = tuple(prices)
+    kinds = (kind for kind in _FILTERS.values() if issubclass(kind.takes, type(budget)))
+    return tuple(kind.name for kind in kinds if _pays(kind, budget, asked))
+
+
+def _pays(kind: type[Filter], budget: Guarantee, prices: tuple[Price, ...]) -> bool:
+    try:
+        keeps = kind(budget)
+        return sum(keeps.cost(price) for price in prices) <= keeps.capacity
+    except BudgetError:
+        return False
+
+
+__all__ = [
+    "GRAIN",
+    "Filter",
+    "GaussianFilter",
+    "PureFilter",
+    "RenyiFilter",
+    "ZCDPFilter",
+    "accountings",
+    "open_filter",
+]

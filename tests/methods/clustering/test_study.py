@@ -5,7 +5,7 @@ import pytest
 
 from privada import Owner
 from privada._toml import Section
-from privada.exceptions import PrivadaError
+from privada.exceptions import BudgetError, PrivadaError
 from privada.methods.clustering.study import learner
 from privada.parties import Schema, run
 from privada.privacy import ZCDP
@@ -29,6 +29,15 @@ def test_a_share_for_the_bound_is_asked_for_and_paid_within_the_budget(tmp_path)
     choice = run(study, {"clinic": owner})
     assert sum(line.kind == "charge" for line in owner.ledger.lines("s")) == 2
     assert 0 < choice.to_dict()["cost_bound"] < 1
+
+
+def test_a_bound_that_cannot_be_paid_beside_the_rest_is_refused_before_anything_is_charged(tmp_path):
+    study, _ = made(tmp_path, bound_share=0.2, bound_neighbours=5)
+    small = ZCDP(rho=1.9, relation="add/remove")
+    owner = Owner(np.full((300, 2), 0.6), schema=SCHEMA, dataset="s", budget=small)
+    with pytest.raises(BudgetError, match="all questions together"):
+        run(study, {"clinic": owner})
+    assert owner.ledger.spent("s") is None
 
 
 @pytest.mark.parametrize(

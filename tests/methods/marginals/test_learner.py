@@ -26,6 +26,7 @@ from privada.methods.marginals.forecast import explained
 from privada.methods.marginals.smoothing import kernel_between, smooth, typical_distance
 from privada.methods.marginals.weights import box_least_squares, importance
 from privada.parties import Category
+from privada.parties.protocol import foreseen
 from privada.privacy import ZCDP, Approximate, Pure
 
 PURE = Pure(epsilon=2, relation="add/remove")
@@ -236,6 +237,17 @@ def test_the_papers_perspectives_learn_too(square, more):
     assert len(fit.releases) == 3 if "separate" in more else 2
     asked = [sum(name.startswith("table") for name in release.payload) for release in fit.releases]
     assert asked[-1] == (1 if {"chosen", "features"} & set(more) else 2)
+
+
+@pytest.mark.parametrize("more", [{}, {"separate": True}, {"chosen": 1}, {"features": 1}], ids=str)
+def test_what_is_foreseen_costs_what_is_then_charged(square, more):
+    X, y, source = square
+    plan, _ = default_rounds(source, guarantee=PURE, size=800, rounds=3, **more)
+    house = owner_of(X, y, budget=Approximate(epsilon=8, delta=1e-6, relation="add/remove"))
+    asking = learn_rounds("o", plan, public_of(source))
+    quote = house.price_all([ask.question for ask in foreseen(asking)])
+    run(asking, {"o": house})
+    assert 1 - house.ledger.remaining("rows").share == pytest.approx(quote.share, rel=1e-9)
 
 
 def test_bins_move_from_round_to_round():

@@ -1,11 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from privada import Owner, Schema, run
 from privada._toml import Section
-from privada.exceptions import PrivadaWarning, StudyError
+from privada.exceptions import BudgetError, PrivadaWarning, StudyError
 from privada.methods.reweighting.study import learner
 from privada.parties import Category, Number
+from privada.parties.protocol import foreseen
 from privada.privacy import Approximate
 
 BUDGET = Approximate(epsilon=2, delta=1e-5, relation="replace-one")
@@ -87,3 +90,24 @@ def test_a_study_may_name_domains(home):
     (home / "months.csv").write_text("january\n")
     with pytest.raises(StudyError, match="groups"):
         made(text, home, schema())
+
+
+@pytest.mark.parametrize("selection", ["public", "private"])
+@pytest.mark.parametrize("kind", list(LABELS))
+def test_what_is_foreseen_costs_what_is_then_charged(home, kind, selection):
+    X, y = labelled(kind, 1, SIZE)
+    owner = Owner(X, y=y, schema=schema(kind), dataset="rows", budget=replace(BUDGET, epsilon=20.0))
+    asking = made(f'source = "{kind}.csv"\nselection = "{selection}"', home, schema(kind))
+    quote = owner.price_all([ask.question for ask in foreseen(asking)])
+    run(asking, {"clinic": owner})
+    assert 1 - owner.ledger.remaining("rows").share == pytest.approx(quote.share, rel=1e-9)
+
+
+@pytest.mark.parametrize(("selection", "accounting"), [("public", None), ("private", "gaussian")])
+def test_an_accounting_that_cannot_pay_for_all_rounds_is_charged_nothing(home, selection, accounting):
+    X, y = labelled("number", 1, SIZE)
+    owner = Owner(X, y=y, schema=schema(), dataset="rows", budget=BUDGET, accounting=accounting)
+    asking = made(f'source = "number.csv"\nselection = "{selection}"', home, schema())
+    with pytest.raises(BudgetError, match="accounting = "):
+        run(asking, {"clinic": owner})
+    assert owner.ledger.spent("rows") is None

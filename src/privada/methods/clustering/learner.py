@@ -19,7 +19,7 @@ from privada.methods.clustering.question_local import LocalMeans
 from privada.methods.clustering.question_neighbours import SourceRadius
 from privada.methods.clustering.question_pyramid import GridPyramid
 from privada.methods.clustering.sanitised import RadiusEstimate, estimate_radius, sanitise
-from privada.parties.protocol import Ask, Learner, only_releases
+from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
 from privada.privacy.release import Question, Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -123,18 +123,22 @@ def learn(
     random_state: int | None = None,
 ) -> Learner[Choice]:
     """Ask one owner once, and once more for Δᵗ(S) if a bound by it is wanted, and choose."""
-    release = yield Ask(owner, question)
-    estimate = estimate_radius(radius, (yield Ask(owner, radius))) if radius is not None else None
-    return choose(
-        target,
-        question,
-        release,
-        n_centers=n_centers,
-        n_draws=n_draws,
-        radius=estimate,
-        confidence=confidence,
-        random_state=random_state,
-    )
+
+    def asking() -> Learner[Choice]:
+        release = yield Ask(owner, question)
+        estimate = estimate_radius(radius, (yield Ask(owner, radius))) if radius is not None else None
+        return choose(
+            target,
+            question,
+            release,
+            n_centers=n_centers,
+            n_draws=n_draws,
+            radius=estimate,
+            confidence=confidence,
+            random_state=random_state,
+        )
+
+    return Foreseen(asking(), [Ask(owner, each) for each in (question, radius) if each is not None])
 
 
 __all__ = ["Choice", "choose", "learn", "posterior"]

@@ -26,7 +26,7 @@ from privada.methods.marginals.learner import Public, cell_sizes, noise_variance
 from privada.methods.marginals.question import plan_name
 from privada.methods.marginals.question_squares import SquaredErrors
 from privada.methods.marginals.rounds import incidence_of
-from privada.parties.protocol import Ask, Learner, only_releases
+from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -132,13 +132,19 @@ def learn_regression(
     low, high = bounds
     if not low < high:
         raise InputError(f"Expected bounds to be (low, high), got {bounds}.")
-    asked, releases = [], []
     salt = plan_name([(cells,)], guarantees, public.seed)
-    for number in range(ROUNDS):
-        question = _constant(cells, public.source.shape[1], bounds, number, guarantees[number], salt)
-        asked.append(question)
-        releases.append((yield Ask(owner, question)))
-    return _fitted(asked, tuple(releases), public, bounds)
+    asked = [
+        _constant(cells, public.source.shape[1], bounds, number, guarantees[number], salt)
+        for number in range(ROUNDS)
+    ]
+
+    def asking() -> Learner[RegressionFit]:
+        releases = []
+        for question in asked:
+            releases.append((yield Ask(owner, question)))  # noqa: PERF401 - a comprehension cannot yield
+        return _fitted(asked, tuple(releases), public, bounds)
+
+    return Foreseen(asking(), [Ask(owner, question) for question in asked])
 
 
 def _constant(

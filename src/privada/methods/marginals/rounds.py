@@ -21,7 +21,7 @@ from privada.methods.marginals.learner import LEAST_RATIO, Public, class_probabi
 from privada.methods.marginals.question import OutcomeTables, plan_name
 from privada.methods.marginals.smoothing import Smoothed
 from privada.methods.marginals.weights import importance, labels
-from privada.parties.protocol import Ask, Learner, only_releases
+from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -144,6 +144,13 @@ def incidence_of(tables: tuple[Partition, ...], source: FloatArray) -> FloatArra
 
 def learn_rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFit]:
     """Ask round by round: submit a hypothesis, hear its errors, label the source, train the next."""
+    questions = [_question(plan, public, number, Constant(code=1)) for number in range(len(plan.questions))]
+    if plan.importance is not None:
+        questions.insert(0, _question(plan, public, 0, None))
+    return Foreseen(_rounds(owner, plan, public), (Ask(owner, question) for question in questions))
+
+
+def _rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFit]:
     heard, releases, submitted = _Heard(), [], []
     if plan.importance is not None:
         asked = _question(plan, public, 0, None)
@@ -171,10 +178,14 @@ def learn_rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFi
 def _question(
     plan: Rounds, public: Public, number: int, hypothesis: Hypothesis | None, heard: _Heard | None = None
 ) -> OutcomeTables:
-    """A round's question; the importance query where there is no hypothesis."""
+    """A round's question; the importance query where there is no hypothesis.
+
+    Before anything was heard, the first tables stand in for those that will be chosen: they cost the same.
+    """
     tables, guarantee = plan.questions[number], plan.guarantees[number]
-    if plan.chosen is not None and number and heard is not None:
-        tables = tuple(tables[index] for index in _telling(plan, heard))
+    if plan.chosen is not None and number:
+        chosen = range(min(plan.chosen, len(tables))) if heard is None else _telling(plan, heard)
+        tables = tuple(tables[index] for index in chosen)
     first = hypothesis is None
     return OutcomeTables(
         tables=tables,

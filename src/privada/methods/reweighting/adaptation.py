@@ -19,7 +19,7 @@ from privada.methods.reweighting import _public, losses
 from privada.methods.reweighting.discrepancy import moments
 from privada.methods.reweighting.question import ConvexAdaptation, NonconvexAdaptation
 from privada.methods.reweighting.question_discrepancy import Discrepancy, FiniteDiscrepancy
-from privada.parties.protocol import Ask, Learner, only_releases
+from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
 from privada.privacy.bounds import Ball
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
@@ -156,6 +156,12 @@ def _split(question: Adaptation) -> tuple[Guarantee, Adaptation]:
 
 
 def _learned(
+    owner: str, first: Discrepancy | FiniteDiscrepancy, last: Adaptation, guarantee: Guarantee
+) -> Learner[AdaptedPredictor]:
+    return Foreseen(_asking(owner, first, last, guarantee), [Ask(owner, first), Ask(owner, last)])
+
+
+def _asking(
     owner: str, first: Discrepancy | FiniteDiscrepancy, last: Adaptation, guarantee: Guarantee
 ) -> Learner[AdaptedPredictor]:
     told = yield Ask(owner, first)

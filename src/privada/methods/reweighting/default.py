@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from privada.methods.reweighting.question_portrait import Portrait
 from privada.methods.reweighting.rehearsal import Rehearsed
 from privada.methods.reweighting.shrinkage import Shrinkage
 from privada.methods.reweighting.stage import DISCREPANCY_AT, RADII, RESIDUALS, STEPS, Noise, Settings, Source
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Ask, Foreseen, Learner
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -194,7 +194,15 @@ class DescentPlan:
             assert share is not None
             return self.descent(settings, left, self._likeness(self.portrait(share), release))
 
-        return learn_after(owner, first, second, then, guarantee=self.guarantee)
+        asking = learn_after(owner, first, second, then, guarantee=self.guarantee)
+        return Foreseen(asking, self._foreseen(owner, second(None) if first is None else first, rest))
+
+    def _foreseen(self, owner: str, first: Discrepancy | Portrait | None, rest: Guarantee) -> Iterator[Ask]:
+        """What is asked in all; a portrait after a discrepancy is paid out of the descent's part."""
+        if first is not None:
+            yield Ask(owner, first)
+        left = _public.shares(rest, PORTRAIT_SHARE)[1] if isinstance(first, Portrait) else rest
+        yield Ask(owner, self.descent(self.settings(), left)[0])
 
     def _from_gradient(self, owner: str) -> Learner[AdaptedModel]:
         """Ask for one gradient, then for a descent from the start that it speaks for."""
@@ -207,7 +215,8 @@ class DescentPlan:
             source = replace(self.source, start=asked.start(first, release))
             return replace(self, source=source).descent(self.settings(), rest)
 
-        return learn_from(owner, first, then, guarantee=self.guarantee)
+        asking = learn_from(owner, first, then, guarantee=self.guarantee)
+        return Foreseen(asking, [Ask(owner, first), Ask(owner, self.descent(self.settings(), rest)[0])])
 
     def _likeness(self, question: Portrait, release: Release) -> Likeness:
         """What a released portrait says of the target."""

@@ -14,7 +14,7 @@ from privada.methods.reweighting.question_discrepancy import Discrepancy
 from privada.methods.reweighting.question_portrait import Portrait
 from privada.methods.reweighting.question_selection import Selection
 from privada.methods.reweighting.shrinkage import Filter, Shrinkage, shrunk
-from privada.parties.protocol import Ask, Learner, only_releases
+from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Gaussian
 from privada.privacy.release import Release
@@ -187,20 +187,34 @@ def learn_selected(
     Candidates are the public model, half of the correction and all of it. The rows are those that were
     descended on; privacy is paid for, and a noisy gradient overfits little.
     """
-    release = yield Ask(owner, question)
-    whole = model(question, release, known=known)
-    moves = (whole.coef - question.weights, whole.intercept - question.intercepts)
-    choice = yield Ask(
-        owner,
-        Selection(
+
+    def choice(moves: tuple[FloatArray, FloatArray]) -> Selection:
+        return Selection(
             weights=np.array([question.weights + step * moves[0] for step in STEPS]),
             intercepts=np.array([question.intercepts + step * moves[1] for step in STEPS]),
             loss=question.loss,
             largest_loss=largest_loss,
             guarantee=share,
             salt=question.salt,
-        ),
-    )
+        )
+
+    alike = choice((np.zeros_like(question.weights), np.zeros_like(question.intercepts)))
+    asking = _selected(owner, question, known, choice, guarantee=guarantee)
+    return Foreseen(asking, [Ask(owner, question), Ask(owner, alike)])
+
+
+def _selected(
+    owner: str,
+    question: Descent,
+    known: Shrinkage | None,
+    choose: Callable[[tuple[FloatArray, FloatArray]], Selection],
+    *,
+    guarantee: Guarantee,
+) -> Learner[AdaptedModel]:
+    release = yield Ask(owner, question)
+    whole = model(question, release, known=known)
+    moves = (whole.coef - question.weights, whole.intercept - question.intercepts)
+    choice = yield Ask(owner, choose(moves))
     only_releases(choice)
     step = STEPS[int(np.asarray(choice["choice"]).reshape(-1)[0])]
     return replace(

@@ -8,7 +8,7 @@ contributes. No summary is ever broadcast. Who does not answer is left out; that
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,7 +23,7 @@ from privada.methods.summarization.gathering import Gathered, Summary
 from privada.methods.summarization.question import EmbeddingSum, NearCount
 from privada.methods.summarization.question_rows import EmbeddedRows, SummaryRows
 from privada.methods.summarization.seed import Seed
-from privada.parties.protocol import Ask, Learner, only_releases
+from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
 from privada.privacy.guarantee import ZCDP, Guarantee, Pure
 from privada.privacy.relation import Relation
 from privada.privacy.release import Disclosure, Release
@@ -111,17 +111,26 @@ class Matching:
 
     def rows_question(self, allocation: Allocation, *, size: int, skip: int = 0) -> SummaryRows:
         """What an owner that contributes is asked for."""
-        kind = EmbeddedRows if self.embedded else SummaryRows
         target, variance = self.wanted(allocation.target, allocation.variance, sum(allocation.rows.values()))
-        return kind(
-            embedding=self.embedding,
-            target=target,
-            variance=variance if self.denoised else 0.0,
-            size=size,
-            skip=skip,
-            guarantee=self.owners,
-            salt=self.salt,
-        )
+        return self._rows(target, variance=variance if self.denoised else 0.0, size=size, skip=skip)
+
+    def _rows(self, target: FloatArray, **rest: Any) -> SummaryRows:
+        kind = EmbeddedRows if self.embedded else SummaryRows
+        return kind(embedding=self.embedding, target=target, guarantee=self.owners, salt=self.salt, **rest)
+
+    def foreseen(self, consumer: str, owners: Mapping[str, int]) -> Iterator[Ask]:
+        """What is charged in all; directions and thresholds, which follow from answers, cost nothing."""
+        yield Ask(consumer, self.validation_question())
+        names = [name for name, size in owners.items() if size]
+        nowhere = Reference(direction=np.zeros(self.embedding.dimension), threshold=0.0)
+        for name in names if len(names) > 1 else ():
+            yield Ask(name, self.sum_question())
+            yield Ask(name, self.near_question(nowhere))
+
+    def foreseen_rows(self, owners: Mapping[str, int]) -> Iterator[Ask]:
+        """Whom the curator may ask for rows: each owner that has some."""
+        some = self._rows(np.zeros(self.embedding.dimension), size=1)
+        return (Ask(name, some, to=self.curator) for name, size in owners.items() if size)
 
 
 def part_of(guarantee: Guarantee, share: float) -> Guarantee:
@@ -234,6 +243,12 @@ def match(
         Public sizes n_k. An owner without rows is not asked.
     matching : Matching
     """
+    return Foreseen(_match(consumer, validation_size, owners, matching), matching.foreseen(consumer, owners))
+
+
+def _match(
+    consumer: str, validation_size: int, owners: Mapping[str, int], matching: Matching
+) -> Learner[Allocation]:
     m = _check.count(validation_size=validation_size)
     roll = Roll(sizes={name: n for name, n in owners.items() if _check.count(least=0, size=n) > 0})
     enough(roll.sizes, matching.size)
@@ -297,6 +312,13 @@ def summarise(
     that are not what was asked for (not finite, repeated, of another width) are left out and
     *not* replaced: who is asked for more must not depend on another owner's rows.
     """
+    asks = (*matching.foreseen(consumer, owners), *matching.foreseen_rows(owners))
+    return Foreseen(_summarise(consumer, validation_size, owners, matching), asks)
+
+
+def _summarise(
+    consumer: str, validation_size: int, owners: Mapping[str, int], matching: Matching
+) -> Learner[Summary]:
     allocation = yield from match(consumer, validation_size, owners, matching)
     return (yield from gather(allocation, matching))
 

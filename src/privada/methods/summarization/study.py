@@ -25,7 +25,7 @@ from privada.methods import _study
 from privada.methods.summarization.embedding import FourierEmbedding
 from privada.methods.summarization.gathering import Summary
 from privada.methods.summarization.learner import Matching, summarise
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Foreseen, Learner, foreseen
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request
 
@@ -44,7 +44,8 @@ def learner(
         section.fail(
             "size", f"the owners have {sum(sizes.values())} rows, the summary wants {matching.size}."
         )
-    return _kept(summarise(consumer, validation_size, sizes, matching), file)
+    asking = summarise(consumer, validation_size, sizes, matching)
+    return Foreseen(_kept(asking, file), foreseen(asking))
 
 
 def _kept(learner: Learner[Summary], file: Path | None) -> Learner[Summary]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from privada.exceptions import BudgetError
-from privada.privacy import curves
-from privada.privacy.filters import GRAIN, Filter, RenyiFilter
+from privada.privacy import accountant, curves
+from privada.privacy.filters import GRAIN, Filter, RenyiFilter, accountings
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.price import Price
 
@@ -28,6 +28,8 @@ class Quote:
         Fraction of the budget that is left now.
     after : Guarantee or None
         All that would be spent after the charge; None if it would be refused.
+    advice : str
+        What would do instead, if it would be refused.
     """
 
     dataset: str
@@ -36,6 +38,7 @@ class Quote:
     affordable: bool
     remaining_share: float
     after: Guarantee | None
+    advice: str = ""
 
     def __str__(self) -> str:
         verdict = f"affordable, then spent: {self.after}" if self.affordable else "refused"
@@ -49,7 +52,8 @@ class Quote:
 
     def refusal(self) -> BudgetError:
         """The error of a charge that is not affordable."""
-        return BudgetError(f"The budget does not allow it: {self._words()}. Nothing was charged.")
+        said = (f"The budget does not allow it: {self._words()}.", self.advice, "Nothing was charged.")
+        return BudgetError(" ".join(part for part in said if part))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,17 +115,37 @@ class Account:
         except BudgetError as error:
             raise BudgetError(f"{error} Nothing was charged to {self.dataset!r}.") from None
 
-    def quote(self, price: Price, *, cost: int, spent: int) -> Quote:
-        """What a price takes when ``spent`` grains are gone."""
+    def quote(self, *prices: Price, cost: int, spent: int) -> Quote:
+        """What prices, which cost so many grains together, take when ``spent`` grains are gone."""
         affordable = spent + cost <= self.capacity
         return Quote(
             dataset=self.dataset,
-            asked=f"{price.guarantee}" + (f", {price.times} times," if price.times > 1 else ""),
+            asked=_asked(prices),
             share=cost / self.capacity,
             affordable=affordable,
             remaining_share=self.share_left(spent),
             after=self.filter.guarantee(spent + cost) if affordable else None,
+            advice="" if affordable else self.advice(prices, spent=spent),
         )
+
+    def advice(self, prices: Sequence[Price], *, spent: int) -> str:
+        """What would do instead of what is refused: another accounting, a larger budget, to ask for less."""
+        ways = []
+        if not spent:
+            names = (name for name in accountings(self.filter.budget, prices) if name != self.filter.name)
+            new = " or ".join([*(f'accounting = "{name}"' for name in names), "a larger budget"])
+            ways.append(f"{new} in the owner's file, before its budget is opened")
+        if spent < self.capacity:
+            ways.append(self._less(prices, spent))
+        return f"What would do: {'; '.join(ways)}." if ways else ""
+
+    def _less(self, prices: Sequence[Price], spent: int) -> str:
+        """How much less to ask for: the largest that fits, where questions of its kind add up to it."""
+        alike = self.filter.name == "pure" or all(accountant.only_gaussian(each.event) for each in prices)
+        largest = self.remaining(spent).largest if alike else None
+        if largest is None:
+            return "to ask for less"
+        return f"to ask for at most {_rounded_down(largest)}, in all"
 
     def share_left(self, spent: int) -> float:
         """Fraction of the budget that is left."""
@@ -132,6 +156,22 @@ class Account:
         left = self.capacity - spent
         largest = _LARGEST[self.filter.name](self.filter, left) if left else None
         return Remaining(dataset=self.dataset, share=self.share_left(spent), largest=largest)
+
+
+def _asked(prices: Sequence[Price]) -> str:
+    if len(prices) != 1:
+        return "all questions together"
+    (price,) = prices
+    return f"{price.guarantee}" + (f", {price.times} times," if price.times > 1 else "")
+
+
+def _rounded_down(guarantee: Guarantee) -> Guarantee:
+    """At most the guarantee, in four digits of its ε or ρ."""
+    name = "rho" if isinstance(guarantee, ZCDP) else "epsilon"
+    value = getattr(guarantee, name)
+    step = 10.0 ** (math.floor(math.log10(value)) - 3)
+    rounded: Any = {name: float(f"{math.floor(value / step) * step:.4g}")}
+    return replace(guarantee, **rounded)
 
 
 def _percent(share: float) -> str:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
@@ -168,9 +168,13 @@ class Ledger:
 
     def price(self, dataset: str, price: Price) -> Quote:
         """What a charge would take now. Nothing is charged, written or locked."""
+        return self.price_all(dataset, [price])
+
+    def price_all(self, dataset: str, prices: Sequence[Price]) -> Quote:
+        """What charges one after another would take together now. Nothing is charged, written or locked."""
         account = self._account(dataset)
-        cost = account.cost(account.converted(price))
-        return account.quote(price, cost=cost, spent=self._grains(dataset))
+        cost = sum(account.cost(account.converted(price)) for price in prices)
+        return account.quote(*prices, cost=cost, spent=self._grains(dataset))
 
     def charge(
         self, dataset: str, price: Price, *, question: str, purpose: str = "", once: bool = False
@@ -211,11 +215,19 @@ class Ledger:
             head = table.locked_last(connection, dataset)
             if once and table.has_purpose(connection, dataset, purpose):
                 raise BudgetError(f"{dataset!r} was charged before for '{purpose}'. Nothing was charged.")
-            if head.spent + cost > account.capacity:
-                raise account.quote(price, cost=cost, spent=head.spent).refusal()
-            line = self._append(
-                connection, head, kind=CHARGE, cost=cost, detail=detail, question=question, purpose=purpose
-            )
+            granted = head.spent + cost <= account.capacity
+            if granted:
+                line = self._append(
+                    connection,
+                    head,
+                    kind=CHARGE,
+                    cost=cost,
+                    detail=detail,
+                    question=question,
+                    purpose=purpose,
+                )
+        if not granted:  # advice takes its time, and nobody should wait for it
+            raise account.quote(price, cost=cost, spent=head.spent).refusal()
         return line.receipt(self.key.public)
 
     def note(self, dataset: str, kind: str = "disclosure", *, text: str, question: str = "") -> Receipt:
