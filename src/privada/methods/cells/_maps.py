@@ -19,7 +19,7 @@ from privada.exceptions import InputError
 FloatArray = npt.NDArray[np.float64]
 LARGEST = 4_000_000  # numbers of all maps of one hypothesis or partition
 WIDEST = 65_536  # numbers that a row is mapped to
-_NUMBERS = 2**21  # of mapped rows at once
+_NUMBERS = 2**16  # of mapped rows at once: they stay in the processor's cache
 
 
 def check_map(**named: Any) -> FloatArray:
@@ -37,7 +37,7 @@ def check_map(**named: Any) -> FloatArray:
 def chunks(length: int, width: int) -> Iterator[slice]:
     """Parts of some rows, so small that they can be mapped to ``width`` numbers each.
 
-    >>> list(chunks(5, 2**20))
+    >>> list(chunks(5, 2**15))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     size = max(1, _NUMBERS // width)
