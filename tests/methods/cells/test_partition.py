@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from privada.exceptions import InputError
-from privada.methods.cells import Bins, Nearest, Product
+from privada.methods.cells import Bins, Nearest, Product, Projected, _maps
 from privada.methods.cells.partition import pack, unpack
 
 points = hnp.arrays(np.float64, (7, 2), elements=st.floats(-5, 5).map(lambda v: round(v, 1)))
@@ -90,3 +90,56 @@ def test_many_tables_are_read_in_one_pass():
     made = unpack(plain, Counted(arrays))
     assert Counted.looks == 1
     assert [float(bins.edges[0]) for bins in made] == list(range(12))
+
+
+HALVES = Bins(feature=0, edges=np.array([0.5]))
+
+
+def test_maps_of_a_row_have_a_public_limit():
+    """A few features could become millions of numbers a row, as many times as there are rows."""
+    with pytest.raises(InputError, match="Expected matrix to have at most 65536 columns"):
+        Projected(matrix=np.ones((2, _maps.WIDEST + 1)), inner=HALVES)
+    with pytest.raises(InputError, match="and 4000000 numbers"):
+        Projected(matrix=np.ones((_maps.LARGEST // 1000 + 1, 1000)), inner=HALVES)
+
+
+def test_rows_are_projected_in_chunks_of_a_public_size(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, matrix = rng.normal(size=(100, 3)), rng.normal(size=(3, 8))
+    seen = []
+
+    class Watched(Bins):
+        def assign(self, X):
+            seen.append(len(X))
+            return super().assign(X)
+
+    cells = Projected(matrix=matrix, inner=Watched(feature=7, edges=np.array([-1.0, 0.0, 1.0])))
+    whole = cells.assign(X)
+    monkeypatch.setattr(_maps, "_NUMBERS", 8 * 30)
+    assert np.array_equal(cells.assign(X), whole)
+    assert seen == [100, 30, 30, 30, 10]
+    assert cells.assign(X[:0]).tolist() == []
+
+
+@pytest.mark.parametrize("large", [1e308, -1.7e308])
+def test_every_row_has_a_cell_where_a_projection_is_beyond_floats(large):
+    matrix = np.array([[large, large], [-large, large]])
+    X = np.array([[1.0, 1.0], [1e300, 1e300], [-1e300, 1e300], [0.0, 0.0]])
+    for inner in (Nearest(centers=np.array([[large, 0.0], [0.0, 1.0]])), HALVES):
+        found = Projected(matrix=matrix, inner=inner).assign(X)
+        assert found.min() >= 0
+        assert found.max() < inner.n_cells
+        assert [Projected(matrix=matrix, inner=inner).assign(row[None])[0] for row in X] == found.tolist()
+
+
+def test_partitions_are_neither_too_deep_nor_of_too_many_factors():
+    """Else they would fail when a row is assigned, and not where there is none."""
+    one = Nearest(centers=np.zeros((1, 2)))
+    with pytest.raises(InputError, match="at most 30 factors, got 31"):
+        Product(factors=(one,) * 31)
+    assert Product(factors=(one,) * 30).assign(np.zeros((3, 2))).tolist() == [0, 0, 0]
+    deep = one
+    for _ in range(7):
+        deep = Product(factors=(deep,))
+    with pytest.raises(InputError, match="at most 8 partitions inside each other, got 9"):
+        Projected(matrix=np.eye(2), inner=deep)

@@ -1,21 +1,25 @@
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from privada import Owner, Schema
 from privada.exceptions import BudgetError, InputError, PolicyError
-from privada.methods.cells import Bins
+from privada.methods.cells import Bins, Product, _maps
 from privada.methods.marginals import (
     Constant,
     FeatureSums,
     HypothesisChoice,
+    Network,
     OutcomeTables,
     SquaredErrors,
     linear,
 )
+from privada.methods.marginals import owner as owner_side
 from privada.methods.marginals.example import SLOPE, TABLES
+from privada.methods.marginals.question_features import fourier
 from privada.parties import Category, Number, Rows
 from privada.parties.answering import answer_rows
 from privada.privacy import ZCDP, Approximate, Ledger, OwnerKey, Pure, Question
@@ -209,3 +213,85 @@ def test_an_importance_query_is_a_turn_of_its_own():
     first = OutcomeTables(tables=TABLES, count="rows", rounds=2, salt="plan", guarantee=PURE)
     assert first.turn != replace(first, count="errors", hypothesis=SLOPE).turn
     assert replace(first, rounds=1).turn == ""
+
+
+WIDE = Schema.of_numbers(bounds=(0.0, 1e300), width=2, label=Category(name="label", values=(0, 1)))
+FAST = np.array([[1e100, 1.0, 0.0], [-1e100, 2.0, 1.0]])
+
+
+def test_features_beyond_floats_are_none_and_the_answer_does_not_fail():
+    """Only rows far out have phases that are no number: one of them would tell itself by a failure."""
+    question = FeatureSums(frequencies=FAST, guarantee=PURE)
+    X, y = np.array([[0.1, 0.1], [0.2, 0.7], [1e300, 1e300], [1e299, 0.0]]), np.array([0, 1, 0, 1])
+    for kept in (slice(0, 2), slice(0, 3), slice(0, 4)):
+        owner = Owner(X[kept], y=y[kept], schema=WIDE, dataset="rows", budget=PURE)
+        assert owner.answer(question)["sums"].shape == (2, 6)
+    steps = [exact(question, X[:n], y[:n], WIDE)["sums"] for n in range(1, 5)]
+    for less, more in pairwise(steps):
+        assert 0 < np.linalg.norm(np.ldexp((more - less).astype(float), -24)) <= 1
+    assert (steps[2] - steps[1])[:, [0, 3]].tolist() == [[0, 0], [0, 0]]
+
+
+def test_features_of_a_row_do_not_depend_on_the_rows_beside_it(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(53, 2)), rng.integers(0, 2, size=53)
+    question = FeatureSums(frequencies=rng.normal(0, 9, size=(2, 65)), guarantee=PURE)
+    whole = exact(question, X, y)["sums"]
+    alone = sum(exact(question, X[i : i + 1], y[i : i + 1])["sums"] for i in range(53))
+    assert np.array_equal(whole, alone)
+    monkeypatch.setattr(_maps, "_NUMBERS", 130 * 10)
+    assert np.array_equal(exact(question, X, y)["sums"], whole)
+
+
+def test_features_are_summed_in_chunks_of_a_public_size(monkeypatch):
+    seen = []
+    monkeypatch.setattr(owner_side, "fourier", lambda X, f: seen.append(len(X)) or fourier(X, f))
+    monkeypatch.setattr(_maps, "_NUMBERS", 6 * 20)
+    exact(FeatureSums(frequencies=np.ones((2, 3)), guarantee=PURE), np.zeros((50, 2)), np.zeros(50, int))
+    assert seen == [20, 20, 10]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"frequencies": np.array([[1.7e308], [0.0]])}, r"Expected frequencies within ±1e\+100"),
+        ({"frequencies": np.ones((2, 70_000))}, "Expected frequencies to have at most 65536 columns"),
+        ({"n_classes": 10_000_000}, "answer of at most 50000000 numbers, got 60000000"),
+    ],
+    ids=["fast", "many", "classes"],
+)
+def test_features_have_public_limits(wrong, message):
+    with pytest.raises(InputError, match=message):
+        FeatureSums(**({"frequencies": np.ones((2, 3)), "guarantee": PURE} | wrong))
+
+
+def test_answers_to_all_questions_over_tables_have_one_limit_of_size():
+    grid = Product(factors=tuple(Bins(feature=j, edges=np.linspace(0.1, 0.9, 3000)) for j in range(2)))
+    for tables, number in (((grid,) * 6, 54036006), ((grid,) * 3, 54036006)):
+        asked = {"tables": tables, "guarantee": PURE}
+        with pytest.raises(InputError, match=f"at most 50000000 numbers, got {number}"):
+            if len(tables) == 6:
+                OutcomeTables(**asked, count="rows")
+            else:
+                SquaredErrors(**asked, hypothesis=linear([[0.0], [0.0]], [0.0]), largest=1.0)
+
+
+@pytest.mark.parametrize("hypothesis", [None, Constant(code=1)], ids=["none", "constant"])
+def test_squared_errors_are_of_a_network_alone(hypothesis):
+    with pytest.raises(InputError, match="Expected hypothesis to be a Network with one output"):
+        SquaredErrors(tables=TABLES, hypothesis=hypothesis, largest=1.0, guarantee=PURE)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("largest", [1e-320, 1.0, 1e308])
+def test_squared_errors_beyond_floats_are_one(largest):
+    """Weights, labels and bounds as large as floats go: no warning, no failure, at most 1 a row."""
+    schema = Schema.of_numbers(bounds=(0.0, 1.0), width=2, label=Number(name="y", low=-1.7e308, high=1.7e308))
+    last = (np.array([[1.7e308], [-1e308]]), np.zeros(1))
+    steep = Network(layers=((np.full((2, 2), 1.7e308), np.zeros(2)), last))
+    question = SquaredErrors(tables=TABLES[:1], hypothesis=steep, largest=largest, guarantee=PURE)
+    X, y = np.array([[0.1, 0.1], [0.9, 0.9], [0.0, 0.0], [0.5, 0.0]]), np.array([1.7e308, -1.7e308, 0.0, 1.0])
+    steps = [exact(question, X[:n], y[:n], schema)["squares.0"] for n in range(1, 5)]
+    for less, more in pairwise(steps):
+        assert 0 <= (more - less).sum() <= 2**20
+    assert (steps[1] - steps[0]).sum() == 2**20

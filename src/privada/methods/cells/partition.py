@@ -12,10 +12,12 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.cells._maps import check_map, mapped
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Arrays = dict[str, npt.NDArray[Any]]
+DEEPEST = 8  # partitions inside each other
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,6 +30,11 @@ class Partition(ABC):
     @abstractmethod
     def n_cells(self) -> int:
         """Number of cells."""
+
+    @property
+    def depth(self) -> int:
+        """How many partitions lie inside each other."""
+        return 1
 
     @abstractmethod
     def assign(self, X: FloatArray) -> IntArray:
@@ -137,11 +144,15 @@ class Product(Partition):
     factors: tuple[Partition, ...]
     form: ClassVar[str] = "product"
     largest: ClassVar[int] = 10_000_000
+    most: ClassVar[int] = 30  # factors: what NumPy takes, of any version
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "factors", tuple(self.factors))
         if not self.factors or not all(isinstance(factor, Partition) for factor in self.factors):
             raise InputError("Expected factors to be at least one partition.")
+        if len(self.factors) > self.most:
+            raise InputError(f"Expected at most {self.most} factors, got {len(self.factors)}.")
+        _check_depth(self)
         if self.n_cells > self.largest:
             raise InputError(f"Expected at most {self.largest} cells, got {self.n_cells}.")
 
@@ -151,6 +162,10 @@ class Product(Partition):
         for factor in self.factors:
             cells *= factor.n_cells
         return cells
+
+    @property
+    def depth(self) -> int:
+        return 1 + max(factor.depth for factor in self.factors)
 
     def assign(self, X: FloatArray) -> IntArray:
         codes = tuple(factor.assign(X) for factor in self.factors)
@@ -171,27 +186,40 @@ class Product(Partition):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Projected(Partition):
-    """Cells of rows after a public linear map: ``X @ matrix`` falls into a cell of ``inner``."""
+    """Cells of rows after a public linear map: ``X @ matrix`` falls into a cell of ``inner``.
+
+    Rows are mapped in chunks of a public size: their number does not decide how much memory it takes.
+    """
 
     matrix: FloatArray
     inner: Partition
     form: ClassVar[str] = "projected"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "matrix", _frozen(_check.matrix(matrix=self.matrix)))
+        object.__setattr__(self, "matrix", _frozen(check_map(matrix=self.matrix)))
         if not isinstance(self.inner, Partition):
             raise InputError("Expected inner to be a partition.")
+        _check_depth(self)
         self.inner.fits(self.matrix.shape[1])
 
     @property
     def n_cells(self) -> int:
         return self.inner.n_cells
 
+    @property
+    def depth(self) -> int:
+        return 1 + self.inner.depth
+
     def assign(self, X: FloatArray) -> IntArray:
         from privada.methods.cells import _kernels
 
-        rows = np.ascontiguousarray(X, dtype=np.float64)
-        return self.inner.assign(_kernels.affine(rows, self.matrix, np.zeros(self.matrix.shape[1])))
+        width = self.matrix.shape[1]
+        shift = np.zeros(width)
+        return mapped(
+            np.ascontiguousarray(X, dtype=np.float64),
+            width,
+            lambda rows: self.inner.assign(_kernels.affine(rows, self.matrix, shift)),
+        )
 
     def fits(self, width: int) -> None:
         if len(self.matrix) != width:
@@ -232,6 +260,11 @@ def unpack(plain: dict[str, Any], arrays: Arrays) -> tuple[Partition, ...]:
         form = _FORMS[_check.one_of(_FORMS, form=entry["form"])]
         made.append(form.from_parts(dict(entry["plain"]), own[str(place)]))
     return tuple(made)
+
+
+def _check_depth(partition: Partition) -> None:
+    if partition.depth > DEEPEST:
+        raise InputError(f"Expected at most {DEEPEST} partitions inside each other, got {partition.depth}.")
 
 
 def _frozen(array: FloatArray) -> FloatArray:

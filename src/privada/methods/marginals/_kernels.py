@@ -65,13 +65,14 @@ def _circles(phases: FloatArray) -> FloatArray:  # pragma: no cover - compiled
     length = np.sqrt(float(count))
     for i in range(phases.shape[0]):
         for j in range(count):
-            found[i, j] = np.cos(phases[i, j]) / length
-            found[i, count + j] = np.sin(phases[i, j]) / length
+            known = np.isfinite(phases[i, j])
+            found[i, j] = np.cos(phases[i, j]) / length if known else 0.0
+            found[i, count + j] = np.sin(phases[i, j]) / length if known else 0.0
     return found
 
 
 def waves(X: FloatArray, frequencies: FloatArray) -> FloatArray:
-    """Cosines and sines of ``X @ frequencies``, of norm 1 up to rounding."""
+    """Cosines and sines of ``X @ frequencies``, of norm 1 up to rounding; 0 where that is not finite."""
     rows = np.ascontiguousarray(X, dtype=np.float64)
     found: FloatArray = _circles(_kernels.affine(rows, frequencies, np.zeros(frequencies.shape[1])))
     return found

@@ -18,11 +18,12 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.cells._maps import LARGEST, check_map, mapped
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Arrays = dict[str, npt.NDArray[Any]]
-LARGEST = 4_000_000  # parameters of a network
+DEEPEST = 100  # layers of a network
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,6 +90,9 @@ class Network(Hypothesis):
     layers : sequence of (weights, bias)
         The last layer has one column for each class, or one alone, whose sign tells two classes apart.
     activation : "relu" or "tanh"
+
+    Layers are of a bounded width, and rows go through them in chunks of a public size.
+    Every record has a class, even if its scores are beyond floats.
     """
 
     layers: tuple[tuple[FloatArray, FloatArray], ...]
@@ -98,26 +102,36 @@ class Network(Hypothesis):
     def __post_init__(self) -> None:
         _check.one_of(("relu", "tanh"), activation=self.activation)
         made: list[tuple[FloatArray, FloatArray]] = []
+        if len(self.layers) > DEEPEST:
+            raise InputError(f"Expected at most {DEEPEST} layers, got {len(self.layers)}.")
         for weights, bias in self.layers:
-            matrix, row = _check.matrix(weights=weights), _check.matrix(bias=np.atleast_2d(bias))[0]
+            matrix, row = check_map(weights=weights), _check.matrix(bias=np.atleast_2d(bias))[0]
             if len(row) != matrix.shape[1] or (made and matrix.shape[0] != len(made[-1][1])):
                 raise InputError("Expected layers whose widths follow each other.")
             made.append((np.ascontiguousarray(matrix), np.ascontiguousarray(row)))
-        if not made or sum(matrix.size for matrix, _ in made) > LARGEST:
+        if not made or sum(matrix.size + row.size for matrix, row in made) > LARGEST:
             raise InputError(f"Expected at least one layer and at most {LARGEST} parameters.")
         object.__setattr__(self, "layers", tuple(made))
+
+    @property
+    def widest(self) -> int:
+        """Numbers that a row takes in the widest layer."""
+        return max(len(bias) for _, bias in self.layers)
 
     def scores(self, X: FloatArray) -> FloatArray:
         """One score for each class, or one alone."""
         from privada.methods.marginals import _kernels
 
-        return _kernels.forward(X, self.layers, self.activation)
+        return mapped(X, self.widest, lambda rows: _kernels.forward(rows, self.layers, self.activation))
 
     def codes(self, X: FloatArray) -> IntArray:
         from privada.methods.marginals import _kernels
 
-        found: IntArray = _kernels.largest(self.scores(X))
-        return found
+        return mapped(
+            X,
+            self.widest,
+            lambda rows: _kernels.largest(_kernels.forward(rows, self.layers, self.activation)),
+        )
 
     def fits(self, width: int, n_classes: int) -> None:
         ends = self.layers[0][0].shape[0], len(self.layers[-1][1])

@@ -1,48 +1,49 @@
 """ONNX hypotheses: read without running, run without trusting.
 
-The graph is parsed and every operator checked against a list: arithmetic, activations,
-trees, linear and kernel models; nothing random, no loops, branches or subgraphs, nothing
-whose size depends on values. So neither time nor memory depends on what a row holds. It
-is then tried on public rows before anything is charged, and run on the owner's rows in a
-process of its own under limits of time and memory, one record at a time. A record for
-which it returns other than a class counts as an error, whatever the other records are.
+The graph is parsed and checked against a list (`privada.methods.marginals._onnx_graph`): sizes
+do not depend on what a row holds. It is then tried on public rows before anything is charged,
+and run on the owner's rows in processes of their own under limits of time and memory, one
+record at a time.
+
+*Why one record decides nothing but its own outcome.* A record for which the graph returns other
+than a class, errs, is stopped by a limit or ends its process has no class, and counts as an
+error; the next record has a new process, forked from one that has never run a row. Time and
+memory are limited for each record alone. Nothing is limited that records share: neither the
+time of all of them nor the number of new processes, for at such a limit one record more would
+decide what becomes of all the others. The worst case is public instead, `RECORD_SECONDS` (and
+`PATIENCE` by the clock) times the number of records, and out of reach of a graph that passed its
+trial: there every record must be done in a twentieth of that. Rows travel in chunks of one size,
+so the memory in use does not tell how many there are. What all records share, loading the model,
+is over before the first row is sent; only that can fail an answer.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from pathlib import Path
+from typing import IO, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import AnswerError, InputError
-from privada.methods.marginals._onnx_worker import HEADER
+from privada.methods.marginals import _onnx_worker
+from privada.methods.marginals._onnx_graph import ALLOWED
+from privada.methods.marginals._onnx_graph import inspect as _inspect
+from privada.methods.marginals._onnx_worker import FAILED
 from privada.methods.marginals.hypothesis import Arrays, FloatArray, Hypothesis, IntArray
 
 LARGEST_MODEL = 20_000_000  # bytes
-LARGEST_NODES = 2_000
 MEMORY = 4 * 2**30  # bytes of address space of the worker
-SECONDS = 120  # for one batch of rows
-TRIAL_SECONDS = 30  # for a few public rows
-
-_PLAIN = (
-    "Abs Add And ArgMax ArgMin Cast Clip Concat Constant Div Elu Equal Erf Exp Flatten Gather Gelu Gemm "
-    "Greater GreaterOrEqual HardSigmoid HardSwish Identity LayerNormalization LeakyRelu Less LessOrEqual Log "
-    "LogSoftmax MatMul Max Min Mul Neg Not Or PRelu Pow Reciprocal ReduceMax ReduceMean ReduceMin ReduceSum "
-    "ReduceSumSquare Relu Reshape Selu Sigmoid Sign Slice Softmax Softplus Softsign Split Sqrt Squeeze Sub "
-    "Sum Tanh Transpose Unsqueeze Where Xor"
-)
-_LEARNT = (
-    "ArrayFeatureExtractor Binarizer Imputer LabelEncoder LinearClassifier LinearRegressor Normalizer "
-    "SVMClassifier SVMRegressor Scaler TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor"
-)
-ALLOWED = {"": frozenset(_PLAIN.split()), "ai.onnx.ml": frozenset(_LEARNT.split())}
+RECORD_SECONDS = 2.0  # of the processor, for one record
+TRIAL_SECONDS = RECORD_SECONDS / 20  # for one public record: far from the limit of a private one
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,67 +82,95 @@ class Onnx(Hypothesis):
         return cls(**plain, model=arrays["model"])
 
 
-def _inspect(blob: bytes) -> None:
-    """Refuse a graph with anything beyond the list, without running it."""
-    import onnx
-    from google.protobuf.message import DecodeError
+def run(blob: bytes, X: FloatArray, *, seconds: float = RECORD_SECONDS, memory: int = MEMORY) -> IntArray:
+    """Codes of all rows, each from that row alone; negative where a record has no class.
 
-    try:
-        model = onnx.load_model_from_string(blob)
-        onnx.checker.check_model(model)
-    except (DecodeError, onnx.checker.ValidationError, ValueError, TypeError):
-        raise InputError("Expected a valid ONNX model.") from None
-    graph = model.graph
-    if model.functions or graph.sparse_initializer or len(graph.node) > LARGEST_NODES:
-        raise InputError(f"Expected an ONNX graph without functions, of at most {LARGEST_NODES} nodes.")
-    for node in graph.node:
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        if node.op_type not in ALLOWED.get(domain, ()):
-            raise InputError(f"The ONNX operator {domain}.{node.op_type} is not allowed.".replace(" .", " "))
-        if any(part.g.node or part.graphs for part in node.attribute):
-            raise InputError(f"The ONNX operator {node.op_type} holds a subgraph.")
-    if any(tensor.external_data for tensor in graph.initializer):
-        raise InputError("Expected an ONNX model without external data.")
-    fed = {tensor.name for tensor in graph.initializer}
-    if len([entry for entry in graph.input if entry.name not in fed]) != 1 or not graph.output:
-        raise InputError("Expected an ONNX model of one input, whose first output is the class.")
-
-
-def run(blob: bytes, X: FloatArray, *, seconds: float = SECONDS, memory: int = MEMORY) -> IntArray:
-    """Codes of all rows from a worker of its own; -1 where a record gets no class.
-
-    Raises `AnswerError` if the worker fails or passes a limit; it is killed then.
+    Raises `AnswerError` if the model cannot be loaded, or the worker is ended from outside.
     """
     rows = np.ascontiguousarray(X, dtype="<f8")
     if not len(rows):
         return np.zeros(0, dtype=np.int64)
-    header = HEADER.pack(memory, max(1, int(np.ceil(seconds))), len(rows), rows.shape[1], len(blob))
-    command = [sys.executable, "-m", "privada.methods.marginals._onnx_worker"]
-    kept = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    worker = _started()
     try:
-        done = subprocess.run(  # noqa: S603 - our own module, no shell
-            command,
-            input=header + rows.tobytes() + blob,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-            env=kept | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-        )
-    except subprocess.TimeoutExpired:
-        raise AnswerError("The hypothesis passed its limit of time and was stopped.") from None
-    if done.returncode or len(done.stdout) != 8 * len(rows):
-        raise AnswerError("The hypothesis failed, or passed its limit of memory or time.")
-    return np.frombuffer(done.stdout, dtype="<i8").astype(np.int64)
+        return _labelled(worker, blob, rows, seconds=seconds, memory=memory)
+    except (BrokenPipeError, EOFError):
+        raise AnswerError("The hypothesis could not be loaded within its limits, or was stopped.") from None
+    finally:
+        _end(worker)
+
+
+def _started() -> subprocess.Popen[bytes]:
+    """A worker that finds libraries where this process does, but none in the current directory."""
+    path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    kept = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "PYTHONPATH": os.pathsep.join(entry for entry in path if Path(entry).is_absolute()),
+    }
+    return subprocess.Popen(  # noqa: S603 - our own module, no shell
+        [sys.executable, "-P", str(Path(_onnx_worker.__file__).resolve())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=os.sep,
+        env=kept | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        start_new_session=True,
+    )
+
+
+def _end(worker: subprocess.Popen[bytes]) -> None:
+    """End the worker with all that it forked."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(worker.pid, signal.SIGKILL)
+    with contextlib.suppress(BrokenPipeError):
+        worker.communicate()
+
+
+def _labelled(
+    worker: subprocess.Popen[bytes], blob: bytes, rows: FloatArray, *, seconds: float, memory: int
+) -> IntArray:
+    """Send the model, then rows in chunks of one size, the last one filled up."""
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    width = rows.shape[1]
+    size = _onnx_worker.at_once(width)
+    worker.stdin.write(_onnx_worker.HEADER.pack(memory, width, len(blob), seconds) + blob)
+    worker.stdin.flush()
+    _exactly(worker.stdout, len(_onnx_worker.READY))
+    codes = np.empty(len(rows), dtype=np.int64)
+    chunk = np.zeros((size, width), dtype="<f8")
+    for start in range(0, len(rows), size):
+        part = rows[start : start + size]
+        chunk[: len(part)] = part
+        worker.stdin.write(_onnx_worker.COUNT.pack(len(part)))
+        worker.stdin.write(chunk.tobytes())
+        worker.stdin.flush()
+        found = np.frombuffer(_exactly(worker.stdout, 8 * size), dtype="<i8")
+        codes[start : start + size] = found[: len(part)]
+    return codes
+
+
+def _exactly(stream: IO[bytes], length: int) -> bytes:
+    found = stream.read(length)
+    if len(found) != length:
+        raise EOFError
+    return found
+
+
+FAILS = "fails, or passes a limit, on public rows"
 
 
 @lru_cache(maxsize=64)
 def _tried_by_digest(digest: str, width: int, n_classes: int) -> str:
     blob = _WAITING[digest]
     public = np.vstack([np.zeros((1, width)), np.random.default_rng(0).normal(0, 2, size=(15, width))])
-    try:
-        found = [run(blob, public, seconds=TRIAL_SECONDS) for _ in range(2)]
-    except AnswerError:
-        return "fails, or passes a limit, on public rows"
+    found = []
+    for _ in range(2):
+        try:
+            found.append(run(blob, public, seconds=TRIAL_SECONDS))
+        except AnswerError:
+            return FAILS
+        if np.any(found[-1] == FAILED):
+            return FAILS
     if not np.array_equal(found[0], found[1]):
         return "is not deterministic"
     if np.any((found[0] < 0) | (found[0] >= n_classes)):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada.methods.cells._maps import chunks
 from privada.methods.marginals.question import OutcomeTables
 from privada.methods.marginals.question_choice import HypothesisChoice
 from privada.methods.marginals.question_features import GRID as WAVES
@@ -66,8 +67,8 @@ def answer_squares(question: SquaredErrors, rows: Rows, draw: Draws) -> dict[str
     sums = [np.zeros(table.n_cells, dtype=np.int64) for table in question.tables]
     for batch in rows.batches():
         assert batch.y is not None
-        off = question.hypothesis.scores(batch.X)[:, 0] - batch.y
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):  # a number beyond floats is an error of 1, not a failure
+            off = question.hypothesis.scores(batch.X)[:, 0] - batch.y
             squares = np.nan_to_num(off * off / question.largest, nan=1.0)
         steps = SQUARES.truncate(np.minimum(squares, 1.0))
         for index, table in enumerate(question.tables):
@@ -87,7 +88,8 @@ def answer_features(question: FeatureSums, rows: Rows, draw: Draws) -> dict[str,
     total = np.zeros((question.n_classes, question.dimension), dtype=np.int64)
     for batch in rows.batches():
         assert batch.y is not None
-        np.add.at(total, batch.y, WAVES.truncate(fourier(batch.X, question.frequencies)))
+        for part in chunks(len(batch), question.dimension):
+            np.add.at(total, batch.y[part], WAVES.truncate(fourier(batch.X[part], question.frequencies)))
     exact = WAVES.values(total) if question.idealised else total
     return {"sums": draw("sums", exact)}
 

@@ -103,9 +103,7 @@ class OutcomeTables(Question):
         if self.hypothesis is not None and not isinstance(self.hypothesis, Hypothesis):
             raise InputError(f"Expected hypothesis to be a Hypothesis, got {type(self.hypothesis).__name__}.")
         check_round(self.round, self.rounds)
-        numbers = sum(table.n_cells for table in self.tables) * math.prod(self.outcomes)
-        if numbers > LARGEST:
-            raise InputError(f"Expected an answer of at most {LARGEST} numbers, got {numbers}.")
+        check_size(sum(table.n_cells for table in self.tables) * math.prod(self.outcomes))
 
     @property
     def outcomes(self) -> tuple[int, ...]:
@@ -167,6 +165,12 @@ class OutcomeTables(Question):
         return cls(tables=tables, hypothesis=hypothesis, guarantee=guarantee, salt=salt, **plain)
 
 
+def check_size(numbers: int) -> None:
+    """Refuse a question whose answer an owner's memory may not hold."""
+    if numbers > LARGEST:
+        raise InputError(f"Expected an answer of at most {LARGEST} numbers, got {numbers}.")
+
+
 def check_round(number: int, rounds: int) -> None:
     """Refuse a round beyond the plan."""
     _check.count(rounds=rounds)
@@ -207,4 +211,4 @@ def even_plan(guarantee: Guarantee, names: tuple[str, ...], *, l1: float, l2: fl
     return Plan(draws=draws, event=gaussian_event(draw.mu * math.sqrt(len(names))))
 
 
-__all__ = ["OutcomeTables", "check_round", "even_plan", "plan_name", "replaces", "turn_of"]
+__all__ = ["OutcomeTables", "check_round", "check_size", "even_plan", "plan_name", "replaces", "turn_of"]

@@ -26,7 +26,8 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.marginals.question import replaces
+from privada.methods.cells._maps import check_map
+from privada.methods.marginals.question import check_size, replaces
 from privada.privacy.bounds import Ball, Grid
 from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, KNorm, Laplace, Mechanism, Plan
@@ -34,10 +35,14 @@ from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
 GRID = Grid(-24)
+LARGEST_FREQUENCY = 1e100
 
 
 def fourier(X: FloatArray, frequencies: FloatArray) -> FloatArray:
-    """Cosines and sines of ``X @ frequencies``, clipped to norm 1; a function of each row alone."""
+    """Cosines and sines of ``X @ frequencies``, clipped to norm 1; a function of each row alone.
+
+    Both are 0 where a product is beyond floats, so every row has features, whatever the frequencies are.
+    """
     from privada.methods.marginals import _kernels
 
     return Ball(radius=1.0).clip(_kernels.waves(X, frequencies))
@@ -70,8 +75,11 @@ class FeatureSums(Question):
 
     def validate(self) -> None:
         """Check every public parameter by name."""
-        object.__setattr__(self, "frequencies", _check.matrix(frequencies=self.frequencies))
+        object.__setattr__(self, "frequencies", check_map(frequencies=self.frequencies))
+        if np.abs(self.frequencies).max() > LARGEST_FREQUENCY:
+            raise InputError(f"Expected frequencies within ±{LARGEST_FREQUENCY:g}.")
         _check.count(least=2, n_classes=self.n_classes)
+        check_size(self.n_classes * self.dimension)
         if not isinstance(self.idealised, bool):
             raise InputError(f"Expected idealised to be true or false, got {self.idealised!r}.")
         if self.idealised and not isinstance(self.guarantee, Pure):

@@ -28,7 +28,7 @@ from privada.methods.cells.partition import Partition
 from privada.methods.cells.partition import pack as pack_tables
 from privada.methods.cells.partition import unpack as unpack_tables
 from privada.methods.marginals.hypothesis import Network, pack, unpack
-from privada.methods.marginals.question import check_round, replaces, turn_of
+from privada.methods.marginals.question import check_round, check_size, replaces, turn_of
 from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
@@ -70,10 +70,12 @@ class SquaredErrors(Question):
         object.__setattr__(self, "tables", tuple(self.tables))
         if not self.tables or not all(isinstance(table, Partition) for table in self.tables):
             raise InputError("Expected tables to be at least one partition.")
-        if len(self.hypothesis.layers[-1][1]) != 1:
+        given: object = self.hypothesis
+        if not isinstance(given, Network) or len(given.layers[-1][1]) != 1:
             raise InputError("Expected hypothesis to be a Network with one output.")
         _check.positive(largest=self.largest)
         check_round(self.round, self.rounds)
+        check_size(2 * sum(table.n_cells for table in self.tables))
 
     def fits(self, schema: Any) -> None:
         """Check features, label and hypothesis against the owner's schema."""
