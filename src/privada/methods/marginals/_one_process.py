@@ -62,8 +62,8 @@ class HiddenTargetEstimator(ABC, BaseEstimator):  # type: ignore[misc]
 
     def _hear(self, learner: Learner[Any], X: Any, y: Any, schema: Schema, guarantee: Guarantee) -> None:
         """Let the learner ask an owner of the rows, with the guarantee as its budget."""
-        if y is None:
-            raise InputError("Expected y, the labels of the private rows.")
+        if y is None or np.ndim(y) != 1:
+            raise InputError("Expected y, one label for each of the private rows.")
         owner = Owner(
             np.asarray(X),
             y=np.asarray(y),

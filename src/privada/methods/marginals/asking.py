@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.marginals.default import default_cells, default_embedding, default_rounds
@@ -66,6 +68,8 @@ def askings(
     """
     _check.one_of(("auto", *KINDS), question=kind)
     _check.count(size=size)
+    if not isinstance(reweight, (bool, np.bool_)):
+        raise InputError(f"Expected reweight to be true or false, got {reweight!r}.")
     tables = _tables(TABLES | tables, public)
     settings: dict[str, Any] = {"guarantee": guarantee, "size": size, "reweight": reweight}
     if kind == "auto" and cells is not None:

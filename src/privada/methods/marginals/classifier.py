@@ -57,6 +57,8 @@ def of_classifier(
     layers = _layers(model, (shown - mean) / scale)
     if layers is not None:
         known = np.asarray(model.classes_, dtype=np.int64)
+        if n_classes is not None and known[-1] >= n_classes:
+            raise InputError(f"Expected class codes below {n_classes}, got a classifier of {known.tolist()}.")
         weights, bias = layers[0]
         first = weights / scale[:, None]
         layers[0] = (first, bias - mean @ first)
@@ -80,7 +82,7 @@ def _some(rows: FloatArray | None, mean: FloatArray, scale: FloatArray) -> Float
 def _layers(model: Any, standard: FloatArray) -> Layers | None:
     """Layers of a model whose largest score, or its one score's sign, is its class; None for any other."""
     known = np.asarray(model.classes_)
-    if known.dtype.kind not in "iu" or known[0] < 0:
+    if known.dtype.kind not in "iufb" or known[0] < 0 or not np.array_equal(known, np.round(known)):
         return None
     if hasattr(model, "coefs_") and getattr(model, "activation", "") in {"relu", "tanh"}:
         return list(zip(model.coefs_, model.intercepts_, strict=True))
@@ -151,6 +153,8 @@ def check_classifier(
             "public rows are weighted. They come standardised, so give a pipeline's last step alone, "
             "or a classifier that takes weights, such as LogisticRegression()."
         )
+    if len(source) < 2:
+        return  # one row has one label, and that is a constant hypothesis
     model = _trial(classifier, source, mean=mean, scale=scale, n_classes=n_classes)
     if travels:
         try:

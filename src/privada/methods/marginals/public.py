@@ -29,7 +29,8 @@ def missing_marks(schema: Schema) -> dict[int, int]:
     >>> missing_marks(Schema(columns=[Number(name="age", low=0, high=99, missing=True)]))
     {0: 1}
     """
-    found, start = {}, 0
+    found: dict[int, int] = {}
+    start = 0
     for column in schema.columns:
         end = start + len(column.features())
         if column.missing:

@@ -87,7 +87,7 @@ class Rounds:
             _check.positive(size=self.size)
         elif self.count == "signed" and self.importance is None:
             raise InputError('Expected size, or an importance query, for count="signed".')
-        if not isinstance(self.reweight, bool):
+        if not isinstance(self.reweight, (bool, np.bool_)):
             raise InputError(f"Expected reweight to be true or false, got {self.reweight!r}.")
         _check.share(stop=self.stop)
         if self.chosen is not None:
