@@ -1,6 +1,9 @@
 import json
 
+import numpy as np
 import pytest
+
+from privada.methods.marginals import from_plain
 
 
 def test_init_then_run(cli, tmp_path):
@@ -31,6 +34,25 @@ def test_the_result_as_json_as_file_and_as_page(cli, home, tmp_path):
     html = page.read_text()
     assert "ε = 1 (pure), add/remove one row" in html
     assert "http" not in html.replace("http-equiv", "").replace('xmlns="http://www.w3.org/2000/svg"', "")
+
+
+def test_a_study_of_marginals_returns_a_model_and_a_synthetic_target(cli, home, edit, tmp_path):
+    edit("clinic/owner.toml", 'methods = ["cells"]', 'methods = ["marginals"]')
+    edit(
+        "study.toml",
+        'name = "cells"\ncenters = "centers.csv"\nby_label = true',
+        'name = "marginals"\nsource = "centers.csv"\nsize = 1200\nreweight = false',
+    )
+    shown = cli("run", home / "study.toml", "--out", tmp_path / "result.json").stdout
+    assert "network, written out in the JSON" in shown or "constant, written out in the JSON" in shown
+    assert "weights.0" not in shown
+    result = json.loads((tmp_path / "result.json").read_text())["result"]
+    target = result["synthetic_target"]
+    assert len(target["weights"]) == 12
+    assert {name: len(share) for name, share in target["probabilities"].items()} == {"well": 12, "ill": 12}
+    assert target["guarantees"] == ["ε = 1 (pure), add/remove one row"]
+    labelled = from_plain(result["hypothesis"]).codes(np.loadtxt(home / "centers.csv", delimiter=","))
+    assert set(labelled) <= {0, 1}
 
 
 def test_a_study_cannot_pass_the_owners_budget(cli, home):

@@ -76,8 +76,12 @@ def _results(outcome: Outcome) -> list[Table]:
 
 
 def _numbers(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without what the table of releases says."""
-    return {name: value for name, value in plain.items() if name not in ("guarantee", "stamps")}
+    """A result without what the table of releases says, and without the parameters of a model."""
+    kept = {name: value for name, value in plain.items() if name not in ("guarantee", "stamps")}
+    if "hypothesis" in kept:
+        model = kept["hypothesis"]
+        kept["hypothesis"] = model.get("reason", f"{model['form']}, written out in the JSON")
+    return kept
 
 
 def _releases(outcome: Outcome) -> list[Table]:

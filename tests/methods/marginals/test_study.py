@@ -4,8 +4,9 @@ import pytest
 from privada import Owner, Schema, run
 from privada._toml import Section
 from privada.exceptions import StudyError
+from privada.methods.marginals import from_plain
 from privada.methods.marginals.study import learner
-from privada.parties import Category
+from privada.parties import Category, Number
 from privada.privacy import Pure
 
 PURE = Pure(epsilon=2, relation="add/remove")
@@ -44,8 +45,10 @@ def made(text, home):
         "rounds = 2",
         'question = "pairs"',
         'question = "embedding"',
+        "reweight = false",
+        "rounds = 3\nbins = 4\nstop = 0.5",
     ],
-    ids=["auto", "cells", "marginals", "rounds", "pairs", "embedding"],
+    ids=["auto", "cells", "marginals", "rounds", "pairs", "embedding", "reweight", "stop"],
 )
 def test_a_study_becomes_a_learner(home, more):
     rng = np.random.default_rng(1)
@@ -54,7 +57,14 @@ def test_a_study_becomes_a_learner(home, more):
     owner = Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=PURE)
     fit = run(made(f'source = "source.csv"\n{more}', home), {"clinic": owner})
     assert (fit.codes(X) == (y == "yes")).mean() > 0.7
-    assert fit.to_dict()["classes"] == ["no", "yes"]
+    plain = fit.to_dict()
+    assert plain["classes"] == ["no", "yes"]
+    assert np.array_equal(from_plain(plain["hypothesis"]).codes(X), fit.codes(X))
+    assert {len(share) for share in plain["synthetic_target"]["probabilities"].values()} == {150}
+    if "reweight" in more:
+        assert set(plain["synthetic_target"]["weights"]) == {1.0}
+    if "stop" in more:
+        assert plain["rounds"] == 2
 
 
 @pytest.mark.parametrize(
@@ -70,9 +80,25 @@ def test_a_study_becomes_a_learner(home, more):
         ('source = "source.csv"\nowner = "bank"', "no owner named 'bank'"),
         ('source = "source.csv"\ncells = 1', "Expected cells"),
         ('source = "source.csv"\nrates = 3', "rates"),
+        ('source = "source.csv"\nrounds = -2', "line 2, rounds: Expected rounds to be"),
+        ('source = "source.csv"\nstop = 3', "line 2, stop: Expected stop between 0 and 1"),
+        ('source = "source.csv"\nreweight = 1', "line 2, reweight: expected true or false"),
+        ('source = "source.csv"\nsize = 0', "line 2, size: Expected size"),
+        ('source = "source.csv"\nquestion = "cells"\nbins = 5', "line 3, bins: Expected bins only"),
     ],
     ids=str,
 )
 def test_mistakes_name_their_key(home, text, message):
     with pytest.raises(StudyError, match=message):
         made(text, home)
+
+
+def test_a_missing_value_gets_a_bin_where_the_schema_allows_it(home):
+    age = Number(name="age", low=0.0, high=1.0, missing=True)
+    schema = Schema(columns=(age,), label=Category(name="l", values=("no", "yes")), size=300)
+    text = 'source = "marked.csv"\nquestion = "marginals"'
+    np.savetxt(home / "marked.csv", [[value, 0] for value in np.linspace(0, 1, 50)], delimiter=",")
+    section = Section.parse(text, name="study.toml")
+    ask = next(learner(section, schemas={"clinic": schema}, guarantee=PURE, home=home))
+    (table,) = ask.question.tables
+    assert (table.feature, table.missing) == (0, 1)

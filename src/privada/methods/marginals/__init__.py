@@ -48,15 +48,16 @@ METHOD = Method(
 
 _HOMES = {
     "asking": ("Asking", "askings"),
+    "classifier": ("of_classifier",),
     "default": ("default_cells", "default_embedding", "default_rounds"),
     "estimator": ("MarginalLearner",),
     "estimator_regression": ("MarginalRegressor",),
     "fitted": ("MarginalFit", "SyntheticTarget"),
     "forecast": ("Forecast",),
-    "hypothesis": ("Constant", "Hypothesis", "Network", "linear", "of_classifier"),
+    "hypothesis": ("Constant", "Hypothesis", "Network", "from_plain", "linear"),
     "learner": ("Public", "learn_cells", "learn_embedding"),
     "onnx": ("Onnx",),
-    "public": ("cells", "feature_bins", "group_bins"),
+    "public": ("cells", "feature_bins", "group_bins", "missing_marks"),
     "question": ("OutcomeTables",),
     "question_choice": ("HypothesisChoice",),
     "question_features": ("FeatureSums",),

@@ -36,6 +36,14 @@ class HiddenTargetEstimator(ABC, BaseEstimator):  # type: ignore[misc]
         for name in self.public_settings:
             if getattr(self, name) is None:
                 raise InputError(f"Expected {name}, which is public; none is taken from private rows.")
+        try:
+            low, high = (np.asarray(side, dtype=np.float64) for side in self.bounds)
+            np.broadcast_to(low, (width,)), np.broadcast_to(high, (width,))
+        except (TypeError, ValueError):
+            raise InputError(
+                f"Expected bounds to be (low, high), each a number or one for each of {width} features, "
+                f"got {self.bounds!r}."
+            ) from None
         return Schema.of_numbers(bounds=self.bounds, width=width, size=self.size, label=self._label())
 
     def _public(self, source: Any, model: Any) -> tuple[Public, Schema]:
@@ -54,6 +62,8 @@ class HiddenTargetEstimator(ABC, BaseEstimator):  # type: ignore[misc]
 
     def _hear(self, learner: Learner[Any], X: Any, y: Any, schema: Schema, guarantee: Guarantee) -> None:
         """Let the learner ask an owner of the rows, with the guarantee as its budget."""
+        if y is None or np.ndim(y) != 1:
+            raise InputError("Expected y, one label for each of the private rows.")
         owner = Owner(
             np.asarray(X),
             y=np.asarray(y),

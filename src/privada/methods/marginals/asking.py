@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.marginals.default import default_cells, default_embedding, default_rounds
@@ -13,7 +15,7 @@ from privada.methods.marginals.forecast import Forecast
 from privada.methods.marginals.learner import Public, learn_cells, learn_embedding
 from privada.methods.marginals.question import OutcomeTables
 from privada.methods.marginals.question_features import FeatureSums
-from privada.methods.marginals.rounds import Rounds, learn_rounds
+from privada.methods.marginals.rounds import ESTIMATES, Rounds, learn_rounds
 from privada.parties.protocol import Learner
 from privada.privacy.guarantee import Approximate, Guarantee
 
@@ -27,6 +29,7 @@ TABLES = {  # settings of error tables, and what they are unless they are given
     "separate": False,
     "chosen": None,
     "estimate": "smooth",
+    "stop": 0.0,
 }
 
 
@@ -60,9 +63,13 @@ def askings(
 ) -> dict[tuple[str, int], Asking]:
     """What could be asked, by kind and number of rounds, best first; one alone unless ``kind`` is "auto".
 
-    A setting of one kind decides for it: ``cells``, or ``rounds`` and what `TABLES` names.
+    A setting of one kind decides for it: ``cells``, or ``rounds`` and what `TABLES` names. One of another
+    kind than is asked for is refused.
     """
     _check.one_of(("auto", *KINDS), question=kind)
+    _check.count(size=size)
+    if not isinstance(reweight, (bool, np.bool_)):
+        raise InputError(f"Expected reweight to be true or false, got {reweight!r}.")
     tables = _tables(TABLES | tables, public)
     settings: dict[str, Any] = {"guarantee": guarantee, "size": size, "reweight": reweight}
     if kind == "auto" and cells is not None:
@@ -71,8 +78,7 @@ def askings(
         kind = "marginals"
     if kind != "auto":
         number = 1 if rounds is None else _check.count(rounds=rounds)
-        if kind in ONE_ROUND and number > 1:
-            raise InputError(f'Expected rounds only for error tables, got {number} for question="{kind}".')
+        _of_one_kind(kind, number, cells, tables)
         return {(kind, number): _asking(kind, number, public, tables, cells=cells, **settings)}
     pairs = 1 < public.source.shape[1] <= MOST_PAIRED
     found = {(each, 1): _asking(each, 1, public, tables, **settings) for each in ONE_ROUND}
@@ -82,9 +88,23 @@ def askings(
     return dict(sorted(found.items(), key=lambda item: -item[1].forecast.explained))
 
 
+def _of_one_kind(kind: str, rounds: int, cells: int | None, tables: dict[str, Any]) -> None:
+    """Refuse settings that the kind of question has not."""
+    given = {name: tables[name] for name in TABLES if tables[name] != TABLES[name]}
+    given |= {"rounds": rounds} if rounds > 1 else {}
+    if kind in ONE_ROUND and given:
+        name, value = next(iter(given.items()))
+        raise InputError(f'Expected {name} only for error tables, got {value!r} for question="{kind}".')
+    if kind != "cells" and cells is not None:
+        raise InputError(f'Expected cells only for question="cells", got {cells!r} for question="{kind}".')
+    if "stop" in given and rounds == 1:
+        raise InputError(f"Expected stop=0 for one round, got {tables['stop']!r}; several may stop early.")
+
+
 def _tables(given: dict[str, Any], public: Public) -> dict[str, Any]:
     """Settings of error tables, checked; several classes are heard by class and outcome."""
-    _check.one_of(("smooth", "cumulative", "instantaneous"), estimate=given["estimate"])
+    _check.one_of(ESTIMATES, estimate=given["estimate"])
+    _check.share(stop=given["stop"])
     if given["chosen"] is not None:
         _check.count(chosen=given["chosen"])
     if len(public.classes) == 2:
@@ -117,7 +137,13 @@ def _asking(
         asked, forecast = default_embedding(public.source, n_classes=len(public.classes), **settings)
     else:
         asked, forecast = default_rounds(
-            public.source, rounds=rounds, pairs=kind == "pairs", reweight=reweight, **tables, **settings
+            public.source,
+            rounds=rounds,
+            pairs=kind == "pairs",
+            missing=public.missing,
+            reweight=reweight,
+            **tables,
+            **settings,
         )
     return Asking(asked=asked, forecast=forecast, size=float(settings["size"]))
 

@@ -7,6 +7,7 @@ Nothing private is looked at. `privada.methods.marginals.asking` chooses among t
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.cells.partition import Partition
 from privada.methods.marginals import public
 from privada.methods.marginals.forecast import Forecast, explained, some_points
 from privada.methods.marginals.hypothesis import Constant
@@ -103,16 +105,19 @@ def default_rounds(
     separate: bool = False,
     pairs: bool = False,
     seed: int = 0,
+    missing: Mapping[int, int] | None = None,
     **rest: Any,
 ) -> tuple[Rounds, Forecast]:
     """Single-feature marginals over planned rounds; ``features`` a round are drawn if given.
 
     With ``pairs`` each table is a grid over two features, for all pairs of them. With ``vary`` the edges of
     bins move from round to round; with ``separate`` the importance weights have a query of their own, as in
-    the paper, and each round's tables are signed.
+    the paper, and each round's tables are signed. With ``chosen`` the features that the first round has drawn
+    are those that later rounds choose from. ``missing`` says which feature marks that another is missing.
     """
     shares = (shared(guarantee, _check.count(rounds=rounds) + separate),) * rounds
-    width = source.shape[1] if features is None else min(_check.count(features=features), source.shape[1])
+    kept = public.told(source.shape[1], missing or {})
+    width = len(kept) if features is None else min(_check.count(features=features), len(kept))
     tables = math.comb(width, 2) if pairs else width
     if not tables:
         raise InputError("Expected at least two features for pairs.")
@@ -120,14 +125,19 @@ def default_rounds(
     count = public.bin_count(size=size, noise=noise) if bins is None else _check.count(least=2, bins=bins)
     count = max(2, round(math.sqrt(count))) if pairs and bins is None else count
     rng = np.random.default_rng(seed)
-    questions = []
+    questions: list[tuple[Partition, ...]] = []
+    columns: tuple[int, ...] = ()
     for number in range(rounds):
-        columns = tuple(sorted(rng.permutation(source.shape[1])[:width].tolist()))
-        shift = (number + 0.5) / rounds - 0.5 if vary else 0.0
+        if not number or rest.get("chosen") is None:
+            columns = tuple(sorted(kept[i] for i in rng.permutation(len(kept))[:width]))
+        cut: dict[str, Any] = {
+            "shift": (number + 0.5) / rounds - 0.5 if vary else 0.0,
+            "missing": missing,
+        }
         questions.append(
-            public.group_bins(source, count, tuple(combinations(columns, 2)), shift=shift)
+            public.group_bins(source, count, tuple(combinations(columns, 2)), **cut)
             if pairs
-            else public.feature_bins(source, count, columns, shift=shift)
+            else public.feature_bins(source, count, columns, **cut)
         )
     if separate:
         rest |= {"importance": shares[0], "count": "signed"}

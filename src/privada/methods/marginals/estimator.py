@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
+from privada.exceptions import InputError
 from privada.methods.marginals._one_process import HiddenTargetEstimator
 from privada.methods.marginals.asking import TABLES, askings
 from privada.methods.marginals.fitted import MarginalFit
@@ -45,12 +47,16 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         Of "marginals": move the edges of bins from round to round; give importance weights a
         query of their own, as the paper does.
     chosen : int, optional
-        Of "marginals": features asked about after the first round, the most telling ones.
+        Of "marginals": features asked about after the first round, the most telling ones of it.
+    stop : float
+        Of "marginals": ask no further round once fewer than this share of the source's labels changed in
+        one. What was not asked is not spent; 0 never stops early.
     reweight : bool
         False if the learner knows that the domains agree: then no weights are estimated, and two
         classes over cells cost 1/√2 of the noise.
     classifier : scikit-learn classifier with ``sample_weight``, optional
-        By default a small network.
+        By default a small network. It is tried on public rows before anything is asked; rounds after the
+        first submit it, so it must have a wire form there (`of_classifier`).
     random_state : int
         Of public randomness only (cells, initialisation).
     rehearsal : int, optional
@@ -65,7 +71,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
     forecasts_ : dict
         By kind of question and number of rounds, best first; of "auto" all that was considered.
     releases_, release_, guarantee_
-        What left the owner, the last of it, and what all of it cost.
+        What left the owner, the last of it, and what all of it cost; at most, if it stopped early.
     classes_, model_
 
     Privacy
@@ -109,6 +115,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         separate: bool = False,
         chosen: int | None = None,
         estimate: str = "smooth",
+        stop: float = 0.0,
         reweight: bool = True,
         classifier: Any = None,
         random_state: int = 0,
@@ -130,6 +137,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         self.separate = separate
         self.chosen = chosen
         self.estimate = estimate
+        self.stop = stop
         self.reweight = reweight
         self.classifier = classifier
         self.random_state = random_state
@@ -153,6 +161,8 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         return self
 
     def _label(self) -> Category:
+        if isinstance(self.classes, str) or not isinstance(self.classes, Iterable):
+            raise InputError(f"Expected classes to be a list of labels, got {self.classes!r}.")
         return Category(name="label", values=tuple(self.classes))
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.marginals.hypothesis import Hypothesis
+from privada.exceptions import InputError
+from privada.methods.marginals.classifier import of_classifier
+from privada.methods.marginals.hypothesis import Hypothesis, to_plain
 from privada.methods.marginals.smoothing import Smoothed
 from privada.privacy.release import Release
 
@@ -45,6 +47,15 @@ class SyntheticTarget:
         """How far the likeliest class is ahead of the next, times the weight."""
         ordered = np.sort(self.probabilities, axis=1)
         return (ordered[:, -1] - ordered[:, -2]) * self.weights
+
+    def to_dict(self, classes: tuple[Any, ...]) -> dict[str, Any]:
+        """Plain form: what was learnt of each public row, in their order, without the rows themselves."""
+        shares = self.probabilities.T.tolist()
+        return {
+            "guarantees": list(self.guarantees),
+            "weights": self.weights.tolist(),
+            "probabilities": {str(name): share for name, share in zip(classes, shares, strict=True)},
+        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,8 +94,28 @@ class MarginalFit:
         found[:, known] = self.model.predict_proba((X - self.mean) / self.scale)
         return found
 
+    def hypothesis(self) -> Hypothesis:
+        """The classifier in its wire form, on rows as they are; raises `InputError` if it has none."""
+        return of_classifier(
+            self.model,
+            mean=self.mean,
+            scale=self.scale,
+            n_classes=len(self.classes),
+            rows=self.synthetic.X,
+        )
+
+    def _plain_hypothesis(self) -> dict[str, Any]:
+        try:
+            return to_plain(self.hypothesis())
+        except InputError as error:
+            return {"form": "none", "reason": str(error)}
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain form for reports."""
+        """Plain form for reports, with the synthetic target and the classifier's wire form.
+
+        Weights and probabilities stand in the order of the public rows. `from_plain` makes the hypothesis
+        again, which labels rows by class code; one that has no wire form says why.
+        """
         share = np.average(self.synthetic.probabilities, axis=0, weights=self.synthetic.weights)
         kernel = None
         if self.smoothed is not None:
@@ -96,6 +127,8 @@ class MarginalFit:
             "classes": list(self.classes),
             "class shares of the synthetic target": [round(float(value), 4) for value in share],
             "kernel": kernel,
+            "synthetic_target": self.synthetic.to_dict(self.classes),
+            "hypothesis": self._plain_hypothesis(),
         }
 
 

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from privada.exceptions import InputError
 from privada.methods.marginals.smoothing import kernel_between, typical_distance
 
 FloatArray = npt.NDArray[np.float64]
 LENGTHS = (0.35, 1.0)  # times the median distance: rough labels and smooth ones, which count alike
+LARGEST_SIZE = 10**9  # beyond it noise is lost in the rounding of sums of so many rows
 POINTS = 600  # of the source, on which forecasts are made
 
 
@@ -88,6 +90,8 @@ def explained(
     >>> explained(line, [halves], variance=4, size=100) > explained(line, [halves], variance=400, size=100)
     True
     """
+    if not size <= LARGEST_SIZE:
+        raise InputError(f"Expected size to be at most {LARGEST_SIZE} rows, got {size:.15g}.")
     spread = points.std(axis=0)
     standard = points / np.where(spread > 0, spread, 1.0)
     design, each = np.vstack(designs), size / len(points)
@@ -96,7 +100,12 @@ def explained(
     for length in lengths:
         kernel = kernel_between(standard, standard, "matern", length * typical_distance(standard))
         seen = each * design @ kernel.astype(np.float64)
-        solved = np.linalg.solve(chance + each * seen @ design.T, seen)
+        try:
+            solved = np.linalg.solve(chance + each * seen @ design.T, seen)
+        except np.linalg.LinAlgError:
+            raise InputError(
+                f"Expected a smaller size or guarantee: at size {size:.15g} there is no noise to plan by."
+            ) from None
         shares.append(float(np.sum(seen * solved)) / len(points))
     return float(np.mean(shares))
 

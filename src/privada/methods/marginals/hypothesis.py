@@ -10,6 +10,8 @@ in a fixed order; everything else is ONNX, run by the owner in a process of its 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -164,41 +166,6 @@ def linear(weights: npt.ArrayLike, bias: npt.ArrayLike) -> Network:
     return Network(layers=((np.asarray(weights, np.float64), np.asarray(bias, np.float64)),))
 
 
-def of_classifier(model: Any, *, mean: FloatArray, scale: FloatArray) -> Hypothesis:
-    """The wire form of a classifier that was fitted on ``(X - mean) / scale`` with class codes as labels.
-
-    One class alone, linear models and scikit-learn's networks become our own form; any other, torch modules
-    too, becomes ONNX.
-    """
-    from privada.methods.marginals.torch_module import is_module, of_module
-
-    if is_module(model):
-        return of_module(model, mean=mean, scale=scale)
-    if len(model.classes_) == 1:
-        return Constant(code=int(model.classes_[0]))
-    layers = _layers(model)
-    if layers is None:
-        from privada.methods.marginals.onnx import of_model
-
-        return of_model(model, mean=mean, scale=scale)
-    weights, bias = layers[0]
-    first = weights / scale[:, None]
-    layers[0] = (first, bias - mean @ first)
-    return Network(layers=tuple(layers), activation=getattr(model, "activation", "relu"))
-
-
-def _layers(model: Any) -> list[tuple[FloatArray, FloatArray]] | None:
-    """Layers of a model that knows all classes 0, 1, ..., or None if it has no such form."""
-    classes = list(getattr(model, "classes_", []))
-    if classes != list(range(len(classes))) or len(classes) < 2:
-        return None
-    if hasattr(model, "coefs_") and getattr(model, "activation", "") in {"relu", "tanh"}:
-        return list(zip(model.coefs_, model.intercepts_, strict=True))
-    if hasattr(model, "coef_") and hasattr(model, "decision_function"):
-        return [(np.asarray(model.coef_).T, np.asarray(model.intercept_))]
-    return None
-
-
 def pack(hypothesis: Hypothesis) -> tuple[dict[str, Any], Arrays]:
     """A hypothesis as plain values and arrays."""
     plain, arrays = hypothesis.parts()
@@ -217,4 +184,36 @@ def unpack(entry: dict[str, Any], arrays: Arrays) -> Hypothesis:
     return forms[form].from_parts(dict(entry["plain"]), own)
 
 
-__all__ = ["Constant", "Hypothesis", "Network", "linear", "of_classifier", "pack", "unpack"]
+def to_plain(hypothesis: Hypothesis) -> dict[str, Any]:
+    """A hypothesis for a JSON file: nested lists of numbers, and the bytes of ONNX in base 64.
+
+    >>> to_plain(linear([[1.0], [0.0]], [-0.5]))["bias.0"]
+    [-0.5]
+    """
+    plain, arrays = hypothesis.parts()
+    written = {
+        name: b64encode(array.tobytes()).decode("ascii") if array.dtype == np.uint8 else array.tolist()
+        for name, array in arrays.items()
+    }
+    return {"form": hypothesis.form} | plain | written
+
+
+def from_plain(entry: Mapping[str, Any]) -> Hypothesis:
+    """Make a hypothesis from what `to_plain` wrote.
+
+    >>> again = from_plain(to_plain(linear([[1.0], [0.0]], [-0.5])))
+    >>> again.codes(np.array([[1.0, 9.0], [0.0, 9.0]])).tolist()
+    [1, 0]
+    """
+    plain, arrays = {}, {}
+    for name, value in entry.items():
+        if name == "model":
+            arrays[f"h/{name}"] = np.frombuffer(b64decode(value), dtype=np.uint8)
+        elif isinstance(value, list):
+            arrays[f"h/{name}"] = np.asarray(value, dtype=np.float64)
+        elif name != "form":
+            plain[name] = value
+    return unpack({"form": entry["form"], "plain": plain}, arrays)
+
+
+__all__ = ["Constant", "Hypothesis", "Network", "from_plain", "linear", "pack", "to_plain", "unpack"]

@@ -6,6 +6,7 @@ those that ask again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from privada.methods.marginals import log_odds, smoothing
+from privada.methods.marginals.classifier import check_classifier
 from privada.methods.marginals.counts import NoisyCounts
 from privada.methods.marginals.fitted import MarginalFit, SyntheticTarget
 from privada.methods.marginals.log_odds import Cells
@@ -44,12 +46,15 @@ class Public:
         By default a small network.
     seed : int
         Of public randomness only.
+    missing : mapping of int to int
+        Which feature marks that another one is missing: `missing_marks` of a schema.
     """
 
     source: FloatArray
     classes: tuple[Any, ...]
     classifier: Any = None
     seed: int = 0
+    missing: Mapping[int, int] = field(default_factory=dict)
     mean: FloatArray = field(init=False)
     scale: FloatArray = field(init=False)
 
@@ -57,6 +62,18 @@ class Public:
         spread = self.source.std(axis=0)
         object.__setattr__(self, "mean", self.source.mean(axis=0))
         object.__setattr__(self, "scale", np.where(spread > 0, spread, 1.0))
+
+    def check(self, *, travels: bool = False) -> None:
+        """Refuse, before any asking, a classifier that could not be trained, or not travel if it must."""
+        if self.classifier is not None:
+            check_classifier(
+                self.classifier,
+                self.source,
+                mean=self.mean,
+                scale=self.scale,
+                n_classes=len(self.classes),
+                travels=travels,
+            )
 
     @property
     def standard(self) -> FloatArray:
@@ -107,6 +124,7 @@ def learn_cells(
     owner: str, question: OutcomeTables, public: Public, *, size: float = 0.0
 ) -> Learner[MarginalFit]:
     """Ask once for labels over cells, and smooth them."""
+    public.check()
     release = yield Ask(owner, question)
     return from_cells(question, release, public, size=size)
 
@@ -241,6 +259,7 @@ def noise_variance(draw: Mechanism) -> float:
 
 def learn_embedding(owner: str, question: FeatureSums, public: Public) -> Learner[MarginalFit]:
     """Ask once for sums of designed features by class, and smooth them."""
+    public.check()
     release = yield Ask(owner, question)
     only_releases(release)
     sums, draw = release["sums"], question.plan.draws["sums"]

@@ -24,7 +24,8 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError, RehearsalWarning
 from privada.methods.cells.partition import Partition
-from privada.methods.marginals.hypothesis import Constant, Hypothesis, of_classifier
+from privada.methods.marginals.classifier import of_classifier
+from privada.methods.marginals.hypothesis import Constant, Hypothesis
 from privada.methods.marginals.public import feature_bins
 from privada.methods.marginals.weights import box_least_squares, labels
 

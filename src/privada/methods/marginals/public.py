@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import InputError
 from privada.methods.cells.partition import Bins, Nearest, Product, Projected
+from privada.parties.schema import Schema
 
 FloatArray = npt.NDArray[np.float64]
 WHITENING = 0.75  # 1 is full whitening, 0 none; chosen on generated sets of other seeds
@@ -19,23 +22,66 @@ LEAST_SPREAD = 0.02  # directions of less than this share of the largest spread 
 FIT_ROWS = 20_000
 
 
+def missing_marks(schema: Schema) -> dict[int, int]:
+    """Which feature marks that another one is missing, for the columns that may be.
+
+    >>> from privada.parties.schema import Number
+    >>> missing_marks(Schema(columns=[Number(name="age", low=0, high=99, missing=True)]))
+    {0: 1}
+    """
+    found: dict[int, int] = {}
+    start = 0
+    for column in schema.columns:
+        end = start + len(column.features())
+        if column.missing:
+            found |= dict.fromkeys(range(start, end - 1), end - 1)
+        start = end
+    return found
+
+
+def told(width: int, missing: Mapping[int, int]) -> tuple[int, ...]:
+    """Features that have a table of their own: all but marks, which have a bin in the tables they mark."""
+    return tuple(j for j in range(width) if j not in set(missing.values()))
+
+
 def feature_bins(
-    source: FloatArray, count: int, features: tuple[int, ...] | None = None, *, shift: float = 0.0
+    source: FloatArray,
+    count: int,
+    features: tuple[int, ...] | None = None,
+    *,
+    shift: float = 0.0,
+    missing: Mapping[int, int] | None = None,
 ) -> tuple[Bins, ...]:
     """Bins of each feature with about as many public rows each; open at both ends.
 
     A feature that is the same in every public row gets one edge, and so two bins. ``shift``, in bins and
-    below 1/2 either way, moves the edges.
+    below 1/2 either way, moves the edges. A feature that has a mark in ``missing`` gets a bin for missing
+    values, whether the public rows have any or not; its other bins are made from the rows that have it.
     """
-    columns = range(source.shape[1]) if features is None else features
-    return tuple(Bins(feature=j, edges=_edges(source[:, j], count, shift)) for j in columns)
+    marks = missing or {}
+    columns = told(source.shape[1], marks) if features is None else features
+    return tuple(_bins(source, count, j, shift, marks.get(j)) for j in columns)
 
 
 def group_bins(
-    source: FloatArray, count: int, groups: tuple[tuple[int, ...], ...], *, shift: float = 0.0
+    source: FloatArray,
+    count: int,
+    groups: tuple[tuple[int, ...], ...],
+    *,
+    shift: float = 0.0,
+    missing: Mapping[int, int] | None = None,
 ) -> tuple[Product, ...]:
     """Grids of bins over groups of features."""
-    return tuple(Product(factors=feature_bins(source, count, group, shift=shift)) for group in groups)
+    return tuple(
+        Product(factors=feature_bins(source, count, group, shift=shift, missing=missing)) for group in groups
+    )
+
+
+def _bins(source: FloatArray, count: int, feature: int, shift: float, mark: int | None) -> Bins:
+    column = source[:, feature]
+    if mark is not None and np.any(source[:, mark] != 1):
+        column = column[source[:, mark] != 1]
+    return Bins(feature=feature, edges=_edges(column, count, shift), missing=mark)
 
 
 def _edges(column: FloatArray, count: int, shift: float) -> FloatArray:
@@ -87,4 +133,13 @@ def bin_count(*, size: float, noise: float) -> int:
     return int(np.clip(round(size / (BIN_NOISES * max(noise, 1e-9))), 3, 7))
 
 
-__all__ = ["bin_count", "cell_count", "cells", "feature_bins", "group_bins", "whitening"]
+__all__ = [
+    "bin_count",
+    "cell_count",
+    "cells",
+    "feature_bins",
+    "group_bins",
+    "missing_marks",
+    "told",
+    "whitening",
+]

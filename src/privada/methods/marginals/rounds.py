@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.cells.partition import Partition
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.cells.partition import Bins, Partition, Product
 from privada.methods.marginals import smoothing
 from privada.methods.marginals.fitted import MarginalFit
-from privada.methods.marginals.hypothesis import Constant, Hypothesis, of_classifier
+from privada.methods.marginals.hypothesis import Constant, Hypothesis
 from privada.methods.marginals.learner import LEAST_RATIO, Public, class_probabilities, noise_variance
 from privada.methods.marginals.question import OutcomeTables, plan_name
 from privada.methods.marginals.smoothing import Smoothed
@@ -26,6 +28,7 @@ from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
+ESTIMATES = ("smooth", "cumulative", "instantaneous")
 MOST_RATIO = 10.0  # of a weight to the average one
 
 
@@ -43,7 +46,7 @@ class Rounds:
         Joint tables hold the X-marginals, so importance weights need no query of their own. More than
         two classes are heard by "classes".
     size : float, optional
-        Announced number of rows, needed for signed tables without an importance query.
+        Announced number of rows; signed tables without an importance query need it.
     estimate : "smooth", "cumulative" or "instantaneous"
         How labels are found: a Gaussian process, or the paper's least squares over all rounds or the last.
     reweight : bool
@@ -51,7 +54,8 @@ class Rounds:
     importance : Guarantee, optional
         Price of the paper's separate query for the X-marginals, asked before the first round.
     chosen : int, optional
-        How many tables later rounds ask about: those whose first answer stood out most from noise.
+        How many tables later rounds ask about: those whose first answer stood out most from noise. Every
+        round is then over the same features.
     stop : float
         Stop when fewer than this share of source labels changed in a round; 0 never stops early.
     """
@@ -66,9 +70,73 @@ class Rounds:
     chosen: int | None = None
     stop: float = 0.0
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "questions", tuple(_tables(tables) for tables in self.questions))
+        object.__setattr__(self, "guarantees", tuple(self.guarantees))
+        if not self.questions or len(self.guarantees) != len(self.questions):
+            raise InputError(
+                "Expected questions of at least one round and as many guarantees, "
+                f"got {len(self.questions)} and {len(self.guarantees)}."
+            )
+        self._check_guarantees()
+        _check.one_of(("errors", "signed", "classes"), count=self.count)
+        _check.one_of(ESTIMATES, estimate=self.estimate)
+        if self.count == "classes" and self.estimate != "smooth":
+            raise InputError(f'Expected estimate="smooth" for count="classes", got {self.estimate!r}.')
+        if self.size is not None:
+            _check.positive(size=self.size)
+        elif self.count == "signed" and self.importance is None:
+            raise InputError('Expected size, or an importance query, for count="signed".')
+        if not isinstance(self.reweight, (bool, np.bool_)):
+            raise InputError(f"Expected reweight to be true or false, got {self.reweight!r}.")
+        _check.share(stop=self.stop)
+        if self.chosen is not None:
+            self._check_chosen()
+
+    def _check_guarantees(self) -> None:
+        """Each round's price is a guarantee, all under one relation and unit."""
+        prices = [*self.guarantees, *([] if self.importance is None else [self.importance])]
+        for price in prices:
+            if not isinstance(price, Guarantee):
+                raise InputError(f"Expected guarantees and importance to be guarantees, got {price!r}.")
+        if len({(price.relation, price.unit) for price in prices}) > 1:
+            raise InputError("Expected guarantees and importance of one relation and unit.")
+
+    def _check_chosen(self) -> None:
+        """Tables are chosen by their place, so a place has to mean the same features in every round."""
+        _check.count(chosen=self.chosen)
+        first, *later = ([_features(table) for table in tables] for tables in self.questions)
+        if any(features != first for features in later):
+            raise InputError("Expected questions over the same features in every round, beside chosen.")
+
     def name(self, seed: int) -> str:
         """What owners know the plan by: each of its rounds is answered once."""
         return plan_name(self.questions, self.guarantees, seed)
+
+    def fits(self, width: int, n_classes: int) -> None:
+        """Check every round against the public rows and classes, before anything is asked."""
+        for tables in self.questions:
+            for table in tables:
+                table.fits(width)
+        if n_classes != 2 and self.count != "classes":
+            raise InputError(f'Expected count="classes" for {n_classes} classes, got {self.count!r}.')
+
+
+def _tables(tables: Any) -> tuple[Partition, ...]:
+    """The tables of one round."""
+    if isinstance(tables, Partition):
+        raise InputError("Expected questions to have a tuple of partitions for each round.")
+    made = tuple(tables)
+    if not made or not all(isinstance(table, Partition) for table in made):
+        raise InputError("Expected questions to have at least one partition for each round.")
+    return made
+
+
+def _features(table: Partition) -> Any:
+    """What a table is over, whatever its edges are."""
+    if isinstance(table, Bins):
+        return table.feature
+    return tuple(map(_features, table.factors)) if isinstance(table, Product) else type(table)
 
 
 @dataclass(eq=False)
@@ -143,7 +211,12 @@ def incidence_of(tables: tuple[Partition, ...], source: FloatArray) -> FloatArra
 
 
 def learn_rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFit]:
-    """Ask round by round: submit a hypothesis, hear its errors, label the source, train the next."""
+    """Ask round by round: submit a hypothesis, hear its errors, label the source, train the next.
+
+    Plan and classifier are checked, the latter by a trial on public rows, before anything is asked.
+    """
+    plan.fits(public.source.shape[1], len(public.classes))
+    public.check(travels=len(plan.questions) > 1)
     questions = [_question(plan, public, number, Constant(code=1)) for number in range(len(plan.questions))]
     if plan.importance is not None:
         questions.insert(0, _question(plan, public, 0, None))
@@ -161,7 +234,7 @@ def _rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFit]:
     fit: MarginalFit | None = None
     for number in range(len(plan.questions)):
         if fit is not None:
-            hypothesis = of_classifier(fit.model, mean=public.mean, scale=public.scale)
+            hypothesis = fit.hypothesis()
         asked = _question(plan, public, number, hypothesis, heard)
         releases.append((yield Ask(owner, asked)))
         submitted.append(hypothesis)
@@ -302,4 +375,4 @@ def _least_squares(heard: _Heard, weights: FloatArray, rows: float, first: int) 
     return np.column_stack([1 - y, y])
 
 
-__all__ = ["Rounds", "incidence_of", "learn_rounds"]
+__all__ = ["ESTIMATES", "Rounds", "incidence_of", "learn_rounds"]

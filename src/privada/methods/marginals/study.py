@@ -8,9 +8,11 @@
     source = "source.csv"            # public rows, a column for each feature of the schema, no header
     question = "auto"                # or "cells", "marginals", "pairs", "embedding"
     size = 1000                      # announced number of rows; by default the schema's
-    rounds = 2                       # of "marginals"
+    rounds = 2                       # of "marginals" and "pairs", as are bins and stop
     bins = 4
-    cells = 100
+    stop = 0.01                      # ask no further round once a smaller share of labels changed in one
+    cells = 100                      # of "cells"
+    reweight = false                 # if the domains are known to agree: nothing is spent on weights
 """
 
 from __future__ import annotations
@@ -25,9 +27,12 @@ from privada.methods import _study
 from privada.methods.marginals.asking import askings
 from privada.methods.marginals.fitted import MarginalFit
 from privada.methods.marginals.learner import Public
+from privada.methods.marginals.public import missing_marks
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
+
+KEYS = ("size", "cells", "rounds", "bins", "stop", "reweight", "question")
 
 
 def learner(
@@ -39,15 +44,17 @@ def learner(
     with section.blaming("owner"):
         classes = schema.classes.names
     source = _source(section, schema, home)
-    public = Public(source=source, classes=classes, seed=seed)
+    public = Public(source=source, classes=classes, seed=seed, missing=missing_marks(schema))
+    named = [name for name in KEYS if name in section]
     size = section.whole("size", schema.size)
     if size is None:
         section.fail("size", "expected the announced number of rows, here or in the schema.")
     asked = section.string("question", "auto")
-    cells, rounds, bins = (section.whole(name, None) for name in ("cells", "rounds", "bins"))
+    settings = {name: section.whole(name, None) for name in ("cells", "rounds", "bins")}
+    settings |= {"stop": section.number("stop", 0.0), "reweight": section.flag("reweight", True)}
     section.done()
-    with section.blaming("question"):
-        found = askings(asked, public, guarantee=guarantee, size=size, cells=cells, rounds=rounds, bins=bins)
+    with section.blaming("source", *named):
+        found = askings(asked, public, guarantee=guarantee, size=size, **settings)
     return next(iter(found.values())).learner(owner, public)
 
 
