@@ -154,14 +154,16 @@ def test_what_cannot_be_trained_is_refused_before_anything_is_charged(model, mes
     assert re.search(message, said)
 
 
+@pytest.mark.parametrize("model", [GaussianNB(), BernoulliNB()], ids=str)
+def test_naive_bayes_travels(model):
+    fit, charged = heard(model, 2)
+    assert charged == 2
+    assert len(fit.hypotheses) == 2
+
+
 @pytest.mark.parametrize(
     "model",
-    [
-        GaussianNB(),
-        BernoulliNB(),
-        AdaBoostClassifier(n_estimators=3),
-        HistGradientBoostingClassifier(max_iter=3),
-    ],
+    [AdaBoostClassifier(n_estimators=3), HistGradientBoostingClassifier(max_iter=3)],
     ids=lambda model: type(model).__name__,
 )
 def test_what_cannot_travel_is_refused_before_anything_is_charged(model):

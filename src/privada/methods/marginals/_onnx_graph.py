@@ -19,16 +19,16 @@ LARGEST_NODES = 2_000
 _PLAIN = (
     "Abs Add And ArgMax ArgMin Cast Clip Concat Constant Div Elu Equal Erf Exp Flatten Gather Gelu Gemm "
     "Greater GreaterOrEqual HardSigmoid HardSwish Identity LayerNormalization LeakyRelu Less LessOrEqual Log "
-    "LogSoftmax MatMul Max Min Mul Neg Not Or PRelu Pow Reciprocal ReduceMax ReduceMean ReduceMin ReduceSum "
-    "ReduceSumSquare Relu Reshape Selu Sigmoid Sign Slice Softmax Softplus Softsign Split Sqrt Squeeze Sub "
-    "Sum Tanh Transpose Unsqueeze Where Xor"
+    "LogSoftmax MatMul Max Min Mul Neg Not Or PRelu Pow Reciprocal ReduceLogSumExp ReduceMax ReduceMean "
+    "ReduceMin ReduceSum ReduceSumSquare Relu Reshape Selu Sigmoid Sign Slice Softmax Softplus Softsign "
+    "Split Sqrt Squeeze Sub Sum Tanh Transpose Unsqueeze Where Xor"
 )
 _LEARNT = (
     "ArrayFeatureExtractor Binarizer Imputer LabelEncoder LinearClassifier LinearRegressor Normalizer "
     "SVMClassifier SVMRegressor Scaler TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor"
 )
 ALLOWED = {"": frozenset(_PLAIN.split()), "ai.onnx.ml": frozenset(_LEARNT.split())}
-_AXES = ("ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "ReduceSumSquare")
+_AXES = ("ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceSum", "ReduceSumSquare")
 _SHAPED = frozenset(
     ("Reshape", "Slice", "Split", "Squeeze", "Unsqueeze", *_AXES)
 )  # by inputs after the first
