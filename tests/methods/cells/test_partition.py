@@ -90,3 +90,11 @@ def test_many_tables_are_read_in_one_pass():
     made = unpack(plain, Counted(arrays))
     assert Counted.looks == 1
     assert [float(bins.edges[0]) for bins in made] == list(range(12))
+
+
+def test_more_factors_than_an_index_can_have_are_refused():
+    """They failed after the charge at every owner that has a row, and at none that has none."""
+    one = Nearest(centers=np.zeros((1, 1)))
+    Product(factors=(one,) * 32).assign(np.zeros((2, 1)))
+    with pytest.raises(InputError, match="at most 32 factors, got 33"):
+        Product(factors=(one,) * 33)

@@ -16,6 +16,7 @@ from privada.exceptions import InputError
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Arrays = dict[str, npt.NDArray[Any]]
+AT_ONCE = 2**24  # projected numbers that are held at a time, whatever the number of rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,11 +138,14 @@ class Product(Partition):
     factors: tuple[Partition, ...]
     form: ClassVar[str] = "product"
     largest: ClassVar[int] = 10_000_000
+    most_factors: ClassVar[int] = 32  # that an index can have
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "factors", tuple(self.factors))
         if not self.factors or not all(isinstance(factor, Partition) for factor in self.factors):
             raise InputError("Expected factors to be at least one partition.")
+        if len(self.factors) > self.most_factors:
+            raise InputError(f"Expected at most {self.most_factors} factors, got {len(self.factors)}.")
         if self.n_cells > self.largest:
             raise InputError(f"Expected at most {self.largest} cells, got {self.n_cells}.")
 
@@ -190,8 +194,12 @@ class Projected(Partition):
     def assign(self, X: FloatArray) -> IntArray:
         from privada.methods.cells import _kernels
 
-        rows = np.ascontiguousarray(X, dtype=np.float64)
-        return self.inner.assign(_kernels.affine(rows, self.matrix, np.zeros(self.matrix.shape[1])))
+        rows, width = np.ascontiguousarray(X, dtype=np.float64), self.matrix.shape[1]
+        cells, size = np.empty(len(rows), dtype=np.int64), max(1, AT_ONCE // width)
+        for start in range(0, len(rows), size):
+            part = slice(start, start + size)
+            cells[part] = self.inner.assign(_kernels.affine(rows[part], self.matrix, np.zeros(width)))
+        return cells
 
     def fits(self, width: int) -> None:
         if len(self.matrix) != width:

@@ -17,7 +17,10 @@ INSIDE = 1 - 2.0**-40  # keeps the computed feature vector inside the unit ball
 def embed(
     X: npt.NDArray[np.float64], frequencies: npt.NDArray[np.float64], features: npt.NDArray[np.float64]
 ) -> None:  # pragma: no cover - compiled
-    """Write cosines, then sines, of every row; each row has norm just under 1."""
+    """Write cosines, then sines, of every row; each row has norm just under 1.
+
+    A phase too large for a float counts as 0.
+    """
     pairs = frequencies.shape[0]
     unit = INSIDE / np.sqrt(pairs)
     for i in range(X.shape[0]):
@@ -25,6 +28,8 @@ def embed(
             phase = 0.0
             for k in range(X.shape[1]):
                 phase += X[i, k] * frequencies[j, k]
+            if not np.isfinite(phase):
+                phase = 0.0
             features[i, j] = unit * np.cos(phase)
             features[i, pairs + j] = unit * np.sin(phase)
 
