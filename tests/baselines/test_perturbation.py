@@ -161,3 +161,8 @@ def test_ordinary_questions_have_the_tolerance_they_had():
 def test_objectives_that_floats_cannot_tell_are_refused(change, name):
     with pytest.raises(InputError, match=f"Expected {name}"):
         question("huber", **change)
+
+
+def test_rows_without_labels_are_refused_before_the_charge():
+    with pytest.raises(InputError, match="a schema with a label"):
+        question("huber").fits(Schema.of_numbers(bounds=(-1, 1), width=1, size=20))

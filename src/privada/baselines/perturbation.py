@@ -94,6 +94,8 @@ class PerturbedMinimum(BaselineQuestion):
         """Check features, size and classes against the owner's schema."""
         if self.width != schema.width or self.size != schema.size:
             raise InputError(f"Expected width {schema.width} and the declared size {schema.size}.")
+        if schema.label is None:
+            raise InputError("Expected a schema with a label: a regression is of labels.")
         if self.loss == "logistic" and len(schema.classes) != 2:
             raise InputError(f"Expected two classes, got {len(schema.classes)}.")
 
