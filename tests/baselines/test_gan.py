@@ -9,6 +9,7 @@ from privada.audit import Sample, neighbours, replay
 from privada.baselines import DPGAN, GeneratedPoints, _kernels
 from privada.baselines.clustering import BASELINES
 from privada.exceptions import InputError, RehearsalWarning
+from privada.parties.rows import Rows
 from privada.parties.schema import Schema
 from privada.privacy import ZCDP, Approximate, Pure, Relation, accountant
 
@@ -140,3 +141,16 @@ def test_a_pure_guarantee_is_refused_by_name():
 def test_bad_parameters_are_named(change):
     with pytest.raises(InputError, match=next(iter(change))):
         question(RELATIONS[0], **change)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(("rate", "weight_bound"), [(1e80, 1e100), (1e200, 1e308), (1e308, 1e308)])
+def test_a_critic_beyond_floats_moves_no_gradient_past_its_price(relation, rate, weight_bound):
+    """Its gradients were no numbers for some rows, of which an integer is -2^63."""
+    pytest.importorskip("torch")
+    X = np.random.default_rng(0).uniform(-1, 1, size=(15, 2))
+    X[1] = 0.0
+    other = X[1:] if relation is Relation.ADD_REMOVE else np.vstack([[[0.7, 0.0]], X[1:]])
+    asked = question(relation, rate=rate, weight_bound=weight_bound, n_steps=4)
+    found = replay(asked, *(Rows(part, schema=SCHEMA) for part in (X, other)))
+    assert found.passed, found

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from privada.audit import Sample, across_batches, audit_mechanism, neighbours, replay
-from privada.baselines import _cubes, _kernels
+from privada.audit.transcript import coupled, witnessed
+from privada.baselines import _cubes, _kernels, private_kmeans
 from privada.baselines.private_kmeans import SwappedCenters
 from privada.baselines.tree_kmeans import TreeCenters
 from privada.exceptions import InputError
 from privada.parties.answering import answer_rows
+from privada.parties.rows import Rows
 from privada.parties.schema import Schema
 from privada.privacy import ZCDP, Approximate, Laplace, Pure, Relation, Unit, accountant, curves
 
@@ -201,3 +203,39 @@ def test_many_features_are_projected_publicly_or_refused():
 def test_bad_parameters_are_named(change):
     with pytest.raises(InputError, match=next(iter(change))):
         question(SwappedCenters, GUARANTEES[0], **change)
+
+
+@pytest.mark.parametrize(("norm_bound", "depth"), [(1e-100, 4), (1.0, 200), (1e100, 4)])
+@pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE_ONE])
+def test_a_tree_at_the_ends_of_floats_moves_no_sum_past_its_price(norm_bound, depth, relation):
+    """Rows seen from a leaf of no size are no numbers: they could not be put on the grid, others could."""
+    for bad in (1e-300, 1e300):
+        with pytest.raises(InputError, match="Expected norm_bound between"):
+            TreeCenters(n_clusters=2, width=2, norm_bound=bad, guarantee=GUARANTEES[0])
+    X = np.random.default_rng(0).uniform(-1, 1, size=(300, 2))
+    X[:200] = 0.0
+    other = X[:-1] if relation is Relation.ADD_REMOVE else np.vstack([X[:-1], [[0.0, 0.0]]])
+    schema = Schema.of_numbers(bounds=(-1, 1), width=2, size=300)
+    asked = TreeCenters(
+        n_clusters=2,
+        width=2,
+        norm_bound=norm_bound,
+        depth=depth,
+        guarantee=ZCDP(rho=500.0, relation=relation),
+    )
+    found = replay(asked, *(Rows(part, schema=schema) for part in (X, other)))
+    assert found.passed, found
+
+
+def test_costs_that_are_not_kept_are_the_same(monkeypatch):
+    """All costs at once took memory with the number of rows: an answer failed at owners of many."""
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(500, 2))
+    schema = Schema.of_numbers(bounds=(-1, 1), width=2)
+    asked = SwappedCenters(
+        n_clusters=3, width=2, norm_bound=1.0, guarantee=Pure(epsilon=50.0, relation="add/remove")
+    )
+    calls, kept = witnessed(asked, Rows(X, schema=schema), coupled(0))
+    monkeypatch.setattr(private_kmeans, "MOST_COSTS", 1000)
+    again, anew = witnessed(asked, Rows(X, schema=schema), coupled(0))
+    assert all(np.array_equal(a.exact, b.exact) for a, b in zip(calls, again, strict=True))
+    assert np.array_equal(kept["centers"], anew["centers"])

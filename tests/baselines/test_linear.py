@@ -10,8 +10,8 @@ from privada.baselines.adaptation import weights_for_moments
 from privada.baselines.dca import dca_discrepancy
 from privada.baselines.linear import MinibatchDescent, SecondMoments
 from privada.exceptions import InputError
-from privada.parties import Number, Schema
-from privada.privacy import Approximate, Pure, accountant, curves
+from privada.parties import Number, Rows, Schema
+from privada.privacy import Approximate, Pure, Unit, accountant, curves
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-6}
 CLAIM = Approximate(**BUDGET, relation="replace-one")
@@ -104,3 +104,56 @@ def test_dca_finds_a_local_maximum_never_more_than_the_supremum():
         A, B = (moments(rng.normal(size=(30, 4)), rng.normal(size=30)) for _ in range(2))
         exact = of_moments(A - B, 1.0).value
         assert 0.5 * exact <= dca_discrepancy(A, B, 1.0) <= exact * (1 + 1e-9)
+
+
+def hostile_pair(bound=1e10):
+    """Neighbours in a row that is far out, where bounds of a question may be tiny."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, size=(12, 3)), rng.uniform(-1, 1, size=12)
+    X[0], X[1] = [bound, 0.0, -bound], 0.0
+    schema = Schema.of_numbers(
+        bounds=(-bound, bound), width=3, size=12, label=Number(name="y", low=-bound, high=bound)
+    )
+    return [Rows(part, y=y, schema=schema) for part in (X, np.vstack([[[0.0, 1e-5, 0.0]], X[1:]]))]
+
+
+@pytest.mark.parametrize("bound", [5e-324, 1e-308, 1.0, 1e308])
+def test_bounds_at_the_ends_of_floats_move_no_sum_past_its_price(bound):
+    """Rows over a tiny bound overflow, some of them: the answer failed on those rows only."""
+    for more in ({"norm_bound": bound}, {"norm_bound": 1.0, "label_bound": bound}):
+        for kind in (SecondMoments, MinibatchDescent):
+            found = replay(kind(width=3, size=12, guarantee=CLAIM, **more), *hostile_pair())
+            assert found.passed, found
+
+
+@pytest.mark.parametrize("step_size", [1e200, 1e308])
+def test_weights_beyond_floats_fail_on_no_row(step_size):
+    """0 times infinity is no number: a row with a 0 could not be put on the grid, others could."""
+    question = MinibatchDescent(width=3, size=12, norm_bound=1.0, step_size=step_size, guarantee=CLAIM)
+    found = replay(question, *hostile_pair())
+    assert found.passed, found
+
+
+def test_a_person_of_fewer_rows_moves_no_other_row_to_another_batch():
+    """Equal batches took rows of others to fill up: they moved further than a person was priced for."""
+    rng = np.random.default_rng(0)
+    person = Unit(name="person", max_rows=3)
+    schema = Schema.of_numbers(
+        bounds=(-1, 1), width=3, size=40, label=Number(name="y", low=-1, high=1), person_id="who", max_rows=3
+    )
+    X, y, who = rng.uniform(-1, 1, size=(40, 3)), rng.uniform(-1, 1, size=40), np.arange(40)
+    who[-3:] = 99
+    pair = [
+        Rows(X[:n], y=y[:n], person=who[:n], schema=schema, noise=coupled(0)) for n in (40, 38)
+    ]  # the last person has three rows, or one
+    question = MinibatchDescent(
+        width=3,
+        size=40,
+        norm_bound=1.0,
+        epochs=1,  # the words of a second one would not be the same rows'
+        batches=4,
+        guarantee=Approximate(**BUDGET, relation="replace-one", unit=person),
+    )
+    for seed in range(20):
+        found = replay(question, *pair, seed=seed)
+        assert found.passed, found

@@ -203,3 +203,18 @@ def test_a_person_counts_for_all_rows_of_theirs():
     person = replace(row, guarantee=replace(row.guarantee, unit=Unit(name="person", max_rows=3)))
     draws = [asked.plan.draws["gradient 0"] for asked in (row, person)]
     assert draws[1].sensitivity == pytest.approx(3 * draws[0].sensitivity)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("norm_bound", [5e-324, 1e-308, 1e308])
+def test_a_norm_bound_at_the_ends_of_floats_moves_no_gradient_past_its_price(relation, norm_bound):
+    """Rows over a tiny bound overflow, some of them: they were NaN, of which an integer is -2^63."""
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, size=(20, 3)), rng.choice(["a", "b", "c"], size=20)
+    X[0], X[1] = [1.0, 0.0, -1.0], 0.0
+    wide = Schema.of_numbers(bounds=(-1e10, 1e10), width=3, size=20, label=SCHEMA.label)
+    X[0] *= 1e10
+    other = X[1:] if relation is Relation.ADD_REMOVE else np.vstack([[[0.0, 1e-5, 0.0]], X[1:]])
+    pair = [Rows(part, y=y[-len(part) :], schema=wide) for part in (X, other)]
+    found = replay(question(relation, norm_bound=norm_bound), *pair)
+    assert found.passed, found

@@ -1,16 +1,18 @@
 """Objective perturbation: the price is that of its proof, and neighbours stay within it."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from privada.audit import audit_question
-from privada.baselines import PerturbedClassifier, PerturbedMinimum, PerturbedRegressor
+from privada.baselines import PerturbedClassifier, PerturbedMinimum, PerturbedRegressor, _newton
 from privada.baselines.perturbation import CURVED, OUTPUT, TOLERANCE, minimised
 from privada.exceptions import InputError
 from privada.parties import Category, Number, Rows, Schema
-from privada.privacy import Approximate, Pure
+from privada.parties.answering import answer_rows
+from privada.privacy import Approximate, Ball, Pure
 
 
 def rows(n=3000, d=3, seed=0):
@@ -115,3 +117,52 @@ def test_bad_input_is_named_before_anything_is_charged():
     )
     with pytest.raises(InputError, match="two classes"):
         question("logistic").fits(three)
+
+
+@pytest.mark.parametrize("loss", ["huber", "logistic"])
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-6, 1e-3, 1.0, 30.0])
+def test_the_minimum_is_found_whatever_the_rows_are(loss, epsilon):
+    """A gradient of 1e-8 is less than sums of large terms round: answers failed on some rows only."""
+    for clip in (1e-6, 1.0, 1e6):
+        asked = question(loss, size=1, width=5, clip=clip, epsilon=epsilon)
+        for seed in range(10):
+            rng = np.random.default_rng(seed)
+            x, tilt = (Ball(radius=1.0).clip(9 * rng.normal(size=(1, 5))) for _ in range(2))
+            tilt = tilt[0] * rng.gamma(5) * asked.plan.draws["slope"].sensitivity / (0.79 * epsilon)
+            for row in (x, 0 * x):
+                found = minimised(asked, row, np.ones(1), tilt)
+                assert np.isfinite(found).all()
+
+
+def test_where_newton_does_not_arrive_the_slow_way_does(monkeypatch):
+    X, y = rows(n=200)
+    asked = question("huber", size=200, width=3, epsilon=5.0)
+    tilt = np.array([1.0, -2.0, 0.5])
+    quick = minimised(asked, X, y, tilt)
+    monkeypatch.setattr(_newton, "MOST_STEPS", 0)
+    slow = minimised(asked, X, y, tilt)
+    assert slow == pytest.approx(quick, abs=2 * asked.tolerance / asked.regularisation)
+
+
+@pytest.mark.parametrize("norm_bound", [5e-324, 1e-308, 1e308])
+def test_a_norm_bound_at_the_ends_of_floats_fails_on_no_row(norm_bound, rehearsal):
+    schema = Schema.of_numbers(bounds=(-1e10, 1e10), width=1, size=2, label=Number(name="y", low=-1, high=1))
+    asked = replace(question("huber", size=2), norm_bound=norm_bound)
+    for x in (1e10, 1e-5, 0.0):
+        found = answer_rows(asked, Rows(np.array([[x], [0.0]]), y=np.ones(2), schema=schema), noise=rehearsal)
+        assert np.isfinite(found["weights"]).all()
+
+
+def test_ordinary_questions_have_the_tolerance_they_had():
+    assert question("huber", size=20_000, width=30, epsilon=1.0).tolerance == TOLERANCE
+
+
+@pytest.mark.parametrize(("change", "name"), [({"clip": 1e200}, "clip"), ({"epsilon": 50.0}, "epsilon")])
+def test_objectives_that_floats_cannot_tell_are_refused(change, name):
+    with pytest.raises(InputError, match=f"Expected {name}"):
+        question("huber", **change)
+
+
+def test_rows_without_labels_are_refused_before_the_charge():
+    with pytest.raises(InputError, match="a schema with a label"):
+        question("huber").fits(Schema.of_numbers(bounds=(-1, 1), width=1, size=20))

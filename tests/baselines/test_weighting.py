@@ -7,9 +7,11 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
+from privada.audit import replay
 from privada.baselines import PrivateWeighting, TargetTrained, WeightingCoefficients
-from privada.baselines.weighting import minimised
+from privada.baselines.weighting import TOLERANCE, minimised
 from privada.exceptions import InputError, RehearsalWarning, RelationError
+from privada.parties import Rows, Schema
 from privada.privacy import ZCDP, Gaussian, Pure
 from privada.privacy.bounds import Ball
 
@@ -112,3 +114,27 @@ def test_noise_is_secure_unless_it_is_a_rehearsal_and_bad_input_is_named(shifted
             regularisation=1.0,
             guarantee=Pure(epsilon=1, relation="add/remove"),
         )
+
+
+@pytest.mark.parametrize("norm_bound", [1e-3, 1.0, 1e3, 1e5])
+def test_the_minimum_is_found_whatever_the_rows_are(norm_bound):
+    rng = np.random.default_rng(0)
+    public, claim = rng.normal(size=(9, 3)) * norm_bound, ZCDP(rho=0.5, relation="replace-one")
+    schema = Schema.of_numbers(bounds=(-norm_bound, norm_bound), width=3, size=5)
+    X = rng.uniform(-norm_bound, norm_bound, size=(5, 3))
+    X[1] = 0.0
+    for regularisation in (1e-2, 1.0, 100.0):
+        question = WeightingCoefficients(
+            public=public, size=5, norm_bound=norm_bound, regularisation=regularisation, guarantee=claim
+        )
+        other = np.vstack([[[0.0, 0.0, norm_bound]], X[1:]])
+        found = replay(question, *(Rows(part, schema=schema) for part in (X, other)))
+        assert found.passed, found
+
+
+def test_objectives_that_floats_cannot_tell_are_refused():
+    claim = ZCDP(rho=0.5, relation="replace-one")
+    asked = {"public": np.zeros((1, 1)), "size": 5, "guarantee": claim}
+    with pytest.raises(InputError, match="regularisation of at least"):
+        WeightingCoefficients(norm_bound=1e160, regularisation=1e-2, **asked)
+    assert WeightingCoefficients(norm_bound=10.0, regularisation=1e-2, **asked).tolerance == TOLERANCE

@@ -94,6 +94,29 @@ def test_wrong_shapes(schema, table, tmp_path):
         Rows(tmp_path / "junk.parquet", schema=schema)
 
 
+@pytest.mark.parametrize(
+    "label", [Category(name="ill", values=("no", "yes")), Number(name="ill", low=0, high=1)]
+)
+def test_a_label_of_another_shape_is_refused_before_anything_is_charged(label):
+    """It passed the check of rows, and every answer failed after its charge."""
+    y = np.array(["no", "yes", "no"] if isinstance(label, Category) else [0.0, 1.0, 0.0])
+    schema = Schema(columns=[Number(name="x", low=0, high=1)], label=label)
+    for wrong, shape in ((y[:, None], r"\(rows, 1\)"), (np.stack([y, y], axis=1), r"\(rows, 2\)")):
+        with pytest.raises(SchemaError, match=f"one label for each row, got an array of shape {shape}"):
+            Rows(np.zeros((3, 1)), schema=schema, y=wrong)
+    with pytest.raises(SchemaError, match=r"got an array of shape \(\)"):
+        Rows(np.zeros((3, 1)), schema=schema, y=np.array("no"))
+
+
+def test_a_batch_has_parts_that_fit_whatever_is_made_of_a_row(monkeypatch):
+    monkeypatch.setattr(rows_module, "AT_ONCE", 100)
+    batch = rows_module.Batch(np.arange(7.0)[:, None], np.arange(7))
+    for numbers, sizes in ((30, [3, 3, 1]), (10_000, [1] * 7), (0, [7])):
+        parts = list(batch.parts(numbers))
+        assert [len(part) for part in parts] == sizes
+        assert np.concatenate([part.y for part in parts]).tolist() == list(range(7))
+
+
 def test_no_person_has_more_rows_than_the_bound(rehearsal):
     people = np.repeat([7, 8, 9], [1, 5, 40])
     X = np.arange(46.0)[:, None]

@@ -43,6 +43,15 @@ def test_rows_inside_are_untouched_and_order_does_not_matter():
     assert np.array_equal(Ball(radius=1).clip(rows[::-1])[::-1], clipped)
 
 
+@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan])
+def test_a_row_that_is_not_finite_is_0_and_moves_no_other(bad):
+    rows = np.array([[0.1, 0.2], [bad, 1.0], [30.0, 40.0]])
+    clipped = Ball(radius=1).clip(rows)
+    assert clipped[1].tolist() == [0, 0]
+    assert np.array_equal(clipped[[0, 2]], Ball(radius=1).clip(rows[[0, 2]]))
+    assert Ball(radius=1).clip(rows[1]).tolist() == [0, 0]
+
+
 @pytest.mark.parametrize(
     "bad", [{"low": [0], "high": [0]}, {"low": [0], "high": [np.inf]}, {"low": [0, 1], "high": [2]}]
 )

@@ -166,6 +166,16 @@ def test_a_scale_that_cannot_be_drawn_is_an_error_of_the_plan_not_of_the_answer(
             make(sensitivity=1.0, scale=1e300, grid=Grid(-60))
 
 
+def test_a_contribution_that_integers_cannot_hold_is_an_error_of_the_plan_not_of_some_rows():
+    """Rows near the bound would not fit the grid, others would: whether the answer fails told which."""
+    for make in (Laplace, Gaussian):
+        make(sensitivity=2.0**60, scale=8.0)
+        with pytest.raises(InputError, match=r"sensitivity of at most 2\*\*60 grid steps"):
+            make(sensitivity=2.0**61, scale=8.0)
+        with pytest.raises(InputError, match="grid steps"):
+            make(sensitivity=1e300, scale=8.0, grid=Grid(-60))
+
+
 def test_responses_beyond_floats_lose_without_bound():
     assert accountant.pure_epsilon(RandomisedResponse(budget=800.0, n_classes=3).event) == math.inf
     plain = RandomisedResponse(budget=1.5, n_classes=3).event

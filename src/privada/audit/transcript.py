@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import InputError, RehearsalWarning
-from privada.parties.answering import Draws, answer_rows, answerer
+from privada.parties.answering import Draws, answer_rows, answered
 from privada.parties.rows import Rows
 from privada.privacy.mechanism import Mechanism, Plan
 from privada.privacy.noise import Noise, Rehearsal
@@ -85,7 +85,7 @@ def played(
 
     fixed = {name: _Playback(released=value) for name, value in released.items()}
     draws = Draws(Plan(draws=fixed, event=question.plan.event), noise, witness)
-    payload = dict(answerer(question)(question, rows, draws))
+    payload = dict(answered(question, rows, draws))
     draws.finish()
     return calls, payload
 

@@ -165,6 +165,8 @@ def add_critic_gradients(
             back1[b] *= s1[b]
             square1 += back1[b] * back1[b]
         length = np.sqrt(total + square2 * middle + square1 * inner)
+        if not np.isfinite(length):  # too far out for a float: the row adds nothing
+            continue
         factor = steps * (norm / length if length > norm else 1.0)
         _add_outer(sums[:start2], back1, X[i], factor)
         _add_outer(sums[start2:start3], back2, h1, factor)

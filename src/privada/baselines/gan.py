@@ -9,7 +9,7 @@ was released. Points drawn from the generator are post-processing.
 parameters. T releases at μ/√T compose exactly to μ. Batches are full: at equal privacy a subsample has
 the noisier gradient, exact composition needs no amplification theorem, and so small a critic is quick.
 A row's gradient is computed by one compiled loop over that row alone: in a batched product of
-floats, other rows could move its last bits.
+floats, other rows could move its last bits. One too large for a float counts as 0.
 
 There is no pure variant: Gaussian noise needs δ or ρ. Needs the extra ``deep`` (torch), for the public half.
 

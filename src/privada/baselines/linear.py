@@ -10,7 +10,8 @@ Rows are clipped to the unit ball after division by ``norm_bound``, labels to ``
   permutation, drawn without looking at a row, cuts the rows into batches; a record is in one batch of each
   epoch, so an epoch
   costs one Gaussian release. A record's residual is clipped to ``±clip``, hence its gradient to ``clip``, and
-  two of them differ by at most twice that.
+  two of them differ by at most twice that. Rows of persons who may have several are put into batches one by
+  one, so that another number of them moves no other row.
 * `PrivateDM` (Bassily, Mohri and Suresh 2022): the second moments alone, then weights of the public source
   (`privada.baselines.adaptation.weights_for_moments`) and a weighted ridge regression.
 """
@@ -31,13 +32,15 @@ from privada.baselines._asking import BaselineQuestion, ask, row_width
 from privada.baselines.adaptation import ridge, weights_for_moments
 from privada.exceptions import InputError
 from privada.parties.answering import Draws
-from privada.parties.rows import Batch, Rows
+from privada.parties.rows import AT_ONCE, Batch, Rows
 from privada.parties.schema import Number, Schema
 from privada.privacy.bounds import Ball, Grid
 from privada.privacy.guarantee import Guarantee, Pure, request
 from privada.privacy.mechanism import Gaussian, Lattice, Plan, gaussian_event
+from privada.privacy.noise import Noise
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -121,11 +124,12 @@ def answer_moments(question: SecondMoments, rows: Rows, draw: Draws) -> dict[str
     total = np.zeros(len(a) + (question.width if question.labelled else 0), dtype=np.int64)
     for batch in rows.batches():
         X, y = question.inside(batch)
-        for at in range(0, len(X), 512):
-            part = X[at : at + 512]
+        size = max(1, min(512, AT_ONCE // len(total)))
+        for at in range(0, len(X), size):
+            part = X[at : at + size]
             packed = part[:, a] * part[:, b] * factor
             if question.labelled:
-                packed = np.hstack([packed, part * y[at : at + 512, None]])
+                packed = np.hstack([packed, part * y[at : at + size, None]])
             total += mechanism.grid.truncate(packed).sum(axis=0)
     return {"sums": draw("sums", total)}
 
@@ -182,17 +186,30 @@ def answer_minibatches(question: MinibatchDescent, rows: Rows, draw: Draws) -> d
     mechanism = question.plan.draws["gradient 0"]
     assert isinstance(mechanism, Lattice)
     w, total, steps = np.zeros(question.width), np.zeros(question.width), question.epochs * question.batches
-    order = np.arange(len(X))
+    batch = np.zeros(len(X), dtype=np.int64)
     for t in range(steps):
         if t % question.batches == 0:
-            order = draw.noise.permutation(len(X))
-        part = order[t % question.batches :: question.batches]
-        residual = np.clip((X[part] * w).sum(axis=1) - y[part], -question.clip, question.clip)
+            batch = _dealt(question, len(X), draw.noise)
+        part = np.flatnonzero(batch == t % question.batches)
+        left = (X[part] * w).sum(axis=1) - y[part]  # weights may be as far as floats go
+        residual = np.where(np.isnan(left), 0.0, np.clip(left, -question.clip, question.clip))
         exact = mechanism.grid.truncate(X[part] * residual[:, None]).sum(axis=0)
         w = w - question.step_size * draw(f"gradient {t}", exact) * question.batches / question.size
         if 2 * t >= steps:
             total += w
     return {"weights": total / (steps - (steps + 1) // 2) if steps > 1 else w}
+
+
+def _dealt(question: MinibatchDescent, n: int, noise: Noise) -> IntArray:
+    """Batch of each row, drawn without looking at it: equal batches, or one draw for each row of persons.
+
+    A person may be replaced by one of fewer rows; equal batches would then take others' rows to fill up.
+    """
+    if question.rows > 1:
+        return (noise.words(n) % np.uint64(question.batches)).astype(np.int64)
+    batch = np.empty(n, dtype=np.int64)
+    batch[noise.permutation(n)] = np.arange(n) % question.batches
+    return batch
 
 
 class _Private(RegressorMixin, BaseEstimator):  # type: ignore[misc]

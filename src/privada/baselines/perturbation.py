@@ -12,7 +12,8 @@ without that record, ``A >= ΛI``, each record's own Hessian is of rank one and 
 determinants' ratio is at most ``det(A + s vv')/det(A) <= 1 + s/Λ``. Together ``ε = 2ζβ + log(1 + s/Λ)``; m
 rows of a person: m times both. J is Λ-strongly convex, so a point whose gradient has norm at most γ is
 within ``γ/Λ`` of the minimum: K-norm noise of radius ``2γ/Λ`` on the output pays for that (approximate
-minima, Iyengar et al. 2019).
+minima, Iyengar et al. 2019). γ follows from public numbers and lies above what the gradient's sums round, so
+that it is reached whatever the rows are.
 All of it is pure epsilon, hence (epsilon, delta) for every delta; the noise is drawn in float64 (idealised).
 """
 
@@ -29,7 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.baselines._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
-from privada.baselines._newton import Look, minimum
+from privada.baselines._newton import ROUNDED, Look, minimum
 from privada.exceptions import InputError, RelationError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
@@ -42,6 +43,8 @@ FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 1e-8
 CURVED, OUTPUT = 0.2, 0.01  # shares of epsilon for the determinant and for the output
 LOSSES = ("huber", "logistic")
+LARGEST_CLIP = 1e6  # in units of the label's bound: beyond, no residual is clipped
+EPSILONS = (1e-9, 30.0)  # for a row: beyond, the objective is steep or flat past what floats tell
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -82,28 +85,50 @@ class PerturbedMinimum(BaselineQuestion):
             raise RelationError("This baseline's number of rows is public: ask under replace-one.")
         if not isinstance(self.guarantee, Pure):
             raise InputError(f"Objective perturbation is asked for a pure epsilon, not for {self.guarantee}.")
+        if self.clip > LARGEST_CLIP:
+            raise InputError(f"Expected clip of at most {LARGEST_CLIP:g}, got {self.clip!r}.")
+        if not EPSILONS[0] <= self.guarantee.epsilon / self.rows <= EPSILONS[1]:
+            raise InputError(f"Expected epsilon between {EPSILONS[0]:g} and {EPSILONS[1]:g} a row.")
 
     def fits(self, schema: Any) -> None:
         """Check features, size and classes against the owner's schema."""
         if self.width != schema.width or self.size != schema.size:
             raise InputError(f"Expected width {schema.width} and the declared size {schema.size}.")
+        if schema.label is None:
+            raise InputError("Expected a schema with a label: a regression is of labels.")
         if self.loss == "logistic" and len(schema.classes) != 2:
             raise InputError(f"Expected two classes, got {len(schema.classes)}.")
 
     @property
+    def curvature(self) -> float:
+        """s: of one record's loss in its score, at most."""
+        return 1.0 if self.loss == "huber" else 0.25
+
+    @property
+    def steep(self) -> float:
+        """ζ: the slope of one record's loss in its score, at most."""
+        return self.clip if self.loss == "huber" else 1.0
+
+    @property
     def regularisation(self) -> float:
         """Λ: such that the determinants cost their share."""
-        curvature = 1.0 if self.loss == "huber" else 0.25
         assert isinstance(self.guarantee, Pure)
-        return curvature / math.expm1(CURVED * self.guarantee.epsilon / self.rows)
+        return self.curvature / math.expm1(CURVED * self.guarantee.epsilon / self.rows)
+
+    @property
+    def tolerance(self) -> float:
+        """γ: the gradient's norm at what is released, above what its sums round."""
+        assert isinstance(self.guarantee, Pure)
+        tilt = 2 * self.steep * self.rows / ((1 - CURVED - OUTPUT) * self.guarantee.epsilon)
+        terms = self.size * self.rows * self.steep + 2 * (self.width + 40) * tilt  # but with odds of e^-40
+        return max(TOLERANCE, ROUNDED * terms)
 
     def planned(self) -> Plan:
         """The slope, and the output; the determinants have no noise of their own."""
         assert isinstance(self.guarantee, Pure)
         epsilon = self.guarantee.epsilon
-        steep = self.clip if self.loss == "huber" else 1.0
-        slope = KNorm(sensitivity=2 * steep * self.rows, budget=(1 - CURVED - OUTPUT) * epsilon)
-        output = KNorm(sensitivity=2 * TOLERANCE / self.regularisation, budget=OUTPUT * epsilon)
+        slope = KNorm(sensitivity=2 * self.steep * self.rows, budget=(1 - CURVED - OUTPUT) * epsilon)
+        output = KNorm(sensitivity=2 * self.tolerance / self.regularisation, budget=OUTPUT * epsilon)
         return Plan(
             draws={"slope": slope, "weights": output}, event=pure_event(epsilon), epsilon=float(epsilon)
         )
@@ -123,7 +148,7 @@ def answer(question: PerturbedMinimum, rows: Rows, draw: Draws) -> dict[str, Any
 
 
 def minimised(question: PerturbedMinimum, X: FloatArray, y: FloatArray, tilt: FloatArray) -> FloatArray:
-    """The minimiser of J, to a gradient of norm `TOLERANCE`."""
+    """The minimiser of J, to a gradient of norm γ."""
     strength = question.regularisation
 
     def look(w: FloatArray) -> Look:
@@ -132,7 +157,13 @@ def minimised(question: PerturbedMinimum, X: FloatArray, y: FloatArray, tilt: Fl
         slope = X.T @ push + strength * w + tilt
         return value, slope, lambda: (X.T * curve) @ X + strength * np.eye(len(w))
 
-    return minimum(look, np.zeros(X.shape[1]), tolerance=TOLERANCE)
+    return minimum(
+        look,
+        np.zeros(X.shape[1]),
+        tolerance=question.tolerance,
+        strong=strength,
+        smooth=strength + question.curvature * len(X),
+    )
 
 
 def _looked(

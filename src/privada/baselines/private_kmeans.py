@@ -27,7 +27,9 @@ ICML 2017.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,6 +52,7 @@ IntArray = npt.NDArray[np.int64]
 
 NARROW = 8  # features of the projection
 SURE = 0.9  # a centre whose count could as well be noise has no weight
+MOST_COSTS = 2**27  # costs that are kept at a time: 1 GB, whatever the number of rows
 COST_BITS = 24  # the grid of costs is finer than the largest squared distance by so many bits
 
 
@@ -163,7 +166,7 @@ def answer(question: SwappedCenters, rows: Rows, draw: Draws) -> dict[str, Any]:
     X = clipped_rows(rows, question.norm_bound)
     Y = question.projected(X)
     candidates, start = _candidates(question, Y, draw)
-    chosen = _searched(question, _costs(question, Y, candidates), start, draw)
+    chosen = _searched(question, _Costs(question, Y, candidates), start, draw)
     return _means(question, X, Y, candidates[chosen], draw)
 
 
@@ -188,26 +191,59 @@ def _costs(question: SwappedCenters, Y: FloatArray, candidates: FloatArray) -> I
     return found
 
 
-def _searched(question: SwappedCenters, costs: IntArray, start: IntArray, draw: Draws) -> IntArray:
-    """Swaps chosen by the exponential mechanism, and the best of all iterates."""
-    from privada.baselines import _kernels
+@dataclass(frozen=True, eq=False)
+class _Costs:
+    """Costs of every row at every candidate, some rows at a time. Never leaves this module.
 
+    All are kept if they fit; else they are worked out anew whenever they are asked for, so that no number of
+    rows takes more memory than another.
+    """
+
+    question: SwappedCenters
+    Y: FloatArray
+    candidates: FloatArray
+
+    def blocks(self) -> Iterator[IntArray]:
+        size = max(1, MOST_COSTS // len(self.candidates))
+        if len(self.Y) <= size:
+            yield self._kept
+            return
+        for start in range(0, len(self.Y), size):
+            yield _costs(self.question, self.Y[start : start + size], self.candidates)
+
+    @cached_property
+    def _kept(self) -> IntArray:
+        return _costs(self.question, self.Y, self.candidates)
+
+    def swapped(self, now: IntArray) -> IntArray:
+        """Total cost after every swap."""
+        from privada.baselines import _kernels
+
+        total = np.zeros((len(self.candidates), len(now)), dtype=np.int64)
+        for block in self.blocks():
+            total += _kernels.swap_costs(block, now)
+        return total
+
+    def totals(self, several: list[IntArray]) -> IntArray:
+        """Total cost of each of several choices."""
+        total = np.zeros(len(several), dtype=np.int64)
+        for block in self.blocks():
+            total += np.array([block[:, chosen].min(axis=1).sum() for chosen in several])
+        return total
+
+
+def _searched(question: SwappedCenters, costs: _Costs, start: IntArray, draw: Draws) -> IntArray:
+    """Swaps chosen by the exponential mechanism, and the best of all iterates."""
     iterates = [start]
     for i in range(question.rounds):
         now = iterates[-1]
-        table = _kernels.swap_costs(costs, now)
-        stay = np.array([_total(costs, now)])
-        picked = int(draw(f"swap {i}", -np.concatenate([stay, table.ravel()]))[0]) - 1
+        scores = -np.concatenate([costs.totals([now]), costs.swapped(now).ravel()])
+        picked = int(draw(f"swap {i}", scores)[0]) - 1
         moved = now.copy()
         if picked >= 0:
             moved[picked % len(now)] = picked // len(now)
         iterates.append(moved)
-    totals = np.array([_total(costs, each) for each in iterates])
-    return iterates[int(draw("best", -totals)[0])]
-
-
-def _total(costs: IntArray, chosen: IntArray) -> int:
-    return int(costs[:, chosen].min(axis=1).sum()) if len(costs) else 0
+    return iterates[int(draw("best", -costs.totals(iterates))[0])]
 
 
 def _means(

@@ -34,6 +34,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 WIDEST = 10  # features: a cube has 2^d halves
+SIZES = (1e-100, 1e100)  # of the ball: nothing leaves the floats when it is halved or squared
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -72,7 +73,10 @@ class TreeCenters(BaselineQuestion):
         _check.count(n_clusters=self.n_clusters)
         if _check.count(width=self.width) > WIDEST:
             raise InputError(f"Expected width to be at most {WIDEST}, got {self.width}; project first.")
-        _check.positive(norm_bound=self.norm_bound)
+        if not SIZES[0] <= _check.positive(norm_bound=self.norm_bound) <= SIZES[1]:
+            raise InputError(
+                f"Expected norm_bound between {SIZES[0]:g} and {SIZES[1]:g}, got {self.norm_bound!r}."
+            )
         if self.depth is not None:
             _check.count(depth=self.depth)
         _check.probability(sum_share=self.sum_share)

@@ -7,7 +7,8 @@ labels are not used.
 *Sensitivity.* The coefficients minimise ``λ/2 |w|² + ½ mean loss(public) + ½ mean loss(private)``,
 which is λ-strongly convex. Replacing one of n rows of norm at most R changes the gradient by at most R/n, m
 rows of a person by m times that, and so the minimiser by ``m R/(n λ)`` in L2. It is found to a gradient of
-norm `TOLERANCE`, hence within ``TOLERANCE/λ``, which counts twice; truncation to a grid of step g adds g√d.
+norm γ, hence within ``γ/λ``, which counts twice; truncation to a grid of step g adds g√d. γ follows from
+public numbers and lies above what the gradient's sums round, so that it is reached whatever the rows are.
 
 Reference: Z. Ji and C. Elkan, *Differential privacy based on importance weighting*, Machine Learning, 2013.
 """
@@ -25,7 +26,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.baselines._asking import BaselineQuestion, ask, ball_schema
-from privada.baselines._newton import Look, minimum
+from privada.baselines._newton import ROUNDED, Look, minimum
+from privada.baselines.tree_kmeans import clipped_rows
 from privada.exceptions import InputError, RelationError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
@@ -35,6 +37,7 @@ from privada.privacy.mechanism import Gaussian, Laplace, Lattice, Plan
 
 FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 1e-9
+STEEPEST = 1e6  # R/√λ, at most: the objective's condition is its square
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -68,6 +71,11 @@ class WeightingCoefficients(BaselineQuestion):
         _check.count(size=self.size)
         _check.positive(norm_bound=self.norm_bound)
         _check.positive(regularisation=self.regularisation)
+        if not self.norm_bound / math.sqrt(self.regularisation) <= STEEPEST:
+            raise InputError(
+                f"Expected regularisation of at least norm_bound² / {STEEPEST**2:g}, got "
+                f"{self.regularisation!r} beside norm_bound {self.norm_bound!r}."
+            )
         if not self.replaces:
             raise RelationError("The number of rows is public here: ask under replace-one.")
 
@@ -76,10 +84,16 @@ class WeightingCoefficients(BaselineQuestion):
         if self.public.shape[1] != schema.width or schema.size != self.size:
             raise InputError(f"Expected {schema.size} rows of width {schema.width}.")
 
+    @property
+    def tolerance(self) -> float:
+        """γ: ``|w| <= √(2 log 2 / λ)`` bounds what a score rounds, and with it a row's slope."""
+        scores = self.norm_bound / math.sqrt(self.regularisation)
+        return max(TOLERANCE, ROUNDED / 4 * self.norm_bound * (64 + scores))
+
     def planned(self) -> Plan:
         """One draw of all coefficients."""
         d = self.public.shape[1]
-        reach = (self.rows * self.norm_bound / self.size + 2 * TOLERANCE) / self.regularisation
+        reach = (self.rows * self.norm_bound / self.size + 2 * self.tolerance) / self.regularisation
         grid = Grid.finer_than(reach * 2.0**-26)
         far = reach + grid.step * math.sqrt(d)
         if isinstance(self.guarantee, Pure):
@@ -94,15 +108,28 @@ class WeightingCoefficients(BaselineQuestion):
 def answer(question: WeightingCoefficients, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Minimise, truncate, then draw."""
     ball = Ball(radius=question.norm_bound)
-    private = np.concatenate([ball.clip(batch.X) for batch in rows.batches()])
-    found = minimised(ball.clip(question.public), private, question.size, question.regularisation)
+    private = clipped_rows(rows, question.norm_bound)
+    found = minimised(
+        ball.clip(question.public),
+        private,
+        question.size,
+        question.regularisation,
+        tolerance=question.tolerance,
+    )
     mechanism = question.plan.draws["coef"]
     assert isinstance(mechanism, Lattice)
     return {"coef": draw("coef", mechanism.grid.truncate(found))}
 
 
-def minimised(public: FloatArray, private: FloatArray, size: int, regularisation: float) -> FloatArray:
-    """The minimiser, to a gradient of norm `TOLERANCE`."""
+def minimised(
+    public: FloatArray,
+    private: FloatArray,
+    size: int,
+    regularisation: float,
+    *,
+    tolerance: float = TOLERANCE,
+) -> FloatArray:
+    """The minimiser, to a gradient of norm γ."""
     Z = np.vstack([-public, private])  # the loss of a row is log(1 + exp(-z·w))
     shares = np.repeat([0.5 / len(public), 0.5 / size], [len(public), len(private)])
 
@@ -113,7 +140,10 @@ def minimised(public: FloatArray, private: FloatArray, size: int, regularisation
         slope = regularisation * w - (shares * miss) @ Z
         return value, slope, lambda: (Z.T * curves) @ Z + regularisation * np.eye(len(w))
 
-    return minimum(look, np.zeros(Z.shape[1]), tolerance=TOLERANCE)
+    curved = float(shares @ np.sum(Z**2, axis=1)) / 4
+    start = np.zeros(Z.shape[1])
+    smooth = regularisation + curved
+    return minimum(look, start, tolerance=tolerance, strong=regularisation, smooth=smooth)
 
 
 class PrivateWeighting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -55,14 +55,19 @@ class Draws:
 
 
 def answerer(question: Question) -> Callable[[Question, Rows, Draws], Payload]:
-    """The owner-side function of a question, imported here and nowhere else.
-
-    Arithmetic that overflows says nothing: a process that turns NumPy's warnings into errors would fail on
-    some rows and not on others.
-    """
+    """The owner-side function of a question, imported here and nowhere else."""
     module, _, name = type(question).answered_by.partition(":")
     found: Callable[[Question, Rows, Draws], Payload] = getattr(import_module(module), name)
-    return np.errstate(all="ignore")(found)
+    return found
+
+
+def answered(question: Question, rows: Rows, draw: Draws) -> Payload:
+    """The answerer's payload. NumPy's warnings stay here: that a number overflows could tell of a row.
+
+    A process that turns warnings into errors would fail on some rows and not on others.
+    """
+    with np.errstate(all="ignore"):
+        return answerer(question)(question, rows, draw)
 
 
 def answer_rows(
@@ -74,7 +79,7 @@ def answer_rows(
     for the replay auditor on synthetic rows, never for an owner's.
     """
     draw = Draws(question.plan, noise, witness)
-    payload = dict(answerer(question)(question, rows, draw))
+    payload = dict(answered(question, rows, draw))
     draw.finish()
     for name, value in payload.items():
         if not isinstance(value, (np.ndarray, int, float, str, bool)):
@@ -84,4 +89,4 @@ def answer_rows(
     return payload
 
 
-__all__ = ["Draws", "answer_rows", "answerer"]
+__all__ = ["Draws", "answer_rows", "answered", "answerer"]

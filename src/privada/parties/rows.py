@@ -22,6 +22,7 @@ from privada.privacy.noise import Noise
 
 FloatArray = npt.NDArray[np.float64]
 BATCH = 65_536
+AT_ONCE = 2**24  # numbers that an answer makes of some rows before it adds them up: 128 MB
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +37,21 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def parts(self, numbers: int) -> Iterator[Batch]:
+        """The same rows, so few at a time that ``numbers`` for each of them fit the memory.
+
+        How much an answer takes is then known from the question: without this, a long question would
+        fail at an owner of many rows and be answered at one of few.
+
+        >>> batch = Batch(np.zeros((5, 1)), None)
+        >>> [len(part) for part in batch.parts(AT_ONCE // 2)]
+        [2, 2, 1]
+        """
+        size = max(1, AT_ONCE // max(1, numbers))
+        for start in range(0, len(self), size):
+            end = start + size
+            yield Batch(self.X[start:end], None if self.y is None else self.y[start:end])
 
 
 class Rows:
@@ -118,9 +134,13 @@ class _Arrays:
         for name, values, what in _extras(schema, y, person):
             if values is None:
                 raise SchemaError(f"The schema has a {what}; pass it beside the array.")
-            if len(values) != len(X):
+            column = np.asarray(values)
+            if column.ndim != 1:
+                shape = f"(rows, {', '.join(map(str, column.shape[1:]))})" if column.ndim else "()"
+                raise SchemaError(f"Expected one {what} for each row, got an array of shape {shape}.")
+            if len(column) != len(X):
                 raise SchemaError(f"Expected one {what} for each row; the lengths differ.")
-            self._columns[name] = np.asarray(values)
+            self._columns[name] = column
         self._height = len(X)
 
     def tables(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
@@ -290,4 +310,4 @@ def _bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> n
     return kept
 
 
-__all__ = ["BATCH", "Batch", "Rows"]
+__all__ = ["AT_ONCE", "BATCH", "Batch", "Rows"]

@@ -73,9 +73,11 @@ class Ball:
         object.__setattr__(self, "radius", _check.positive(radius=self.radius))
 
     def clip(self, rows: npt.ArrayLike) -> FloatArray:
-        """Scale each row back into the ball; rows inside are untouched."""
+        """Scale each row back into the ball; rows inside are untouched, and one that is not finite is 0."""
         rows = np.asarray(rows, dtype=np.float64)
         largest = np.abs(rows).max(axis=-1, keepdims=True, initial=0.0)
+        if not (finite := np.isfinite(largest)).all():
+            rows, largest = np.where(finite, rows, 0.0), np.where(finite, largest, 0.0)
         unit = rows / np.where(largest > 0, largest, 1.0)  # norms up to 1e308 do not overflow
         lengths = np.sqrt(np.sum(unit**2, axis=-1, keepdims=True))
         inner = self.radius * _INSIDE

@@ -41,6 +41,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 SMOOTHING = 2.0  # grid steps of Gaussian that the rounding lemma spends; error 2 exp(-2 π² 4) = 1e-34
+LARGEST_MOVE = 2.0**60  # grid steps of a contribution: a larger one would not fit 64 bits with its noise
 _MARGIN = 1 + 1e-9  # calibrated scales are rounded up by this, so that no last bit overspends
 
 
@@ -97,6 +98,11 @@ class Lattice(Mechanism):
             raise InputError(
                 f"Expected a noise scale of at most 2**50 grid steps, got {self.scale:g} on steps of "
                 f"{self.grid.step:g}; ask for less noise, or use a coarser grid."
+            )
+        if not self.sensitivity / self.grid.step <= LARGEST_MOVE:
+            raise InputError(
+                f"Expected a sensitivity of at most 2**60 grid steps, got {self.sensitivity:g} on steps of "
+                f"{self.grid.step:g}; ask for more noise, or use a coarser grid."
             )
 
     @property

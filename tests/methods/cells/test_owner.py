@@ -1,8 +1,13 @@
+import tracemalloc
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from privada.methods.cells import CellStatistics, Nearest, _kernels
+from privada.audit import replay
+from privada.exceptions import InputError
+from privada.methods.cells import Bins, CellStatistics, Nearest, Projected, _kernels, _maps
 from privada.methods.cells.owner import answer
 from privada.parties import Number, Rows, Schema
 from privada.parties import rows as rows_module
@@ -55,3 +60,45 @@ def test_no_centre_however_far_lets_a_row_out_of_its_ball():
                 X, origin = np.array([[row, -row]]), np.array([[centre, -centre]])
                 _kernels.add_clipped(sums, X, np.zeros(1, dtype=np.int64), origin, radius, 1 / step)
                 assert sum(int(v) ** 2 for v in sums[0]) <= (radius / step) ** 2
+
+
+def test_a_budget_that_needs_more_steps_than_integers_have_is_refused_before_it_is_charged():
+    """So far from its centre a row is 2^97 steps, of which an integer is -2^63."""
+    question = CellStatistics(
+        tables=(Nearest(centers=np.full((1, 1), 1e23)),),
+        radius=1e30,
+        recentred=True,
+        width=1,
+        count_share=1e-40,
+        guarantee=ZCDP(rho=1e60, relation="add/remove"),
+    )
+    with pytest.raises(InputError, match="grid steps"):
+        question.plan  # what an owner works out before the charge
+
+
+@pytest.mark.parametrize(
+    "inner", [Nearest(centers=np.array([[0.0], [1.0]])), Bins(feature=0, edges=np.zeros(1))]
+)
+def test_projections_that_overflow_for_some_rows_give_each_row_one_cell(inner):
+    steep = Projected(matrix=np.array([[1e308], [-1e308]]), inner=inner)
+    question = CellStatistics(tables=(steep,), guarantee=ZCDP(rho=1, relation="add/remove"))
+    schema = Schema.of_numbers(bounds=(-100, 100), width=2)
+    rows = np.array([[0.1, 0.2], [90.0, 90.0], [90.0, -90.0], [-90.0, 90.0], [0.0, 0.0]])
+    for other in range(len(rows)):
+        fewer = Rows(np.delete(rows, other, axis=0), schema=schema)
+        assert replay(question, Rows(rows, schema=schema), fewer).passed
+
+
+def test_the_memory_of_a_projection_does_not_follow_the_number_of_rows(monkeypatch):
+    """A wide matrix made an answer fail at owners of many rows only: how many, the failure told."""
+    matrix = np.random.default_rng(0).normal(size=(2, 500))
+    X = np.random.default_rng(1).normal(size=(3000, 2))
+    cells = Projected(matrix=matrix, inner=Nearest(centers=np.eye(500)[:3]))
+    whole = cells.assign(X)
+    monkeypatch.setattr(_maps, "_NUMBERS", 5000)
+    cells.assign(X[:20])
+    tracemalloc.start()
+    assert np.array_equal(cells.assign(X), whole)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 500_000  # all projected rows are 12 MB

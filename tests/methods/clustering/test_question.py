@@ -7,8 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from privada.audit import replay
 from privada.exceptions import InputError
 from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
+from privada.methods.clustering.question_pyramid import GridPyramid
 from privada.parties import Rows, Schema
 from privada.parties.answering import answerer
 from privada.privacy import ZCDP, Approximate, KNorm, Pure, Unit, accountant
@@ -410,3 +412,37 @@ def test_no_size_of_the_public_parameters_breaks_the_sensitivity(size, moments):
             answerer(question)(question, rows, lambda n, v, seen=seen: seen.setdefault(n, v.copy()))
             for name, draw in question.plan.draws.items():
                 assert np.abs(draw.grid.values(seen[name])).sum() <= draw.sensitivity * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", [NearestMeans, NeighbourAverages])
+@pytest.mark.parametrize("radius", [1e-90, 1e90])
+def test_a_radius_without_a_grid_is_refused_before_the_charge_under_any_noise(kind, radius):
+    """K-norm noise needs no grid, its rows do: the answer failed after the charge."""
+    points = {NearestMeans: {"cells": CELLS}, NeighbourAverages: {"targets": CELLS, "t": T}}[kind]
+    for noise in ("lattice", "k-norm"):
+        question = kind(**points, radius=radius, noise=noise, guarantee=PURE)
+        with pytest.raises(InputError, match="grid"):
+            question.plan  # what an owner works out before the charge
+
+
+@pytest.mark.parametrize("guarantee", GUARANTEES[:4], ids=str)
+@pytest.mark.parametrize("size", [1e-9, 1.0, 1e9])
+def test_rows_and_points_at_the_ends_of_floats_move_nothing_past_its_price(guarantee, size):
+    most = 1.7e308
+    wide = Schema.of_numbers(bounds=(-most, most), width=2, size=5)
+    X = np.array([[most, -most], [0.0, 5e-324], [-most, -most], [size, size], [0.1, 0.2]])
+    other = X[1:] if guarantee.relation == "add/remove" else np.vstack([[[most, most]], X[1:]])
+    near, far = size * CELLS, np.where(CELLS > 0, 1e99, -1e99)
+    for cells, one in ((near, size), (far, size), (np.tile(near, (20, 1)), size)):
+        for question in (
+            NearestMeans(cells=cells, radius=one, recentred=True, domain=one, guarantee=guarantee),
+            LocalMeans(cells=cells, shells=[one / 3, one], domain=one, moments="full", guarantee=guarantee),
+            NeighbourAverages(targets=cells, t=T, radius=one, guarantee=guarantee),
+        ):
+            found = replay(question, Rows(X, schema=wide), Rows(other, schema=wide))
+            assert found.passed, found
+
+
+def test_a_pyramid_of_more_levels_than_there_are_numbers_is_refused_at_once():
+    with pytest.raises(InputError, match="numbers in the answer"):
+        GridPyramid(levels=(10**9,), domain=0.5, width=10**6, guarantee=PURE)

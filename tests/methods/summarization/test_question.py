@@ -1,8 +1,11 @@
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
 
+from privada.audit import replay
+from privada.audit.transcript import witnessed
 from privada.exceptions import InputError, WireError
 from privada.methods.summarization import (
     EmbeddedRows,
@@ -14,7 +17,8 @@ from privada.methods.summarization import (
     RoundPoints,
     SummaryRows,
 )
-from privada.parties import Schema
+from privada.parties import Rows, Schema
+from privada.parties import rows as rows_module
 from privada.privacy import ZCDP, Approximate, Pure, Question, Unit, curves
 
 E = FourierEmbedding.of(width=2, n_features=12, gamma=0.5, random_state=0)
@@ -101,3 +105,42 @@ def test_a_file_with_more_than_the_question_is_refused():
     blob = EmbeddingSum(embedding=E, guarantee=G).to_bytes()
     with pytest.raises(WireError):
         Question.from_bytes(blob[:-8])
+
+
+@pytest.mark.parametrize("relation", [AR, RO])
+def test_a_phase_beyond_floats_moves_no_sum_by_more_than_its_sensitivity(relation):
+    """It was NaN, of which an integer is -2^63."""
+    wild = FourierEmbedding(frequencies=np.array([[1e6, 1e6], [1e6, -1e6], [0.1, 0.0]]))
+    schema = Schema.of_numbers(bounds=(-1e306, 1e306), width=2, size=3)
+    rows = np.array([[1e306, 1e306], [1.0, 2.0], [1e306, -1e306]])
+    other = rows[1:] if relation == AR else np.vstack([[[0.5, 0.5]], rows[1:]])
+    for question in (
+        EmbeddingSum(embedding=wild, guarantee=ZCDP(rho=0.5, relation=relation)),
+        EmbeddingSum(embedding=wild, guarantee=Pure(epsilon=1, relation=relation)),
+        NearCount(
+            embedding=wild, direction=np.ones(6), threshold=0.0, guarantee=ZCDP(rho=0.5, relation=relation)
+        ),
+    ):
+        found = replay(question, Rows(rows, schema=schema), Rows(other, schema=schema))
+        assert found.passed, found
+
+
+def test_the_memory_of_an_embedding_does_not_follow_the_number_of_rows(monkeypatch, rehearsal):
+    """Many frequencies made an answer fail at owners of many rows only: how many, the failure told."""
+    wide = FourierEmbedding.of(width=2, n_features=400, gamma=0.5, random_state=0)
+    schema = Schema.of_numbers(bounds=(-1, 1), width=2)
+    X = np.random.default_rng(0).uniform(-1, 1, size=(3000, 2))
+    claim = ZCDP(rho=0.5, relation=AR)
+    for question in (
+        EmbeddingSum(embedding=wide, guarantee=claim),
+        NearCount(embedding=wide, direction=np.ones(400), threshold=0.0, guarantee=claim),
+    ):
+        calls = witnessed(question, Rows(X, schema=schema), rehearsal)[0]
+        monkeypatch.setattr(rows_module, "AT_ONCE", 4000)
+        tracemalloc.start()
+        again = witnessed(question, Rows(X, schema=schema), rehearsal)[0]
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        monkeypatch.undo()
+        assert np.array_equal(calls[0].exact, again[0].exact)
+        assert most < 1_000_000  # all embedded rows are 10 MB

@@ -1,16 +1,19 @@
 """The price of class statistics: sensitivities by search, splits, refusals."""
 
 import math
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from privada.audit.transcript import witnessed
 from privada.exceptions import InputError
 from privada.methods.transport import ClassStatistics, FeatureMap
 from privada.methods.transport.owner import packed
 from privada.methods.transport.question import joint, same_class
-from privada.parties import Schema
+from privada.parties import Rows, Schema
+from privada.parties import rows as rows_module
 from privada.parties.schema import Category
 from privada.privacy import ZCDP, Approximate, Pure, Unit, accountant
 
@@ -90,3 +93,29 @@ def test_a_question_of_another_width_or_other_classes_does_not_fit():
     huge = replace(MAP, projection=MAP.projection * 1e160)
     with pytest.raises(InputError, match="overflow"):
         ClassStatistics(features=huge, n_classes=2, guarantee=ONE).fits(SCHEMA)
+
+
+def test_the_memory_of_moments_does_not_follow_the_number_of_rows(monkeypatch, rehearsal):
+    """A thousand components made an answer fail at owners of many rows only: how many, the failure told."""
+    claim = ZCDP(rho=0.5, relation="add/remove")
+    question = ClassStatistics(
+        features=FeatureMap.random(2, 30, seed=0), n_classes=2, moments=True, guarantee=claim
+    )
+    schema = Schema.of_numbers(bounds=(-1, 1), width=2, label=Category(name="y", values=(0, 1)))
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, size=(3000, 2)), rng.integers(2, size=3000)
+    calls = witnessed(question, Rows(X, y=y, schema=schema), rehearsal)[0]
+    monkeypatch.setattr(rows_module, "AT_ONCE", 5000)
+    tracemalloc.start()
+    again = witnessed(question, Rows(X, y=y, schema=schema), rehearsal)[0]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert all(np.array_equal(a.exact, b.exact) for a, b in zip(calls, again, strict=True))
+    assert most < 1_500_000  # all moments are 11 MB, three times over
+
+
+def test_a_budget_that_needs_more_steps_than_integers_have_is_refused_before_it_is_charged():
+    claim = ZCDP(rho=1e23, relation="replace-one")
+    wide = FeatureMap.random(4, 3, seed=0, radius=1e6)
+    with pytest.raises(InputError, match="grid steps"):
+        ClassStatistics(features=wide, n_classes=2, guarantee=claim).plan

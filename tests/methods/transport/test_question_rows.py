@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent, SampledWithoutReplacementDpEvent, SelfComposedDpEvent
 
+from privada.audit import replay
 from privada.exceptions import InputError, RelationError
 from privada.methods.transport import FeatureMap, RowRelease
 from privada.parties import Rows, Schema
 from privada.parties.answering import answer_rows
-from privada.parties.schema import Category
+from privada.parties.schema import Category, Number
 from privada.privacy import ZCDP, Approximate, Pure, Unit, accountant, curves
 
 ONE = Approximate(epsilon=8.0, delta=1e-5, relation="replace-one")
@@ -206,3 +207,49 @@ def test_batches_are_drawn_afresh_and_shuffled(rehearsal):
         both += all(each.max() > 1.8 for each in seen)
     assert chisquare(np.bincount(places, minlength=batch)).pvalue > 1e-4
     assert binomtest(both, trials, 0.25).pvalue > 1e-4
+
+
+ATTRIBUTE = replace(ONE, relation="attribute")
+
+
+@pytest.mark.parametrize("far", [1e10, 1e16, 1e100])
+def test_a_centre_so_far_that_rounding_moves_more_than_an_attribute_is_refused(far):
+    """At 1e16 floats are two apart: an attribute of width 1.5 moved a row by 2, or off the grid."""
+    flat = FeatureMap(projection=np.eye(1), centre=np.array([far]), radius=1.0)
+    question = RowRelease(features=flat, size=1, attribute_width=1.5, guarantee=ATTRIBUTE)
+    with pytest.raises(InputError, match="a centre nearer"):
+        question.fits(Schema.of_numbers(bounds=(0, 1.5), width=1, size=1))
+
+
+@pytest.mark.parametrize("width", [1, 30, 784, 4096])
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1.0, 1.0), (-5.0, 250.0)])
+def test_ordinary_maps_round_less_than_is_priced(width, bounds):
+    schema = Schema.of_numbers(bounds=bounds, width=width, size=2)
+    plain = FeatureMap.random(width, 3, seed=0)
+    reach = bounds[1] - bounds[0]
+    question = RowRelease(features=plain, size=2, attribute_width=reach, guarantee=ATTRIBUTE)
+    question.fits(schema)
+    assert question.reach == pytest.approx(reach * plain.row_norms().max(), rel=1e-8)
+    sides = np.random.default_rng(0).uniform(*bounds, size=(1, width)).repeat(2, axis=0)
+    sides[:, plain.row_norms().argmax()] = bounds
+    labelled = [Rows(np.vstack([side, sides[0]]), schema=schema) for side in sides]
+    found = replay(question, *labelled)
+    assert found.passed, found
+
+
+def test_an_attribute_that_is_several_features_is_refused():
+    """A category moves two of them at once: √2 times as far as was priced."""
+    hot = FeatureMap(projection=np.eye(2), centre=np.zeros(2), radius=1.0)
+    question = RowRelease(features=hot, size=1, attribute_width=1.0, guarantee=ATTRIBUTE)
+    schema = Schema(columns=[Category(name="ward", values=("a", "b"))], size=1)
+    with pytest.raises(InputError, match="'ward' becomes several"):
+        question.fits(schema)
+    missing = Schema(columns=[Number(name="age", low=0, high=1, missing=True)], size=1)
+    with pytest.raises(InputError, match="'age' becomes several"):
+        question.fits(missing)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1.0, 1e140])
+def test_row_norms_do_not_leave_the_floats(size):
+    steep = FeatureMap(projection=size * np.array([[3.0, 4.0], [0.0, 1.0]]), centre=np.zeros(2), radius=1.0)
+    assert steep.row_norms() / size == pytest.approx([5, 1])

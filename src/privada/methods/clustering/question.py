@@ -147,7 +147,7 @@ class NearestMeans(Question):
         if self.noise == "lattice":
             return self.statistics.plan
         assert isinstance(self.guarantee, Pure)
-        epsilon = self.guarantee.epsilon
+        epsilon, _ = self.guarantee.epsilon, self.grid  # a radius without a grid is refused before the charge
         draw = KNormCylinder(sensitivity=1.0, budget=epsilon)
         return Plan(draws={"table": draw}, event=pure_event(epsilon), epsilon=epsilon)
 

@@ -150,7 +150,7 @@ class NeighbourAverages(_Neighbours):
     def planned(self) -> Plan:
         """One draw of all sums."""
         if self.noise == "k-norm":
-            budget = budget_of(self.guarantee)
+            budget, _ = budget_of(self.guarantee), self.grid  # a radius without a grid is refused here
             return Plan(draws={"sums": KNorm(sensitivity=self.reach, budget=budget)})
         return Plan(draws={"sums": lattice(self.guarantee, sensitivity=self.reach, grid=self.grid)})
 

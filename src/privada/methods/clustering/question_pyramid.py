@@ -73,7 +73,7 @@ class GridPyramid(Question):
         object.__setattr__(self, "levels", levels)
         _check.positive(domain=self.domain)
         _check.count(width=self.width)
-        few_numbers(sum(2 ** (level * self.width) for level in levels), "the answer")
+        few_numbers(sum(2 ** min(level * self.width, 64) for level in levels), "the answer")
 
     def fits(self, schema: Any) -> None:
         """Check the features against the owner's schema."""

@@ -10,6 +10,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+FARTHEST = 1e300  # sum of a row's coordinates
 INSIDE = 1 - 2.0**-40  # keeps the computed feature vector inside the unit ball
 
 
@@ -17,10 +18,20 @@ INSIDE = 1 - 2.0**-40  # keeps the computed feature vector inside the unit ball
 def embed(
     X: npt.NDArray[np.float64], frequencies: npt.NDArray[np.float64], features: npt.NDArray[np.float64]
 ) -> None:  # pragma: no cover - compiled
-    """Write cosines, then sines, of every row; each row has norm just under 1."""
+    """Write cosines, then sines, of every row; each row has norm just under 1.
+
+    Frequencies are within ±1e6; a row so far out that a phase could leave the floats has phases of 0.
+    """
     pairs = frequencies.shape[0]
     unit = INSIDE / np.sqrt(pairs)
     for i in range(X.shape[0]):
+        size = 0.0
+        for k in range(X.shape[1]):
+            size += abs(X[i, k])
+        if not size < FARTHEST:
+            features[i, :pairs] = unit
+            features[i, pairs:] = 0.0
+            continue
         for j in range(pairs):
             phase = 0.0
             for k in range(X.shape[1]):

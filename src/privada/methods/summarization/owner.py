@@ -28,7 +28,8 @@ def answer_sum(question: EmbeddingSum, rows: Rows, draw: Draws) -> dict[str, Any
     assert isinstance(mechanism, Lattice)
     sums = np.zeros(question.embedding.dimension, dtype=np.int64)
     for batch in rows.batches():
-        _kernels.add_truncated(sums, question.embedding.transform(batch.X), 1 / mechanism.grid.step)
+        for part in batch.parts(len(sums)):
+            _kernels.add_truncated(sums, question.embedding.transform(part.X), 1 / mechanism.grid.step)
     return {"sum": draw("sum", sums)}
 
 
@@ -40,8 +41,9 @@ def answer_near(question: NearCount, rows: Rows, draw: Draws) -> dict[str, Any]:
     assert isinstance(mechanism, Lattice)
     found = 0
     for batch in rows.batches():
-        features = question.embedding.transform(batch.X)
-        found += _kernels.count_beyond(features, question.direction, question.threshold)
+        for part in batch.parts(question.embedding.dimension):
+            features = question.embedding.transform(part.X)
+            found += _kernels.count_beyond(features, question.direction, question.threshold)
     return {"count": draw("count", mechanism.place(np.array([found])))}
 
 

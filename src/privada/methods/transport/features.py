@@ -87,7 +87,8 @@ class FeatureMap:
 
     def row_norms(self) -> FloatArray:
         """Norm of each feature's row of P: how far one unit of it moves a projected row."""
-        return np.asarray(np.sqrt(np.sum(self.projection**2, axis=1)))
+        size = int(np.frexp(np.abs(self.projection).max())[1])  # a power of two: no square leaves the floats
+        return np.asarray(np.ldexp(np.sqrt(np.sum(np.ldexp(self.projection, -size) ** 2, axis=1)), size))
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Plain values and arrays."""

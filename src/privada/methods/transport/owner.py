@@ -24,13 +24,14 @@ def answer_statistics(question: ClassStatistics, rows: Rows, draw: Draws) -> dic
     if question.moments:
         sums["moments"] = np.zeros((q, question.triangle), np.int64)
     for batch in rows.batches():
-        assert batch.y is not None
-        z = question.features.apply(batch.X)
-        codes = batch.y.astype(np.int64)
-        sums["counts"] += draws["counts"].place(np.bincount(codes, minlength=q))
-        np.add.at(sums["sums"], codes, draws["sums"].grid.truncate(z))
-        if question.moments:
-            np.add.at(sums["moments"], codes, draws["moments"].grid.truncate(packed(z)))
+        for part in batch.parts(d + question.triangle):
+            assert part.y is not None
+            z = question.features.apply(part.X)
+            codes = part.y.astype(np.int64)
+            sums["counts"] += draws["counts"].place(np.bincount(codes, minlength=q))
+            np.add.at(sums["sums"], codes, draws["sums"].grid.truncate(z))
+            if question.moments:
+                np.add.at(sums["moments"], codes, draws["moments"].grid.truncate(packed(z)))
     return {name: draw(name, value) for name, value in sums.items()}
 
 

@@ -10,9 +10,11 @@ attribute    ``Δ w + g √l``: an attribute lies in an interval of   randomised
              width Δ, w the largest row norm of P, computed
 ===========  ====================================================  ==========================
 
-with g the grid step and l the number of components. Rows are drawn in a fresh random order that knows neither
-rows nor labels (sorting by label is what breaks the printed guarantee). Rows and labels are one mechanism:
-their privacy-loss distributions are composed (PRIVACY, section 3 (c)).
+with g the grid step and l the number of components. An attribute is a column, and must be one feature (a
+category's move two); what float sums round is part of ``Δ w``, and a centre so far off that they round more
+is refused. Rows are drawn in a fresh random order that knows neither rows nor labels (sorting by label is
+what breaks the printed guarantee). Rows and labels are one mechanism: their privacy-loss distributions are
+composed (PRIVACY, section 3 (c)).
 
 Minibatches are sampled secretly, afresh, without ids and in random order; only then is ``n`` choose ``B``
 amplification valid, and nothing in the payload tells which rows were drawn.
@@ -25,6 +27,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from privada import _check
@@ -38,6 +41,7 @@ from privada.privacy.mechanism import Gaussian, Mechanism, Plan, RandomisedRespo
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
+FITTING = 2.0**61  # grid steps of a projected row, at most: they are summed with their noise in 64 bits
 _STEP = 1e-3  # of the privacy-loss distributions that calibrate
 
 
@@ -137,9 +141,27 @@ class RowRelease(Question):
         if self.n_classes is not None and self.n_classes != len(schema.classes):
             raise InputError(f"Expected n_classes to be {len(schema.classes)}, got {self.n_classes}.")
         if self.attribute_width is not None:
-            widest = max(b - a for a, b in zip(schema.box.low, schema.box.high, strict=True))
-            if widest > self.attribute_width * (1 + 1e-12):
-                raise InputError(f"Expected attribute_width >= {widest:g}, got {self.attribute_width:g}.")
+            self._fits_attributes(schema, self.attribute_width)
+
+    def _fits_attributes(self, schema: Any, width: float) -> None:
+        """Attributes that are one feature each, no wider than said, on a map that rounds them little."""
+        several = [column.name for column in schema.columns if len(column.features()) > 1]
+        if several:
+            raise InputError(
+                f"Expected attributes of one feature each at attribute level; {several[0]!r} becomes several."
+            )
+        low, high = np.array(schema.box.low), np.array(schema.box.high)
+        if (widest := float((high - low).max())) > width * (1 + 1e-12):
+            raise InputError(f"Expected attribute_width >= {widest:g}, got {width:g}.")
+        farthest = np.maximum(np.abs(low - self.features.centre), np.abs(high - self.features.centre))
+        terms = farthest * self.features.row_norms()
+        rounded = 2.0**-52 * float(terms @ np.arange(len(terms) + 2, 2, -1))  # twice u a sum that follows
+        moved = width * float(self.features.row_norms().max()) * self.rounding
+        if rounded > moved or float(terms.sum()) > FITTING * self._grid().step:
+            raise InputError(
+                "Expected a centre nearer to the attributes' intervals, or wider ones: rounding would "
+                "move a projected row by more than its attribute."
+            )
 
     @property
     def unclipped(self) -> bool:
@@ -157,7 +179,12 @@ class RowRelease(Question):
         if not self.unclipped:
             return 2 * self.features.radius
         assert self.attribute_width is not None
-        return self.attribute_width * float(self.features.row_norms().max()) * (1 + 1e-9)  # float sums
+        return self.attribute_width * float(self.features.row_norms().max()) * (1 + self.rounding)
+
+    @property
+    def rounding(self) -> float:
+        """What float sums may add to a move at attribute level; `fits` holds them to it."""
+        return max(1e-9, self.features.width**2 * 2.0**-52)
 
     def names(self, index: int) -> tuple[str, str]:
         """Payload names of a batch's rows and labels."""
@@ -166,8 +193,7 @@ class RowRelease(Question):
 
     def planned(self) -> Plan:
         """Calibrate the noise on rows, given what labels and sampling cost."""
-        mu = _row_mu(self.guarantee, self.label_epsilon, self.n_classes, self.size, self.drawn, self.batches)
-        grid = Grid.finer_than(self.reach / mu * 2.0**-26 / math.sqrt(self.features.components))
+        mu, grid = self._mu(), self._grid()
         far = self.reach + grid.step * math.sqrt(self.features.components)
         noise = Gaussian.calibrated(sensitivity=far, mu=mu, grid=grid)
         draws: dict[str, Mechanism] = {}
@@ -178,6 +204,14 @@ class RowRelease(Question):
                 draws[labels] = RandomisedResponse(budget=self.label_epsilon, n_classes=self.n_classes)
         event = _event(noise.mu, self.label_epsilon, self.n_classes, self.size, self.drawn, self.batches)
         return Plan(draws=draws, event=event)
+
+    def _mu(self) -> float:
+        return _row_mu(
+            self.guarantee, self.label_epsilon, self.n_classes, self.size, self.drawn, self.batches
+        )
+
+    def _grid(self) -> Grid:
+        return Grid.finer_than(self.reach / self._mu() * 2.0**-26 / math.sqrt(self.features.components))
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Own fields as plain values and arrays."""
