@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from privada import Owner, run
-from privada.exceptions import AnswerError, InputError, RehearsalWarning
+from privada.exceptions import AnswerError, BudgetError, InputError, RehearsalWarning
 from privada.methods import methods
 from privada.parties.answering import answer_rows
 from privada.parties.private import Private
@@ -200,8 +200,22 @@ def test_rehearsals_repeat_and_secure_noise_does_not(case):
     assert all(release.rehearsal for release in digests)
     house = owner_of(example, question)
     numbers = sum(np.size(value) for value in digests[0].payload.values())
-    fresh = [house.answer(question) for _ in range(2 if numbers > 8 else 40)]  # one small number may repeat
+    times = 2 if numbers > 8 else 40  # one small number may repeat
+    fresh = [house.answer(dataclasses.replace(question, salt=f"asking {at}")) for at in range(times)]
     assert any(not np.array_equal(fresh[0][name], other[name]) for other in fresh for name in other.payload)
+
+
+@cases
+def test_a_question_is_answered_every_time_and_a_round_of_a_plan_once(case):
+    example, question = case
+    house = owner_of(example, question)
+    house.answer(question)
+    if question.turn:
+        with pytest.raises(BudgetError, match="charged before"):
+            house.answer(question)
+    else:
+        house.answer(question)
+    assert len(list(house.ledger.lines(house.dataset))) == (2 if question.turn else 3)
 
 
 @cases

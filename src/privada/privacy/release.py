@@ -40,8 +40,8 @@ class Question(ABC):
         What the answer may cost; it names the relation and the unit.
     salt : str
         Tells apart two askings of one question. An owner that is asked in
-        person answers, and charges, every time; an exchange folder answers each
-        digest once.
+        person answers, and charges, every time, but each round of a plan of
+        rounds once; an exchange folder answers each digest once.
 
     Privacy
     -------
