@@ -214,7 +214,10 @@ class Ledger:
         with self._store.writing() as connection:
             head = table.locked_last(connection, dataset)
             if once and table.has_purpose(connection, dataset, purpose):
-                raise BudgetError(f"{dataset!r} was charged before for '{purpose}'. Nothing was charged.")
+                raise BudgetError(
+                    f"{dataset!r} was charged before for '{purpose}'; another asking has another seed or salt. "
+                    "Nothing was charged."
+                )
             granted = head.spent + cost <= account.capacity
             if granted:
                 line = self._append(
