@@ -215,8 +215,8 @@ class Ledger:
             head = table.locked_last(connection, dataset)
             if once and table.has_purpose(connection, dataset, purpose):
                 raise BudgetError(
-                    f"{dataset!r} was charged before for '{purpose}'; another asking has another seed or salt. "
-                    "Nothing was charged."
+                    f"{dataset!r} was charged before for '{purpose}'. Nothing was charged; "
+                    "another asking has another seed or salt."
                 )
             granted = head.spent + cost <= account.capacity
             if granted:
