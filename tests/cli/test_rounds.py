@@ -197,3 +197,4 @@ def test_what_is_left_must_pay_for_all_rounds(cli, clinic):
 def test_an_owner_whose_key_is_elsewhere_is_asked_all_the_same(cli, clinic):
     (clinic / "owner.key").unlink()
     cli("ask", "reweighting", clinic / "study.toml", "--folder", clinic / "exchange", expect=4)
+    assert list((clinic / "exchange").rglob("*question*"))
