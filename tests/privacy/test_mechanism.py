@@ -195,3 +195,10 @@ def test_the_characteristic_function_is_that_of_the_lattice(draw, family):
     law, theta = lattice(family, draw.scale, 200), np.linspace(0, 1.5, 7)
     mean = (law * np.cos(np.outer(theta, np.arange(-200, 201)))).sum(axis=1)
     assert draw.characteristic(theta) == pytest.approx(mean, abs=1e-9)
+
+
+def test_noise_too_rare_for_a_number_to_tell_has_no_variance():
+    draw = Laplace.calibrated(sensitivity=1, epsilon=1e4)
+    assert draw.variance == 0
+    assert (draw.characteristic(np.linspace(0, 3, 5)) == 1).all()
+    assert Laplace.calibrated(sensitivity=1, epsilon=1e-4).variance == pytest.approx(2e8, rel=1e-8)

@@ -101,6 +101,14 @@ _EXPERIMENTS = (
         shared=True,
     ),
     Experiment(
+        name="marginals-limits",
+        title="A hidden target: what labels over cells lose, and to what, on seeds that no figure scores",
+        path="privada.experiments.marginals.limits:run",
+        runs=30,
+        quick_runs=1,
+        shared=True,
+    ),
+    Experiment(
         name="reweighting",
         title="Training for a private target with a public source, beside private baselines",
         path="privada.experiments.reweighting:run",

@@ -57,8 +57,10 @@ class Filter(ABC):
     def __post_init__(self) -> None:
         if not isinstance(self.budget, self.takes):
             raise InputError(f"A {self.name} filter keeps a {self.takes.kind} budget, got {self.budget}.")
-        if not 0 < self._capacity() <= _LARGEST:
+        if not self._capacity() > 0:
             raise BudgetError(f"A budget of {self.budget} leaves nothing to spend on a {self.name} filter.")
+        if self._capacity() > _LARGEST:
+            raise BudgetError(f"A budget of {self.budget} is more than a {self.name} filter counts.")
 
     @abstractmethod
     def _capacity(self) -> float:

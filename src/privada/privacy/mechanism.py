@@ -193,14 +193,19 @@ class Laplace(Lattice):
     @property
     def variance(self) -> float:
         """Of the discrete law: ``2q/(1-q)²`` steps² with ``q = exp(-1/b)``, a little under ``2b²``."""
-        half = 1 / (2 * self.steps)
-        return self.grid.step**2 / (2 * math.sinh(half) ** 2)
+        return self.grid.step**2 * self._variance
 
     def characteristic(self, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Of the discrete law: ``sinh²(1/2b) / (sinh²(1/2b) + sin²(theta/2))``, theta in radians a step."""
-        spread = math.sinh(1 / (2 * self.steps)) ** 2
-        found: npt.NDArray[np.float64] = spread / (spread + np.sin(theta * self.grid.step / 2) ** 2)
+        """Of the discrete law: ``1 / (1 + 2 v sin²(theta/2))``, v its variance, theta in radians a step."""
+        found: npt.NDArray[np.float64] = 1 / (
+            1 + 2 * self._variance * np.sin(theta * self.grid.step / 2) ** 2
+        )
         return found
+
+    @property
+    def _variance(self) -> float:
+        """In steps²; 0 where the noise is too rare for a number to tell."""
+        return 2 * math.exp(-1 / self.steps) / math.expm1(-1 / self.steps) ** 2
 
     def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
         return noise.discrete_laplace(self.steps, shape)

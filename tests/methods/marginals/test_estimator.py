@@ -53,6 +53,15 @@ def test_stopping_early_asks_fewer_rounds():
     assert len(MarginalLearner(**settings).fit(X, Y, source=SOURCE).releases_) == 3
 
 
+@pytest.mark.parametrize("question", ["cells", "marginals", "pairs", "embedding", "auto"])
+def test_a_budget_that_hides_nothing_is_only_large(question):
+    settings = SETTINGS | {"epsilon": 1000.0, "question": question, "classifier": LogisticRegression()}
+    fitted = MarginalLearner(**settings).fit(X, Y, source=SOURCE)
+    assert fitted.forecast_.signal_to_noise > 50
+    assert "e+" in str(fitted.forecast_) or "inf" in str(fitted.forecast_) or question == "embedding"
+    assert fitted.score(SOURCE, TRUTH) > 0.6
+
+
 def calibration_error(said, truth):
     """Over ten bins of what was said: the mean distance of said and true shares."""
     cells = np.minimum((10 * said).astype(int), 9)

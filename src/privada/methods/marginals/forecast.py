@@ -7,6 +7,7 @@ question's public design and the noise it would carry: the criterion by which ex
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ from privada.methods.marginals.smoothing import kernel_between, typical_distance
 FloatArray = npt.NDArray[np.float64]
 LENGTHS = (0.35, 1.0)  # times the median distance: rough labels and smooth ones, which count alike
 LARGEST_SIZE = 10**9  # beyond it noise is lost in the rounding of sums of so many rows
+LEAST_NOISE = 1e-9  # of the sampling variance of a row: tables that overlap are never known exactly
+MANY = 1e6  # noises a row, of which digits say nothing
 POINTS = 600  # of the source, on which forecasts are made
 
 
@@ -47,13 +50,14 @@ class Forecast:
     @property
     def signal_to_noise(self) -> float:
         """Expected rows of an entry over the noise on it."""
-        return self.rows / self.noise
+        return self.rows / self.noise if self.noise else math.inf
 
     def __str__(self) -> str:
+        ratio = f"{self.signal_to_noise:{'.1f' if self.signal_to_noise < MANY else '.0e'}}"
         return (
             f"{self.rounds} round(s) of {self.tables} table(s) with {self.entries} cells: about "
             f"{self.rows:.1f} rows a cell, noise ±{self.noise:.1f} "
-            f"(signal to noise {self.signal_to_noise:.1f}); explains about {self.explained:.0%} of labels"
+            f"(signal to noise {ratio}); explains about {self.explained:.0%} of labels"
         )
 
 
@@ -95,7 +99,7 @@ def explained(
     spread = points.std(axis=0)
     standard = points / np.where(spread > 0, spread, 1.0)
     design, each = np.vstack(designs), size / len(points)
-    chance = variance * np.eye(len(design)) + design @ design.T * each
+    chance = max(variance, LEAST_NOISE * each) * np.eye(len(design)) + design @ design.T * each
     shares = []
     for length in lengths:
         kernel = kernel_between(standard, standard, "matern", length * typical_distance(standard))

@@ -25,6 +25,7 @@ LENGTHS = (0.2, 0.35, 0.6, 1.0, 1.6)  # times the median distance of public poin
 VARIANCES = (0.5, 1.0, 2.0)
 SHARES = (0.3, 1.0)  # of the sampling variance: labels that are nearly certain vary less than by chance
 LEVEL = 0.1  # prior variance of the mean label
+ROUNDING = 1e-5  # of the largest variance: kernels are taken in single precision
 MOST_POINTS = 1000  # among which kernels are compared
 WHOLE = 4000  # through which the chosen one is solved: what a cell averages shows in the label of its points
 
@@ -152,12 +153,17 @@ def _narrow(design: FloatArray) -> Any:
 
 
 def _solved(covariance: FloatArray, observed: FloatArray) -> tuple[float, FloatArray]:
+    """Log-evidence and coefficients; where next to no noise is left, rounding is told as noise."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     try:
         factor = cho_factor(covariance, lower=True, check_finite=False)
     except LinAlgError:
-        return -np.inf, np.zeros_like(observed)
+        rounding = ROUNDING * np.diag(covariance).max(initial=0.0)
+        try:
+            factor = cho_factor(covariance + rounding * np.eye(len(covariance)), lower=True)
+        except (LinAlgError, ValueError):
+            return -np.inf, np.zeros_like(observed)
     alpha = cho_solve(factor, observed, check_finite=False)
     half_log = np.log(np.diag(factor[0])).sum() * observed.shape[1]
     return float(-0.5 * np.sum(observed * alpha) - half_log), alpha
