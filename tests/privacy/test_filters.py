@@ -120,3 +120,8 @@ def test_the_exponential_mechanism_is_charged_by_its_range():
     assert FILTERS[0].cost(price) == FILTERS[0].capacity
     assert FILTERS[1].cost(price) == pytest.approx(1e15 / 8)
     assert FILTERS[3].cost(price) == pytest.approx(curves.pure_to_gaussian(1.0) ** 2 * 1e15)
+
+
+def test_a_budget_beyond_what_is_counted_says_so():
+    with pytest.raises(BudgetError, match="ε = 1e\\+06 .* is more than a pure filter counts"):
+        open_filter(Pure(epsilon=1e6, relation=AR))

@@ -38,10 +38,15 @@ def test_numbers_are_planned_for_a_size_that_can_be():
         default_regression(PUBLIC.source, guarantee=PURE, size=10**12)
 
 
-def test_no_noise_is_a_named_error():
+@pytest.mark.parametrize("size", [1, 100, 10**9])
+def test_no_noise_tells_as_much_as_next_to_none(size):
     points = PUBLIC.source
-    with pytest.raises(InputError, match="smaller size or guarantee: at size 100"):
-        explained(points, [np.zeros((2, len(points)))], variance=0.0, size=100)
+    halves = np.stack([points[:, 0] < 0.5, points[:, 0] >= 0.5]).astype(float)
+    told = [explained(points, [halves, halves], variance=v, size=size) for v in (0.0, 1e-10, 1.0)]
+    assert told[0] == pytest.approx(told[1], rel=1e-4)
+    assert 0 < told[2] <= told[0] + 1e-9
+    assert told[0] < 1
+    assert explained(points, [np.zeros((2, len(points)))], variance=0.0, size=size) == 0
 
 
 def test_early_stopping_reaches_the_plan():

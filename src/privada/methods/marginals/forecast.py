@@ -19,7 +19,7 @@ from privada.methods.marginals.smoothing import kernel_between, typical_distance
 FloatArray = npt.NDArray[np.float64]
 LENGTHS = (0.35, 1.0)  # times the median distance: rough labels and smooth ones, which count alike
 LARGEST_SIZE = 10**9  # beyond it noise is lost in the rounding of sums of so many rows
-LEAST_NOISE = 1e-9  # of the sampling variance of a row: tables that overlap are never known exactly
+ROUNDING = 1e-12  # of the largest variance: tables that overlap are solved for whatever the noise
 MANY = 1e6  # noises a row, of which digits say nothing
 POINTS = 600  # of the source, on which forecasts are made
 
@@ -99,17 +99,14 @@ def explained(
     spread = points.std(axis=0)
     standard = points / np.where(spread > 0, spread, 1.0)
     design, each = np.vstack(designs), size / len(points)
-    chance = max(variance, LEAST_NOISE * each) * np.eye(len(design)) + design @ design.T * each
+    chance = variance * np.eye(len(design)) + design @ design.T * each
     shares = []
     for length in lengths:
         kernel = kernel_between(standard, standard, "matern", length * typical_distance(standard))
         seen = each * design @ kernel.astype(np.float64)
-        try:
-            solved = np.linalg.solve(chance + each * seen @ design.T, seen)
-        except np.linalg.LinAlgError:
-            raise InputError(
-                f"Expected a smaller size or guarantee: at size {size:.15g} there is no noise to plan by."
-            ) from None
+        known = chance + each * seen @ design.T
+        known += ROUNDING * max(known.max(), 1.0) * np.eye(len(design))
+        solved = np.linalg.solve(known, seen)
         shares.append(float(np.sum(seen * solved)) / len(points))
     return float(np.mean(shares))
 
