@@ -5,6 +5,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
+from sklearn.neighbors import KNeighborsRegressor
 
 from privada import MarginalLearner, MarginalRegressor, Owner, Schema, run
 from privada.exceptions import InputError, RehearsalWarning, SchemaError
@@ -80,6 +82,25 @@ def test_any_regressor_and_any_guarantee_with_even_shares(rows):
     assert model.score(X, y) > 0.8
     assert not hasattr(forest, "estimators_")
     assert model.release_["squares.0"].shape == (50,)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (3, "Expected regressor to be a scikit-learn regressor, got 3"),
+        (Ridge, "Expected regressor to be a scikit-learn regressor"),
+        (LogisticRegression(), "Expected regressor to be a scikit-learn regressor, got LogisticRegression"),
+        (KNeighborsRegressor(), "to take sample_weight in fit, which KNeighborsRegressor does not.*Ridge"),
+        (PoissonRegressor(alpha=-1), "Expected a regressor that fits .* PoissonRegressor says: .*alpha"),
+    ],
+    ids=["a number", "a class", "a classifier", "no weights", "cannot fit"],
+)
+def test_a_regressor_that_could_not_be_trained_is_refused_before_anything_is_asked(rows, wrong, message):
+    _, _, source = rows
+    plan = default_regression(source, guarantee=Pure(epsilon=1, relation="add/remove"), size=2000)
+    public = Public(source=source, classes=(), classifier=wrong)
+    with pytest.raises(InputError, match=message):
+        learn_regression("o", plan.cells, public, bounds=(0.0, 30.0), guarantees=plan.guarantees)
 
 
 def test_predictions_stay_within_the_public_bounds(fitted):

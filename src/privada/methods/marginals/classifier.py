@@ -15,12 +15,12 @@ import numpy.typing as npt
 
 from privada.exceptions import AnswerError, InputError
 from privada.methods.marginals.hypothesis import Constant, FloatArray, Hypothesis, IntArray, Network
+from privada.methods.marginals.trial import TRIED, check_kind, tried
 
 ABSENT = -1e300  # score of a class that a classifier has not met
 SAME = 0.95  # share of public rows on which our own form must say what the classifier says
 NEARLY = 0.9  # of ONNX, which compares in single precision and may break ties of votes otherwise
 SHOWN = 64  # public rows on which ONNX is compared
-TRIED = 100  # public rows that a trial fits, or 20 a class
 
 Layers = list[tuple[FloatArray, FloatArray]]
 
@@ -141,60 +141,18 @@ def check_classifier(
     classifier: Any, source: FloatArray, *, mean: FloatArray, scale: FloatArray, n_classes: int, travels: bool
 ) -> None:
     """Refuse what could not be trained on weighted public rows, or not travel if it must, by a trial."""
-    from sklearn.base import is_classifier
-    from sklearn.utils.validation import has_fit_parameter
-
-    fits = hasattr(classifier, "fit") and hasattr(classifier, "get_params")
-    if isinstance(classifier, type) or not fits or not is_classifier(classifier):
-        raise InputError(f"Expected classifier to be a scikit-learn classifier, got {_short(classifier)}.")
-    if not has_fit_parameter(classifier, "sample_weight"):
-        raise InputError(
-            f"Expected classifier to take sample_weight in fit, which {type(classifier).__name__} does not: "
-            "public rows are weighted. They come standardised, so give a pipeline's last step alone, "
-            "or a classifier that takes weights, such as LogisticRegression()."
-        )
+    check_kind(classifier, "classifier", such_as="LogisticRegression()")
     if len(source) < 2:
         return  # one row has one label, and that is a constant hypothesis
-    model = _trial(classifier, source, mean=mean, scale=scale, n_classes=n_classes)
+    most = max(TRIED, 20 * n_classes)
+    standard = (source - mean) / scale
+    model = tried(classifier, "classifier", standard, lambda rank, count: rank * n_classes // count, most)
     if travels:
         try:
             made = of_classifier(model, mean=mean, scale=scale, n_classes=n_classes, rows=source)
             made.fits(source.shape[1], n_classes)
         except InputError as error:
             raise InputError(f"Expected a classifier that rounds can submit. {error}") from None
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:80]}..."
-
-
-def _trial(
-    classifier: Any, source: FloatArray, *, mean: FloatArray, scale: FloatArray, n_classes: int
-) -> Any:
-    """The classifier, fitted to some public rows with made-up labels of all classes."""
-    from sklearn.base import clone
-
-    count = min(len(source), max(TRIED, 20 * n_classes))
-    picked = source[np.linspace(0, len(source) - 1, count).astype(np.int64)]
-    rows = ((picked - mean) / scale).astype(np.float32)
-    along = rows @ np.random.default_rng(0).normal(size=rows.shape[1])
-    codes = np.argsort(np.argsort(along, kind="stable")) * n_classes // count
-    model = clone(classifier)
-    if model.get_params(deep=False).get("random_state", 0) is None:
-        model.set_params(random_state=0)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(rows, codes, sample_weight=np.ones(count, dtype=np.float32))
-            model.predict(rows)
-    except Exception as error:  # whatever a foreign classifier raises, nothing was charged yet
-        reason = str(error).strip().split("\n")[0][:200]
-        raise InputError(
-            f"Expected a classifier that fits standardised public rows with made-up labels; "
-            f"{type(classifier).__name__} says: {reason}"
-        ) from None
-    return model
 
 
 __all__ = ["check_classifier", "of_classifier"]
