@@ -83,7 +83,7 @@ def measured(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float
 
 def _table(found: dict[str, tuple[Scores, Scores]]) -> Table:
     return Table(
-        title="Accuracy in percent with one thing changed (mean ± standard error)",
+        title="One thing changed: accuracy in percent (mean ± standard error)",
         columns=("set", "changed", "accuracy", "over the default", "runs"),
         rows=tuple(
             (name, method, _told(accuracy, method), _told(gained, method), str(len(accuracy.found[method])))
