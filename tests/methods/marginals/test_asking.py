@@ -5,7 +5,7 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.methods.marginals import Public, askings, default_regression
-from privada.methods.marginals.forecast import explained
+from privada.methods.marginals.forecast import Forecast, explained
 from privada.privacy import Pure
 
 PURE = Pure(epsilon=1, relation="add/remove")
@@ -47,6 +47,12 @@ def test_no_noise_tells_as_much_as_next_to_none(size):
     assert 0 < told[2] <= told[0] + 1e-9
     assert told[0] < 1
     assert explained(points, [np.zeros((2, len(points)))], variance=0.0, size=size) == 0
+
+
+@pytest.mark.parametrize(("noise", "told"), [(2.0, "6.2"), (1e-9, "1e+10"), (0.0, "inf")])
+def test_a_forecast_says_how_little_noise_there_is(noise, told):
+    forecast = Forecast(tables=1, entries=40, rounds=1, noise=noise, rows=12.5, explained=0.5)
+    assert f"(signal to noise {told})" in str(forecast)
 
 
 def test_early_stopping_reaches_the_plan():

@@ -56,10 +56,10 @@ def test_stopping_early_asks_fewer_rounds():
 @pytest.mark.parametrize("question", ["cells", "marginals", "pairs", "embedding", "auto"])
 def test_a_budget_that_hides_nothing_is_only_large(question):
     settings = SETTINGS | {"epsilon": 1000.0, "question": question, "classifier": LogisticRegression()}
+    chance_is_known = LogisticRegression().fit(SOURCE, TRUTH).score(SOURCE, TRUTH)
     fitted = MarginalLearner(**settings).fit(X, Y, source=SOURCE)
     assert fitted.forecast_.signal_to_noise > 50
-    assert "e+" in str(fitted.forecast_) or "inf" in str(fitted.forecast_) or question == "embedding"
-    assert fitted.score(SOURCE, TRUTH) > 0.6
+    assert fitted.score(SOURCE, TRUTH) > chance_is_known - 0.05
 
 
 def calibration_error(said, truth):

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from privada.exceptions import AnswerError, InputError
 from privada.methods.marginals.hypothesis import Constant, FloatArray, Hypothesis, IntArray, Network
-from privada.methods.marginals.trial import TRIED, check_kind, tried
+from privada.methods.marginals.trial import TRIED, check_kind, evenly, tried
 
 ABSENT = -1e300  # score of a class that a classifier has not met
 SAME = 0.95  # share of public rows on which our own form must say what the classifier says
@@ -144,9 +144,8 @@ def check_classifier(
     check_kind(classifier, "classifier", such_as="LogisticRegression()")
     if len(source) < 2:
         return  # one row has one label, and that is a constant hypothesis
-    most = max(TRIED, 20 * n_classes)
-    standard = (source - mean) / scale
-    model = tried(classifier, "classifier", standard, lambda rank, count: rank * n_classes // count, most)
+    standard = (evenly(source, max(TRIED, 20 * n_classes)) - mean) / scale
+    model = tried(classifier, "classifier", standard, lambda rank, count: rank * n_classes // count)
     if travels:
         try:
             made = of_classifier(model, mean=mean, scale=scale, n_classes=n_classes, rows=source)

@@ -26,7 +26,7 @@ from privada.methods.marginals.learner import Public, cell_sizes, noise_variance
 from privada.methods.marginals.question import plan_name
 from privada.methods.marginals.question_squares import SquaredErrors
 from privada.methods.marginals.rounds import incidence_of
-from privada.methods.marginals.trial import check_kind, tried
+from privada.methods.marginals.trial import check_kind, evenly, tried
 from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
@@ -135,12 +135,8 @@ def learn_regression(
         raise InputError(f"Expected bounds to be (low, high), got {bounds}.")
     if public.classifier is not None:
         check_kind(public.classifier, "regressor", such_as="Ridge()")
-        tried(
-            public.classifier,
-            "regressor",
-            public.standard,
-            lambda rank, count: low + (high - low) * rank / count,
-        )
+        rows = (evenly(public.source) - public.mean) / public.scale
+        tried(public.classifier, "regressor", rows, lambda rank, n: low + (high - low) * rank / n)
     salt = plan_name([(cells,)], guarantees, public.seed)
     asked = [
         _constant(cells, public.source.shape[1], bounds, number, guarantees[number], salt)

@@ -41,14 +41,15 @@ def _short(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:80]}..."
 
 
+def evenly(source: FloatArray, most: int = TRIED) -> FloatArray:
+    """At most so many rows, from the first to the last."""
+    return source[np.linspace(0, len(source) - 1, min(len(source), most)).astype(np.int64)]
+
+
 def tried(
-    model: Any,
-    kind: str,
-    standard: FloatArray,
-    labels: Callable[[IntArray, int], npt.NDArray[Any]],
-    most: int = TRIED,
+    model: Any, kind: str, standard: FloatArray, labels: Callable[[IntArray, int], npt.NDArray[Any]]
 ) -> Any:
-    """The model, fitted to at most so many standardised rows, or an `InputError` that says what it said.
+    """The model, fitted to standardised rows, or an `InputError` that says what it said.
 
     Parameters
     ----------
@@ -57,8 +58,7 @@ def tried(
     """
     from sklearn.base import clone
 
-    count = min(len(standard), most)
-    rows = standard[np.linspace(0, len(standard) - 1, count).astype(np.int64)].astype(np.float32)
+    rows, count = standard.astype(np.float32), len(standard)
     along = rows @ np.random.default_rng(0).normal(size=rows.shape[1])
     made_up = labels(np.argsort(np.argsort(along, kind="stable")), count)
     trial = clone(model)
@@ -78,4 +78,4 @@ def tried(
     return trial
 
 
-__all__ = ["TRIED", "check_kind", "tried"]
+__all__ = ["TRIED", "check_kind", "evenly", "tried"]
