@@ -47,8 +47,9 @@ def made(text, home):
         'question = "embedding"',
         "reweight = false",
         "rounds = 3\nbins = 4\nstop = 0.5",
+        "between = 2",
     ],
-    ids=["auto", "cells", "marginals", "rounds", "pairs", "embedding", "reweight", "stop"],
+    ids=["auto", "cells", "marginals", "rounds", "pairs", "embedding", "reweight", "stop", "between"],
 )
 def test_a_study_becomes_a_learner(home, more):
     rng = np.random.default_rng(1)
@@ -84,6 +85,9 @@ def test_a_study_becomes_a_learner(home, more):
         ('source = "source.csv"\nstop = 3', "line 2, stop: Expected stop between 0 and 1"),
         ('source = "source.csv"\nreweight = 1', "line 2, reweight: expected true or false"),
         ('source = "source.csv"\nsize = 0', "line 2, size: Expected size"),
+        ('source = "source.csv"\nbetween = -1', "line 2, between: Expected between"),
+        ('source = "source.csv"\ncoordinates = "polar"', "line 2, coordinates: Expected coordinates"),
+        ('source = "source.csv"\nbetween = 1\nrounds = 2\nquestion = "pairs"', "only for question"),
         ('source = "source.csv"\nquestion = "cells"\nbins = 5', "line 3, bins: Expected bins only"),
     ],
     ids=str,
@@ -102,3 +106,11 @@ def test_a_missing_value_gets_a_bin_where_the_schema_allows_it(home):
     ask = next(learner(section, schemas={"clinic": schema}, guarantee=PURE, home=home))
     (table,) = ask.question.tables
     assert (table.feature, table.missing) == (0, 1)
+
+
+def test_a_study_smooths_in_latent_coordinates(home, monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr("privada.methods.marginals.latent.STEPS", 10)
+    ask = next(made('source = "source.csv"\ncoordinates = "latent"', home))
+    plain = next(made('source = "source.csv"\nquestion = "cells"', home))
+    assert ask.question.digest == plain.question.digest

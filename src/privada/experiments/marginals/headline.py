@@ -13,6 +13,7 @@ from privada.experiments.marginals.scores import Scores, table_two
 from privada.experiments.marginals.sets import CARDIOTOCOGRAMS, GENERATED, Setting
 from privada.experiments.registry import Track, untracked
 from privada.experiments.sharing import shared
+from privada.methods.marginals.latent import needed_torch
 from privada.report.exhibit import Curves, Exhibit
 from privada.report.figure import Figure
 
@@ -23,6 +24,7 @@ BESIDE_RUNS = 10  # at most, and a fifth of the runs: baselines, the paper's oth
 
 def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Iterator[Figure | Exhibit]:
     """Yield the figures of A to E, then of cardiotocography if its file is there."""
+    needed_torch()
     found: dict[str, tuple[Setting, Scores]] = {}
     for setting in GENERATED + (CARDIOTOCOGRAMS if data is not None else ()):
         scores, curves = measured(setting, runs, data, track)

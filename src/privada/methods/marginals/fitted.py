@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,15 @@ class SyntheticTarget:
     probabilities: FloatArray
     weights: FloatArray
     guarantees: tuple[str, ...]
+
+    def first(self, count: int) -> SyntheticTarget:
+        """Its first rows alone, of mean weight 1."""
+        if count == len(self.X):
+            return self
+        weights = self.weights[:count]
+        return replace(
+            self, X=self.X[:count], probabilities=self.probabilities[:count], weights=weights / weights.mean()
+        )
 
     @property
     def codes(self) -> npt.NDArray[np.int64]:

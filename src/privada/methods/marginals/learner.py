@@ -18,17 +18,17 @@ from privada.methods.marginals import log_odds, smoothing
 from privada.methods.marginals.classifier import check_classifier
 from privada.methods.marginals.counts import NoisyCounts
 from privada.methods.marginals.fitted import MarginalFit, SyntheticTarget
+from privada.methods.marginals.latent import LatentCoordinates
 from privada.methods.marginals.log_odds import Cells
-from privada.methods.marginals.public import FINE, whitening
+from privada.methods.marginals.public import EVENNESS, FINE, whitening, with_between
 from privada.methods.marginals.question import OutcomeTables
 from privada.methods.marginals.question_features import FeatureSums, fourier
-from privada.methods.marginals.smoothing import Smoothed
+from privada.methods.marginals.smoothing import Coordinates, Smoothed, mapped
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.mechanism import KNorm, Lattice, Mechanism
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
-EVENNESS = 0.5  # of the coordinates in which many cells are smoothed
 FEW_ROWS = 100  # a cell, on average: beyond it a normal law says all that an exact one does
 LEAST_RATIO = 0.15  # no cell's public rows weigh less than this share of an average row
 
@@ -48,6 +48,11 @@ class Public:
         Of public randomness only.
     missing : mapping of int to int
         Which feature marks that another one is missing: `missing_marks` of a schema.
+    coordinates : LatentCoordinates, optional
+        In which labels over cells are smoothed; by default partly whitened features, if cells are many.
+    between : int
+        So many points between each source row and its neighbours are labelled over cells as the source is,
+        and trained on: a classifier then follows the smoothed labels more closely.
     """
 
     source: FloatArray
@@ -55,6 +60,8 @@ class Public:
     classifier: Any = None
     seed: int = 0
     missing: Mapping[int, int] = field(default_factory=dict)
+    coordinates: LatentCoordinates | None = None
+    between: int = 0
     mean: FloatArray = field(init=False)
     scale: FloatArray = field(init=False)
 
@@ -78,7 +85,29 @@ class Public:
     @property
     def standard(self) -> FloatArray:
         """Source rows by their own mean and spread."""
-        return (self.source - self.mean) / self.scale
+        return self.standardised(self.source)
+
+    def standardised(self, X: FloatArray) -> FloatArray:
+        """Any rows by the source's mean and spread."""
+        return (X - self.mean) / self.scale
+
+    @property
+    def only_cells(self) -> bool:
+        """Whether something is set that labels over cells alone have."""
+        return self.coordinates is not None or self.between > 0
+
+    def crowd(self) -> FloatArray:
+        """The source and, if asked for, points between its rows."""
+        if not self.between:
+            return self.source
+        rows = mapped(self.standard, self.measures(FINE))
+        return with_between(self.source, rows, self.between, self.seed)
+
+    def measures(self, cells: int) -> Coordinates | None:
+        """The map of standardised rows into coordinates whose distances smooth so many cells."""
+        if self.coordinates is not None:
+            return self.coordinates
+        return whitening(self.standard, EVENNESS) if cells >= FINE else None
 
     def trained(self, synthetic: SyntheticTarget) -> Any:
         """The classifier on likeliest labels, weighted by how sure they are."""
@@ -86,7 +115,9 @@ class Public:
         from sklearn.dummy import DummyClassifier
 
         codes, weights = synthetic.codes, synthetic.margins + 1e-3
-        rows = self.standard.astype(np.float32)  # half the time, and far finer than the noise
+        rows = self.standardised(synthetic.X).astype(
+            np.float32
+        )  # half the time, and far finer than the noise
         if len(np.unique(codes)) < 2:
             return DummyClassifier(strategy="constant", constant=int(codes[0])).fit(rows, codes)
         weights = (weights / weights.mean()).astype(np.float32)
@@ -100,24 +131,25 @@ class Public:
 
         return MLPClassifier((32, 32), max_iter=40, n_iter_no_change=40, random_state=self.seed)
 
-    def fit(self, probabilities: FloatArray, weights: FloatArray, **rest: Any) -> MarginalFit:
-        """Train on the weighted, labelled source."""
+    def fit(
+        self, probabilities: FloatArray, weights: FloatArray, X: FloatArray | None = None, **rest: Any
+    ) -> MarginalFit:
+        """Train on weighted, labelled public points: the source, and any that come after it in ``X``."""
         import warnings
 
         from sklearn.exceptions import ConvergenceWarning
 
-        synthetic = SyntheticTarget(
-            X=self.source,
+        whole = SyntheticTarget(
+            X=self.source if X is None else X,
             probabilities=probabilities,
             weights=weights / weights.mean(),
             guarantees=tuple(str(release.guarantee) for release in rest["releases"]),
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model = self.trained(synthetic)
-        return MarginalFit(
-            model=model, mean=self.mean, scale=self.scale, synthetic=synthetic, classes=self.classes, **rest
-        )
+            model = self.trained(whole)
+        rest["synthetic"] = whole.first(len(self.source))
+        return MarginalFit(model=model, mean=self.mean, scale=self.scale, classes=self.classes, **rest)
 
 
 def learn_cells(
@@ -148,27 +180,30 @@ def from_cells(
         sizes, ratio = cell_sizes(entries, groups, variance)
         observed, variance = against_others(entries), entries.shape[1] * variance
     smoothed = smooth_cells(public, groups, sizes, observed, variance)
+    X = public.crowd()
+    points = public.standardised(X)
     if sizes.mean() > FEW_ROWS:
-        probabilities, weights = class_probabilities(smoothed(public.standard)), ratio[groups]
+        probabilities, weights = class_probabilities(smoothed(points)), ratio[question.tables[0].assign(X)]
     else:
-        probabilities, weights = _by_counts(public, groups, entries, draw, smoothed, size)
-    return public.fit(probabilities, weights, releases=(release,), smoothed=smoothed)
+        probabilities, weights = _by_counts(public, points, groups, entries, draw, smoothed, size)
+    return public.fit(probabilities, weights, X, releases=(release,), smoothed=smoothed)
 
 
 def _by_counts(
     public: Public,
+    points: FloatArray,
     groups: npt.NDArray[np.int64],
     entries: FloatArray,
     draw: Any,
     like: Smoothed,
     size: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """Class probabilities and weights of the source's rows, by the exact law of the counts."""
+    """Class probabilities and weights of standardised points, by the exact law of the counts."""
     whole = smoothing.representatives(groups, public.seed, smoothing.WHOLE)
     few = smoothing.representatives(groups[whole], public.seed)
     signed = entries.ndim == 1
     cells = Cells.spread(
-        smoothing.mapped(public.standard, like.matrix),
+        mapped(public.standard, like.coordinates),
         groups,
         len(entries),
         size if signed else entries.sum(),
@@ -176,7 +211,7 @@ def _by_counts(
     if signed:
         counts = NoisyCounts(observed=entries, draw=draw)
         odds = [log_odds.of_differences(cells, counts, like=like, few=few)]
-        return _squeezed([each(public.standard) for each in odds]), np.ones(len(groups))
+        return _squeezed([each(points) for each in odds]), np.ones(len(points))
     totals, times = entries.sum(axis=1), entries.shape[1]
     ratio = log_odds.log_ratio(
         cells, NoisyCounts(observed=totals, draw=draw, times=times), like=like, few=few
@@ -187,8 +222,8 @@ def _by_counts(
         mine = NoisyCounts(observed=entries[:, code], draw=draw)
         others = NoisyCounts(observed=totals - entries[:, code], draw=draw, times=times - 1)
         odds.append(log_odds.of_counts(cells, mine, others, like=like, few=few))
-    weights = np.maximum(log_odds.ratio_of(ratio(public.standard)[:, 0]), LEAST_RATIO)
-    return _squeezed([each(public.standard) for each in odds]), weights
+    weights = np.maximum(log_odds.ratio_of(ratio(points)[:, 0]), LEAST_RATIO)
+    return _squeezed([each(points) for each in odds]), weights
 
 
 def _squeezed(odds: list[FloatArray]) -> FloatArray:
@@ -209,7 +244,7 @@ def smooth_cells(
         released=np.full(len(sizes), variance),
         sampling=np.maximum(sizes, 0.5),
         whole=(public.standard[whole], averages(groups[whole], sizes)),
-        matrix=whitening(public.standard, EVENNESS) if len(sizes) >= FINE else None,
+        coordinates=public.measures(len(sizes)),
     )
 
 

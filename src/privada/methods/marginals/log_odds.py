@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from privada.methods.marginals.counts import NoisyCounts
-from privada.methods.marginals.smoothing import Smoothed, kernel_between, typical_distance
+from privada.methods.marginals.smoothing import Coordinates, Smoothed, kernel_between, typical_distance
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -87,18 +87,20 @@ class _Basis:
     cells: Cells
     family: str
     length: float
-    matrix: FloatArray | None
+    coordinates: Coordinates | None
     values: FloatArray
     factor: FloatArray
 
     @classmethod
-    def of(cls, cells: Cells, family: str, length: float, matrix: FloatArray | None) -> _Basis:
+    def of(cls, cells: Cells, family: str, length: float, coordinates: Coordinates | None) -> _Basis:
         """Of unit variance."""
         crossed = _averaging(cells) @ kernel_between(cells.points, cells.points, family, length)
         gram = np.asarray((_averaging(cells) @ crossed.T), dtype=np.float64)
         factor = np.asarray(np.linalg.cholesky(gram + JITTER * np.eye(cells.count)), dtype=np.float64)
         values = solve_triangular(factor, crossed.astype(np.float64), lower=True).T
-        return cls(cells=cells, family=family, length=length, matrix=matrix, values=values, factor=factor)
+        return cls(
+            cells=cells, family=family, length=length, coordinates=coordinates, values=values, factor=factor
+        )
 
     def scaled(self, variance: float) -> FloatArray:
         """Values at the points under a prior of this variance."""
@@ -115,7 +117,7 @@ class _Basis:
             length=self.length,
             variance=variance,
             evidence=evidence,
-            matrix=self.matrix,
+            coordinates=self.coordinates,
         )
 
 
@@ -170,7 +172,7 @@ def log_ratio(cells: Cells, totals: NoisyCounts, *, like: Smoothed, few: IntArra
         value, slope, curvature = totals(design @ each)
         return float(value.sum()), slope, curvature, each
 
-    basis = _Basis.of(part, "rbf", typical_distance(part.points), like.matrix)
+    basis = _Basis.of(part, "rbf", typical_distance(part.points), like.coordinates)
     found = [(variance, *_mode(basis.scaled(variance), design, terms)) for variance in RATIO_VARIANCES]
     return basis.function(*max(found, key=lambda each: each[2]))
 
@@ -184,12 +186,12 @@ def _best(cells: Cells, view: Callable[[Cells], View], *, like: Smoothed, few: I
     """The likeliest prior by a few points, then the mode through all of them."""
     part, best = cells.among(few), (-np.inf, 1.0, 1.0)
     for stretch in STRETCHES:
-        basis = _Basis.of(part, like.family, stretch * like.length, like.matrix)
+        basis = _Basis.of(part, like.family, stretch * like.length, like.coordinates)
         for variance in VARIANCES:
             evidence = _mode(basis.scaled(variance), part.design, view(part))[1]
             best = max(best, (evidence, stretch, variance))
     _, stretch, variance = best
-    basis = _Basis.of(cells, like.family, stretch * like.length, like.matrix)
+    basis = _Basis.of(cells, like.family, stretch * like.length, like.coordinates)
     return basis.function(variance, *_mode(basis.scaled(variance), cells.design, view(cells)))
 
 

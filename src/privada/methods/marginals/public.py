@@ -12,7 +12,9 @@ from privada.methods.cells.partition import Bins, Nearest, Product, Projected
 from privada.parties.schema import Schema
 
 FloatArray = npt.NDArray[np.float64]
-WHITENING = 0.75  # 1 is full whitening, 0 none; chosen on generated sets of other seeds
+# of the coordinates of many cells, and of those in which they are smoothed: 1 is full whitening, 0 none;
+# chosen on generated sets of other seeds
+WHITENING, EVENNESS = 0.75, 0.5
 # fewer cells resolve only the directions of large variance, so their rows are not whitened: none was
 # better at up to 100 cells (digits, breast cancer, A, C, D), whitening at 400 (E); 200 was not measured
 FINE = 200
@@ -20,6 +22,7 @@ NOISES = 4.0  # rows a cell, in units of its signed noise; from 3 to 6 it made l
 BIN_NOISES = 12.0  # rows a bin of one feature, in units of its noise: the paper has 4
 LEAST_SPREAD = 0.02  # directions of less than this share of the largest spread are not blown up
 FIT_ROWS = 20_000
+NEIGHBOURS = 10
 
 
 def missing_marks(schema: Schema) -> dict[int, int]:
@@ -118,6 +121,26 @@ def whitening(source: FloatArray, power: float) -> FloatArray:
     return made
 
 
+def with_between(source: FloatArray, coordinates: FloatArray, count: int, seed: int) -> FloatArray:
+    """Rows, then ``count`` times as many points, each somewhere between a row and one of its neighbours.
+
+    >>> len(with_between(np.arange(20.0)[:, None], np.arange(20.0)[:, None], 2, seed=0))
+    60
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    rng, n = np.random.default_rng(seed), len(source)
+    near = min(NEIGHBOURS, n - 1)
+    if not near:
+        return source
+    found = NearestNeighbors(n_neighbors=near).fit(coordinates).kneighbors(return_distance=False)
+    made = [source]
+    for _ in range(count):
+        other = found[np.arange(n), rng.integers(near, size=n)]
+        made.append(source + rng.uniform(size=(n, 1)) * (source[other] - source))
+    return np.vstack(made)
+
+
 def cell_count(*, size: float, n_source: int, noise: float) -> int:
     """How many cells: as many as leave each `NOISES` times the noise of a class against the others, in rows.
 
@@ -134,6 +157,8 @@ def bin_count(*, size: float, noise: float) -> int:
 
 
 __all__ = [
+    "EVENNESS",
+    "FINE",
     "bin_count",
     "cell_count",
     "cells",
@@ -142,4 +167,5 @@ __all__ = [
     "missing_marks",
     "told",
     "whitening",
+    "with_between",
 ]

@@ -9,6 +9,7 @@ known variance makes honest, chooses kernel and scale. All post-processing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -19,6 +20,7 @@ import numpy.typing as npt
 from privada.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
+Coordinates = FloatArray | Callable[[FloatArray], FloatArray]
 
 FAMILIES = ("rbf", "matern")
 LENGTHS = (0.2, 0.35, 0.6, 1.0, 1.6)  # times the median distance of public points
@@ -49,11 +51,11 @@ class Smoothed:
     length: float
     variance: float
     evidence: float
-    matrix: FloatArray | None = None
+    coordinates: Coordinates | None = None
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Posterior mean of g at each row, one column for each class (one alone for two classes)."""
-        X = mapped(X, self.matrix)
+        X = mapped(X, self.coordinates)
         found = np.empty((len(X), self.coefficients.shape[1]))
         for start in range(0, len(X), 2000):
             part = _squared_distances(X[start : start + 2000], self.points)
@@ -69,7 +71,7 @@ def smooth(
     released: FloatArray,
     sampling: FloatArray,
     whole: tuple[FloatArray, FloatArray] | None = None,
-    matrix: FloatArray | None = None,
+    coordinates: Coordinates | None = None,
 ) -> Smoothed:
     """Fit ``observed = design @ g(points) + noise``, choosing the kernel by evidence.
 
@@ -85,12 +87,12 @@ def smooth(
         Variance or covariance of sampling, at most.
     whole : (points, design), optional
         More points, and what they add up to: the chosen kernel's posterior is solved through them.
-    matrix : array, optional
-        A public linear map into the coordinates in which distances are taken.
+    coordinates : array or callable, optional
+        A public map, linear if it is a matrix, into the coordinates in which distances are taken.
     """
     if not len(points):
         raise InputError("Expected at least one public point.")
-    points = mapped(points, matrix)
+    points = mapped(points, coordinates)
     narrow = _narrow(design)
     distances = _squared_distances(points, points)
     typical = _typical(distances)
@@ -108,7 +110,7 @@ def smooth(
                     best = evidence, (family, length * typical, variance, alpha, share)
     evidence, (family, length, variance, alpha, share) = best
     if whole is not None:
-        points, design = mapped(whole[0], matrix), whole[1]
+        points, design = mapped(whole[0], coordinates), whole[1]
         narrow = _narrow(design)
         half = narrow @ _kernel(_squared_distances(points, points), length, family)
         seen = np.asarray((narrow @ half.T).T, dtype=np.float64)
@@ -121,7 +123,7 @@ def smooth(
         length=length,
         variance=variance,
         evidence=evidence,
-        matrix=matrix,
+        coordinates=coordinates,
     )
 
 
@@ -139,9 +141,11 @@ def _typical(distances: npt.NDArray[np.float32]) -> float:
     return float(np.sqrt(np.median(distances[distances > 0]))) if np.any(distances > 0) else 1.0
 
 
-def mapped(X: FloatArray, matrix: FloatArray | None) -> FloatArray:
+def mapped(X: FloatArray, coordinates: Coordinates | None) -> FloatArray:
     """Rows in the coordinates in which distances are taken."""
-    return np.asarray(X if matrix is None else X @ matrix, dtype=np.float64)
+    if callable(coordinates):
+        return coordinates(X)
+    return np.asarray(X if coordinates is None else X @ coordinates, dtype=np.float64)
 
 
 def _narrow(design: FloatArray) -> Any:
@@ -199,4 +203,12 @@ def representatives(groups: npt.NDArray[np.int64], seed: int, most: int = MOST_P
 
 IntArray = npt.NDArray[np.int64]
 
-__all__ = ["Smoothed", "kernel_between", "mapped", "representatives", "smooth", "typical_distance"]
+__all__ = [
+    "Coordinates",
+    "Smoothed",
+    "kernel_between",
+    "mapped",
+    "representatives",
+    "smooth",
+    "typical_distance",
+]

@@ -12,27 +12,32 @@
     bins = 4
     stop = 0.01                      # ask no further round once a smaller share of labels changed in one
     cells = 100                      # of "cells"
+    coordinates = "latent"           # of "cells": learnt from the source (extra deep)
+    between = 7                      # of "cells": points between source rows, trained on too
     reweight = false                 # if the domains are known to agree: nothing is spent on weights
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from privada import _check
 from privada._toml import Section
 from privada.methods import _study
 from privada.methods.marginals.asking import askings
 from privada.methods.marginals.fitted import MarginalFit
+from privada.methods.marginals.latent import chosen
 from privada.methods.marginals.learner import Public
 from privada.methods.marginals.public import missing_marks
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 
-KEYS = ("size", "cells", "rounds", "bins", "stop", "reweight", "question")
+KEYS = ("size", "cells", "rounds", "bins", "stop", "reweight", "question", "coordinates", "between")
 
 
 def learner(
@@ -52,8 +57,11 @@ def learner(
     asked = section.string("question", "auto")
     settings = {name: section.whole(name, None) for name in ("cells", "rounds", "bins")}
     settings |= {"stop": section.number("stop", 0.0), "reweight": section.flag("reweight", True)}
+    measures, between = section.string("coordinates", "whitened"), section.whole("between", 0)
     section.done()
     with section.blaming("source", *named):
+        _check.count(least=0, between=between)
+        public = replace(public, coordinates=chosen(measures, public.standard, seed), between=between)
         found = askings(asked, public, guarantee=guarantee, size=size, **settings)
     return next(iter(found.values())).learner(owner, public)
 
