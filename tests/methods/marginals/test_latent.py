@@ -198,3 +198,29 @@ def test_a_point_lies_between_a_row_and_a_near_one():
         moved = np.abs(made[start : start + 101] - line)
         assert 0 < moved.max() <= 0.1 + 1e-12  # ten neighbours, a hundredth apart
     assert with_between(line[:1], line[:1], 4, seed=0).shape == (1, 1)
+
+
+def test_neighbours_of_many_rows_are_looked_for_among_some(monkeypatch):
+    monkeypatch.setattr("privada.methods.marginals.public.FIT_ROWS", 50)
+    line = np.linspace(0, 1, 1001)[:, None]
+    made = with_between(line, line, 1, seed=0)
+    assert made.shape == (2002, 1)
+    assert 0 < np.abs(made[1001:] - line).max() < 0.5
+
+
+def test_a_large_source_is_learnt_from_some_of_its_rows(short, monkeypatch):
+    monkeypatch.setattr("privada.methods.marginals.public.FIT_ROWS", 200)
+    monkeypatch.setattr(module, "intrinsic_dimension", lambda rows: len(rows) // 100)
+    assert latent_coordinates(ROWS).dimension == 2
+
+
+@pytest.mark.parametrize("wrong", [{"between": 1.5}, {"between": -1}, {"coordinates": 0}], ids=str)
+def test_a_learner_refuses_before_it_asks(learnt, wrong):
+    from privada.methods.marginals import Public, default_cells, learn_cells
+    from privada.privacy import Pure
+
+    wrong = {"coordinates": learnt} if "coordinates" in wrong else wrong
+    source, pure = HIDDEN[:200], Pure(epsilon=1, relation="add/remove")
+    question, _ = default_cells(source, guarantee=pure, size=200, n_classes=2, seed=0)
+    with pytest.raises(InputError):
+        next(learn_cells("owner", question, Public(source=source, classes=(0, 1), **wrong)))

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.marginals.public import EVENNESS, whitening
+from privada.methods.marginals.public import EVENNESS, some, whitening
 
 FloatArray = npt.NDArray[np.float64]
 WIDTH = 64  # of the hidden layers
@@ -115,6 +115,7 @@ def latent_coordinates(rows: FloatArray, *, dimension: int | None = None, seed: 
         raise InputError(
             f"Expected at least {LEAST_ROWS} public rows for latent coordinates, got {len(rows)}."
         )
+    rows = some(rows, seed)
     if dimension is None:
         dimension = intrinsic_dimension(rows)
     elif _check.count(dimension=dimension) > rows.shape[1]:

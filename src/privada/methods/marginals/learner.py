@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from privada import _check
 from privada.methods.marginals import log_odds, smoothing
 from privada.methods.marginals.classifier import check_classifier
 from privada.methods.marginals.counts import NoisyCounts
@@ -71,7 +72,13 @@ class Public:
         object.__setattr__(self, "scale", np.where(spread > 0, spread, 1.0))
 
     def check(self, *, travels: bool = False) -> None:
-        """Refuse, before any asking, a classifier that could not be trained, or not travel if it must."""
+        """Refuse, before any asking, what would fail after it: coordinates of other rows, a bad classifier.
+
+        A classifier that is submitted to owners must travel.
+        """
+        _check.count(least=0, between=self.between)
+        if self.coordinates is not None:
+            self.coordinates.fits(self.source.shape[1])
         if self.classifier is not None:
             check_classifier(
                 self.classifier,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -121,6 +122,13 @@ def whitening(source: FloatArray, power: float) -> FloatArray:
     return made
 
 
+def some(rows: npt.NDArray[Any], seed: int) -> npt.NDArray[Any]:
+    """As many of the rows as maps and neighbours are found from."""
+    if len(rows) <= FIT_ROWS:
+        return rows
+    return rows[np.random.default_rng(seed).permutation(len(rows))[:FIT_ROWS]]
+
+
 def with_between(source: FloatArray, coordinates: FloatArray, count: int, seed: int) -> FloatArray:
     """Rows, then ``count`` times as many points, each somewhere between a row and one of its neighbours.
 
@@ -130,13 +138,17 @@ def with_between(source: FloatArray, coordinates: FloatArray, count: int, seed: 
     from sklearn.neighbors import NearestNeighbors
 
     rng, n = np.random.default_rng(seed), len(source)
-    near = min(NEIGHBOURS, n - 1)
-    if not near:
+    places = some(np.arange(n), seed)
+    near = min(NEIGHBOURS + 1, len(places))
+    if near < 2:
         return source
-    found = NearestNeighbors(n_neighbors=near).fit(coordinates).kneighbors(return_distance=False)
+    search = NearestNeighbors(n_neighbors=near).fit(coordinates[places])
+    found = places[
+        search.kneighbors(coordinates, return_distance=False)[:, 1:]
+    ]  # the first is the row itself
     made = [source]
     for _ in range(count):
-        other = found[np.arange(n), rng.integers(near, size=n)]
+        other = found[np.arange(n), rng.integers(near - 1, size=n)]
         made.append(source + rng.uniform(size=(n, 1)) * (source[other] - source))
     return np.vstack(made)
 
@@ -165,6 +177,7 @@ __all__ = [
     "feature_bins",
     "group_bins",
     "missing_marks",
+    "some",
     "told",
     "whitening",
     "with_between",
