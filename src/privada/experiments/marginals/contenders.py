@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,8 @@ def headline(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float
         "any": ours.score(*test),
         "any at 0.25": learner(data, setting, seed, 0.25, **again).score(*test),
     }
+    if setting.latent:
+        found["any, whitened"] = learner(data, replace(setting, latent=False), seed).score(*test)
     if setting.marginal_goal is not None:
         found["marginal"] = learner(data, setting, seed, question="marginals").score(*test)
     found["printed"] = accuracy(expril(data, setting, seed), data)

@@ -59,8 +59,9 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         classes over cells cost 1/√2 of the noise.
     coordinates : "whitened", "latent" or LatentCoordinates
         Of "cells": in which distances labels are smoothed. "latent" learns them from the source, where its
-        rows lie along fewer dimensions than they have features: some points of accuracy for a quarter of a
-        minute and the extra ``deep``. Those of `latent_coordinates` serve several fits.
+        rows lie along fewer dimensions than they have features: it takes a quarter of a minute and the extra
+        ``deep``, and gains some tenths of a point where it was measured. Those of `latent_coordinates`
+        serve several fits.
     between : int
         Of "cells": so many points between each source row and its neighbours are labelled as the source is,
         and trained on too, so that the classifier follows the smoothed labels closely.

@@ -103,11 +103,11 @@ class Public:
         """Whether something is set that labels over cells alone have."""
         return self.coordinates is not None or self.between > 0
 
-    def crowd(self) -> FloatArray:
-        """The source and, if asked for, points between its rows."""
+    def crowd(self, cells: int) -> FloatArray:
+        """The source and, if asked for, points between its rows, near as so many cells measure it."""
         if not self.between:
             return self.source
-        rows = mapped(self.standard, self.measures(FINE))
+        rows = mapped(self.standard, self.measures(cells))
         return with_between(self.source, rows, self.between, self.seed)
 
     def measures(self, cells: int) -> Coordinates | None:
@@ -187,7 +187,7 @@ def from_cells(
         sizes, ratio = cell_sizes(entries, groups, variance)
         observed, variance = against_others(entries), entries.shape[1] * variance
     smoothed = smooth_cells(public, groups, sizes, observed, variance)
-    X = public.crowd()
+    X = public.crowd(len(entries))
     points = public.standardised(X)
     if sizes.mean() > FEW_ROWS:
         probabilities, weights = class_probabilities(smoothed(points)), ratio[question.tables[0].assign(X)]

@@ -143,9 +143,8 @@ def with_between(source: FloatArray, coordinates: FloatArray, count: int, seed: 
     if near < 2:
         return source
     search = NearestNeighbors(n_neighbors=near).fit(coordinates[places])
-    found = places[
-        search.kneighbors(coordinates, return_distance=False)[:, 1:]
-    ]  # the first is the row itself
+    nearest = search.kneighbors(coordinates, return_distance=False)
+    found = places[nearest[:, 1:]]  # the first is the row itself
     made = [source]
     for _ in range(count):
         other = found[np.arange(n), rng.integers(near - 1, size=n)]
