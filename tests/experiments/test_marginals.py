@@ -49,7 +49,7 @@ def test_latent_coordinates_are_learnt_once_for_both_budgets(small, monkeypatch)
     learn = latent.latent_coordinates
     monkeypatch.setattr(latent, "latent_coordinates", noted)
     monkeypatch.setattr(latent, "STEPS", 5)
-    monkeypatch.setattr(contenders, "LONGER", 5)
+    monkeypatch.setitem(contenders.CLOSELY, "steps", 5)
     setting = sets.GENERATED[4]
     data = setting.load(5)
     ours = contenders.learner(data, setting, 5)

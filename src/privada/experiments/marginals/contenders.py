@@ -19,8 +19,8 @@ from privada.methods.marginals.paper import PaperFit, paper_expril
 LIMIT = 3.0  # public bound of every standardised feature: beyond three deviations of the source lie tails
 STEPS = {2: 1200, 4: 600}  # of the optimiser by depth of the network, so that its training loss settles
 BATCH, RATE = 200, 3e-3
-BETWEEN = 7  # points a public row, labelled by the smoothed cells, that a network is trained on with it
-LONGER, SLOWER = 10_000, 1e-3  # steps and rate that follow so many labels closely
+BETWEEN = 15  # points a public row, labelled by the smoothed cells, that a network is trained on with it
+CLOSELY: dict[str, Any] = {"steps": 10_000, "batch": 1000, "rate": 2e-3}  # how it follows so many labels
 DECAY = 2.0  # of weights, a row: few rows are fitted by small weights
 ROUNDS = 2  # of EXPRIL, beside its importance step
 NO_PRIVACY = 1e6
@@ -29,17 +29,23 @@ TEACHERS, VOTES = 25, 40
 
 
 def network(
-    shape: tuple[int, ...], rows: int, seed: int, *, steps: int | None = None, rate: float = RATE
+    shape: tuple[int, ...],
+    rows: int,
+    seed: int,
+    *,
+    steps: int | None = None,
+    batch: int = BATCH,
+    rate: float = RATE,
 ) -> Any:
     """The paper's hypothesis class, trained for the same number of steps whatever the rows."""
     from sklearn.neural_network import MLPClassifier
 
-    epochs = max(1, round((steps or STEPS[len(shape)]) * BATCH / rows))
+    epochs = max(1, round((steps or STEPS[len(shape)]) * batch / rows))
     return MLPClassifier(
         shape,
         learning_rate_init=rate,
-        batch_size=min(BATCH, rows),
-        alpha=DECAY * min(BATCH, rows) / rows,  # scikit-learn divides it by the rows of a batch
+        batch_size=min(batch, rows),
+        alpha=DECAY * min(batch, rows) / rows,  # scikit-learn divides it by the rows of a batch
         max_iter=epochs,
         n_iter_no_change=epochs,
         random_state=seed,
@@ -54,7 +60,7 @@ def learner(
     if setting.latent and "question" not in rest:
         rest = {"coordinates": "latent", "between": BETWEEN} | rest
         rows = len(data.source) * (1 + BETWEEN)
-        classifier = network(setting.shape, rows, seed, steps=LONGER, rate=SLOWER)
+        classifier = network(setting.shape, rows, seed, **CLOSELY)
     return MarginalLearner(
         classes=(0, 1),
         bounds=(-LIMIT, LIMIT),

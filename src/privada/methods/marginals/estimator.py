@@ -59,7 +59,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         classes over cells cost 1/√2 of the noise.
     coordinates : "whitened", "latent" or LatentCoordinates
         Of "cells": in which distances labels are smoothed. "latent" learns them from the source, where its
-        rows lie along fewer dimensions than they have features: it takes a quarter of a minute and the extra
+        rows lie along fewer dimensions than they have features: it takes half a minute and the extra
         ``deep``, and gains some tenths of a point where it was measured. Those of `latent_coordinates`
         serve several fits.
     between : int

@@ -26,7 +26,7 @@ from privada.methods.marginals.public import EVENNESS, some, whitening
 FloatArray = npt.NDArray[np.float64]
 WIDTH = 64  # of the hidden layers
 COMPONENTS = 10  # of the prior; 6 to 16 made little difference on generated sets
-STEPS, BATCH, RATE, WARM = 5000, 500, 6e-3, 0.1
+STEPS, BATCH, RATE, WARM = 12_000, 500, 6e-3, 0.1
 LEAST_NOISE = 0.01  # of a reconstructed feature, in its deviations
 BESIDE = 0.5  # spread of the whitened features, that of the code being 1
 LEAST_ROWS = 100
@@ -99,7 +99,7 @@ def chosen(given: Any, rows: FloatArray, seed: int) -> LatentCoordinates | None:
 
 
 def latent_coordinates(rows: FloatArray, *, dimension: int | None = None, seed: int = 0) -> LatentCoordinates:
-    """Learn coordinates from standardised public rows; a quarter of a minute for thousands of them.
+    """Learn coordinates from standardised public rows; half a minute for thousands of them.
 
     Parameters
     ----------
