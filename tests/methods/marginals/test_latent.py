@@ -152,9 +152,17 @@ def test_latent_coordinates_label_a_folded_surface():
     ],
     ids=str,
 )
-def test_settings_are_refused_before_anything_is_asked(short, wrong, message):
+def test_settings_are_refused_before_anything_is_learnt_or_asked(monkeypatch, wrong, message):
+    for place in ("latent.latent_coordinates", "_one_process.Owner"):
+        monkeypatch.delattr(f"privada.methods.marginals.{place}")
     with pytest.raises(InputError, match=message):
         fitted(**wrong)
+
+
+def test_few_rows_for_latent_coordinates_are_refused_before_anything_is_asked(monkeypatch):
+    monkeypatch.delattr("privada.methods.marginals._one_process.Owner")
+    with pytest.raises(InputError, match="Expected at least 100 public rows for latent coordinates, got 99"):
+        MarginalLearner(**SETTINGS, coordinates="latent").fit(ROWS[:500], Y[:500], source=ROWS[:99])
 
 
 def test_coordinates_of_other_features_are_refused(learnt):

@@ -110,7 +110,10 @@ def test_a_missing_value_gets_a_bin_where_the_schema_allows_it(home):
 
 def test_a_study_smooths_in_latent_coordinates(home, monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr("privada.methods.marginals.latent.STEPS", 10)
+    learnt = []
+    learn = "privada.methods.marginals.latent.latent_coordinates"
+    monkeypatch.setattr(learn, lambda *_, **__: learnt.append(1))
     ask = next(made('source = "source.csv"\ncoordinates = "latent"', home))
+    assert not learnt  # until there is an answer: asking and pricing take no time
     plain = next(made('source = "source.csv"\nquestion = "cells"', home))
     assert ask.question.digest == plain.question.digest

@@ -10,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
-from privada import _check
 from privada.exceptions import InputError
 from privada.methods.marginals._one_process import HiddenTargetEstimator
 from privada.methods.marginals.asking import TABLES, askings
 from privada.methods.marginals.fitted import MarginalFit
-from privada.methods.marginals.latent import chosen
 from privada.parties.schema import Category
 from privada.privacy.guarantee import request
 
@@ -164,9 +162,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows."""
         guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
         public, schema = self._public(source, self.classifier)
-        measures = chosen(self.coordinates, public.standard, public.seed)
-        between = _check.count(least=0, between=self.between)
-        public = replace(public, coordinates=measures, between=between)
+        public = replace(public, coordinates=self.coordinates, between=self.between)
         assert self.size is not None
         found = askings(
             self.question,
@@ -178,7 +174,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         self.forecast_ = next(iter(self.forecasts_.values()))
         self._hear(next(iter(found.values())).learner("owner", public), X, y, schema, guarantee)
         self.classes_ = np.asarray(schema.classes.names)
-        self.coordinates_ = measures
+        self.coordinates_ = public.latent
         return self
 
     def _label(self) -> Category:

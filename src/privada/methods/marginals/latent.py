@@ -89,13 +89,29 @@ def intrinsic_dimension(rows: FloatArray) -> int:
     return int(np.clip(found, 1, rows.shape[1]))
 
 
+def check(given: Any, rows: FloatArray) -> None:
+    """Refuse, before anything is asked, what no coordinates can be had of afterwards."""
+    if isinstance(given, LatentCoordinates):
+        given.fits(rows.shape[1])
+        return
+    _check.one_of(KINDS, coordinates=given)
+    if given == "latent":
+        _enough(rows)
+        needed_torch()
+
+
 def chosen(given: Any, rows: FloatArray, seed: int) -> LatentCoordinates | None:
     """Coordinates as settings name them: none for "whitened"; "latent" are learnt from public rows."""
     if isinstance(given, LatentCoordinates):
-        given.fits(rows.shape[1])
         return given
-    _check.one_of(KINDS, coordinates=given)
     return latent_coordinates(rows, seed=seed) if given == "latent" else None
+
+
+def _enough(rows: FloatArray) -> None:
+    if len(rows) < LEAST_ROWS:
+        raise InputError(
+            f"Expected at least {LEAST_ROWS} public rows for latent coordinates, got {len(rows)}."
+        )
 
 
 def latent_coordinates(rows: FloatArray, *, dimension: int | None = None, seed: int = 0) -> LatentCoordinates:
@@ -111,10 +127,7 @@ def latent_coordinates(rows: FloatArray, *, dimension: int | None = None, seed: 
         Of public randomness.
     """
     rows = _check.matrix(rows=rows)
-    if len(rows) < LEAST_ROWS:
-        raise InputError(
-            f"Expected at least {LEAST_ROWS} public rows for latent coordinates, got {len(rows)}."
-        )
+    _enough(rows)
     rows = some(rows, seed)
     if dimension is None:
         dimension = intrinsic_dimension(rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from privada import _check
-from privada.methods.marginals import log_odds, smoothing
+from privada.methods.marginals import latent, log_odds, smoothing
 from privada.methods.marginals.classifier import check_classifier
 from privada.methods.marginals.counts import NoisyCounts
 from privada.methods.marginals.fitted import MarginalFit, SyntheticTarget
@@ -49,8 +50,9 @@ class Public:
         Of public randomness only.
     missing : mapping of int to int
         Which feature marks that another one is missing: `missing_marks` of a schema.
-    coordinates : LatentCoordinates, optional
-        In which labels over cells are smoothed; by default partly whitened features, if cells are many.
+    coordinates : "whitened", "latent" or LatentCoordinates
+        In which labels over cells are smoothed: partly whitened features, if cells are many, or latent ones,
+        which are learnt from the source when an answer is there.
     between : int
         So many points between each source row and its neighbours are labelled over cells as the source is,
         and trained on: a classifier then follows the smoothed labels more closely.
@@ -61,24 +63,20 @@ class Public:
     classifier: Any = None
     seed: int = 0
     missing: Mapping[int, int] = field(default_factory=dict)
-    coordinates: LatentCoordinates | None = None
+    coordinates: LatentCoordinates | str = "whitened"
     between: int = 0
     mean: FloatArray = field(init=False)
     scale: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
+        latent.check(self.coordinates, self.source)
+        _check.count(least=0, between=self.between)
         spread = self.source.std(axis=0)
         object.__setattr__(self, "mean", self.source.mean(axis=0))
         object.__setattr__(self, "scale", np.where(spread > 0, spread, 1.0))
 
     def check(self, *, travels: bool = False) -> None:
-        """Refuse, before any asking, what would fail after it: coordinates of other rows, a bad classifier.
-
-        A classifier that is submitted to owners must travel.
-        """
-        _check.count(least=0, between=self.between)
-        if self.coordinates is not None:
-            self.coordinates.fits(self.source.shape[1])
+        """Refuse, before any asking, a classifier that would fail after it, or cannot travel but must."""
         if self.classifier is not None:
             check_classifier(
                 self.classifier,
@@ -101,7 +99,12 @@ class Public:
     @property
     def only_cells(self) -> bool:
         """Whether something is set that labels over cells alone have."""
-        return self.coordinates is not None or self.between > 0
+        return self.coordinates != "whitened" or self.between > 0
+
+    @cached_property
+    def latent(self) -> LatentCoordinates | None:
+        """Latent coordinates, if they are to be used: learnt once."""
+        return latent.chosen(self.coordinates, self.standard, self.seed)
 
     def crowd(self, cells: int) -> FloatArray:
         """The source and, if asked for, points between its rows, near as so many cells measure it."""
@@ -112,8 +115,8 @@ class Public:
 
     def measures(self, cells: int) -> Coordinates | None:
         """The map of standardised rows into coordinates whose distances smooth so many cells."""
-        if self.coordinates is not None:
-            return self.coordinates
+        if self.latent is not None:
+            return self.latent
         return whitening(self.standard, EVENNESS) if cells >= FINE else None
 
     def trained(self, synthetic: SyntheticTarget) -> Any:

@@ -25,12 +25,10 @@ from pathlib import Path
 
 import numpy as np
 
-from privada import _check
 from privada._toml import Section
 from privada.methods import _study
 from privada.methods.marginals.asking import askings
 from privada.methods.marginals.fitted import MarginalFit
-from privada.methods.marginals.latent import chosen
 from privada.methods.marginals.learner import Public
 from privada.methods.marginals.public import missing_marks
 from privada.parties.protocol import Learner
@@ -60,8 +58,7 @@ def learner(
     measures, between = section.string("coordinates", "whitened"), section.whole("between", 0)
     section.done()
     with section.blaming("source", *named):
-        _check.count(least=0, between=between)
-        public = replace(public, coordinates=chosen(measures, public.standard, seed), between=between)
+        public = replace(public, coordinates=measures, between=between)
         found = askings(asked, public, guarantee=guarantee, size=size, **settings)
     return next(iter(found.values())).learner(owner, public)
 
