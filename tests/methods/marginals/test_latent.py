@@ -57,11 +57,18 @@ def test_rows_say_how_many_dimensions_they_lie_along(dimension):
 
 @pytest.mark.parametrize(
     ("rows", "dimension"),
-    [(np.ones((50, 3)), 3), (np.repeat(HIDDEN[:200], 3, axis=0), 2)],
-    ids=["all alike", "thrice"],
+    [(np.ones((50, 3)), 3), (np.repeat(HIDDEN[:200], 3, axis=0), 2), (np.ones((50, 80)), 50)],
+    ids=["all alike", "thrice", "fewer than features"],
 )
 def test_rows_that_are_alike_have_a_dimension(rows, dimension):
     assert intrinsic_dimension(rows) == dimension
+
+
+def test_fewer_rows_than_features_have_coordinates(short):
+    wide = np.random.default_rng(0).normal(size=(100, 300))
+    made = latent_coordinates(wide)
+    assert made.dimension <= 100
+    assert np.isfinite(made(wide)).all()
 
 
 def test_the_code_unfolds_the_surface(learnt):
@@ -157,6 +164,23 @@ def test_settings_are_refused_before_anything_is_learnt_or_asked(monkeypatch, wr
         monkeypatch.delattr(f"privada.methods.marginals.{place}")
     with pytest.raises(InputError, match=message):
         fitted(**wrong)
+
+
+def test_torch_is_missed_before_anything_is_asked(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delattr("privada.methods.marginals._one_process.Owner")
+    with pytest.raises(InputError, match="Latent coordinates need torch"):
+        fitted(coordinates="latent")
+
+
+def test_coordinates_that_cannot_be_learnt_cost_nothing(monkeypatch):
+    def fails(*_, **__):
+        raise MemoryError
+
+    monkeypatch.setattr(module, "latent_coordinates", fails)
+    monkeypatch.delattr("privada.methods.marginals._one_process.Owner")
+    with pytest.raises(MemoryError):
+        fitted(coordinates="latent")
 
 
 def test_few_rows_for_latent_coordinates_are_refused_before_anything_is_asked(monkeypatch):

@@ -110,10 +110,25 @@ def test_a_missing_value_gets_a_bin_where_the_schema_allows_it(home):
 
 def test_a_study_smooths_in_latent_coordinates(home, monkeypatch):
     pytest.importorskip("torch")
-    learnt = []
-    learn = "privada.methods.marginals.latent.latent_coordinates"
-    monkeypatch.setattr(learn, lambda *_, **__: learnt.append(1))
-    ask = next(made('source = "source.csv"\ncoordinates = "latent"', home))
-    assert not learnt  # until there is an answer: asking and pricing take no time
+    from privada.methods.marginals import latent
+
+    learnt, learn = [], latent.latent_coordinates
+
+    def noted(rows, **settings):
+        learnt.append(made := learn(rows, **settings))
+        return made
+
+    monkeypatch.setattr(latent, "latent_coordinates", noted)
+    monkeypatch.setattr(latent, "STEPS", 10)
+    asking = made('source = "source.csv"\ncoordinates = "latent"', home)
+    ask = next(asking)
     plain = next(made('source = "source.csv"\nquestion = "cells"', home))
     assert ask.question.digest == plain.question.digest
+    assert not learnt  # until there is an answer: asking and pricing take no time
+    X = np.random.default_rng(1).uniform(size=(300, 2))
+    y = np.where(X[:, 0] > 0.5, "yes", "no")
+    owner = Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=PURE)
+    with pytest.raises(StopIteration) as ended:
+        asking.send(owner.answer(ask.question))
+    (coordinates,) = learnt
+    assert ended.value.value.smoothed.coordinates is coordinates

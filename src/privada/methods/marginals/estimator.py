@@ -172,9 +172,9 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         )
         self.forecasts_ = {key: each.forecast for key, each in found.items()}
         self.forecast_ = next(iter(self.forecasts_.values()))
+        self.coordinates_ = public.latent  # before the charge, as all that might fail
         self._hear(next(iter(found.values())).learner("owner", public), X, y, schema, guarantee)
         self.classes_ = np.asarray(schema.classes.names)
-        self.coordinates_ = public.latent
         return self
 
     def _label(self) -> Category:

@@ -86,7 +86,7 @@ def intrinsic_dimension(rows: FloatArray) -> int:
     near = near[near[:, 0] > 0]
     ratios = np.log(near[:, 1] / near[:, 0]).sum()
     found = round((len(near) - 1) / ratios) if ratios > 0 else rows.shape[1]
-    return int(np.clip(found, 1, rows.shape[1]))
+    return int(np.clip(found, 1, min(rows.shape)))
 
 
 def check(given: Any, rows: FloatArray) -> None:
@@ -131,8 +131,8 @@ def latent_coordinates(rows: FloatArray, *, dimension: int | None = None, seed: 
     rows = some(rows, seed)
     if dimension is None:
         dimension = intrinsic_dimension(rows)
-    elif _check.count(dimension=dimension) > rows.shape[1]:
-        raise InputError(f"Expected at most {rows.shape[1]} latent dimensions, got {dimension}.")
+    elif _check.count(dimension=dimension) > min(rows.shape):
+        raise InputError(f"Expected at most {min(rows.shape)} latent dimensions, got {dimension}.")
     torch = needed_torch()
     with _alone(torch, seed):
         model = _Autoencoder(torch, rows, dimension)

@@ -52,7 +52,7 @@ class Public:
         Which feature marks that another one is missing: `missing_marks` of a schema.
     coordinates : "whitened", "latent" or LatentCoordinates
         In which labels over cells are smoothed: partly whitened features, if cells are many, or latent ones,
-        which are learnt from the source when an answer is there.
+        which are learnt from the source when they are first needed: see ``latent``.
     between : int
         So many points between each source row and its neighbours are labelled over cells as the source is,
         and trained on: a classifier then follows the smoothed labels more closely.
