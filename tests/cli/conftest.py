@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 
 from privada.cli import app
 from privada.experiments.example_study import write_example
+from privada.privacy import Ledger, OwnerKey
 
 
 class Cli:
@@ -38,6 +39,18 @@ def example(tmp_path_factory):
 def home(example, tmp_path):
     """A fresh copy of what ``privada init`` writes."""
     return shutil.copytree(example, tmp_path / "home")
+
+
+@pytest.fixture
+def new_ledger(home):
+    """Give the example's clinic a ledger without a budget, as before it was opened."""
+
+    def make():
+        for file in (home / "clinic").glob("*ledger.sqlite*"):
+            file.unlink()
+        Ledger.open(home / "clinic/ledger.sqlite", OwnerKey.load(home / "clinic/owner.key")).close()
+
+    return make
 
 
 @pytest.fixture

@@ -65,9 +65,11 @@ def test_an_unexpected_error_shows_its_place_but_not_its_message(cli, home, monk
     assert "Jane" in cli("--traceback", "run", home / "study.toml", expect=1).stderr
 
 
-def test_warnings_and_notes_are_single_lines(cli, home, edit):
+def test_warnings_and_notes_are_single_lines(cli, home, edit, new_ledger):
+    new_ledger()
     edit("clinic/owner.toml", "epsilon = 4.0", "epsilon = 40.0\ndelta = 0.01\naccounting = 'gaussian'")
     edit("clinic/owner.toml", "[[schema.columns]]", "[schema]\nsize = 1200\n[[schema.columns]]")
+    cli("owner", "open-budget", home / "clinic/owner.toml")
     said = cli("run", home / "study.toml").stderr.splitlines()
     assert any(line.startswith("warning: delta = 0.01 is above") for line in said)
     assert any(line.startswith("note: The budget") for line in said)

@@ -6,10 +6,11 @@ import pytest
 
 
 @pytest.fixture
-def place(cli, home):
+def place(cli, home, edit):
     """Arguments that name a ledger of two charges."""
-    for _ in range(2):
+    for seed in (0, 1):
         cli("run", home / "study.toml")
+        edit("study.toml", f"seed = {seed}", f"seed = {seed + 1}")
     return home / "clinic/ledger.sqlite", "--key", home / "clinic/owner.key"
 
 
@@ -49,7 +50,12 @@ def test_verify_finds_a_cut_tail_by_a_receipt(cli, home, place, tmp_path):
     (release,) = (exchange / "releases/clinic").iterdir()
     receipt.write_text(json.dumps(cli.json("release", "show", release)["receipt"]))
     assert cli.json("ledger", "verify", *place, "--receipt", receipt, "--receipt", release)["receipts"] == 2
-    change(place[0], "DELETE FROM lines WHERE position = 3")
+    for table in ("answers", "lines"):
+        change(place[0], f"DELETE FROM {table} WHERE position = 3")
+    assert (
+        "Line 3 of 'patients' was written and is missing" in cli("ledger", "verify", *place, expect=5).stderr
+    )
+    place[0].with_name("ledger.sqlite.heads").unlink()  # without the owner's own note, receipts must tell
     assert cli.json("ledger", "verify", *place)["heads"]["patients"] == head
     for held in (receipt, release, exchange):
         assert "tail was cut off" in cli("ledger", "verify", *place, "--receipt", held, expect=5).stderr
@@ -79,5 +85,6 @@ def test_looking_makes_no_ledger(cli, home, tmp_path):
     assert "not a receipt" in bad.stderr
 
 
-def test_an_empty_ledger_says_so(cli, home):
+def test_an_empty_ledger_says_so(cli, home, new_ledger):
+    new_ledger()
     assert "no budget was opened" in cli("ledger", "show", home / "clinic/owner.toml").stdout

@@ -3,7 +3,7 @@ import stat
 import pytest
 
 from privada import Owner
-from privada.exceptions import StudyError
+from privada.exceptions import BudgetError, StudyError
 
 FILLED = {
     "relation": 'relation = "add/remove"',
@@ -38,6 +38,11 @@ def test_owner_init_then_fill_in_then_load(cli, home, tmp_path):
     text = text[:label] + "\n".join(line for line in text[label:].splitlines() if not line.startswith("high"))
     (folder / "owner.toml").write_text(text + "\n")
     fill_in(folder / "owner.toml")
+    with pytest.raises(BudgetError, match="privada owner open-budget"):
+        Owner.from_toml(folder / "owner.toml")
+    opened = cli.json("owner", "open-budget", folder / "owner.toml")
+    assert opened["dataset"] == "patients"
+    assert cli.json("owner", "open-budget", folder / "owner.toml") == opened
     assert Owner.from_toml(folder / "owner.toml").dataset == "patients"
 
 
@@ -93,3 +98,29 @@ def test_the_card_is_public_and_reads_back(cli, home):
     assert Card.read(home / "schema.toml") == file.card()
     assert "PRIVATE" not in (home / "schema.toml").read_text()
     assert cli("owner", "schema", home / "clinic/owner.toml").stdout == (home / "schema.toml").read_text()
+
+
+@pytest.mark.parametrize("name", ["patients ", "patients\u00a0", "ｐatients"])
+def test_a_name_that_looks_the_same_is_the_same_budget(cli, home, edit, name):
+    cli("run", home / "study.toml")
+    edit("clinic/owner.toml", 'name = "patients"', f'name = "{name}"')
+    edit("study.toml", "seed = 0", "seed = 1")
+    cli("run", home / "study.toml")
+    (shown,) = cli.json("ledger", "show", home / "clinic/ledger.sqlite", "--key", home / "clinic/owner.key")[
+        "datasets"
+    ].values()
+    assert shown["left"] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("name", ["patients2", "Patients"])
+def test_another_name_is_an_error_and_never_a_new_budget(cli, home, edit, name):
+    edit("clinic/owner.toml", 'name = "patients"', f'name = "{name}"')
+    assert "it knows 'patients'" in cli("run", home / "study.toml", expect=3).stderr
+    shown = cli.json("ledger", "show", home / "clinic/ledger.sqlite", "--key", home / "clinic/owner.key")
+    assert list(shown["datasets"]) == ["patients"]
+
+
+def test_a_budget_is_not_opened_under_a_name_that_differs_in_case_only(cli, home, edit):
+    edit("clinic/owner.toml", 'name = "patients"', 'name = "Patients"')
+    failed = cli("owner", "open-budget", home / "clinic/owner.toml", expect=5)
+    assert "would be taken for it" in failed.stderr

@@ -6,13 +6,15 @@ def test_a_study_is_priced_without_a_trace(cli, home):
     assert row["share"] == pytest.approx(0.25)
     assert row["left"] == 1.0
     assert row["half_widths"]["counts"] == pytest.approx(3, abs=0.5)
-    assert not cli.json("ledger", "show", home / "clinic/owner.toml")["datasets"]
+    (line,) = cli.json("ledger", "show", home / "clinic/owner.toml")["datasets"]["patients"]["lines"]
+    assert line["kind"] == "budget"
     assert "25%" in cli("price", home / "study.toml").stdout
 
 
 def test_price_says_what_the_owner_would_refuse(cli, home, edit):
-    for _ in range(4):
+    for seed in range(4):
         cli("run", home / "study.toml")
+        edit("study.toml", f"seed = {seed}", f"seed = {seed + 1}")
     (row,) = cli.json("price", home / "study.toml", expect=3)["prices"]
     assert row["left"] == 0.0
     assert "Nothing was charged" in row["verdict"]

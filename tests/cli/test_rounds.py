@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from privada.parties.owner_file import OwnerFile
 from privada.privacy import Ledger, OwnerKey
 
 OWNER = """
@@ -86,6 +87,11 @@ def private(clinic):
     change(clinic / "study.toml", 'source = "source.csv"', 'source = "source.csv"\nselection = "private"')
 
 
+def begin(clinic):
+    """Open the budget that the owner's file names by now."""
+    OwnerFile.read(clinic / "owner.toml").open_budget()
+
+
 def opened(clinic):
     """The data sets whose budgets are opened: those that were charged, and more."""
     with Ledger.open(clinic / "ledger.sqlite", OwnerKey.load(clinic / "owner.key")) as ledger:
@@ -102,6 +108,7 @@ def test_gaussian_rounds_use_up_a_gaussian_budget(cli, clinic):
     assert found["prices"][0]["share"] == pytest.approx(0.05)
     assert found["together"]["clinic"]["share"] == pytest.approx(1.0)
     assert found["together"]["clinic"]["verdict"] == "all rounds would be answered"
+    begin(clinic)
     kinds = [release["kind"] for release in cli.json("run", clinic / "study.toml")["releases"]]
     assert kinds[0] == "reweighting.discrepancy"
     assert kinds[-1] == "reweighting.descent"
@@ -118,6 +125,7 @@ def test_the_default_accounting_refuses_before_anything_is_charged(cli, clinic):
     assert opened(clinic) == ()
     assert not list(exchange.rglob("*.question"))
     gaussian(clinic)
+    begin(clinic)
     cli("run", study)
 
 
@@ -127,6 +135,7 @@ def test_the_largest_guarantee_that_a_refusal_names_is_paid(cli, clinic):
     (largest,) = re.findall(r"at most \(ε = ([\d.]+), δ = 1e-05\), replace-one row, in all", said)
     assert 1.5 < float(largest) < 2
     change(study, "epsilon = 2.0", f"epsilon = {largest}")
+    begin(clinic)
     cli("run", study)
     assert 0 <= left(cli, clinic) < 2e-3
 
@@ -152,6 +161,7 @@ def test_private_selection_is_paid_by_the_default_accounting_and_refused_by_the_
     assert 'accounting = "renyi"' in cli.json("price", study, expect=3)["together"]["clinic"]["verdict"]
     assert opened(clinic) == ()
     owner.write_text(before)
+    begin(clinic)
     kinds = [release["kind"] for release in cli.json("run", study)["releases"]]
     assert kinds == ["reweighting.descent", "reweighting.selection"]
     assert 0 <= left(cli, clinic) < 1e-3
@@ -160,6 +170,7 @@ def test_private_selection_is_paid_by_the_default_accounting_and_refused_by_the_
 def test_rounds_through_a_folder(cli, clinic):
     """The rounds that were answered are not counted against those to come."""
     private(clinic)
+    begin(clinic)
     study, exchange = clinic / "study.toml", clinic / "exchange"
     for _ in range(2):
         cli("ask", "reweighting", study, "--folder", exchange, expect=4)
@@ -186,8 +197,12 @@ def test_what_is_left_must_pay_for_all_rounds(cli, clinic):
     gaussian(clinic)
     study = clinic / "study.toml"
     change(study, "epsilon = 2.0", "epsilon = 1.6")
+    begin(clinic)
     cli("run", study)
     before = left(cli, clinic)
+    cli("run", study)
+    assert left(cli, clinic) == before, "the same study again is paid for"
+    change(study, "[study]", "[study]\nseed = 1")
     refused = cli("run", study, expect=3).stderr
     assert "accounting" not in refused
     assert "to ask for at most (ε =" in refused

@@ -6,6 +6,12 @@ import pytest
 from privada.methods.marginals import from_plain
 
 
+def charges(cli, home):
+    """The number of charges to the example's clinic."""
+    shown = cli.json("ledger", "show", home / "clinic/ledger.sqlite", "--key", home / "clinic/owner.key")
+    return [line["kind"] for line in shown["datasets"]["patients"]["lines"]].count("charge")
+
+
 def test_init_then_run(cli, tmp_path):
     written = cli.json("init", tmp_path / "new")["written"]
     assert {path.rpartition("/")[2] for path in written} >= {
@@ -55,14 +61,21 @@ def test_a_study_of_marginals_returns_a_model_and_a_synthetic_target(cli, home, 
     assert set(labelled) <= {0, 1}
 
 
-def test_a_study_cannot_pass_the_owners_budget(cli, home):
-    for _ in range(4):
+def test_a_study_cannot_pass_the_owners_budget(cli, home, edit):
+    for seed in range(4):
         cli("run", home / "study.toml")
+        edit("study.toml", f"seed = {seed}", f"seed = {seed + 1}")
     refused = cli("run", home / "study.toml", expect=3)
     assert "Nothing was charged" in refused.stderr
     assert refused.stdout == ""
     lines = cli.json("ledger", "show", home / "clinic/owner.toml")["datasets"]["patients"]["lines"]
     assert len(lines) == 5
+
+
+def test_the_same_study_again_gets_the_same_answer_and_is_charged_once(cli, home):
+    first, second = (cli.json("run", home / "study.toml") for _ in range(2))
+    assert first["result"] == second["result"]
+    assert charges(cli, home) == 1
 
 
 def test_a_study_cannot_pass_the_owners_policy(cli, home, edit):
@@ -102,9 +115,7 @@ def test_a_bad_study_names_line_and_key(cli, home, edit, before, after, message)
     failed = cli("run", home / "study.toml", expect=2)
     assert message in failed.stderr
     assert len(failed.stderr.splitlines()) == 1
-    assert not cli.json("ledger", "show", home / "clinic/ledger.sqlite", "--key", home / "clinic/owner.key")[
-        "datasets"
-    ]
+    assert charges(cli, home) == 0
 
 
 def test_bad_rows_name_the_column_and_nothing_else(cli, home, edit):
@@ -122,8 +133,7 @@ def test_run_needs_the_owners_file(cli, home, edit):
 
 def test_the_output_is_checked_before_anything_is_charged(cli, home):
     cli("run", home / "study.toml", "--out", home, expect=2)
-    ledger = home / "clinic/ledger.sqlite"
-    assert not cli.json("ledger", "show", ledger, "--key", home / "clinic/owner.key")["datasets"]
+    assert charges(cli, home) == 0
 
 
 def test_a_value_that_a_reader_trips_over_is_not_shown(cli, home):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from privada.parties.owner_file import OwnerFile
 from privada.privacy import Approximate, Ledger, OwnerKey
 
 OWNER = """
@@ -86,6 +87,7 @@ def market(tmp_path):
 
 
 def test_a_run_gathers_a_summary_and_logs_what_was_disclosed(cli, market):
+    begin(market)
     plain = cli.json("run", market / "study.toml")
     result = plain["result"]
     assert result["points"] == result["points_seen"] == 30
@@ -110,6 +112,12 @@ def test_an_owner_that_names_no_curator_refuses(cli, market):
     refused = cli("run", market / "study.toml", expect=3)
     assert "discloses no rows" in refused.stderr
     assert opened(market) == []
+
+
+def begin(market):
+    """Open the budgets that the owners' files name."""
+    for name in ("hospital", "east", "west"):
+        OwnerFile.read(market / f"{name}.toml").open_budget()
 
 
 def opened(market):
@@ -171,6 +179,7 @@ def test_owners_as_processes_and_one_that_is_killed(market):
     budget = Approximate(epsilon=1.0, delta=1e-4, relation="replace-one")
     embedding = FourierEmbedding.of(width=2, n_features=40, gamma=0.5, random_state=0)
     matching = Matching(embedding=embedding, size=30, validation=budget, owners=budget)
+    begin(market)
     with ExitStack() as stack:
         hospital, east, west = (
             stack.enter_context(ProcessNode(name, market / f"{name}.toml"))

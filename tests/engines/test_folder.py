@@ -109,14 +109,19 @@ def test_a_refusal_is_never_written_under_a_name_that_the_learner_chose(tmp_path
     folder.question_path("clinic", "notes").write_bytes(b"junk")
     folder.refusal_path("clinic", "notes").parent.parent.mkdir(parents=True)
     folder.refusal_path("clinic", "notes").parent.symlink_to(elsewhere)
+    with pytest.raises(WireError, match="is a link or a file"):
+        folder.answer("clinic", house())
+    folder.refusal_path("clinic", "notes").parent.unlink()
     assert [done.outcome for done in folder.answer("clinic", house())] == ["refused"]
     assert not list(elsewhere.iterdir())
+    assert not list((tmp_path / "exchange").rglob("notes.*"))[1:], "nothing but the question has that name"
 
 
 def test_a_ledger_that_fails_is_told_to_the_owner_and_not_to_the_learner(tmp_path):
     folder, asked = Folder(tmp_path / "exchange"), question()
     asked.save(folder.question_path("clinic", asked.digest))
     ledger = Ledger.open(tmp_path / "ledger.sqlite", OwnerKey.generate())
+    ledger.open_budget("clinic", Pure(epsilon=1, relation=AR))
     clinic = house(ledger=ledger)
     with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
         connection.execute("DROP TABLE lines")

@@ -39,7 +39,7 @@ def test_owners_that_protect_different_things(example, tmp_path):
         Study.read(tmp_path / "study.toml")
 
 
-def test_a_baseline_is_run_and_paid_for_like_the_method(example, monkeypatch):
+def test_a_baseline_is_run_and_paid_for_once_with_the_method(example, monkeypatch):
     from dataclasses import replace
 
     path = method("cells").study_path
@@ -50,7 +50,7 @@ def test_a_baseline_is_run_and_paid_for_like_the_method(example, monkeypatch):
     assert outcome.baselines["twin"]["tables"][0]["counts"].keys() == {"well", "ill"}
     assert len(outcome.releases) == 2
     lines = outcome.ledgers["clinic"]["datasets"]["patients"]["lines"]
-    assert [line["kind"] for line in lines] == ["charge", "charge"]
+    assert [line["kind"] for line in lines] == ["charge"], "its question is the method's: one charge for both"
 
 
 def test_the_command_and_the_study_must_name_one_method(example):

@@ -20,6 +20,7 @@ from privada.exceptions import (
     StudyError,
 )
 from privada.parties import Category, Number
+from privada.parties.owner_file import OwnerFile
 from privada.privacy import Approximate, Ledger, OwnerKey, Pure, Release, Unit
 
 AR = "add/remove"
@@ -70,6 +71,7 @@ def test_the_budget_is_the_end():
 
 def test_the_line_is_durable_before_the_rows_are_opened(tmp_path, monkeypatch):
     ledger = Ledger.open(tmp_path / "l.sqlite", OwnerKey.generate())
+    ledger.open_budget("rows", Pure(epsilon=1, relation=AR))
     house = owner(ledger=ledger)
 
     def look(*_, **__):
@@ -244,6 +246,7 @@ def home(tmp_path):
     key = OwnerKey.generate()
     key.save(tmp_path / "owner.key")
     Ledger.open(tmp_path / "ledger.sqlite", key).close()
+    OwnerFile.read(tmp_path / "owner.toml").open_budget()
     return tmp_path
 
 

@@ -146,13 +146,14 @@ def test_data_sets_have_chains_of_their_own(opened: Ledger) -> None:
     assert set(opened.verify().heads) == {"others", "patients"}
 
 
-def test_a_purpose_may_be_charged_once(opened: Ledger) -> None:
-    opened.charge("patients", gaussian(), question=QUESTION, purpose="round 1", once=True)
+def test_a_question_is_charged_once(opened: Ledger) -> None:
+    first, paid = opened.charge_once("patients", gaussian(), question=QUESTION)
     before = grains(opened)
-    with pytest.raises(BudgetError, match="before for 'round 1'"):
-        opened.charge("patients", gaussian(), question="cd" * 32, purpose="round 1", once=True)
-    assert grains(opened) == before
-    opened.charge("patients", gaussian(), question=QUESTION, purpose="round 1")
+    again, same = opened.charge_once("patients", gaussian(), question=QUESTION)
+    assert (grains(opened), same) == (before, paid)
+    assert (first.position, first.tries, again.tries) == (again.position, 1, 2)
+    opened.charge_once("patients", gaussian(), question="cd" * 32)
+    assert grains(opened) == 2 * before
 
 
 def test_a_note_costs_nothing(opened: Ledger, key: OwnerKey) -> None:

@@ -33,13 +33,20 @@ def command(
             "--approve", metavar="DIGEST", help="Approve the question of this whole digest; repeatable."
         ),
     ] = None,
+    reconsider: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reconsider", metavar="DIGEST", help="Look again at the refused question of this digest."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer every pending question: check, charge the ledger, open the rows, draw, sign.
 
-    Where the policy wants a person's word, look at the price that is shown and
-    approve the digest. Ends with 3 if a question was refused, else with 4 if
-    one still waits.
+    A question is charged once: one that was answered before gets the same
+    release again. Where the policy wants a person's word, look at the price that
+    is shown and approve the digest. Ends with 3 if a question was refused, else
+    with 4 if one still waits or could not be delivered.
     """
     from privada.engines.folder import Folder
     from privada.parties.owner import Owner
@@ -48,15 +55,18 @@ def command(
     file = OwnerFile.read(existing_file(owner, "OWNER_TOML"))
     exchange = Folder(existing_folder(folder, "--folder"))
     called = _name(exchange.path, name or file.dataset)
-    approved = frozenset(_digest(text) for text in approve or ())
+    approved = frozenset(_digest("--approve", text) for text in approve or ())
+    again = frozenset(_digest("--reconsider", text) for text in reconsider or ())
+    if unknown := again - exchange.refused(called):
+        raise InputError(f"--reconsider: {called} did not refuse {', '.join(sorted(unknown))}.")
     with show.working(f"Answering for {called}"):
-        done = exchange.answer(called, Owner.from_file(file), approved=approved)
+        done = exchange.answer(called, Owner.from_file(file), approved=approved, reconsider=again)
     rows = [_plain(answered, file) for answered in done]
     show.emit({"owner": called, "questions": rows}, _view(rows, called), as_json=as_json)
     outcomes = {answered.outcome for answered in done}
     if "refused" in outcomes:
         raise typer.Exit(Exit.REFUSED)
-    if "waiting" in outcomes:
+    if outcomes & {"waiting", "undelivered"}:
         raise typer.Exit(Exit.WAITING)
 
 
@@ -68,12 +78,12 @@ def _name(folder: Path, name: str) -> str:
     return name
 
 
-def _digest(text: str) -> str:
+def _digest(flag: str, text: str) -> str:
     digits = text.lower()
     if len(digits) != _DIGITS or set(digits) - set("0123456789abcdef"):
         raise InputError(
-            f"Expected --approve to be all {_DIGITS} digits of a digest (two questions can be made "
-            f"that begin alike), got {text!r}."
+            f"Expected {flag} to be all {_DIGITS} digits of a digest (two questions can be made "
+            f"that begin alike), got {text!r:.100}."
         )
     return digits
 

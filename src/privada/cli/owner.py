@@ -69,7 +69,8 @@ def init(
 def _advice(path: Path, text: str) -> str:
     places = text.count(f'= "{FILL_IN}"')
     return (
-        f'Next: replace "{FILL_IN}" at {places} places in {path}. They are public: take none from the rows.'
+        f'Next: replace "{FILL_IN}" at {places} places in {path}. They are public: take none from the rows. '
+        f"Then open the budget, once: privada owner open-budget {path}"
     )
 
 
@@ -100,6 +101,23 @@ def _parquet_header(path: Path) -> list[Found]:
     return [Found(field.name, number=any(holds(field.type) for holds in numbers)) for field in fields]
 
 
+@app.command("open-budget", epilog="Example: privada owner open-budget clinic/owner.toml")
+def open_budget(owner: OwnerToml, as_json: AsJson = False) -> None:
+    """Open the budget that owner.toml names, once and for all.
+
+    Data set, budget and accounting are fixed by it: none of them can be changed
+    later, and a data set under another name is another budget. Nothing is
+    answered before. Saying it again changes nothing.
+    """
+    from privada.parties.owner_file import OwnerFile
+
+    file = OwnerFile.read(existing_file(owner, "OWNER_TOML"))
+    receipt = file.open_budget()
+    plain = {"dataset": receipt.dataset, "budget": file.budget.to_dict(), "opened": receipt.time}
+    said = f"The budget of {receipt.dataset!r} is open since {receipt.time}: {file.budget}."
+    show.emit(plain, (said,), as_json=as_json)
+
+
 @app.command("schema", epilog="Example: privada owner schema clinic/owner.toml --out schema.toml")
 def schema(
     owner: OwnerToml,
@@ -124,4 +142,4 @@ def schema(
     show.emit(plain, (text.rstrip() if out is None else f"Wrote {out}",), as_json=as_json)
 
 
-__all__ = ["app", "init", "read_header", "schema"]
+__all__ = ["app", "init", "open_budget", "read_header", "schema"]

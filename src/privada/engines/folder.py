@@ -4,14 +4,16 @@
 
     exchange/
       questions/<owner>/<digest>.question     written by the learner
-      releases/<owner>/<digest>.release       written by the owner, once per question
-      refused/<owner>/<digest>.txt            why a question was not answered
+      releases/<owner>/<digest>.release       written by the owner, signed
+      refused/<owner>/<digest>.refusal        why a question is not answered, signed
 
 A learner is started again from the beginning each time; releases that are
 there are sent to it, and the first one that is missing stops the run with
-`Waiting` after its question was written. An owner answers a question at most
-once: the release file is its journal, and a question that is asked again gets
-the same release without a new charge.
+`Waiting` after its question was written.
+
+The folder is nobody's memory. Whether a question was charged, and what it is
+owed, is decided in the owner's ledger: a release that was lost on the way, or
+could not be written, is delivered again without a new charge.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from privada.exceptions import (
 from privada.parties.owner import Owner
 from privada.parties.protocol import Ask, Foreseen, Learner, drive
 from privada.privacy import wire
+from privada.privacy.refusal import LARGEST, Refusal, plain_text
 from privada.privacy.release import Question, Release
 
 T = TypeVar("T")
@@ -49,7 +52,7 @@ class Answered:
 
     digest: str
     path: Path
-    outcome: str  # "answered", "waiting" or "refused"
+    outcome: str  # "answered", "waiting", "refused" or "undelivered"
     reason: str = ""
 
 
@@ -61,7 +64,7 @@ class Folder:
     path : path
         The folder; it is made if it is not there.
     keys : mapping of owner's name to public key, optional
-        Releases of these owners must be signed by these keys; of others, by any.
+        Releases and refusals of these owners must be signed by these keys; of others, by any.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, keys: Mapping[str, str] | None = None) -> None:
@@ -78,7 +81,7 @@ class Folder:
 
     def refusal_path(self, owner: str, digest: str) -> Path:
         """Where the reason is, if it was refused."""
-        return self.path / "refused" / _plain(owner) / f"{digest}.txt"
+        return self.path / "refused" / _plain(owner) / f"{digest}.refusal"
 
     def learn(self, learner: Learner[T]) -> T:
         """Drive a learner with the releases that are here; raise `Waiting` for those that are not."""
@@ -103,50 +106,128 @@ class Folder:
             return release
         refusal = self.refusal_path(ask.owner, digest)
         if refusal.exists():
-            raise AnswerError(f"{ask.owner} refused: {refusal.read_text(encoding='utf-8').strip()}")
+            raise AnswerError(f"{ask.owner} refused: {self._refusal(ask.owner, digest).reason}")
         asked = self.question_path(ask.owner, digest)
         raise Waiting(f"Waiting for {ask.owner} to answer {digest[:12]} (its question is {asked}).")
 
-    def pending(self, owner: str) -> Iterator[Path]:
-        """Question files that have neither a release nor a refusal."""
+    def _refusal(self, owner: str, digest: str) -> Refusal:
+        """The owner's refusal of a question; anyone can write a file there, only the owner can sign it."""
+        blob = wire.read(self.refusal_path(owner, digest), largest=LARGEST)
+        refusal = Refusal.from_bytes(blob, public=self.keys.get(owner))
+        if refusal.question != digest:
+            raise WireError("The refusal is of another question.")
+        return refusal
+
+    def pending(self, owner: str, *, reconsider: frozenset[str] = frozenset()) -> Iterator[Path]:
+        """Question files that have neither a release nor a refusal that stands."""
         for path in sorted((self.path / "questions" / _plain(owner)).glob("*.question")):
-            done = (
-                self.release_path(owner, path.stem).exists() or self.refusal_path(owner, path.stem).exists()
-            )
-            if not done:
+            refused = self.refusal_path(owner, path.stem).exists() and path.stem not in reconsider
+            if not refused and not self.release_path(owner, path.stem).exists():
                 yield path
 
-    def answer(self, name: str, owner: Owner, *, approved: frozenset[str] = frozenset()) -> list[Answered]:
+    def refused(self, owner: str) -> frozenset[str]:
+        """Digests of the questions that an owner refused."""
+        there = (self.path / "refused" / _plain(owner)).glob("*.refusal")
+        return frozenset(path.stem for path in there)
+
+    def answer(
+        self,
+        name: str,
+        owner: Owner,
+        *,
+        approved: frozenset[str] = frozenset(),
+        reconsider: frozenset[str] = frozenset(),
+    ) -> list[Answered]:
         """Answer everything that is pending for an owner; a bad file never stops the rest.
 
-        ``approved`` holds whole digests: whoever asks can make two questions whose digests begin
-        alike. A ledger that fails is the owner's own trouble: it is raised, and learners are not told.
+        Parameters
+        ----------
+        name : str
+            The owner's name in studies.
+        owner : Owner
+            Who answers.
+        approved : frozenset of str
+            Whole digests of questions that a person approved: whoever asks can
+            make two questions whose digests begin alike.
+        reconsider : frozenset of str
+            Whole digests of questions that were refused and are looked at again.
+
+        Raises
+        ------
+        WireError
+            Releases cannot be written to the folder; nothing was charged.
+        LedgerError
+            The ledger fails: the owner's own trouble, of which learners are not told.
         """
-        return [self._answer_one(name, owner, path, approved) for path in list(self.pending(name))]
+        pending = list(self.pending(name, reconsider=reconsider))
+        if pending:
+            self._check_writable(name)
+        return [self._answer_one(name, owner, path, approved) for path in pending]
 
     def _answer_one(self, name: str, owner: Owner, path: Path, approved: frozenset[str]) -> Answered:
         try:
-            question = Question.load(path)
-            if question.digest != path.stem:
-                raise WireError("The file's name is not its question's digest.")
-            release = owner.answer(question, approved=question.digest in approved)
+            release = self._answered(owner, path, approved)
         except ApprovalPending as error:
             return Answered(path.stem, path, "waiting", str(error))
         except LedgerError:
             raise
         except PrivadaError as error:
-            return self._refused(name, path, str(error))
+            return self._refuse(name, owner, path, str(error))
         except Exception as error:  # no row was opened: what fails on rows is an AnswerError
             _LOG.error("question %.12s failed: %s", path.stem, type(error).__name__)
-            return self._refused(name, path, "The owner cannot answer this question.")
-        release.save(self.release_path(name, path.stem))
+            return self._refuse(name, owner, path, "The owner cannot answer this question.")
+        return self._deliver(name, path, release)
+
+    def _answered(self, owner: Owner, path: Path, approved: frozenset[str]) -> bytes:
+        question = Question.load(path)
+        if question.digest != path.stem:
+            raise WireError("The file's name is not its question's digest.")
+        owner.answer(question, approved=question.digest in approved)
+        return owner.kept(question.digest)
+
+    def _deliver(self, name: str, path: Path, release: bytes) -> Answered:
+        """Write a release that is paid for and kept; what fails here is mended by the next run."""
+        try:
+            wire.write(self.release_path(name, path.stem), release)
+            self.refusal_path(name, path.stem).unlink(missing_ok=True)
+        except (OSError, WireError) as error:
+            said = error.strerror if isinstance(error, OSError) else str(error)
+            reason = f"Paid for and kept, but not delivered: {said}. Answer again to deliver it."
+            return Answered(path.stem, path, "undelivered", reason)
         return Answered(path.stem, path, "answered")
 
-    def _refused(self, name: str, path: Path, reason: str) -> Answered:
+    def _refuse(self, name: str, owner: Owner, path: Path, reason: str) -> Answered:
         """Write why, under names that are digests only: a learner does not choose what an owner writes to."""
+        said = plain_text(reason)
         if re.fullmatch("[0-9a-f]{64}", path.stem):
-            wire.write(self.refusal_path(name, path.stem), f"{reason}\n".encode())
-        return Answered(path.stem, path, "refused", reason)
+            refusal = Refusal.signed(owner.ledger.key, question=path.stem, reason=said)
+            wire.write(self.refusal_path(name, path.stem), refusal.to_bytes())
+        return Answered(path.stem, path, "refused", said)
+
+    def _check_writable(self, name: str) -> None:
+        """Raise `WireError` unless releases and refusals can be written, before anything is charged."""
+        for place in (self.release_path(name, "0"), self.refusal_path(name, "0")):
+            _check_folder(self.path, place.parent)
+
+
+def _check_folder(root: Path, folder: Path) -> None:
+    """Make a folder below a root that is there, and write something into it."""
+    try:
+        for part in (folder.parent, folder):
+            if part.is_symlink() or (part.exists() and not part.is_dir()):
+                raise WireError(
+                    f"{part.relative_to(root)} in the exchange folder is a link or a file; remove it. "
+                    "Nothing was charged."
+                )
+            part.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".probe-{os.getpid()}"
+        probe.write_bytes(b"\0")
+        probe.unlink()
+    except OSError as error:
+        raise WireError(
+            f"Nothing can be written to {folder.relative_to(root)} in the exchange folder "
+            f"({error.strerror}). Nothing was charged."
+        ) from None
 
 
 def _carried(ask: Ask) -> None:
@@ -160,7 +241,7 @@ def _carried(ask: Ask) -> None:
 def _plain(name: str) -> str:
     """An owner's name as a folder name, or a `WireError`."""
     if not name or not name.replace("-", "").replace("_", "").isalnum():
-        raise WireError(f"Expected an owner's name of letters, digits, - and _, got {name!r}.")
+        raise WireError(f"Expected an owner's name of letters, digits, - and _, got {name!r:.80}.")
     return name
 
 

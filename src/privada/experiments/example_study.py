@@ -69,7 +69,8 @@ README = """\
 - `study.toml` says who is asked, for how much, and by which method.
 
 Price it: `privada price study.toml`. Run it: `privada run study.toml --page result.html`.
-Each run takes a quarter of the clinic's budget: the fifth is refused, whatever the study says.
+A run takes a quarter of the clinic's budget. The same study again gets the same answer and costs nothing
+more; another `seed` is another asking, and the fifth is refused, whatever the study says.
 See what was paid: `privada ledger show clinic/owner.toml`. All rows are generated.
 """
 CELLS = 12
@@ -77,6 +78,7 @@ CELLS = 12
 
 def write_example(folder: Path) -> list[Path]:
     """Write the study into a new or empty folder; returns the files."""
+    from privada.parties.owner_file import OwnerFile
     from privada.privacy.ledger import Ledger
     from privada.privacy.receipt import OwnerKey
 
@@ -95,6 +97,7 @@ def write_example(folder: Path) -> list[Path]:
     key = OwnerKey.generate()
     key.save(folder / "clinic/owner.key")
     Ledger.open(folder / "clinic/ledger.sqlite", key).close()
+    OwnerFile.read(folder / "clinic/owner.toml").open_budget()
     return [folder / name for name in (*texts, "clinic/owner.key", "clinic/ledger.sqlite")]
 
 

@@ -25,6 +25,7 @@ from privada.parties.rows import Rows
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Approximate, Guarantee
 from privada.privacy.ledger import Ledger, Quote
+from privada.privacy.ledger.outbox import OWED
 from privada.privacy.noise import Noise, Rehearsal, SecureNoise
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
@@ -48,7 +49,8 @@ class Owner:
     budget : Guarantee
         What may ever be spent, under the relation it names.
     ledger : Ledger, optional
-        Where charges are kept; by default a new one in memory.
+        Where charges are kept, with the budget opened (`Ledger.open_budget`);
+        by default a new one in memory, whose budget is opened here.
     policy : Policy, optional
         What the owner allows.
     accounting : str, optional
@@ -83,14 +85,13 @@ class Owner:
     ) -> None:
         _check_budget(budget, schema)
         self.schema = schema
-        self.dataset = dataset
         self.policy = Policy() if policy is None else policy
         self._noise: Noise = SecureNoise() if rehearsal is None else Rehearsal(rehearsal)
         rows = Rows(data, schema=schema, y=y, person=person, noise=self._noise)
         _check_rows(rows, budget, allow_empty=allow_empty)
         self._rows = Private(rows)
-        self.ledger = Ledger.open(":memory:", OwnerKey.generate()) if ledger is None else ledger
-        self.ledger.open_budget(dataset, budget, accounting=accounting)
+        self.ledger = _in_memory(dataset, budget, accounting) if ledger is None else ledger
+        self.dataset = self.ledger.check_budget(dataset, budget, accounting=accounting)
 
     def __repr__(self) -> str:
         return f"<Owner of {self.dataset}: {self.ledger.budget(self.dataset).budget}>"
@@ -112,26 +113,60 @@ class Owner:
         )
 
     def answer(self, question: Question, *, approved: bool = False) -> Release:
-        """Check, charge, open, draw, sign.
+        """Check, charge, open, draw, sign, keep; a question that was answered before gets the same release.
 
         Raises
         ------
         InputError, PolicyError, BudgetError, ApprovalPending
-            Nothing was charged. A round of a plan that was answered before is a `BudgetError`.
+            Nothing was charged.
         AnswerError
-            The draw failed after the charge, which stands.
+            The draw failed after the charge, which stands. Asked again, it has failed still.
+        LedgerError
+            The ledger failed. What was charged stands, and whoever asks again is given the answer for it.
         """
-        self._admissible(question)
+        if not isinstance(question, Question):
+            raise InputError(f"An owner answers Questions, got {type(question).__name__}.")
         if question.discloses:
             raise InputError("This question asks for raw rows; use disclose().")
-        self._admit(question, approved=approved)
-        receipt = self.ledger.charge(
-            self.dataset,
-            question.price,
-            question=question.digest,
-            purpose=question.purpose,
-            once=bool(question.turn),
+        debt = self.ledger.debt(self.dataset, question.digest)
+        if debt is None:
+            self._admissible(question)
+            self._admit(question, approved=approved)
+        elif debt.state != OWED:
+            return self._kept(question)
+        with self.ledger.alone(self.dataset):
+            return self._drawn(question)
+
+    def kept(self, digest: str) -> bytes:
+        """The release that is kept for the digest of an answered question, as it was signed."""
+        blob = self.ledger.kept(self.dataset, digest)
+        if blob is None:
+            raise AnswerError("The answer failed after its charge, which stands; ask anew with another salt.")
+        return blob
+
+    def _drawn(self, question: Question) -> Release:
+        """Charge a question once and draw its answer, unless another process has meanwhile."""
+        debt, receipt = self.ledger.charge_once(
+            self.dataset, question.price, question=question.digest, purpose=question.purpose
         )
+        if debt.state != OWED:
+            return self._kept(question)
+        try:
+            release = self._release(question, receipt)
+        except AnswerError:
+            self.ledger.fail(debt)
+            raise
+        blob = release.to_bytes()
+        kept = self.ledger.keep(debt, blob)
+        return release if kept is blob else Release.from_bytes(kept)
+
+    def _kept(self, question: Question) -> Release:
+        release = Release.from_bytes(self.kept(question.digest))
+        if release.rehearsal and self._noise.private:
+            raise AnswerError("It was answered with seeded noise before; ask anew with another salt.")
+        return release
+
+    def _release(self, question: Question, receipt: Receipt) -> Release:
         payload = self._open(question)
         release = Release(
             payload=payload,
@@ -200,6 +235,13 @@ class Owner:
         if "ledger" not in overrides:
             settings["ledger"] = file.open_ledger()
         return cls(file.source, **(settings | overrides))
+
+
+def _in_memory(dataset: str, budget: Guarantee, accounting: str | None) -> Ledger:
+    """A ledger that ends with this process, its budget opened."""
+    ledger = Ledger.open(":memory:", OwnerKey.generate())
+    ledger.open_budget(dataset, budget, accounting=accounting)
+    return ledger
 
 
 def _check_budget(budget: Guarantee, schema: Schema) -> None:

@@ -35,7 +35,8 @@ from privada.parties.policy import Policy, check_admissible, price_all
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.ledger import Ledger, Quote
-from privada.privacy.receipt import OwnerKey
+from privada.privacy.ledger.names import normal_name
+from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
@@ -84,13 +85,20 @@ class OwnerFile:
 
     def open_ledger(self) -> Ledger:
         """Open the ledger with the owner's key; one that is not there is an error, never a new budget."""
-        return Ledger.open(self.ledger, OwnerKey.load(self.key), create=False)
+        heads = self.key.with_name("ledger.heads") if "://" in self.ledger else None
+        return Ledger.open(self.ledger, OwnerKey.load(self.key), create=False, heads=heads)
+
+    def open_budget(self) -> Receipt:
+        """Open the budget that the file names, once and for all; again, it returns the same receipt."""
+        with self.open_ledger() as ledger:
+            return ledger.open_budget(self.dataset, self.budget, accounting=self.accounting)
 
     def price(self, question: Question) -> Quote:
         """What a question would take from the budget now; nothing is written and no row is opened."""
         check_admissible(question, schema=self.schema, budget=self.budget)
         with self._as_it_stands() as ledger:
-            return ledger.price(self.dataset, question.price)
+            paid = ledger.debt(self.dataset, question.digest) is not None
+            return ledger.price_all(self.dataset, [] if paid else [question.price])
 
     def price_all(self, questions: Sequence[Question]) -> Quote:
         """What questions one after another would take now; disclosures cost nothing."""
@@ -103,7 +111,7 @@ class OwnerFile:
     def _as_it_stands(self) -> Iterator[Ledger]:
         """The ledger to read from; a stand-in if the budget is not opened yet, so that nothing is fixed."""
         with self.open_ledger() as ledger:
-            if self.dataset in ledger.datasets():
+            if normal_name(self.dataset) in ledger.datasets():
                 yield ledger
                 return
         with Ledger.open(":memory:", OwnerKey.generate()) as unspent:

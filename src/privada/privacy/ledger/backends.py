@@ -1,19 +1,28 @@
 """Where a ledger is kept: a SQLite file, the memory of a process, or PostgreSQL.
 
 Writers are alone: SQLite by ``BEGIN IMMEDIATE``, PostgreSQL by row and
-advisory locks. A commit is on disk before it returns.
+advisory locks. A commit is on disk before it returns. Whoever answers for a data
+set holds it `alone` meanwhile, by a lock that ends with its process.
 """
 
 from __future__ import annotations
 
 import os
+import random
+import shutil
+import threading
+import time
 from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
 
 import sqlalchemy
 from sqlalchemy import URL, Connection, Engine
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from privada.exceptions import LedgerError
 
@@ -47,6 +56,24 @@ class Backend(ABC):
     def lock_everything(self, connection: Connection) -> None:
         """Keep all other writers out until the write transaction ends."""
 
+    @abstractmethod
+    @contextmanager
+    def alone(self, dataset: str) -> Iterator[None]:
+        """Wait until nobody else answers for a data set, on any machine, and keep others waiting.
+
+        Nothing unpaid could leave without it: it spares two processes the same work.
+        """
+        yield
+
+    @property
+    def heads(self) -> Path | None:
+        """Where the owner notes the heads of chains by default."""
+        return None
+
+    def free_bytes(self) -> int | None:
+        """Room that is left for the ledger, None if it cannot be told from here."""
+        return None
+
 
 class SQLite(Backend):
     """One file: write-ahead log, full synchronisation, one writer at a time."""
@@ -76,6 +103,35 @@ class SQLite(Backend):
     def lock_everything(self, connection: Connection) -> None:
         """Nothing to do: a writer is alone already."""
 
+    @contextmanager
+    def alone(self, dataset: str) -> Iterator[None]:
+        file = Path(self.place)
+        with _locked(file.with_name(f".{file.name}.{sha256(dataset.encode()).hexdigest()[:16]}.lock")):
+            yield
+
+    @property
+    def heads(self) -> Path | None:
+        return Path(f"{self.place}.heads")
+
+    def free_bytes(self) -> int | None:
+        return shutil.disk_usage(Path(self.place).parent).free
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock file; the system lets go of it when the process ends, however it ends."""
+    import fcntl
+
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise LedgerError(f"The ledger's lock {path.name} cannot be made: {error.strerror}.") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
 
 def _set_up_sqlite(connection: Any, _: Any) -> None:
     connection.isolation_level = None
@@ -94,6 +150,22 @@ class Memory(SQLite):
     """A ledger that ends with its process, for one process alone."""
 
     follows_a_fork: ClassVar[bool] = False  # parent and child would spend the same budget twice
+
+    def __init__(self, url: URL) -> None:
+        super().__init__(url)
+        self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+
+    @contextmanager
+    def alone(self, dataset: str) -> Iterator[None]:
+        with self._locks[dataset]:
+            yield
+
+    @property
+    def heads(self) -> Path | None:
+        return None
+
+    def free_bytes(self) -> int | None:
+        return None
 
     def engine(self) -> Engine:
         pool = sqlalchemy.pool.StaticPool
@@ -126,6 +198,40 @@ class PostgreSQL(Backend):
 
     def lock_everything(self, connection: Connection) -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+
+    @contextmanager
+    def alone(self, dataset: str) -> Iterator[None]:
+        """A session's lock, which ends with its connection; whoever waits keeps no connection."""
+        engine = sqlalchemy.create_engine(self.url, poolclass=sqlalchemy.pool.NullPool)
+        number = int.from_bytes(sha256(dataset.encode()).digest()[:7])
+        while (connection := _advised(engine, number)) is None:
+            time.sleep(random.uniform(0.01, 0.1))  # noqa: S311 - those who wait should not meet again
+        try:
+            yield
+        finally:
+            connection.close()
+
+
+def _advised(engine: Engine, number: int) -> Connection | None:
+    """A connection that holds an advisory lock, None if another does or the server has no seat left."""
+    try:
+        connection = engine.connect()
+    except DBAPIError as error:
+        if not is_passing(error):
+            raise
+        return None
+    if connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({number})").scalar():
+        return connection
+    connection.close()
+    return None
+
+
+_PASSING = ("database is locked", "too many clients", "remaining connection slots")
+
+
+def is_passing(error: DBAPIError) -> bool:
+    """Whether a connection may be had a little later."""
+    return any(sign in str(error.orig) for sign in _PASSING)
 
 
 def _check_postgresql(connection: Any, _: Any) -> None:
@@ -200,5 +306,6 @@ __all__ = [
     "SQLite",
     "backend",
     "create_file",
+    "is_passing",
     "sync_folder",
 ]

@@ -22,24 +22,31 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from sqlalchemy import Connection
 
-from privada.exceptions import BudgetError, InputError, LedgerError, PrivadaError, TamperError
+from privada.exceptions import AnswerError, InputError, LedgerError, PrivadaError, TamperError
 from privada.privacy.filters import Filter, open_filter
 from privada.privacy.guarantee import Guarantee
-from privada.privacy.ledger import schema, table
+from privada.privacy.ledger import outbox, schema, table
 from privada.privacy.ledger.account import Account, Quote, Remaining
 from privada.privacy.ledger.backends import absent, backend
 from privada.privacy.ledger.backup import back_up
 from privada.privacy.ledger.export import FORMAT, export_account
+from privada.privacy.ledger.heads import Heads
 from privada.privacy.ledger.lines import BUDGET, CHARGE, Line, following, opening, read_account
+from privada.privacy.ledger.names import check_distinct, normal_name
+from privada.privacy.ledger.outbox import Debt
 from privada.privacy.ledger.store import Store
 from privada.privacy.ledger.verify import Verification, verify
 from privada.privacy.price import Price
 from privada.privacy.receipt import OwnerKey, Receipt, canonical
+
+LEAST_ROOM = 1 << 20  # bytes of the disk that a charge and its notes may need
 
 
 class Ledger:
@@ -69,13 +76,21 @@ class Ledger:
     be converted is refused.
     """
 
-    def __init__(self, store: Store, key: OwnerKey) -> None:
+    def __init__(self, store: Store, key: OwnerKey, heads: Heads) -> None:
         self.key = key
         self._store = store
+        self._heads = heads
         self._accounts: dict[str, Account] = {}
 
     @classmethod
-    def open(cls, place: str | os.PathLike[str], key: OwnerKey, *, create: bool = True) -> Self:
+    def open(
+        cls,
+        place: str | os.PathLike[str],
+        key: OwnerKey,
+        *,
+        create: bool = True,
+        heads: str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Open a ledger, making it if there is none and ``create`` allows it.
 
         Parameters
@@ -88,28 +103,29 @@ class Ledger:
         create : bool
             Whether a ledger that is not there is made. An owner at work says
             no: a lost or mistyped ledger must not begin its budget anew.
+        heads : path, optional
+            A file of the owner's own in which the last line of each chain is
+            noted, so that a ledger that lost lines is known. By default
+            ``PLACE.heads`` beside a SQLite file, and none for PostgreSQL.
 
         Raises
         ------
         LedgerError
             The ledger is not there, is not a ledger, is of another owner, or of a newer version.
+        TamperError
+            Lines that the owner noted are not in it.
         """
         if not isinstance(key, OwnerKey):
             raise LedgerError(f"A ledger needs its owner's key (an OwnerKey), got {type(key).__name__}.")
         store = Store(backend(place, create=create))
         try:
-            with store.reading() as connection:
-                ready = schema.is_ready(connection, owner=key.public)
-            if not ready and not create:
-                raise LedgerError(absent(place))
-            if not ready:
-                with store.writing() as connection:
-                    store.backend.lock_everything(connection)
-                    schema.prepare(connection, owner=key.public)
+            _make_ready(store, key, create=create, place=place)
+            noted = Heads(store.backend.heads if heads is None else Path(heads))
+            _check_whole(store, noted)
         except BaseException:
             store.close()
             raise
-        return cls(store, key)
+        return cls(store, key, noted)
 
     def close(self) -> None:
         """Close the connection; the ledger cannot be used afterwards."""
@@ -151,20 +167,28 @@ class Ledger:
         _words(dataset=dataset, longest=200)
         if not isinstance(budget, Guarantee):
             raise InputError(f"Expected budget to be a Guarantee, got {type(budget).__name__}.")
-        account = Account.opened(dataset, open_filter(budget, accounting=accounting))
+        account = Account.opened(normal_name(dataset), open_filter(budget, accounting=accounting))
         with self._store.writing() as connection:
             self._store.backend.lock_everything(connection)
-            line = table.first(connection, dataset)
+            line = table.first(connection, account.dataset)
             if line is None:
-                line = opening(dataset, account, self.key)
+                check_distinct(account.dataset, table.names(connection))
+                line = opening(account.dataset, account, self.key)
                 table.begin(connection, line)
-        there = read_account(line)
-        if not there.same_budget(account.filter):
-            raise LedgerError(
-                f"The budget of {dataset!r} is {there.filter.budget} on a {there.filter.name} filter; "
-                f"it cannot become {budget} on a {account.filter.name} filter."
-            )
+        self._heads.remember(line)
+        _check_same(read_account(line), account)
         return line.receipt(self.key.public)
+
+    def check_budget(self, dataset: str, budget: Guarantee, accounting: str | None = None) -> str:
+        """Raise an error unless this very budget is open; return the name under which it is.
+
+        An owner at work opens no budget: a name that was changed or mistyped
+        would begin a new one for the same rows.
+        """
+        _words(dataset=dataset, longest=200)
+        there = self._account(dataset)
+        _check_same(there, Account.opened(there.dataset, open_filter(budget, accounting=accounting)))
+        return there.dataset
 
     def price(self, dataset: str, price: Price) -> Quote:
         """What a charge would take now. Nothing is charged, written or locked."""
@@ -176,10 +200,8 @@ class Ledger:
         cost = sum(account.cost(account.converted(price)) for price in prices)
         return account.quote(*prices, cost=cost, spent=self._grains(dataset))
 
-    def charge(
-        self, dataset: str, price: Price, *, question: str, purpose: str = "", once: bool = False
-    ) -> Receipt:
-        """Charge a price. The line is on disk before this returns.
+    def charge(self, dataset: str, price: Price, *, question: str, purpose: str = "") -> Receipt:
+        """Charge a price, every time that it is called. The line is on disk before this returns.
 
         Parameters
         ----------
@@ -191,8 +213,6 @@ class Ledger:
             Digest of the question, in hexadecimal.
         purpose : str
             What the owner wants to remember of it.
-        once : bool
-            Refuse if the data set was charged for this purpose before.
 
         Returns
         -------
@@ -202,22 +222,38 @@ class Ledger:
         Raises
         ------
         BudgetError
-            The budget is absent or too small, or ``once`` was before; nothing was charged.
+            The budget is absent or too small; nothing was charged.
         RelationError
             The price says nothing under the budget's relation or unit; nothing was charged.
         """
+        return self._charge(dataset, price, question=question, purpose=purpose, once=False)[0]
+
+    def charge_once(
+        self, dataset: str, price: Price, *, question: str, purpose: str = ""
+    ) -> tuple[Debt, Receipt]:
+        """Charge a question, unless it was charged before; either way, say what it is owed.
+
+        Whether it was is decided in the transaction of the charge, so that
+        askers at the same time, on whatever machines, pay once together. Each
+        call counts as a try at the answer. Errors are those of `charge`.
+        """
+        receipt, debt = self._charge(dataset, price, question=question, purpose=purpose, once=True)
+        assert debt is not None
+        return debt, receipt
+
+    def _charge(
+        self, dataset: str, price: Price, *, question: str, purpose: str, once: bool
+    ) -> tuple[Receipt, Debt | None]:
         _digest(question=question)
         _words(purpose=purpose, longest=1000, empty=True)
         account = self._account(dataset)
         charged = account.converted(price)
         cost, detail = account.cost(charged), json.loads(canonical(charged.to_dict()))
         with self._store.writing() as connection:
-            head = table.locked_last(connection, dataset)
-            if once and table.has_purpose(connection, dataset, purpose):
-                raise BudgetError(
-                    f"{dataset!r} was charged before for '{purpose}'. Nothing was charged; "
-                    "another asking has another seed or salt."
-                )
+            head = table.locked_last(connection, account.dataset)
+            debt = outbox.find(connection, account.dataset, question) if once else None
+            if debt is not None:
+                return self._receipt(connection, debt), outbox.try_again(connection, debt)
             granted = head.spent + cost <= account.capacity
             if granted:
                 line = self._append(
@@ -229,9 +265,63 @@ class Ledger:
                     question=question,
                     purpose=purpose,
                 )
+                debt = (
+                    Debt(dataset=account.dataset, question=question, position=line.index, tries=1)
+                    if once
+                    else None
+                )
+                if debt is not None:
+                    outbox.owe(connection, debt)
         if not granted:  # advice takes its time, and nobody should wait for it
             raise account.quote(price, cost=cost, spent=head.spent).refusal()
-        return line.receipt(self.key.public)
+        self._heads.remember(line)
+        return line.receipt(self.key.public), debt
+
+    def debt(self, dataset: str, question: str) -> Debt | None:
+        """What a question that was charged by `charge_once` is owed, None if it never was."""
+        name = self._account(dataset).dataset
+        with self._store.reading() as connection:
+            return outbox.find(connection, name, question)
+
+    def keep(self, debt: Debt, release: bytes) -> bytes:
+        """Keep a signed release, and return the one to deliver: the first that was kept."""
+        try:
+            with self._store.writing() as connection:
+                first = outbox.keep(connection, debt, release)
+        except LedgerError:
+            with suppress(LedgerError), self._store.writing() as connection:
+                outbox.not_tried(connection, debt)
+            raise
+        if first:
+            return release
+        kept = self.kept(debt.dataset, debt.question)
+        if kept is None:
+            raise AnswerError("The answer failed in another process; the charge stands.")
+        return kept
+
+    def fail(self, debt: Debt) -> None:
+        """Note that an answer failed on the rows: it is not drawn again."""
+        with self._store.writing() as connection:
+            outbox.fail(connection, debt)
+
+    def kept(self, dataset: str, question: str) -> bytes | None:
+        """The release that was kept for a question, None if there is none."""
+        name = self._account(dataset).dataset
+        with self._store.reading() as connection:
+            return outbox.kept(connection, name, question)
+
+    def alone(self, dataset: str) -> AbstractContextManager[None]:
+        """Answer for a data set while others who would wait, on whatever machines."""
+        return self._store.alone(self._account(dataset).dataset)
+
+    def check_room(self, size: int) -> None:
+        """Raise `LedgerError` if a release of so many bytes could not be kept."""
+        free = self._store.backend.free_bytes()
+        if free is not None and free < 3 * size + LEAST_ROOM:  # the log holds it, then the file, then a copy
+            raise LedgerError(
+                f"The disk of the ledger {self._store.backend.place} has {free:,} bytes left, too few for "
+                f"an answer of up to {size:,}. Nothing was charged."
+            )
 
     def note(self, dataset: str, kind: str = "disclosure", *, text: str, question: str = "") -> Receipt:
         """Write a line that costs nothing: what it records is *not* differentially private.
@@ -255,9 +345,11 @@ class Ledger:
         if question:
             _digest(question=question)
         detail = {"text": text, "guarantee": "not differentially private"}
+        name = self._account(dataset).dataset
         with self._store.writing() as connection:
-            head = table.locked_last(connection, dataset)
+            head = table.locked_last(connection, name)
             line = self._append(connection, head, kind=kind, cost=0, detail=detail, question=question)
+        self._heads.remember(line)
         return line.receipt(self.key.public)
 
     def spent(self, dataset: str) -> Guarantee | None:
@@ -279,8 +371,7 @@ class Ledger:
 
     def lines(self, dataset: str) -> Iterator[Line]:
         """All lines of a data set in order, line 0 first."""
-        self._account(dataset)
-        return table.every(self._store, dataset)
+        return table.every(self._store, self._account(dataset).dataset)
 
     def verify(self, receipts: Iterable[Receipt] = ()) -> Verification:
         """Check everything again: chains, sums, costs, signatures, and the receipts that others hold.
@@ -326,16 +417,25 @@ class Ledger:
         """The account of a data set; line 0 never changes, so it is read once."""
         if dataset not in self._accounts:
             with self._store.reading() as connection:
-                line = table.first(connection, dataset)
+                line = table.first(connection, normal_name(dataset)) or table.first(connection, dataset)
+                known = () if line else table.names(connection)
             if line is None:
-                raise table.absent(dataset)
+                raise table.absent(dataset, known)
             line.check_seal(self.key.public)
             self._accounts[dataset] = read_account(line)
         return self._accounts[dataset]
 
     def _grains(self, dataset: str) -> int:
+        name = self._account(dataset).dataset
         with self._store.reading() as connection:
-            return table.last(connection, dataset).spent
+            return table.last(connection, name).spent
+
+    def _receipt(self, connection: Connection, debt: Debt) -> Receipt:
+        line = table.at(connection, debt.dataset, debt.position)
+        if line is None or line.question != debt.question:
+            raise TamperError(f"Line {debt.position} of {debt.dataset!r}, which paid, is not in the ledger.")
+        line.check_seal(self.key.public)
+        return line.receipt(self.key.public)
 
     def _append(self, connection: Connection, head: Line, **fields: Any) -> Line:
         """Write the line after a head that is genuine."""
@@ -343,6 +443,39 @@ class Ledger:
         line = following(head, self.key, **fields)
         table.append(connection, line)
         return line
+
+
+def _make_ready(store: Store, key: OwnerKey, *, create: bool, place: str | os.PathLike[str]) -> None:
+    """Make the tables, or bring those of an older version up to date."""
+    with store.reading() as connection:
+        there, ready = schema.is_there(connection), schema.is_ready(connection, owner=key.public)
+    if not there and not create:
+        raise LedgerError(absent(place))
+    if not ready:
+        with store.writing() as connection:
+            store.backend.lock_everything(connection)
+            schema.prepare(connection, owner=key.public)
+
+
+def _check_whole(store: Store, heads: Heads) -> None:
+    """Compare the ledger with what its owner remembers of it."""
+
+    def digest_of(dataset: str, index: int) -> str | None:
+        with store.reading() as connection:
+            line = table.at(connection, dataset, index)
+        return None if line is None else line.digest
+
+    heads.check(digest_of)
+    with store.reading() as connection:
+        outbox.check(connection)
+
+
+def _check_same(there: Account, wanted: Account) -> None:
+    if not there.same_budget(wanted.filter):
+        raise LedgerError(
+            f"The budget of {there.dataset!r} is {there.filter.budget} on a {there.filter.name} filter; "
+            f"it cannot become {wanted.filter.budget} on a {wanted.filter.name} filter."
+        )
 
 
 def _words(*, longest: int, empty: bool = False, **named: Any) -> None:

@@ -1,8 +1,12 @@
 """The ledger's tables, the triggers that keep them append-only, and the way from one layout to the next.
 
-Version 1 was the first layout; version 2 added ``lines.purpose``. A field of a
-line that is empty is left out of what is hashed, so a column that is added
-later leaves old digests as they are.
+Version 1 was the first layout; version 2 added ``lines.purpose``, version 3 the
+table ``answers``. A field of a line that is empty is left out of what is hashed,
+so a column that is added later leaves old digests as they are.
+
+``answers`` is the owner's outbox: for each question that was charged once, the
+line that paid for it and, when it is there, the signed release. It is no part of
+the chain and may be updated; what a release says is sealed by its own signature.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from sqlalchemy import (
     Connection,
     ForeignKey,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -27,7 +32,7 @@ from sqlalchemy import (
 
 from privada.exceptions import LedgerError
 
-VERSION = 2
+VERSION = 3
 
 _METADATA = MetaData()
 
@@ -59,6 +64,17 @@ lines = Table(
     Column("digest", Text, nullable=False),
     Column("signature", Text, nullable=False),
     Column("purpose", Text, nullable=False, server_default=""),
+)
+
+answers = Table(
+    "answers",
+    _METADATA,
+    Column("dataset", Text, ForeignKey("datasets.dataset"), primary_key=True),
+    Column("question", Text, primary_key=True),
+    Column("position", BigInteger, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("tries", Integer, CheckConstraint("tries >= 0"), nullable=False),
+    Column("release", LargeBinary, nullable=True),
 )
 
 _KEPT = ("lines", "datasets", "identity")
@@ -102,7 +118,17 @@ def _add_purpose(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE lines ADD COLUMN purpose TEXT NOT NULL DEFAULT ''")
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {2: _add_purpose}
+def _add_answers(connection: Connection) -> None:
+    """No row for what was charged before: its release left long ago, and another would be unpaid."""
+    answers.create(connection)
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {2: _add_purpose, 3: _add_answers}
+
+
+def is_there(connection: Connection) -> bool:
+    """Whether this is a ledger, of whatever version."""
+    return _found_version(connection) is not None
 
 
 def is_ready(connection: Connection, *, owner: str) -> bool:
@@ -149,11 +175,22 @@ def _found_version(connection: Connection) -> int | None:
     names = set(inspect(connection).get_table_names())
     if not names:
         return None
-    whole = {table.name for table in _METADATA.sorted_tables} <= names
+    whole = {table.name for table in (schema_version, identity, datasets, lines)} <= names
     version = connection.scalar(select(func.max(schema_version.c.version))) if whole else None
     if version is None:
         raise LedgerError("This is a database, but not a ledger; give the ledger one of its own.")
     return int(version)
 
 
-__all__ = ["MIGRATIONS", "VERSION", "datasets", "identity", "is_ready", "lines", "prepare", "schema_version"]
+__all__ = [
+    "MIGRATIONS",
+    "VERSION",
+    "answers",
+    "datasets",
+    "identity",
+    "is_ready",
+    "is_there",
+    "lines",
+    "prepare",
+    "schema_version",
+]

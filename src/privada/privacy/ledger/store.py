@@ -7,14 +7,14 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from privada.exceptions import LedgerError
-from privada.privacy.ledger.backends import BUSY_SECONDS, Backend
+from privada.privacy.ledger.backends import BUSY_SECONDS, Backend, is_passing
 
 
 class Store:
@@ -47,6 +47,14 @@ class Store:
             yield connection
             self._commit(connection)
 
+    @contextmanager
+    def alone(self, dataset: str) -> Iterator[None]:
+        """Wait until nobody else answers for a data set, and keep others waiting."""
+        with ExitStack() as stack:
+            with _named_faults(self.backend.place):
+                stack.enter_context(self.backend.alone(dataset))
+            yield
+
     def _commit(self, connection: Connection) -> None:
         """Commit; where the database does not answer, nobody knows, and the caller must hear that."""
         try:
@@ -70,7 +78,7 @@ class Store:
             try:
                 return self.engine.connect()
             except DBAPIError as error:
-                if not _passing(error) or time.monotonic() > deadline:
+                if not is_passing(error) or time.monotonic() > deadline:
                     raise
             time.sleep(0.05)
 
@@ -97,7 +105,6 @@ class Store:
         self._gate.release()
 
 
-_PASSING = ("database is locked", "too many clients", "remaining connection slots")
 _FAULTS = {
     "database is locked": f"is busy: no turn within {BUSY_SECONDS} s; nothing was written",
     "lock timeout": f"is busy: no turn within {BUSY_SECONDS} s; nothing was written",
@@ -106,10 +113,6 @@ _FAULTS = {
     "unable to open": "cannot be opened",
     "readonly": "cannot be written",
 }
-
-
-def _passing(error: DBAPIError) -> bool:
-    return any(sign in str(error.orig) for sign in _PASSING)
 
 
 @contextmanager

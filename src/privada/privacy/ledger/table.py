@@ -1,4 +1,4 @@
-"""The few queries that a ledger asks; all but `has_purpose` find their rows by index."""
+"""The few queries that a ledger asks; all find their rows by index."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _OF = select(lines).where(lines.c.dataset == bindparam("dataset"))
 _FIRST = _OF.where(lines.c.position == 0)
 _LAST = _OF.order_by(lines.c.position.desc()).limit(1)
 _AFTER = _OF.where(lines.c.position > bindparam("after")).order_by(lines.c.position).limit(_PAGE)
-_FOR = select(lines.c.position).where(
-    lines.c.dataset == bindparam("dataset"), lines.c.purpose == bindparam("purpose")
-)
+_AT = _OF.where(lines.c.position == bindparam("position"))
 _LOCK = select(datasets.c.dataset).where(datasets.c.dataset == bindparam("dataset")).with_for_update()
 _BEGIN, _APPEND = insert(datasets), insert(lines)
 
 
-def absent(dataset: str) -> BudgetError:
+def absent(dataset: str, known: Sequence[str] = ()) -> BudgetError:
     """The error of a data set that the ledger does not know."""
+    others = f" (it knows {', '.join(map(repr, known[:5]))})" if known else ""
     return BudgetError(
-        f"The budget of {dataset!r} is absent: the ledger does not know this data set. "
-        "Open a budget for it first. Nothing was charged."
+        f"The budget of {dataset!r} is absent: the ledger does not know this data set{others}. "
+        "If it is a new one, open its budget: privada owner open-budget, or Ledger.open_budget. "
+        "Nothing was charged."
     )
 
 
@@ -64,10 +64,9 @@ def locked_last(connection: Connection, dataset: str) -> Line:
     return last(connection, dataset)
 
 
-def has_purpose(connection: Connection, dataset: str, purpose: str) -> bool:
-    """Whether a line of the data set names this purpose: all its lines are read for it."""
-    found = connection.execute(_FOR.limit(1), {"dataset": dataset, "purpose": purpose})
-    return found.first() is not None
+def at(connection: Connection, dataset: str, position: int) -> Line | None:
+    """One line by its number."""
+    return _one(connection, _AT, dataset, position=position)
 
 
 def begin(connection: Connection, line: Line) -> None:
@@ -100,14 +99,15 @@ def every(store: Store, dataset: str) -> Iterator[Line]:
         yield from map(Line.from_row, rows)
 
 
-def _one(connection: Connection, query: Select[Any], dataset: str) -> Line | None:
-    row = connection.execute(query, {"dataset": dataset}).mappings().first()
+def _one(connection: Connection, query: Select[Any], dataset: str, **more: Any) -> Line | None:
+    row = connection.execute(query, {"dataset": dataset, **more}).mappings().first()
     return None if row is None else Line.from_row(row)
 
 
 __all__ = [
     "absent",
     "append",
+    "at",
     "begin",
     "every",
     "first",

@@ -1,0 +1,211 @@
+"""What a ledger promises, with processes that are killed and processes that crowd.
+
+*Kills.* Questions are written to an exchange folder. Real owner processes, one or
+two at a time, answer them, and are ended by SIGKILL at a random instant, again and
+again; then one process answers to its end. Every release that is there must be
+paid for by a line of the ledger (`unpaid_releases`), no question may be charged
+twice (`extra_charges`), and every question must have its release
+(`undelivered_after_restart`).
+
+*Crowds.* As many processes as `concurrent_askers` says ask at one instant: all of
+them one common question and each one of its own, of which the budget pays for
+some. `overspent` counts the charges beyond the budget, the same question charged
+again, and askers of the common question who were given different releases.
+
+Each is measured on SQLite and on PostgreSQL. The quick version kills a tenth as often.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NoReturn
+
+import numpy as np
+
+from benchmarks._figures import Figure, main
+from benchmarks._postgres import NoServerError, database, server
+from privada import CellStatistics, Folder, Nearest, Owner
+from privada.exceptions import BudgetError, PrivadaError
+from privada.parties.owner_file import OwnerFile
+from privada.privacy import Ledger, OwnerKey, Pure, Release
+
+KILLS, QUICK_KILLS, ASKERS = 300, 30, 100
+NAME, EPSILON = "clinic", 0.25
+AT_ONCE = 4  # questions that are asked before each kill
+PAID = 40  # questions of a crowd that its budget pays for
+TOML = """
+[data]
+name = "patients"
+path = "rows.csv"
+[privacy]
+relation = "add/remove"
+epsilon = {budget}
+[schema]
+columns = [{{ name = "x", low = 0, high = 1 }}]
+[ledger]
+url = "{url}"
+key = "owner.key"
+"""
+
+
+def measure(quick: bool) -> Iterator[Figure]:
+    """Both databases, one after the other."""
+    with ExitStack() as stack:
+        yield from _measured("SQLite", lambda: "ledger.sqlite", quick=quick)
+        try:
+            at = stack.enter_context(server())
+        except NoServerError as error:
+            sys.stderr.write(f"PostgreSQL is left out: {error}\n")
+            return
+        yield from _measured("PostgreSQL", lambda: stack.enter_context(database(at)), quick=quick)
+
+
+def _measured(label: str, place: Callable[[], str], *, quick: bool) -> Iterator[Figure]:
+    kills = QUICK_KILLS if quick else KILLS
+    with TemporaryDirectory() as folder:
+        counts = kill_owners(set_up(Path(folder), place(), budget=9000.0), kills)
+    for name in ("kills", "unpaid_releases", "extra_charges", "undelivered_after_restart"):
+        goal, better = (kills, "higher") if name == "kills" else (0, "lower")
+        yield Figure(name, counts[name], goal, better, label, kills)
+    with TemporaryDirectory() as folder:
+        overspent = crowd(set_up(Path(folder), place(), budget=PAID * EPSILON), ASKERS)
+    yield Figure("concurrent_askers", ASKERS, ASKERS, "higher", label, 1)
+    yield Figure("overspent", overspent, 0, "lower", label, ASKERS)
+
+
+def set_up(home: Path, url: str, *, budget: float) -> Path:
+    """An owner with two rows, its key, its ledger and its budget."""
+    (home / "owner.toml").write_text(TOML.format(budget=budget, url=url))
+    (home / "rows.csv").write_text("x\n0.1\n0.9\n")
+    key = OwnerKey.generate()
+    key.save(home / "owner.key")
+    Ledger.open(url if "://" in url else home / url, key).close()
+    OwnerFile.read(home / "owner.toml").open_budget()
+    return home
+
+
+def question(salt: str, epsilon: float = EPSILON) -> CellStatistics:
+    """A small question; another salt is another one."""
+    cells = Nearest(centers=np.array([[0.2], [0.8]]))
+    return CellStatistics(tables=(cells,), guarantee=Pure(epsilon=epsilon, relation="add/remove"), salt=salt)
+
+
+def kill_owners(home: Path, kills: int) -> Counter[str]:
+    """Kill owners at work until so many kills have hit, let one finish, and count what went wrong."""
+    exchange = Folder(home / "exchange")
+    _ask(exchange, "unharmed")
+    started = time.monotonic()
+    _answer(home)  # this warms the process from which all others are forked
+    _ask(exchange, "again")
+    started = time.monotonic()
+    _answer(home)
+    usual = time.monotonic() - started
+    hits = 0
+    while hits < kills:
+        _ask(exchange, f"kill {hits}")
+        owners = [_forked(lambda: _answer(home)) for _ in range(1 + hits % 2)]
+        time.sleep(random.uniform(0, 1.2 * usual * len(owners)))
+        for owner in owners:
+            os.kill(owner, signal.SIGKILL)
+            hits += os.waitstatus_to_exitcode(os.waitpid(owner, 0)[1]) == -signal.SIGKILL
+    _answer(home)
+    return _wrongs(home, exchange) + Counter(kills=hits)
+
+
+def _ask(exchange: Folder, salt: str) -> None:
+    for number in range(AT_ONCE):
+        asked = question(f"{salt}, {number}", epsilon=0.001)
+        asked.save(exchange.question_path(NAME, asked.digest))
+
+
+def _answer(home: Path) -> None:
+    owner = Owner.from_toml(home / "owner.toml")
+    try:
+        Folder(home / "exchange").answer(NAME, owner)
+    finally:
+        owner.ledger.close()
+
+
+def _forked(work: Callable[[], None]) -> int:
+    """The number of a process that does some work and ends."""
+    child = os.fork()
+    if child == 0:
+        _work_and_end(work)
+    return child
+
+
+def _work_and_end(work: Callable[[], None]) -> NoReturn:
+    try:
+        work()
+        os._exit(0)
+    except PrivadaError as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+    finally:
+        os._exit(1)
+
+
+def _wrongs(home: Path, exchange: Folder) -> Counter[str]:
+    """Compare releases, questions and charges; a forged or foreign release raises an error."""
+    releases = [Release.load(path) for path in (exchange.path / "releases" / NAME).glob("*.release")]
+    asked = {path.stem for path in (exchange.path / "questions" / NAME).glob("*.question")}
+    charged = Counter(_charges(home, [release.receipt for release in releases]))
+    given = {release.question for release in releases}
+    return Counter(
+        unpaid_releases=len(given - charged.keys()),
+        extra_charges=charged.total() - len(charged),
+        undelivered_after_restart=len(asked - given),
+    )
+
+
+def _charges(home: Path, receipts: list[object]) -> list[str]:
+    """The questions of all charges, in a ledger that holds all receipts."""
+    with OwnerFile.read(home / "owner.toml").open_ledger() as ledger:
+        ledger.verify(receipts)  # type: ignore[arg-type]
+        return [line.question for line in ledger.lines("patients") if line.kind == "charge"]
+
+
+def crowd(home: Path, askers: int) -> int:
+    """Ask from many processes at once; returns how often the budget or the once was broken."""
+    gate, opener = os.pipe()
+    children = [_forked(lambda number=number: _queue(home, gate, opener, number)) for number in range(askers)]
+    os.close(gate)
+    os.close(opener)  # the pipe's end is what all of them wait for
+    for child in children:
+        os.waitpid(child, 0)
+    charged = Counter(_charges(home, []))
+    given = [path.read_text() for path in home.glob("given-*")]
+    if len(given) != askers:
+        raise RuntimeError(f"{askers - len(given)} of {askers} askers got no answer to the common question.")
+    return (
+        max(0, charged.total() - PAID)
+        + (charged.total() - len(charged))
+        + (len(set(given)) - 1)
+        + abs(min(PAID, askers + 1) - charged.total())
+    )
+
+
+def _queue(home: Path, gate: int, opener: int, number: int) -> None:
+    """Wait for the others, then ask the common question and one's own."""
+    os.close(opener)
+    os.read(gate, 1)
+    owner = Owner.from_toml(home / "owner.toml")
+    release = owner.answer(question("common"))
+    (home / f"given-{number}").write_text(sha256(release.to_bytes()).hexdigest())
+    try:
+        owner.answer(question(f"own {number}"))
+    except BudgetError:
+        return
+
+
+if __name__ == "__main__":
+    main(measure, "Kills and crowds: what a ledger promises")

@@ -1,0 +1,141 @@
+"""The owner's outbox: what each charged question is owed, and the release once it was drawn.
+
+A question is charged once. The charge and the debt are written in one
+transaction, before rows are opened; the release is kept here before it is
+delivered anywhere. So whatever happens in between, a process that is killed, a
+disk that is full, two processes at once, the question is neither charged again
+nor lost: whoever asks again is given what is kept, or the answer is drawn by the
+next process that gets to it.
+
+*Why drawing again is sound.* A draw that was not kept has left nobody's hands:
+releases are delivered from here only, and `keep` lets the first one in and hands
+it to everyone. An answer that failed on the rows is a different matter, for that
+it failed may tell of them: it is marked as failed, for good. So is one whose
+process ended `MOST_TRIES` times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+
+from privada.exceptions import TamperError
+from privada.privacy.ledger.schema import answers, lines
+
+OWED, KEPT, FAILED = "owed", "kept", "failed"
+MOST_TRIES = 20  # of one answer: what ends the owner's process each time must not do so for ever
+
+
+@dataclass(frozen=True, kw_only=True)
+class Debt:
+    """What a charged question is owed.
+
+    Attributes
+    ----------
+    dataset, question : str
+        The data set, and the digest of the question.
+    position : int
+        The line that paid.
+    state : str
+        ``"owed"``, ``"kept"`` (the release is here) or ``"failed"``.
+    tries : int
+        How often rows were opened for it.
+    """
+
+    dataset: str
+    question: str
+    position: int
+    state: str = OWED
+    tries: int = 0
+
+
+_COLUMNS = (answers.c.dataset, answers.c.question, answers.c.position, answers.c.state, answers.c.tries)
+_OF = (answers.c.dataset == bindparam("of")) & (answers.c.question == bindparam("asked"))
+_FIND = select(*_COLUMNS).where(_OF)
+_RELEASE = select(answers.c.release).where(_OF)
+_SET = update(answers).where(_OF & (answers.c.state == OWED))
+_ORPHANS = (
+    select(answers.c.dataset, answers.c.position)
+    .outerjoin(
+        lines,
+        (lines.c.dataset == answers.c.dataset)
+        & (lines.c.position == answers.c.position)
+        & (lines.c.question == answers.c.question),
+    )
+    .where(lines.c.position.is_(None))
+    .limit(1)
+)
+
+
+def find(connection: Connection, dataset: str, question: str) -> Debt | None:
+    """The debt of a question, None if it was never charged here."""
+    row = connection.execute(_FIND, {"of": dataset, "asked": question}).mappings().first()
+    return None if row is None else Debt(**row)
+
+
+def owe(connection: Connection, debt: Debt) -> None:
+    """Write a new debt, in the transaction of its charge."""
+    connection.execute(
+        insert(answers),
+        {
+            "dataset": debt.dataset,
+            "question": debt.question,
+            "position": debt.position,
+            "state": debt.state,
+            "tries": debt.tries,
+        },
+    )
+
+
+def try_again(connection: Connection, debt: Debt) -> Debt:
+    """Count one more try, before rows are opened; one too many and the answer has failed."""
+    now = find(connection, debt.dataset, debt.question)
+    if now is None:
+        raise TamperError(f"The debt of question {debt.question[:12]} is gone from the ledger.")
+    if now.state != OWED:
+        return now
+    changed = replace(now, state=FAILED) if now.tries >= MOST_TRIES else replace(now, tries=now.tries + 1)
+    _write(connection, changed, state=changed.state, tries=changed.tries)
+    return changed
+
+
+def not_tried(connection: Connection, debt: Debt) -> None:
+    """Take one try back: the process is well, its disk was not."""
+    _write(connection, debt, tries=debt.tries - 1)
+
+
+def keep(connection: Connection, debt: Debt, release: bytes) -> bool:
+    """Keep a release, unless there is one: the first stays. Say whether this one is kept."""
+    return _write(connection, debt, state=KEPT, release=release)
+
+
+def fail(connection: Connection, debt: Debt) -> None:
+    """Mark an answer as failed, for good."""
+    _write(connection, debt, state=FAILED)
+
+
+def kept(connection: Connection, dataset: str, question: str) -> bytes | None:
+    """The release that is kept for a question."""
+    blob = connection.scalar(_RELEASE, {"of": dataset, "asked": question})
+    return None if blob is None else bytes(blob)
+
+
+def check(connection: Connection) -> None:
+    """Raise `TamperError` if a debt has no line that paid for it."""
+    orphan = connection.execute(_ORPHANS).first()
+    if orphan is not None:
+        raise TamperError(
+            f"Line {orphan.position} of {orphan.dataset!r}, which paid for an answer that was drawn, "
+            "is not in the ledger: lines were lost or edited."
+        )
+
+
+def _write(connection: Connection, debt: Debt, **values: Any) -> bool:
+    """Change a debt that is owed still, and say whether it was."""
+    done = connection.execute(_SET.values(**values), {"of": debt.dataset, "asked": debt.question})
+    return done.rowcount == 1
+
+
+__all__ = ["FAILED", "KEPT", "MOST_TRIES", "OWED", "Debt", "check", "fail", "find", "keep", "kept", "owe"]
