@@ -25,6 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,7 +38,7 @@ from benchmarks._postgres import NoServerError, database, server
 from privada import CellStatistics, Folder, Nearest, Owner
 from privada.exceptions import BudgetError, PrivadaError
 from privada.parties.owner_file import OwnerFile
-from privada.privacy import Ledger, OwnerKey, Pure, Release
+from privada.privacy import Ledger, OwnerKey, Pure, Receipt, Relation, Release
 
 KILLS, QUICK_KILLS, ASKERS = 300, 30, 100
 NAME, EPSILON = "clinic", 0.25
@@ -97,7 +98,9 @@ def set_up(home: Path, url: str, *, budget: float) -> Path:
 def question(salt: str, epsilon: float = EPSILON) -> CellStatistics:
     """A small question; another salt is another one."""
     cells = Nearest(centers=np.array([[0.2], [0.8]]))
-    return CellStatistics(tables=(cells,), guarantee=Pure(epsilon=epsilon, relation="add/remove"), salt=salt)
+    return CellStatistics(
+        tables=(cells,), guarantee=Pure(epsilon=epsilon, relation=Relation.ADD_REMOVE), salt=salt
+    )
 
 
 def kill_owners(home: Path, kills: int) -> Counter[str]:
@@ -167,17 +170,17 @@ def _wrongs(home: Path, exchange: Folder) -> Counter[str]:
     )
 
 
-def _charges(home: Path, receipts: list[object]) -> list[str]:
+def _charges(home: Path, receipts: list[Receipt]) -> list[str]:
     """The questions of all charges, in a ledger that holds all receipts."""
     with OwnerFile.read(home / "owner.toml").open_ledger() as ledger:
-        ledger.verify(receipts)  # type: ignore[arg-type]
+        ledger.verify(receipts)
         return [line.question for line in ledger.lines("patients") if line.kind == "charge"]
 
 
 def crowd(home: Path, askers: int) -> int:
     """Ask from many processes at once; returns how often the budget or the once was broken."""
     gate, opener = os.pipe()
-    children = [_forked(lambda number=number: _queue(home, gate, opener, number)) for number in range(askers)]
+    children = [_forked(partial(_queue, home, gate, opener, number)) for number in range(askers)]
     os.close(gate)
     os.close(opener)  # the pipe's end is what all of them wait for
     for child in children:

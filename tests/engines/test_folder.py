@@ -7,6 +7,7 @@ from privada import Ask, CellStatistics, Folder, Nearest, Owner, Policy, Schema
 from privada.exceptions import AnswerError, LedgerError, TamperError, Waiting, WireError
 from privada.methods.cells import learn
 from privada.privacy import Ledger, OwnerKey, Pure
+from privada.privacy.refusal import Refusal
 
 AR = "add/remove"
 
@@ -178,3 +179,89 @@ def test_a_pinned_key_refuses_releases_of_another(tmp_path):
     assert pinned.learn(learn("clinic", question())).tables[0].counts.shape == (2,)
     with pytest.raises(TamperError, match="another owner's key"):
         Folder(tmp_path, keys={"clinic": house().public_key}).learn(learn("clinic", question()))
+
+
+def test_a_release_that_was_lost_is_delivered_again_without_a_charge(tmp_path):
+    folder, clinic, asked = Folder(tmp_path), house(), question()
+    asked.save(folder.question_path("clinic", asked.digest))
+    folder.answer("clinic", clinic)
+    first = folder.release_path("clinic", asked.digest).read_bytes()
+    folder.release_path("clinic", asked.digest).unlink()
+    assert [done.outcome for done in folder.answer("clinic", clinic)] == ["answered"]
+    assert folder.release_path("clinic", asked.digest).read_bytes() == first
+    assert clinic.ledger.spent("clinic").epsilon == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize("obstacle", ["a file", "a link"])
+def test_a_folder_that_takes_no_release_is_known_before_the_charge(tmp_path, obstacle):
+    folder, clinic, asked = Folder(tmp_path / "exchange"), house(), question()
+    asked.save(folder.question_path("clinic", asked.digest))
+    place = folder.release_path("clinic", asked.digest).parent
+    place.parent.mkdir()
+    if obstacle == "a file":
+        place.write_text("in the way")
+    else:
+        (tmp_path / "elsewhere").mkdir()
+        place.symlink_to(tmp_path / "elsewhere")
+    for _ in range(3):
+        with pytest.raises(WireError, match="Nothing was charged"):
+            folder.answer("clinic", clinic)
+    assert clinic.ledger.spent("clinic") is None
+    place.unlink()
+    assert [done.outcome for done in folder.answer("clinic", clinic)] == ["answered"]
+
+
+def test_a_release_that_cannot_be_written_is_charged_once_and_delivered_later(tmp_path, monkeypatch):
+    folder, clinic, asked = Folder(tmp_path), house(), question()
+    asked.save(folder.question_path("clinic", asked.digest))
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("privada.privacy.wire.write", full)
+    for _ in range(20):
+        (done,) = folder.answer("clinic", clinic)
+        assert done.outcome == "undelivered"
+        assert "Paid for and kept" in done.reason
+    monkeypatch.undo()
+    assert clinic.ledger.spent("clinic").epsilon == pytest.approx(0.4)
+    assert [done.outcome for done in folder.answer("clinic", clinic)] == ["answered"]
+    assert folder.learn(learn("clinic", asked)).tables[0].counts.shape == (2,)
+    assert clinic.ledger.spent("clinic").epsilon == pytest.approx(0.4)
+
+
+def test_a_refusal_can_be_reconsidered(tmp_path):
+    folder, asked = Folder(tmp_path), question()
+    asked.save(folder.question_path("clinic", asked.digest))
+    strict, mild = house(policy=Policy(methods=())), house()
+    assert folder.answer("clinic", strict)[0].outcome == "refused"
+    assert folder.answer("clinic", mild) == []
+    assert folder.refused("clinic") == {asked.digest}
+    done = folder.answer("clinic", mild, reconsider=frozenset({asked.digest}))
+    assert [each.outcome for each in done] == ["answered"]
+    assert folder.refused("clinic") == frozenset()
+    assert folder.learn(learn("clinic", asked)).tables[0].counts.shape == (2,)
+
+
+def test_a_refusal_is_believed_if_the_owner_signed_it(tmp_path):
+    clinic, asked = house(), question()
+    folder = Folder(tmp_path, keys={"clinic": clinic.public_key})
+    place = folder.refusal_path("clinic", asked.digest)
+    place.parent.mkdir(parents=True)
+    for blob in (b"no", Refusal.signed(OwnerKey.generate(), question=asked.digest, reason="no").to_bytes()):
+        place.write_bytes(blob)
+        with pytest.raises((WireError, TamperError)):
+            folder.learn(learn("clinic", asked))
+    other = Refusal.signed(clinic.ledger.key, question="00" * 32, reason="no")
+    place.write_bytes(other.to_bytes())
+    with pytest.raises(WireError, match="another question"):
+        folder.learn(learn("clinic", asked))
+
+
+def test_a_refusal_that_never_ends_is_not_read(tmp_path):
+    folder, asked = Folder(tmp_path), question()
+    place = folder.refusal_path("clinic", asked.digest)
+    place.parent.mkdir(parents=True)
+    place.symlink_to("/dev/zero")
+    with pytest.raises(WireError, match="not a plain one"):
+        folder.learn(learn("clinic", asked))

@@ -15,6 +15,7 @@ from privada.exceptions import (
     LedgerError,
     PolicyError,
     PrivacyLeakWarning,
+    RehearsalWarning,
     RelationError,
     SchemaError,
     StudyError,
@@ -288,3 +289,53 @@ def test_nothing_in_a_label_error_shows_the_label():
     with pytest.raises(SchemaError) as caught:
         owner(np.zeros((2, 1)), schema=schema, y=np.array(["a", "secret"]))
     assert "secret" not in str(caught.value)
+
+
+def test_a_question_is_charged_once_and_gets_the_same_release():
+    house = owner()
+    first, second = house.answer(ask()), house.answer(ask())
+    assert first.signature == second.signature
+    assert np.array_equal(first["counts"], second["counts"])
+    assert house.ledger.spent("rows").epsilon == pytest.approx(0.5)
+    assert house.answer(ask(salt="anew")).signature != first.signature
+    assert house.ledger.spent("rows").epsilon == pytest.approx(1.0)
+
+
+def test_an_answer_that_was_paid_for_is_given_when_the_budget_is_used_up():
+    house = owner(policy=Policy(approval=True))
+    first = house.answer(ask(1.0), approved=True)
+    with pytest.raises(BudgetError):
+        house.answer(ask(0.1), approved=True)
+    assert house.answer(ask(1.0)).signature == first.signature
+
+
+def test_a_failed_answer_stays_failed_and_is_not_charged_again(monkeypatch):
+    house = owner()
+    monkeypatch.setattr("privada.parties.owner.answer_rows", lambda *_, **__: 1 / 0)
+    for _ in range(3):
+        with pytest.raises(AnswerError):
+            house.answer(ask())
+    monkeypatch.undo()
+    with pytest.raises(AnswerError, match="another salt"):
+        house.answer(ask())
+    assert house.ledger.spent("rows").epsilon == pytest.approx(0.5)
+
+
+def test_what_was_answered_with_seeded_noise_is_not_given_as_private(tmp_path):
+    with Ledger.open(tmp_path / "l.sqlite", OwnerKey.generate()) as ledger:
+        ledger.open_budget("rows", Pure(epsilon=1, relation=AR))
+        with pytest.warns(RehearsalWarning):
+            owner(ledger=ledger, rehearsal=1).answer(ask())
+        with pytest.raises(AnswerError, match="seeded noise"):
+            owner(ledger=ledger).answer(ask())
+
+
+def test_an_owner_opens_no_budget_of_a_ledger_that_it_is_given(tmp_path):
+    with Ledger.open(tmp_path / "l.sqlite", OwnerKey.generate()) as ledger:
+        with pytest.raises(BudgetError, match="open its budget"):
+            owner(ledger=ledger)
+        assert ledger.datasets() == ()
+        ledger.open_budget("rows", Pure(epsilon=1, relation=AR))
+        with pytest.raises(LedgerError, match="cannot become"):
+            owner(ledger=ledger, budget=Pure(epsilon=2, relation=AR))
+        assert owner(ledger=ledger).dataset == "rows"
