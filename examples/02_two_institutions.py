@@ -37,14 +37,16 @@ schema = Schema(
 
 
 def hospital(rows, budget):
-    key = OwnerKey.generate()
+    allowed = Pure(epsilon=budget, relation=RELATION)
+    ledger = Ledger.open(":memory:", OwnerKey.generate())
+    ledger.open_budget("tumours", allowed)
     return Owner(
         radius[rows],
         y=outcome[rows],
         schema=schema,
         dataset="tumours",
-        budget=Pure(epsilon=budget, relation=RELATION),
-        ledger=Ledger.open(":memory:", key),
+        budget=allowed,
+        ledger=ledger,
     )
 
 

@@ -16,9 +16,10 @@ def command(
 ) -> None:
     """Run a study with every owner at hand: ask, charge, answer, learn.
 
-    Each run is a new asking and is charged anew. Ends with 3 if an owner
-    refuses; then nothing was charged for that question, and nothing at all
-    if what all rounds ask for is more than a budget or a policy allows.
+    The same study again gets the same answers and is not charged again;
+    another seed in it is another asking. Ends with 3 if an owner refuses; then
+    nothing was charged for that question, and nothing at all if what all rounds
+    ask for is more than a budget or a policy allows.
     """
     from privada.cli.outcome import finish, prepare
     from privada.experiments.outcome import run_study

@@ -39,9 +39,8 @@ class Question(ABC):
     guarantee : Guarantee
         What the answer may cost; it names the relation and the unit.
     salt : str
-        Tells apart two askings of one question. An owner that is asked in
-        person answers, and charges, every time, but each round of a plan of
-        rounds once; an exchange folder answers each digest once.
+        Tells apart two askings of one question. An owner charges each question
+        once, by its digest: asked again, it gives the same release.
 
     Privacy
     -------
@@ -95,7 +94,7 @@ class Question(ABC):
 
     @property
     def turn(self) -> str:
-        """Which part of a plan of several rounds this is, in words; an owner answers each turn once."""
+        """Which part of a plan of several rounds this is, in words."""
         return ""
 
     @property

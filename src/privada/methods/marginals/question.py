@@ -64,7 +64,7 @@ class OutcomeTables(Question):
         true class; labels alone; or rows alone, the paper's importance query.
     round, rounds : int
         Which round of how many planned ones this is; the salt names the plan. A round beyond the plan is
-        refused, and an owner answers each round of a plan once.
+        refused. An owner charges each question once.
 
     Privacy
     -------

@@ -110,7 +110,7 @@ class Rounds:
             raise InputError("Expected questions over the same features in every round, beside chosen.")
 
     def name(self, seed: int) -> str:
-        """What owners know the plan by: each of its rounds is answered once."""
+        """What owners know the plan by."""
         return plan_name(self.questions, self.guarantees, seed)
 
     def fits(self, width: int, n_classes: int) -> None:
