@@ -234,8 +234,8 @@ class Voice:
     def ask(self, found: Mapping[str, int], rule: AskRule) -> set[str]:
         """Flip one coin for each owner; rank 1 is always asked.
 
-        A coin has 128 bits, the last 64 drawn where they matter. With 53, every chance to be missed below 1e-16
-        would be none, and ranks on either side of that could be told apart at no price.
+        A coin has 128 bits, the last 64 drawn where they matter. With 53, every chance to be missed below
+        1e-16 would be none, and ranks on either side of that could be told apart at no price.
         """
         coins = self.noise.words(len(found))
         return {
