@@ -61,7 +61,16 @@ class Difference:
 
 @dataclass(frozen=True)
 class ViewAudit:
-    """Whose view differed between the worlds, and in what."""
+    """Whose view differed between the worlds.
+
+    Attributes
+    ----------
+    differing : tuple of str
+    compared : int
+        How many parties' views were compared.
+    differences : tuple of Difference
+        In what they differed.
+    """
 
     differing: tuple[str, ...]
     compared: int
@@ -75,7 +84,7 @@ class ViewAudit:
 
 @dataclass(frozen=True)
 class RoundAudit:
-    """How far the curator's exact sums and the owners' ranks moved, at most, and what else owners were shown.
+    """How far the curator's exact sums and the owners' ranks moved between the worlds, at most.
 
     Attributes
     ----------
