@@ -91,3 +91,14 @@ def test_bad_rules_are_named():
     ):
         with pytest.raises(InputError, match=match):
             make()
+
+
+def test_a_miss_keeps_its_precision_where_a_probability_is_one():
+    rule = GaussianThreshold(sigma=5.0, beta=1e-30)
+    assert rule.miss(1) == 0
+    assert rule.probability(3) == 1.0
+    assert 1e-30 < rule.miss(2) < rule.miss(3) < 1e-20
+    for rank in (2, 20, 55, 70, 100):
+        assert rule.miss(rank) + rule.probability(rank) == pytest.approx(1)
+    assert Everyone().miss(7) == 0
+    assert OptimalSelection(epsilon=1.0, delta=1e-3).miss(2) == pytest.approx(1e-3)

@@ -34,6 +34,7 @@ def test_it_matches_better_than_uniform_and_trains(shift):
     assert set(model.y_) <= set(shift.classes)
     assert str(model.guarantee_).endswith("replace-one row")
     assert len(model.releases_) == 7
+    assert model.against_ == "any coalition of owners"
 
 
 def test_obvious_and_impossible_cases():

@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -67,6 +69,19 @@ def test_denoising_brings_a_noisy_mean_nearer_to_the_truth():
         assert weights.min() >= 0
         assert weights[800:].sum() > 0.8
     assert np.mean(after) < 0.2 * np.mean(before)
+
+
+def test_a_mixture_that_is_not_found_fails_no_answer(monkeypatch):
+    """Whether a search ends in time depends on rows; if the answer failed, others would be asked for more."""
+    import scipy.optimize
+
+    hasty = partial(scipy.optimize.nnls, maxiter=1)
+    with pytest.raises(RuntimeError):
+        hasty(H[:20].T, H[:20].mean(axis=0))
+    monkeypatch.setattr(scipy.optimize, "nnls", hasty)
+    found, weights = denoise(H, E.mean(X[:30]), 0.01)
+    assert np.isfinite(found).all()
+    assert weights.sum() == pytest.approx(1)
 
 
 def test_without_noise_or_rows_nothing_is_changed():

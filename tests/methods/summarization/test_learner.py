@@ -105,6 +105,7 @@ def test_a_summary_trains_saves_and_tells_values(town, matching, tmp_path):
     plain = summary.to_dict()
     assert "raw rows at the curator: not differentially private" in plain["stamps"]
     assert plain["points"] == 40
+    assert plain["against"] == "any coalition of owners"
 
 
 def test_a_less_trusted_curator_gets_embeddings_only(town, matching):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.methods.summarization import Consumer, Curator, OwnerNode, Voice
+from privada.methods.summarization import Consumer, Curator, OwnerNode, RoundPoints, Voice
 from privada.privacy import Disclosure, Pure
 
 AWAKE = threading.Event()
@@ -92,6 +92,27 @@ def test_bad_points_are_left_out_and_nobody_is_asked_for_more(town, matching, ho
     assert any(fault.startswith("near") for fault in summary.faults)
     assert 40 - expected.allocation.rows["near"] <= len(summary) <= 40
     for a, b in zip(sound[1:], owners[1:], strict=True):
+        assert a.view.entries == b.view.entries
+
+
+def test_an_answer_that_failed_on_open_rows_is_not_replaced(town, matching):
+    """Rows may have been the cause, so nobody else may be asked for more because of it."""
+
+    class Failing(OwnerNode):
+        def disclose(self, question, to):
+            if self.name != "near":
+                return super().disclose(question, to)
+            return super().disclose(RoundPoints(index=[10**6], guarantee=question.guarantee), to)
+
+    sound_consumer, sound = town()
+    expected = Curator().summarise(sound_consumer, sound, matching)
+    consumer, owners = town(Failing)
+    summary = Curator().summarise(consumer, owners, matching)
+    assert summary.allocation.rows == expected.allocation.rows
+    assert summary.allocation.absent == ()
+    assert set(summary.owner) <= {"far", "both"}
+    assert [fault.partition(":")[0] for fault in summary.faults] == ["near"]
+    for a, b in zip(sound, owners, strict=True):
         assert a.view.entries == b.view.entries
 
 

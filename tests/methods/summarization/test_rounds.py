@@ -20,6 +20,7 @@ from privada.methods.summarization import (
     ranks,
 )
 from privada.privacy import ZCDP, Approximate, accountant
+from privada.privacy.mechanism import gaussian_event
 
 AR, RO = "add/remove", "replace-one"
 
@@ -123,6 +124,97 @@ def test_the_price_is_that_of_all_rounds(relation, ask_share):
     assert plan.broadcast.sensitivity == swap
     share = 10 * (swap / plan.broadcast.scale) ** 2 / guarantee.gaussian_mu() ** 2
     assert share == pytest.approx(1 - ask_share, rel=1e-4)
+
+
+def test_a_guarantee_says_whom_it_holds_against():
+    """With asking bits it never held against any coalition: bits of owners together add up."""
+    claim = Approximate(epsilon=1, delta=1e-5, relation=RO)
+    everyone, one, ten = (
+        Participation(size=100, batch=10, dimension=40, guarantee=claim, **more)
+        for more in ({}, {"ask_share": 0.5}, {"ask_share": 0.5, "coalition": 10})
+    )
+    assert everyone.against == "any coalition of owners"
+    assert one.against == "one owner at a time, while all others keep to the protocol"
+    assert ten.against == "at most 10 owners together, while all others keep to the protocol"
+    assert everyone.rounds.mu_against(1) == everyone.rounds.mu_against(10**6)
+    for question, paid in ((one, 1), (ten, 10)):
+        plan = question.rounds
+        assert plan.mu == plan.mu_against(paid) == pytest.approx(claim.gaussian_mu(), rel=1e-6)
+        assert accountant.satisfies(question.price.event, claim)
+        assert not accountant.satisfies(gaussian_event(plan.mu_against(paid + 1)), claim)
+        bits = plan.rounds * paid * (plan.steps * plan.rule.mu) ** 2
+        assert bits == pytest.approx(0.5 * claim.gaussian_mu() ** 2, rel=1e-6)
+    assert ten.rounds.rule.expected_asked(10**4) > 3 * one.rounds.rule.expected_asked(10**4)
+    with pytest.raises(InputError, match="coalition"):
+        Participation(size=3, dimension=40, coalition=0, guarantee=claim)
+
+
+def test_the_schedule_is_public_and_fills_the_summary():
+    claim = ZCDP(rho=0.1, relation=RO)
+    for size, batch in ((10, 1), (10, 3), (3, 10), (7, 7)):
+        plan = RoundPlan(size=size, batch=batch, dimension=4, guarantee=claim)
+        taken = [plan.taken(turn) for turn in range(plan.rounds)]
+        assert sum(taken) == size
+        assert min(taken) > 0
+        assert [plan.planned(turn) for turn in range(plan.rounds)] == [
+            sum(taken[:turn]) for turn in range(plan.rounds)
+        ]
+
+
+class Words:
+    """Coins that were flipped beforehand."""
+
+    def __init__(self, *words):
+        self.left = list(words)
+
+    def words(self, n):
+        return np.array([self.left.pop(0) for _ in range(n)], dtype=np.uint64)
+
+
+def test_a_coin_is_as_fine_as_the_chance_to_be_missed():
+    """With 53 bits a chance of 1e-20 would be none: "not asked" never at one rank, at the next perhaps."""
+    rule = GaussianThreshold(sigma=5.0, beta=1e-30)
+    rank = next(rank for rank in range(2, 100) if rule.miss(rank) > 1e-25)
+    assert rule.miss(rank) < 1e-20
+    assert Voice(Words(1)).ask({"a": rank}, rule) == {"a"}
+    assert Voice(Words(0, 2**63)).ask({"a": rank}, rule) == {"a"}
+    assert Voice(Words(0, 0)).ask({"a": rank}, rule) == set()
+    assert Voice(Words(0, 0)).ask({"a": 1}, rule) == {"a"}
+    assert Voice(Words(2**64 - 1)).ask({"a": 10**6}, rule) == set()
+
+
+def test_bits_are_as_likely_as_the_rule_says(rehearsal):
+    rule = GaussianThreshold(sigma=4.0, beta=1e-4)
+    found = {f"o{i}": 14 for i in range(20_000)}
+    asked = len(Voice(rehearsal).ask(found, rule)) / len(found)
+    assert asked == pytest.approx(rule.probability(14), abs=0.02)
+
+
+def test_after_a_failure_everyone_is_asked(town, made_owner, matching, rehearsal):
+    """The winner's points did not come, and who is next had not been asked because of the winner's bids."""
+
+    class Failing(OwnerNode):
+        def reply(self, ask):
+            self.asked = [*getattr(self, "asked", []), ask.question]
+            if self.name == "near" and ask.question.kind.endswith("points"):
+                raise ConnectionError
+            return super().reply(ask)
+
+    budget = ZCDP(rho=4000, relation=RO)
+    consumer, _ = town()
+    rich = replace(matching, owners=budget)
+    plan = RoundPlan(size=40, batch=5, dimension=40, ask_share=0.9, guarantee=budget)
+    assert plan.rule.probability(3) < 0.01
+    rng = np.random.default_rng(0)
+    held = {"near": rng.normal(1, 0.4, (60, 2)), "far": rng.normal(-1, 0.4, (60, 2))}
+    nodes = [Failing(name, made_owner(X, name=name, seed=1, budget=budget)) for name, X in held.items()]
+    summary = Curator().auction(consumer, nodes, rich, batch=5, ask_share=0.9, voice=Voice(rehearsal))
+    assert [fault.partition(":")[0] for fault in summary.faults] == ["near"]
+    assert len(summary) == 40
+    assert summary.allocation.against.startswith("one owner at a time")
+    for node in nodes[1:]:
+        kinds = [question.kind.rpartition(".")[2] for question in node.asked]
+        assert kinds.count("points") == kinds.count("bids") == plan.rounds
 
 
 def test_broadcasts_have_the_specified_noise():

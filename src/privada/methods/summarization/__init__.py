@@ -6,7 +6,9 @@ that of D_v, and trains on it. What owners learn of D_v and of each other is dif
 private: noisy sums of random Fourier features, and noisy counts.
 
 *Threat.* An owner, or any coalition of owners, that knows every row of D_v and of the other owners
-but one unit's, learns no more of that unit than the guarantee says. **There is no protection
+but one unit's, learns no more of that unit than the guarantee says. In rounds with ``ask_share > 0`` this
+holds for one owner at a time, or for the ``coalition`` that is paid for, and not for more: owners who put
+their asking bits together see more than each of them (`Participation.against`). **There is no protection
 from the curator or the consumer beyond parsimony**: the curator receives p raw rows, as
 `Disclosure`s that each owner's policy must allow and that ledgers log as not differentially
 private. D_s never goes back to owners, nor a model trained on it (see `Summary.train`).

@@ -51,6 +51,18 @@ def add_truncated(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def score(
+    features: npt.NDArray[np.float64], direction: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]
+) -> None:  # pragma: no cover - compiled
+    """Write every row's product with a direction, summed from the first coordinate to the last."""
+    for i in range(features.shape[0]):
+        total = 0.0
+        for j in range(features.shape[1]):
+            total += features[i, j] * direction[j]
+        scores[i] = total
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def count_beyond(
     features: npt.NDArray[np.float64], direction: npt.NDArray[np.float64], threshold: float
 ) -> int:  # pragma: no cover - compiled
@@ -65,4 +77,4 @@ def count_beyond(
     return found
 
 
-__all__ = ["INSIDE", "add_truncated", "count_beyond", "embed"]
+__all__ = ["INSIDE", "add_truncated", "count_beyond", "embed", "score"]

@@ -28,6 +28,10 @@ class AskRule(ABC):
     def probability(self, rank: int) -> float:
         """Of being asked at a rank, 1 being the best."""
 
+    def miss(self, rank: int) -> float:
+        """Probability of not being asked, which may be far smaller than what 1 minus a float can hold."""
+        return 1 - self.probability(rank)
+
     @property
     @abstractmethod
     def mu(self) -> float:
@@ -95,6 +99,12 @@ class GaussianThreshold(AskRule):
         if _check.count(rank=rank) == 1:
             return 1.0
         return 0.5 * math.erfc((rank - self.threshold) / (self.sigma * math.sqrt(2)))
+
+    def miss(self, rank: int) -> float:
+        """The other tail, in full precision."""
+        if _check.count(rank=rank) == 1:
+            return 0.0
+        return 0.5 * math.erfc((self.threshold - rank) / (self.sigma * math.sqrt(2)))
 
     @property
     def mu(self) -> float:

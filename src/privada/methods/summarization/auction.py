@@ -3,6 +3,11 @@
 The curator re-scores its whole pool in every round and always obtains the best point, so
 what enters the summary never depends on a coin. Who breaks the rules is left out: its bids
 no longer count, its points leave the pool; points that are in the summary stay.
+
+All that an owner is shown follows a public schedule: as many rounds, and as many points counted as taken,
+whether or not there were as many different points. Where few owners are asked and one of them does not
+send what it bid, everyone is asked from there on: the best points that are left could else be missing
+because of a coin.
 """
 
 from __future__ import annotations
@@ -16,11 +21,12 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.summarization.asking import Everyone
 from privada.methods.summarization.embedding import FourierEmbedding
 from privada.methods.summarization.gathering import Summary
 from privada.methods.summarization.learner import Absent, Allocation, Matching, Roll, enough
 from privada.methods.summarization.question_rounds import Participation, RoundBids, RoundPoints
-from privada.methods.summarization.rounds import RoundPlan, Voice, ranks, shrunk
+from privada.methods.summarization.rounds import RoundPlan, Voice, ranks, score_points, shrunk
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.noise import SecureNoise
 from privada.privacy.release import Disclosure
@@ -54,6 +60,7 @@ class _Table:
     sent: dict[str, list[int]] = field(default_factory=dict)
     seen: int = 0
     faults: list[str] = field(default_factory=list)
+    failed: bool = False  # whether an owner did not send what it bid
 
     def drop(self, owner: str, reason: str) -> None:
         """Leave an owner out from here on."""
@@ -68,16 +75,23 @@ class _Table:
     def pooled(self, slope: FloatArray) -> dict[str, FloatArray]:
         """Scores of pooled points, by owner."""
         return {
-            name: np.array([point.features @ slope for point in self.pool if point.owner == name])
+            name: _scores([point for point in self.pool if point.owner == name], slope)
             for name in self.playing
         }
 
     def take(self, slope: FloatArray, most: int) -> None:
-        """Move the best points of the pool into the summary; ties by owner and number."""
-        order = sorted(self.pool, key=lambda p: (-float(p.features @ slope), p.owner, p.number))[:most]
+        """Move the best points of the pool into the summary; ties by owner, then by the points' values."""
+        scored = zip(_scores(self.pool, slope).tolist(), self.pool, strict=True)
+        best = sorted(scored, key=lambda pair: (-pair[0], pair[1].owner, tuple(pair[1].X.tolist())))
+        order = [point for _, point in best[:most]]
         self.chosen += order
         kept = {id(point) for point in order}
         self.pool = [point for point in self.pool if id(point) not in kept]
+
+
+def _scores(points: list[Point], slope: FloatArray) -> FloatArray:
+    features = np.array([point.features for point in points]).reshape(-1, len(slope))
+    return score_points(features, slope)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +110,7 @@ def greedy_rounds(
     *,
     batch: int = 1,
     ask_share: float = 0.0,
+    coalition: int = 1,
     start: npt.ArrayLike | None = None,
     start_size: int = 0,
     voice: Voice | None = None,
@@ -106,10 +121,13 @@ def greedy_rounds(
     ----------
     consumer, validation_size, owners, matching
         As for `privada.methods.summarization.summarise`; ``matching.owners`` pays for all rounds.
-    batch : int
+    batch : int, default=1
         Points taken in each round.
-    ask_share : float
+    ask_share : float, default=0.0
         Share of the budget for asking few owners; 0 asks everyone, which costs nothing.
+    coalition : int, default=1
+        With ``ask_share > 0``: how many owners may put their asking bits together. The guarantee holds
+        against no more than that; see `RoundPlan.against`.
     start : array of shape (features,), optional
         Sum of the embedding over D_init. It is broadcast as a part of the summary: compute it from
         public rows, or, if D_init holds people, take the noisy sum of an `EmbeddingSum` release.
@@ -120,7 +138,9 @@ def greedy_rounds(
 
     Privacy
     -------
-    See `Participation`. The validation set has a budget of its own.
+    See `Participation`. The validation set has a budget of its own. With ``ask_share = 0`` the owners'
+    guarantee holds against any coalition of owners; with ``ask_share > 0`` against ``coalition`` of them, one
+    unless you say more. The summary's ``allocation.against`` says which.
     """
     roll = Roll(sizes={name: n for name, n in owners.items() if _check.count(least=0, size=n) > 0})
     enough(roll.sizes, matching.size)
@@ -135,6 +155,7 @@ def greedy_rounds(
         batch=batch,
         dimension=matching.embedding.dimension,
         ask_share=ask_share,
+        coalition=coalition,
         guarantee=matching.owners,
         salt=matching.salt,
     )
@@ -148,24 +169,39 @@ def greedy_rounds(
         playing=list(roll.sizes),
     )
     speaker = Voice(SecureNoise()) if voice is None else voice
-    for _ in range(joining.rounds.rounds):
-        yield from _round(table, joining.rounds, matching, speaker)
-    allocation = _allocation(table, roll, question.variance / m**2)
-    return _summary(table, allocation)
+    plan = joining.rounds
+    for turn in range(plan.rounds):
+        yield from _round(table, plan, matching, speaker, turn)
+    return _summary(table, _allocation(table, roll, plan, question.variance / m**2))
 
 
-def _round(table: _Table, plan: RoundPlan, matching: Matching, voice: Voice) -> Learner[None]:
-    count = table.start_size + len(table.chosen)
-    mechanism = plan.broadcast
+def _round(table: _Table, plan: RoundPlan, matching: Matching, voice: Voice, turn: int) -> Learner[None]:
+    planned, mechanism = plan.planned(turn), plan.broadcast
+    count = table.start_size + planned
     noisy = voice.say(table.features(), mechanism)
-    expected = len(table.chosen) * table.target
-    broadcast = table.start + shrunk(noisy, expected, count=len(table.chosen), variance=mechanism.variance)
-    slope = (count + 1) * table.target - broadcast
+    drawn = shrunk(noisy, planned * table.target, count=planned, variance=mechanism.variance)
+    broadcast = table.start + drawn
     bids = yield from _bids(table, matching, broadcast, count, plan.batch)
+    slope = (count + 1) * table.target - broadcast
+    yield from _asked_points(table, plan, matching, voice, bids, slope)
+    table.take(slope, plan.taken(turn))
+
+
+def _asked_points(
+    table: _Table,
+    plan: RoundPlan,
+    matching: Matching,
+    voice: Voice,
+    bids: Mapping[str, _Bid],
+    slope: FloatArray,
+) -> Learner[None]:
+    """Ask some owners for their points; if one of them fails, ask the others too, now and from here on."""
     found = ranks({name: bid.scores for name, bid in bids.items()}, table.pooled(slope), batch=plan.batch)
-    chosen = voice.ask(found, plan.rule)
+    chosen = voice.ask(found, Everyone() if table.failed else plan.rule)
     yield from _points(table, matching, {name: bids[name] for name in bids if name in chosen}, slope)
-    table.take(slope, min(plan.batch, plan.size - len(table.chosen)))
+    if table.failed:
+        rest = {name: bids[name] for name in table.playing if name in bids and name not in chosen}
+        yield from _points(table, matching, rest, slope)
 
 
 def _bids(
@@ -229,17 +265,22 @@ def _points(table: _Table, matching: Matching, bids: Mapping[str, _Bid], slope: 
         return
     for ask, reply in zip(asks, (yield asks), strict=True):
         bid = bids[ask.owner]
-        points = _read_points(ask.owner, reply, bid, table.embedding)
+        points = _checked_points(table, ask.owner, reply, bid, slope)
         if isinstance(points, str):
             table.drop(ask.owner, points)
-            continue
-        table.seen += len(points)
-        fault = _fault(points, bid, slope, table)
-        if fault:
-            table.drop(ask.owner, fault)
-            continue
-        table.pool += points
-        table.sent.setdefault(ask.owner, []).extend(bid.index.tolist())
+            table.failed = True
+        else:
+            table.pool += points
+            table.sent.setdefault(ask.owner, []).extend(bid.index.tolist())
+
+
+def _checked_points(table: _Table, owner: str, reply: Any, bid: _Bid, slope: FloatArray) -> list[Point] | str:
+    """The points that came, or what is wrong with them."""
+    points = _read_points(owner, reply, bid, table.embedding)
+    if isinstance(points, str):
+        return points
+    table.seen += len(points)
+    return _fault(points, bid, slope, table) or points
 
 
 def _read_points(owner: str, reply: Any, bid: _Bid, embedding: FourierEmbedding) -> list[Point] | str:
@@ -265,13 +306,13 @@ def _fault(points: list[Point], bid: _Bid, slope: FloatArray, table: _Table) -> 
     now = [row.tobytes() for row in X]
     if len(set(now)) != len(now) or set(now) & set(before):
         return "a point twice"
-    scores = np.array([point.features @ slope for point in points])
+    scores = _scores(points, slope)
     if not np.allclose(scores, bid.scores, rtol=TOLERANCE, atol=TOLERANCE * float(np.abs(slope).sum())):
         return "a point that does not match its bid"
     return ""
 
 
-def _allocation(table: _Table, roll: Roll, variance: float) -> Allocation:
+def _allocation(table: _Table, roll: Roll, plan: RoundPlan, variance: float) -> Allocation:
     names = [point.owner for point in table.chosen]
     return Allocation(
         rows={name: names.count(name) for name in roll.sizes},
@@ -281,6 +322,7 @@ def _allocation(table: _Table, roll: Roll, variance: float) -> Allocation:
         variance=variance,
         releases=tuple(roll.releases),
         absent=tuple(roll.absent),
+        against=plan.against,
     )
 
 

@@ -101,7 +101,10 @@ def _nearest_mixture(means: FloatArray, g: FloatArray) -> FloatArray:
     from scipy.optimize import nnls
 
     equations = np.vstack([means.T, np.full(len(means), _SUM_WEIGHT)])
-    shares = np.asarray(nnls(equations, np.append(g, _SUM_WEIGHT))[0])
+    try:
+        shares = np.asarray(nnls(equations, np.append(g, _SUM_WEIGHT))[0])
+    except RuntimeError:  # too many steps: on some rows only, so the answer must not fail with it
+        shares = np.zeros(len(means))
     total = shares.sum()
     return shares / total if total > 0 else np.full(len(means), 1 / len(means))
 

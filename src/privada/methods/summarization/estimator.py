@@ -64,12 +64,14 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         The whole result, how many rows each owner contributed, and what they were worth.
     release_, releases_, guarantee_
         The validation set's release, all releases, and the validation set's guarantee.
+    against_ : str
+        Whom the guarantees hold against: any coalition of owners.
 
     Privacy
     -------
     Unit: one row; relation: replace-one, all sizes are public. Owners learn of the validation set
-    and of each other what `EmbeddingSum` and `NearCount` release. The curator sees p raw rows:
-    no protection from it. Proof: PRIVACY, section 6.6.
+    and of each other what `EmbeddingSum` and `NearCount` release; that holds against any coalition of
+    owners. The curator sees p raw rows: no protection from it. Proof: PRIVACY, section 6.6.
 
     Examples
     --------
@@ -159,6 +161,7 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         self.releases_ = summary.allocation.releases
         self.release_ = self.releases_[0]
         self.guarantee_ = self.release_.guarantee
+        self.against_ = summary.allocation.against
         self.n_features_in_ = rows.shape[1]
         return self
 

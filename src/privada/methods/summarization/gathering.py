@@ -126,22 +126,21 @@ class Gathered:
         self._known: set[bytes] = set()
         self._seen = 0
         self._faults: list[str] = []
-        self._counts: dict[str, int] = {}
 
-    def count(self, owner: str) -> int:
-        """Points of an owner that were kept."""
-        return self._counts.get(owner, 0)
+    def note(self, owner: str, fault: str) -> None:
+        """Write down that an owner sent nothing that can be used, and why."""
+        self._faults.append(f"{owner}: {fault}")
 
     def add(self, owner: str, rows: Mapping[str, npt.NDArray[Any]], *, most: int) -> None:
         """Check and keep an owner's points, at most ``most`` of them."""
         try:
             points, labels = self._read(rows)
         except (KeyError, TypeError, ValueError):
-            self._faults.append(f"{owner}: what it sent is no matrix of the right width")
+            self.note(owner, "what it sent is no matrix of the right width")
             return
         self._seen += len(points)
         if len(points) > most:
-            self._faults.append(f"{owner}: more points than asked for")
+            self.note(owner, "more points than asked for")
         faults = {"a point that is not finite": 0, "a point twice": 0}
         for i, point in enumerate(points[:most]):
             label = None if labels is None else labels[i]
@@ -151,7 +150,6 @@ class Gathered:
                 faults["a point twice"] += 1
             else:
                 self._points.append((owner, point, label))
-                self._counts[owner] = self.count(owner) + 1
         self._faults += [f"{owner}: {what} ({times})" for what, times in faults.items() if times]
 
     def _read(self, rows: Mapping[str, npt.NDArray[Any]]) -> tuple[FloatArray, npt.NDArray[Any] | None]:

@@ -2,7 +2,8 @@
 
 The steps of PRIVACY, section 6.6: g~ from the consumer; from each owner a noisy sum, then a
 noisy count; an allocation, which is post-processing; and one disclosure from each owner that
-contributes. No summary is ever broadcast. Who does not answer is left out; that is a public fact.
+contributes. No summary is ever broadcast. Who does not answer is left out; that is a public fact. Whether an
+answer could be used is none, and decides nothing that others see.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from privada.methods.summarization.embedding import FourierEmbedding
 from privada.methods.summarization.gathering import Gathered, Summary
 from privada.methods.summarization.question import EmbeddingSum, NearCount
 from privada.methods.summarization.question_rows import EmbeddedRows, SummaryRows
+from privada.methods.summarization.rounds import ANY_COALITION
 from privada.methods.summarization.seed import Seed
 from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
 from privada.privacy.guarantee import ZCDP, Guarantee, Pure
@@ -34,10 +36,15 @@ SUM_SHARE = 0.75  # of an owner's budget, for its noisy sum; the rest is its cou
 
 @dataclass(frozen=True)
 class Absent:
-    """What stands for an answer that did not come: too late, refused, or not to be read."""
+    """What stands for an answer that did not come: too late, refused, or not to be read.
+
+    ``opened`` says that it failed while the rows were open. Rows may have been the cause, so nobody may be
+    asked for more because of it.
+    """
 
     owner: str
     reason: str
+    opened: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -159,6 +166,13 @@ class Allocation:
     releases : tuple of Release
     absent : tuple of Absent
         Who did not answer.
+    against : str
+        Whom the owners' guarantee holds against.
+
+    Privacy
+    -------
+    After `match`, post-processing of releases. After rounds, ``rows`` counts what is in the summary, an exact
+    number that depends on rows: for the curator and the consumer only.
     """
 
     rows: Mapping[str, int]
@@ -168,11 +182,13 @@ class Allocation:
     variance: float
     releases: tuple[Release, ...]
     absent: tuple[Absent, ...] = ()
+    against: str = ANY_COALITION
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports."""
         return {
             "guarantee": str(self.releases[0].guarantee),
+            "against": self.against,
             "stamps": sorted({stamp for release in self.releases for stamp in release.stamps}),
             "rows": dict(self.rows),
             "suitable": {name: round(share, 4) for name, share in self.suitable.items()},
@@ -308,9 +324,10 @@ def summarise(
 ) -> Learner[Summary]:
     """Match, then gather: the curator receives exactly the rows that were allocated.
 
-    An owner that drops out now is replaced by the others, for dropping out is a public fact. Points
-    that are not what was asked for (not finite, repeated, of another width) are left out and
-    *not* replaced: who is asked for more must not depend on another owner's rows.
+    An owner that drops out now is replaced by the others, for dropping out is a public fact: they are asked
+    for what it was asked for and did not answer. Points that are not what was asked for (not finite,
+    repeated, of another width, too few) are left out and *not* replaced, nor is an answer that failed while
+    the rows were open: who is asked for more must not depend on another owner's rows.
     """
     asks = (*matching.foreseen(consumer, owners), *matching.foreseen_rows(owners))
     return Foreseen(_summarise(consumer, validation_size, owners, matching), asks)
@@ -336,18 +353,19 @@ def gather(allocation: Allocation, matching: Matching) -> Learner[Summary]:
             )
             for name, n in missing.items()
         ]
-        replies = yield asks
-        gone = []
-        for ask, reply in zip(asks, replies, strict=True):
+        gone: list[Absent] = []
+        for ask, reply in zip(asks, (yield asks), strict=True):
+            if isinstance(reply, Absent) and not reply.opened:
+                gone.append(reply)
+                continue
             asked[ask.owner] += missing[ask.owner]
             if isinstance(reply, Absent):
-                gone.append(reply)
+                gathered.note(ask.owner, reply.reason)
             else:
                 assert isinstance(reply, Disclosure)
                 gathered.add(ask.owner, reply.rows, most=missing[ask.owner])
-        if gone:
-            lost = {each.owner: allocation.rows[each.owner] for each in gone}
-            lost = {name: n - gathered.count(name) for name, n in lost.items()}
+        if gone:  # by what each was asked for and answered, not by what was of use: that depends on rows
+            lost = {each.owner: missing[each.owner] for each in gone}
             allocation = allocation.without(lost, gone)
     return gathered.summary(allocation)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from privada import _check
-from privada.exceptions import InputError, PrivadaError
+from privada.exceptions import AnswerError, InputError, PrivadaError
 from privada.methods.summarization.auction import greedy_rounds
 from privada.methods.summarization.gathering import Summary
 from privada.methods.summarization.learner import Absent, Matching, summarise
@@ -184,6 +184,8 @@ class Curator:
             _CHECKS[ask.question.discloses](ask, reply)
         except TooLate:
             return self._absent(ask, "too late")
+        except AnswerError as error:
+            return self._absent(ask, f"{type(error).__name__}: {error}", opened=True)
         except PrivadaError as error:
             return self._absent(ask, f"{type(error).__name__}: {error}")
         except Exception as error:  # its message could show a row
@@ -192,9 +194,9 @@ class Curator:
         self.view.note(ask.question.kind, ask.owner, ask.question.digest, points=points)
         return reply
 
-    def _absent(self, ask: Ask, reason: str) -> Absent:
+    def _absent(self, ask: Ask, reason: str, *, opened: bool = False) -> Absent:
         self.view.note("absent", ask.owner, ask.question.digest)
-        return Absent(ask.owner, reason)
+        return Absent(ask.owner, reason, opened)
 
 
 def _points(rows: Mapping[str, Any]) -> int:

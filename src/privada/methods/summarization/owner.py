@@ -12,6 +12,7 @@ from privada.methods.summarization.herding import herd
 from privada.methods.summarization.question import EmbeddingSum, NearCount
 from privada.methods.summarization.question_rounds import Participation, RoundBids, RoundPoints
 from privada.methods.summarization.question_rows import EmbeddedRows, SummaryRows
+from privada.methods.summarization.rounds import order_points, score_points
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.mechanism import Lattice
@@ -61,15 +62,18 @@ def answer_embeddings(question: EmbeddedRows, rows: Rows, draw: Draws) -> dict[s
 
 def answer_participation(question: Participation, rows: Rows, draw: Draws) -> dict[str, Any]:  # noqa: ARG001
     """Nothing but the promise, which was charged."""
-    return {"rounds": question.rounds.rounds}
+    return {"rounds": question.rounds.rounds, "against": question.rounds.against}
 
 
 def answer_bids(question: RoundBids, rows: Rows, draw: Draws) -> dict[str, Any]:  # noqa: ARG001
-    """Scores and numbers of the best points that were not sent, falling; the first of equal rows only."""
+    """Scores and numbers of the best points that were not sent, falling; the first of equal rows only.
+
+    A row's score is a function of that row; ties are broken by the rows' values (`order_points`).
+    """
     X, _ = gathered(rows)
     left = np.setdiff1d(first_of_equals(X), question.sent)
-    scores = question.embedding.transform(X[left]) @ question.slope
-    order = np.argsort(-scores, kind="stable")[: question.batch]
+    scores = score_points(question.embedding.transform(X[left]), question.slope)
+    order = order_points(scores, X[left], most=question.batch)
     return {"scores": scores[order], "index": left[order]}
 
 

@@ -2,8 +2,8 @@
 
 The curator starts one process for each owner's file and talks to it through a pipe. What runs there is this
 module: it opens the rows, the policy and the ledger that the file names, reads questions in their
-file form, and writes releases, disclosures or refusals. Nothing that comes through the pipe is executed. A
-process that dies is an owner that dropped out.
+file form, and writes releases, disclosures, refusals (before the rows were opened) or failures (after).
+Nothing that comes through the pipe is executed. A process that dies is an owner that dropped out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from privada.exceptions import AnswerError, InputError, PrivadaError, WireError
+from privada.exceptions import AnswerError, InputError, PolicyError, PrivadaError, WireError
 from privada.methods.summarization.nodes import OwnerNode, Transcript
 from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
@@ -81,10 +81,11 @@ class ProcessNode(OwnerNode):
             except (BrokenPipeError, ValueError):
                 reply = None
         if reply is None:
-            raise AnswerError(f"The process of {self.name} has ended.")
+            raise ConnectionError(f"The process of {self.name} has ended.")
         kind, _, rest = reply.partition(b"\n")
-        if kind.decode() != wanted:
-            raise AnswerError(rest.decode(errors="replace")[:500])
+        if kind.decode(errors="replace") != wanted:
+            error = PolicyError if kind == b"refused" else AnswerError
+            raise error(rest.decode(errors="replace")[:500])
         return rest
 
     def close(self) -> None:
@@ -124,10 +125,12 @@ def _reply(owner: Owner, asked: bytes) -> bytes:
             "receipt": disclosure.receipt.to_dict(),
         }
         return b"disclosure\n" + wire.pack("disclosure", plain, disclosure.rows)
+    except AnswerError as error:
+        return b"failed\n" + str(error).encode()
     except PrivadaError as error:
         return b"refused\n" + str(error).encode()
     except Exception as error:  # its message could show a row
-        return b"refused\nfailed with " + type(error).__name__.encode()
+        return b"failed\nfailed with " + type(error).__name__.encode()
 
 
 def _send(stream: IO[bytes], blob: bytes) -> None:

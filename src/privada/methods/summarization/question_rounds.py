@@ -27,7 +27,7 @@ class Participation(Question):
 
     Parameters
     ----------
-    size, batch, dimension, ask_share
+    size, batch, dimension, ask_share, coalition
         As in `RoundPlan`.
 
     Privacy
@@ -36,13 +36,22 @@ class Participation(Question):
     of the summary, which its row moves by one swap a round (L2 at most 2 under add/remove, 4 under
     replace-one), and their own asking bits, whose ranks it moves by one (two). All are Gaussian, drawn by the
     *curator*, who is trusted with the rows; they compose exactly to the event that is charged here.
-    Proof: `privada.methods.summarization.rounds` and PRIVACY, section 5 (c). The answer is empty.
+    **Whom it holds against** is `against`: any coalition of owners if ``ask_share`` is 0; else at most
+    ``coalition`` owners together, for the bits of as many are charged.
+    Proof: `privada.methods.summarization.rounds` and PRIVACY, section 5 (c). The answer holds nothing but
+    the number of rounds and `against`.
+
+    >>> from privada.privacy import Approximate
+    >>> claim = Approximate(epsilon=1, delta=1e-5, relation="replace-one")
+    >>> Participation(size=100, batch=10, dimension=40, ask_share=0.5, guarantee=claim).against
+    'one owner at a time, while all others keep to the protocol'
     """
 
     size: int
     dimension: int
     batch: int = 1
     ask_share: float = 0.0
+    coalition: int = 1
     kind: ClassVar[str] = "summarization.participation"
     answered_by: ClassVar[str] = "privada.methods.summarization.owner:answer_participation"
 
@@ -55,6 +64,11 @@ class Participation(Question):
         """The rounds that this pays for."""
         plain, _ = self.parts()
         return RoundPlan(**plain, guarantee=self.guarantee)
+
+    @property
+    def against(self) -> str:
+        """Whom the guarantee holds against, in words."""
+        return self.rounds.against
 
     def planned(self) -> Plan:
         """No draw at the owner; the event of all that the curator draws."""
@@ -73,7 +87,8 @@ class RoundBids(Question):
     broadcast : array of shape (features,)
         The summary's noisy sum S~.
     count : int
-        Points in the summary so far, D_init included.
+        Points that the schedule has in the summary by now, D_init included: a public number. How many
+        there are is none, for different points may run out.
     batch : int
         How many scores.
     sent : array of int

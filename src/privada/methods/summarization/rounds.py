@@ -8,8 +8,22 @@ differ by exactly one: in the round in which c is taken, the world without it ta
 best point, and that point plays c's part from there on. D_s differs by one point at most, and
 its embedded sum by 2 (add/remove; a replaced row is two such changes: 4).
 
+If points run out, the world with c holds one point more instead: the sum moves by 1.
+
 *Rank shift.* Owner i's rank counts points of others that are left and better than its own best
 unsent point: it moves by one at most (replace-one: two), whatever anybody was asked before.
+
+*Both need* scores that depend on one point alone, and a total order. Owners and curator compute them by
+`score_points`, in one order of summation; `order_points` breaks ties by what the points are, never by
+where they stand in a file.
+
+*Public by construction.* Owners are told how many points the schedule has in the summary
+(`RoundPlan.planned`), never how many there are: different points may run out, and rows decide when.
+
+*Who is covered.* Asking bits are drawn for each owner by itself. c owners who put theirs together have c bits
+of every round, each moved by one rank: c times the squared cost. `RoundPlan.coalition` is the c that is paid
+for, and `RoundPlan.against` says so. Without bits (``ask_share = 0``) every owner sees the same broadcasts,
+and any coalition is covered, whatever its members send.
 """
 
 from __future__ import annotations
@@ -17,6 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +46,11 @@ from privada.privacy.noise import Noise
 from privada.privacy.relation import Relation
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 MISS = 1e-30  # total probability by which "rank 1 is always asked" departs from Gaussian noise
+WORD = 2**64
+COIN = WORD**2  # outcomes of a coin
+ANY_COALITION = "any coalition of owners"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,20 +61,25 @@ class RoundPlan:
     ----------
     size : int
         Points of the summary.
-    batch : int
+    batch : int, default=1
         Points that are taken in each round: fewer rounds, less noise, less diversity.
     dimension : int
         Of the embedding.
     guarantee : Guarantee
         For each owner's rows, from the other owners, over all rounds.
-    ask_share : float
+    ask_share : float, default=0.0
         Share of the budget for the asking bits; 0 asks everyone.
+    coalition : int, default=1
+        How many owners may put together what they saw; what `against` says. It has a price where
+        there are asking bits: the more owners, the more of them are asked.
 
     >>> from privada.privacy import Approximate
     >>> plan = RoundPlan(size=100, batch=10, dimension=140,
     ...                  guarantee=Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
     >>> plan.rounds, round(plan.broadcast.scale, 1), type(plan.rule).__name__
     (10, 23.6, 'Everyone')
+    >>> plan.against
+    'any coalition of owners'
     """
 
     size: int
@@ -63,10 +87,12 @@ class RoundPlan:
     guarantee: Guarantee
     batch: int = 1
     ask_share: float = 0.0
+    coalition: int = 1
 
     def __post_init__(self) -> None:
         _check.count(size=self.size)
         _check.count(batch=self.batch)
+        _check.count(coalition=self.coalition)
         _check.count(least=2, dimension=self.dimension)
         if not 0 <= _check.finite(ask_share=self.ask_share) < 1:
             raise InputError(f"Expected ask_share from 0 to below 1, got {self.ask_share!r}.")
@@ -95,14 +121,40 @@ class RoundPlan:
         """Whom to ask."""
         if self.ask_share == 0:
             return Everyone()
-        mu = self.guarantee.gaussian_mu() * math.sqrt(self.ask_share / self.rounds)
-        return GaussianThreshold(sigma=self.steps / mu, beta=MISS / self.rounds)
+        bits = self.rounds * self.coalition
+        mu = self.guarantee.gaussian_mu() * math.sqrt(self.ask_share / bits)
+        return GaussianThreshold(sigma=self.steps / mu, beta=MISS / bits)
 
     @property
     def mu(self) -> float:
         """What all rounds cost each owner: Gaussians compose exactly, also adaptively."""
+        return self.mu_against(self.coalition)
+
+    def mu_against(self, owners: int) -> float:
+        """What all rounds show to this many other owners together: all broadcasts, and the bits of each."""
         asking = 0.0 if self.ask_share == 0 else self.steps * self.rule.mu
-        return math.sqrt(self.rounds * (self.broadcast.mu**2 + asking**2))
+        seen = _check.count(owners=owners) * asking**2
+        return math.sqrt(self.rounds * (self.broadcast.mu**2 + seen))
+
+    @property
+    def against(self) -> str:
+        """Whom the guarantee holds against, in words.
+
+        An owner that does not send the points it was asked for counts as one of the coalition: from
+        when on it is missing depends on its bit.
+        """
+        if self.ask_share == 0:
+            return ANY_COALITION
+        who = "one owner at a time" if self.coalition == 1 else f"at most {self.coalition} owners together"
+        return f"{who}, while all others keep to the protocol"
+
+    def planned(self, turn: int) -> int:
+        """Points that are in the summary before a round (from 0 on), by the schedule: a public number."""
+        return min(turn * self.batch, self.size)
+
+    def taken(self, turn: int) -> int:
+        """Points that a round takes, if there are as many."""
+        return self.planned(turn + 1) - self.planned(turn)
 
 
 def ranks(
@@ -137,6 +189,32 @@ def ranks(
     return found
 
 
+def score_points(features: FloatArray, slope: FloatArray) -> FloatArray:
+    """Score of each point, a function of that point alone: the same in any company, on either side."""
+    from privada.methods.summarization import _kernels
+
+    scores = np.empty(len(features))
+    _kernels.score(np.ascontiguousarray(features), np.ascontiguousarray(slope), scores)
+    return scores
+
+
+def order_points(scores: FloatArray, X: FloatArray, *, most: int) -> IntArray:
+    """Indices of the best points, at most ``most``, falling; equal scores by the rows' values.
+
+    Different rows have different places whatever rows stand before or between them.
+
+    >>> order_points(np.array([1.0, 2.0, 2.0]), np.array([[0.0], [5.0], [4.0]]), most=2).tolist()
+    [2, 1]
+    """
+    if len(scores) > most:
+        least = np.partition(scores, -most)[-most]
+        kept = np.flatnonzero(scores >= least)
+    else:
+        kept = np.arange(len(scores))
+    order = np.lexsort((*X[kept].T[::-1], -scores[kept]))[:most]
+    return kept[order]
+
+
 class Voice:
     """All that the curator says to owners: noisy sums, and whether a point is wanted.
 
@@ -154,10 +232,21 @@ class Voice:
         return np.asarray(mechanism.draw(mechanism.grid.truncate(features).sum(axis=0), self.noise))
 
     def ask(self, found: Mapping[str, int], rule: AskRule) -> set[str]:
-        """Flip one coin for each owner; rank 1 is always asked."""
-        coins = self.noise.uniform(len(found))
-        chances = [rule.probability(rank) for rank in found.values()]
-        return {name for name, chance, coin in zip(found, chances, coins, strict=True) if coin <= chance}
+        """Flip one coin for each owner; rank 1 is always asked.
+
+        A coin has 128 bits, the last 64 drawn where they matter. With 53, every chance to be missed below
+        1e-16 would be none, and ranks on either side of that could be told apart at no price.
+        """
+        coins = self.noise.words(len(found))
+        return {
+            name
+            for (name, rank), coin in zip(found.items(), coins, strict=True)
+            if self._reaches(int(coin), int(Fraction(rule.miss(rank)) * COIN))
+        }
+
+    def _reaches(self, coin: int, threshold: int) -> bool:
+        high, low = divmod(threshold, WORD)
+        return coin > high or (coin == high and int(self.noise.words(1)[0]) >= low)
 
 
 def shrunk(noisy: FloatArray, expected: FloatArray, *, count: int, variance: float) -> FloatArray:
@@ -170,4 +259,4 @@ def shrunk(noisy: FloatArray, expected: FloatArray, *, count: int, variance: flo
     return expected + signal / (signal + variance) * (noisy - expected) if count else expected
 
 
-__all__ = ["MISS", "RoundPlan", "Voice", "ranks", "shrunk"]
+__all__ = ["ANY_COALITION", "MISS", "RoundPlan", "Voice", "order_points", "ranks", "score_points", "shrunk"]
