@@ -14,6 +14,7 @@ from privada.cli.owner_template import FILL_IN, Found, owner_toml
 from privada.exceptions import InputError
 
 TOML, KEY, LEDGER = "owner.toml", "owner.key", "ledger.sqlite"
+LONGEST_HEADER = 1 << 20
 app = typer.Typer(no_args_is_help=True, help="Set up an owner, and give learners its public schema.")
 
 
@@ -75,16 +76,24 @@ def _advice(path: Path, text: str) -> str:
 
 def read_header(path: Path) -> list[Found]:
     """Names of a file's columns and, of Parquet, whether they are declared as numbers. No value is read."""
-    if not path.exists():
-        raise InputError(f"--data: there is nothing at {path}.")
+    if not (path.is_file() or path.is_dir()):
+        raise InputError(f"--data: there is nothing at {path}, or it is neither a file nor a folder.")
     return _csv_header(path) if path.suffix == ".csv" else _parquet_header(path)
 
 
 def _csv_header(path: Path) -> list[Found]:
+    import codecs
     import csv
+    import io
 
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        return [Found(name) for name in next(csv.reader(stream), [])]
+    with path.open("rb") as stream:
+        beginning = stream.read(LONGEST_HEADER)
+    try:
+        decoder = codecs.getincrementaldecoder("utf-8-sig")()  # the last character may be cut in two
+        text = decoder.decode(beginning)
+        return [Found(name) for name in next(csv.reader(io.StringIO(text, newline="")), [])]
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"--data: {path.name} does not begin with a line of names in UTF-8.") from None
 
 
 def _parquet_header(path: Path) -> list[Found]:
@@ -121,7 +130,8 @@ def schema(
         "public_key": card.public_key,
         "schema": card.schema.to_dict(),
     }
-    show.emit(plain, (text.rstrip() if out is None else f"Wrote {out}",), as_json=as_json)
+    lines = text.rstrip().split("\n") if out is None else [f"Wrote {out}"]
+    show.emit(plain, lines, as_json=as_json)
 
 
 __all__ = ["app", "init", "read_header", "schema"]

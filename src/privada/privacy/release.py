@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._text import printable_line
 from privada.exceptions import InputError, PrivadaError, TamperError, WireError
 from privada.privacy import wire
 from privada.privacy.guarantee import Guarantee
@@ -246,7 +247,7 @@ class Release:
                 "no interval" if half is None else f"each within ±{half:g} with {confidence:.0%} confidence"
             )
             lines.append(f"  {name} ({shape}): {note['family']} noise, {said}")
-        return "\n".join(lines)
+        return "\n".join(map(printable_line, lines))
 
     def __repr__(self) -> str:
         names = ", ".join(f"{name}{list(np.shape(value))}" for name, value in sorted(self.payload.items()))
