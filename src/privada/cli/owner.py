@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from privada.cli import show
+from privada.cli import owner_key, show
 from privada.cli.options import AsJson, OwnerToml, existing_file, new_file
 from privada.cli.owner_template import FILL_IN, Found, owner_toml
 from privada.exceptions import InputError
@@ -16,6 +16,7 @@ from privada.exceptions import InputError
 TOML, KEY, LEDGER = "owner.toml", "owner.key", "ledger.sqlite"
 LONGEST_HEADER = 1 << 20
 app = typer.Typer(no_args_is_help=True, help="Set up an owner, and give learners its public schema.")
+app.add_typer(owner_key.app, name="key")
 
 
 @app.command("init", epilog="Example: privada owner init clinic --data patients.parquet --label outcome")
@@ -32,6 +33,12 @@ def init(
     label: Annotated[
         str | None, typer.Option("--label", metavar="COLUMN", help="The column that is to be predicted.")
     ] = None,
+    passphrase: Annotated[
+        bool,
+        typer.Option(
+            "--passphrase", help="Protect the key: asked for twice, or taken from PRIVADA_KEY_PASSPHRASE."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write owner.toml with every key explained, a new signing key and an empty ledger.
@@ -42,6 +49,7 @@ def init(
     """
     from privada.methods.registry import methods
     from privada.privacy.ledger import Ledger
+    from privada.privacy.passphrase import VARIABLE, choose_passphrase
     from privada.privacy.receipt import OwnerKey
 
     columns = [Found("x")] if data is None else read_header(data)
@@ -59,9 +67,10 @@ def init(
         columns=columns,
         label=label,
     )
+    words = choose_passphrase(VARIABLE) if passphrase else None
     paths[0].write_text(text, encoding="utf-8")
     key = OwnerKey.generate()
-    key.save(paths[1])
+    key.save(paths[1], passphrase=words)
     Ledger.open(paths[2], key).close()
     plain = {"written": [str(path) for path in paths], "public_key": key.public}
     show.emit(plain, (*(f"Wrote {path}" for path in paths), _advice(paths[0], text)), as_json=as_json)

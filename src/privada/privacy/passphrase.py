@@ -58,7 +58,7 @@ def choose_passphrase(variable: str = NEW_VARIABLE) -> str:
 def _ask(prompt: str, *, instead: str) -> str:
     if not sys.stdin.isatty():
         raise LedgerError(
-            f"The owner's key has a passphrase and there is no terminal to ask for it; set {instead}."
+            f"There is no terminal to ask for the passphrase of the owner's key; set {instead}."
         )
     from getpass import getpass
 
