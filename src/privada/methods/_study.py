@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from privada import _files
 from privada._toml import Section
+from privada.exceptions import InputError
 from privada.parties.schema import Schema
 
 
@@ -35,8 +36,10 @@ def public_rows(section: Section, key: str, home: Path) -> npt.NDArray[np.float6
 def public_text(section: Section, key: str, home: Path) -> npt.NDArray[np.str_]:
     """Rows of a file of words separated by commas, without a header."""
     path = home / section.string(key)
-    with section.blaming(key):
+    try:
         text = _files.read_text(path, largest=_files.LARGEST_TABLE)
+    except InputError as error:
+        section.fail(key, str(error).replace("Cannot read", "cannot read", 1))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a file without rows, which is refused below
