@@ -158,9 +158,9 @@ class Question(ABC):
             raise WireError("The file is not a valid question: it holds more than the question says.")
         return made
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the file form, whole or not at all."""
-        return wire.write(path, self.to_bytes())
+    def save(self, path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None) -> Path:
+        """Write the file form, whole or not at all; below ``root``, if given, through no link."""
+        return wire.write(path, self.to_bytes(), root=root)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Question:
@@ -320,9 +320,9 @@ class Release:
             ) from None
         return made
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the file form, whole or not at all."""
-        return wire.write(path, self.to_bytes())
+    def save(self, path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None) -> Path:
+        """Write the file form, whole or not at all; below ``root``, if given, through no link."""
+        return wire.write(path, self.to_bytes(), root=root)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
