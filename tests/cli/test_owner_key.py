@@ -59,3 +59,80 @@ def test_words_are_not_shown(cli, home, say):
     assert "8 to 1000 bytes" in result.stderr
     assert "short" not in result.stderr
     assert "wrong words" not in result.stderr
+
+
+@pytest.fixture
+def clinic(cli, home, say):
+    """An owner who has answered."""
+    cli("run", home / "study.toml")
+    return home / "clinic"
+
+
+def test_a_new_key_takes_over(cli, home, clinic):
+    before = OwnerKey.load(clinic / "owner.key")
+    made = cli.json("owner", "key", "rotate", clinic / "owner.toml")
+    assert made["old"] == before.public
+    assert OwnerKey.load(clinic / "owner.key").public == made["new"]
+    assert OwnerKey.load(clinic / f"owner.key.{before.public[:12]}") == before
+    assert not (clinic / "owner.key.new").exists()
+    assert cli.json("owner", "schema", clinic / "owner.toml")["public_key"] == made["new"]
+    told = clinic / f"handover-{made['new'][:12]}.json"
+    assert cli.json("owner", "key", "check", told, "--public-key", before.public)["new"] == made["new"]
+    assert "another owner" in cli("owner", "key", "check", told, "--public-key", made["new"], expect=5).stderr
+    cli("run", home / "study.toml")
+    assert cli.json("ledger", "verify", clinic / "owner.toml")["verified"]
+    shown = cli.json("ledger", "show", clinic / "owner.toml")["datasets"]["patients"]["lines"]
+    assert [line["kind"] for line in shown].count("key") == 1
+    stale = ("--key", clinic / f"owner.key.{before.public[:12]}")
+    assert "took over" in cli("ledger", "verify", clinic / "ledger.sqlite", *stale, expect=5).stderr
+
+
+@pytest.mark.parametrize("stage", ["key", "ledger", "link"])
+def test_an_interrupted_rotation_is_finished(cli, clinic, stage, monkeypatch):
+    """Whatever was done before the interruption, the next run ends with one new key."""
+    import os
+
+    from privada.privacy import Ledger
+
+    before = OwnerKey.load(clinic / "owner.key")
+    new = OwnerKey.generate()
+    new.save(clinic / "owner.key.new")
+    if stage != "key":
+        with Ledger.open(clinic / "ledger.sqlite", before, create=False) as ledger:
+            ledger.rotate(new)
+    if stage == "link":
+        os.link(clinic / "owner.key", clinic / f"owner.key.{before.public[:12]}")
+    made = cli.json("owner", "key", "rotate", clinic / "owner.toml")
+    assert (made["old"], made["new"]) == (before.public, new.public)
+    assert OwnerKey.load(clinic / "owner.key") == new
+    cli("ledger", "verify", clinic / "owner.toml")
+
+
+def test_the_old_key_is_kept_where_there_are_no_links(cli, clinic, monkeypatch):
+    import os
+
+    def none(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", none)
+    made = cli.json("owner", "key", "rotate", clinic / "owner.toml")
+    assert OwnerKey.load(clinic / f"owner.key.{made['old'][:12]}").public == made["old"]
+    assert OwnerKey.load(clinic / "owner.key").public == made["new"]
+
+
+def test_a_protected_key_is_followed_by_a_protected_one(cli, clinic, say):
+    say(None, OLD)
+    cli("owner", "key", "passphrase", clinic / "owner.toml")
+    say(OLD)
+    assert "NEW_KEY_PASSPHRASE" in cli("owner", "key", "rotate", clinic / "owner.toml", expect=5).stderr
+    say(OLD, NEW)
+    made = cli.json("owner", "key", "rotate", clinic / "owner.toml")
+    assert OwnerKey.load(clinic / "owner.key", passphrase=NEW).public == made["new"]
+    say(NEW)
+    cli("ledger", "verify", clinic / "owner.toml")
+
+
+def test_a_file_that_is_no_hand_over(cli, tmp_path):
+    (tmp_path / "handover.json").write_text("{}")
+    result = cli("owner", "key", "check", tmp_path / "handover.json", "--public-key", "00", expect=5)
+    assert "is not a hand-over of a key" in result.stderr

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import insert, select
 
 from privada.exceptions import LedgerError
-from privada.privacy.ledger import schema, table
+from privada.privacy.ledger import rotation, schema, table
 from privada.privacy.ledger.backends import PostgreSQL, backend, create_file, sync_folder
 from privada.privacy.ledger.store import Store
 
@@ -59,8 +59,10 @@ def _copy_rows(store: Store, part: Path) -> None:
         with store.reading() as connection:
             owner = connection.scalar(select(schema.identity.c.owner))
             names = table.names(connection)
+            made = rotation.hand_overs(connection)
         with copy.writing() as connection:
             schema.prepare(connection, owner=str(owner))
+            rotation.copy_successors(made, connection)
         for name in names:
             with copy.writing() as connection:
                 connection.execute(insert(schema.datasets).values(dataset=name))
