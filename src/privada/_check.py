@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._text import quoted
 from privada.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
@@ -25,9 +26,12 @@ FloatArray = npt.NDArray[np.float64]
 def _number(test: Callable[[float], bool], wanted: str, named: dict[str, Any]) -> float:
     ((name, value),) = named.items()
     plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not plain or not test(float(value)):
-        raise InputError(f"Expected {name} {wanted}, got {value!r}.")
-    return float(value)
+    try:
+        if plain and test(number := float(value)):
+            return number
+    except OverflowError:  # of a whole number beyond 1.8e308
+        pass
+    raise InputError(f"Expected {name} {wanted}, got {quoted(value)}.")
 
 
 def positive(**named: Any) -> float:
@@ -59,7 +63,7 @@ def count(*, least: int = 1, **named: Any) -> int:
     """Return the integer if it is at least ``least``."""
     ((name, value),) = named.items()
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"Expected {name} to be a whole number >= {least}, got {value!r}.")
+        raise InputError(f"Expected {name} to be a whole number >= {least}, got {quoted(value)}.")
     return int(value)
 
 
@@ -75,7 +79,7 @@ def one_of(options: Collection[str], **named: Any) -> str:
     """Return the string if it is one of the options."""
     ((name, value),) = named.items()
     if value not in options:
-        raise InputError(f"Expected {name} to be one of {', '.join(sorted(options))}, got {value!r}.")
+        raise InputError(f"Expected {name} to be one of {', '.join(sorted(options))}, got {quoted(value)}.")
     return str(value)
 
 

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+from privada import _files
+from privada._text import quoted
 from privada.exceptions import InputError, StudyError
 
 _HEADER = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]+")
@@ -37,12 +39,8 @@ class Section:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Section:
-        """Read a file."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise StudyError(f"Cannot read {Path(path).name}: {error}.") from None
-        return cls.parse(text, name=Path(path).name)
+        """Read a plain file of bounded size."""
+        return cls.parse(_files.read_text(path, error=StudyError), name=Path(path).name)
 
     @classmethod
     def parse(cls, text: str, *, name: str) -> Section:
@@ -51,6 +49,8 @@ class Section:
             return cls(tomllib.loads(text), name=name, text=text)
         except tomllib.TOMLDecodeError as error:
             raise StudyError(f"{name}: {error}.") from None
+        except (ValueError, RecursionError):  # of a whole number of thousands of digits, or endless brackets
+            raise StudyError(f"{name}: a number is too long, or lists are nested too deeply.") from None
 
     def fail(self, key: str, message: str, *, beside: str = "") -> NoReturn:
         """Raise a `StudyError` that points at a key, or at the text ``beside`` from there on."""
@@ -79,7 +79,7 @@ class Section:
             return default
         value = self._left.pop(key)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            self.fail(key, f"expected {wanted}, got {value!r}.")
+            self.fail(key, f"expected {wanted}, got {quoted(value)}.")
         return value
 
     def string(self, key: str, default: Any = _MISSING) -> Any:
@@ -89,7 +89,10 @@ class Section:
     def number(self, key: str, default: Any = _MISSING) -> Any:
         """Take a number as float."""
         value = self._take(key, (int, float), "a number", default)
-        return float(value) if isinstance(value, (int, float)) else value
+        try:
+            return float(value) if isinstance(value, (int, float)) else value
+        except OverflowError:
+            self.fail(key, f"expected a number below 1.8e308, got {quoted(value)}.")
 
     def whole(self, key: str, default: Any = _MISSING) -> Any:
         """Take a whole number."""

@@ -22,9 +22,14 @@
     └── RehearsalWarning                noise is seeded: not private
 """
 
+from privada._text import bounded
+
 
 class PrivadaError(Exception):
-    """Base of every error that privada raises on purpose."""
+    """Base of every error that privada raises on purpose; its message has a largest length."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(bounded(part) if isinstance(part, str) else part for part in args))
 
 
 class InputError(PrivadaError, ValueError):

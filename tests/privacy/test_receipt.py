@@ -75,7 +75,7 @@ def test_only_an_ed25519_key_is_a_key(tmp_path: Path) -> None:
         file = tmp_path / "key"
         file.write_bytes(content)
         file.chmod(0o600)
-        with pytest.raises(LedgerError, match="does not hold an unencrypted Ed25519"):
+        with pytest.raises(LedgerError, match="does not hold an Ed25519 private key"):
             OwnerKey.load(file)
 
 

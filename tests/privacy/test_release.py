@@ -208,10 +208,23 @@ def test_intervals_hold(house):
 def test_a_device_without_end_a_pipe_and_a_folder_are_not_read(tmp_path):
     (tmp_path / "endless").symlink_to("/dev/zero")
     os.mkfifo(tmp_path / "pipe")
-    for name in ("endless", "pipe", ".", "absent"):
-        with pytest.raises(WireError, match="not a plain one"):
+    said = {"endless": "but a device", "pipe": "but a pipe", ".": "but a folder", "absent": "No such file"}
+    for name, why in said.items():
+        with pytest.raises(WireError, match=rf"^Cannot read .*{why}"):
             wire.read(tmp_path / name)
     (tmp_path / "long").write_bytes(bytes(11))
     assert len(wire.read(tmp_path / "long", largest=11)) == 11
     with pytest.raises(WireError, match="larger than 10"):
         wire.read(tmp_path / "long", largest=10)
+
+
+def test_a_release_is_saved_below_a_root_through_no_link(house, tmp_path):
+    cells = (Nearest(centers=np.array([[0.2], [0.8]])),)
+    asked = CellStatistics(tables=cells, guarantee=Pure(epsilon=0.01, relation=AR))
+    (tmp_path / "elsewhere" / "clinic").mkdir(parents=True)
+    (tmp_path / "releases").symlink_to(tmp_path / "elsewhere")
+    for what in (asked, house.answer(asked)):
+        with pytest.raises(WireError, match="releases is a link"):
+            what.save(tmp_path / "releases" / "clinic" / "a", root=tmp_path)
+        what.save(tmp_path / "plain" / "clinic" / "a", root=tmp_path)
+    assert not list((tmp_path / "elsewhere" / "clinic").iterdir())

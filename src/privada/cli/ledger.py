@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from privada import _files
 from privada.cli import show
 from privada.cli.options import AsJson, existing_file, new_file
 from privada.exceptions import InputError, TamperError
@@ -133,9 +134,9 @@ def read_receipt(path: Path) -> Receipt:
     if path.suffix != ".json":
         return Release.load(path).receipt
     try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
+        plain = json.loads(_files.read_text(path, error=TamperError))
         return Receipt.from_dict(plain.get("receipt", plain))
-    except (ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError, RecursionError):
         raise TamperError(f"{path.name} is not a receipt in JSON.") from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +27,8 @@ def prepare(*files: Path | None) -> None:
     for file in files:
         if file is None:
             continue
-        if file.is_dir():
-            raise InputError(f"{file} is a folder; name a file.")
+        if file.exists() and not file.is_file():
+            raise InputError(f"{file} is a folder or a device; name a file.")
         if file.exists() and not any(mark in _beginning(file) for mark in MARKS):
             raise InputError(f"{file} is there and was not written by an earlier run; name another file.")
         try:
@@ -58,7 +57,7 @@ def finish(outcome: Outcome, *, out: Path | None, page: Path | None, as_json: bo
     ]
     show.emit(outcome.to_dict(), view, as_json=as_json)
     if out is not None:
-        out.write_text(json.dumps(outcome.to_dict(), ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        out.write_text(show.json_text(outcome.to_dict(), indent=2) + "\n", encoding="utf-8")
     if page is not None:
         outcome_page(outcome).save(page)
     written = [f"Wrote {path}" for path in (out, page) if path is not None]

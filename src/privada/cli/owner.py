@@ -8,13 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from privada.cli import show
+from privada.cli import owner_key, show
 from privada.cli.options import AsJson, OwnerToml, existing_file, new_file
 from privada.cli.owner_template import FILL_IN, Found, owner_toml
 from privada.exceptions import InputError
 
 TOML, KEY, LEDGER = "owner.toml", "owner.key", "ledger.sqlite"
+LONGEST_HEADER = 1 << 20
 app = typer.Typer(no_args_is_help=True, help="Set up an owner, and give learners its public schema.")
+app.add_typer(owner_key.app, name="key")
 
 
 @app.command("init", epilog="Example: privada owner init clinic --data patients.parquet --label outcome")
@@ -31,6 +33,12 @@ def init(
     label: Annotated[
         str | None, typer.Option("--label", metavar="COLUMN", help="The column that is to be predicted.")
     ] = None,
+    passphrase: Annotated[
+        bool,
+        typer.Option(
+            "--passphrase", help="Protect the key: asked for twice, or taken from PRIVADA_KEY_PASSPHRASE."
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write owner.toml with every key explained, a new signing key and an empty ledger.
@@ -41,6 +49,7 @@ def init(
     """
     from privada.methods.registry import methods
     from privada.privacy.ledger import Ledger
+    from privada.privacy.passphrase import VARIABLE, choose_passphrase
     from privada.privacy.receipt import OwnerKey
 
     columns = [Found("x")] if data is None else read_header(data)
@@ -58,9 +67,10 @@ def init(
         columns=columns,
         label=label,
     )
+    words = choose_passphrase(VARIABLE) if passphrase else None
     paths[0].write_text(text, encoding="utf-8")
     key = OwnerKey.generate()
-    key.save(paths[1])
+    key.save(paths[1], passphrase=words)
     Ledger.open(paths[2], key).close()
     plain = {"written": [str(path) for path in paths], "public_key": key.public}
     show.emit(plain, (*(f"Wrote {path}" for path in paths), _advice(paths[0], text)), as_json=as_json)
@@ -76,16 +86,24 @@ def _advice(path: Path, text: str) -> str:
 
 def read_header(path: Path) -> list[Found]:
     """Names of a file's columns and, of Parquet, whether they are declared as numbers. No value is read."""
-    if not path.exists():
-        raise InputError(f"--data: there is nothing at {path}.")
+    if not (path.is_file() or path.is_dir()):
+        raise InputError(f"--data: there is nothing at {path}, or it is neither a file nor a folder.")
     return _csv_header(path) if path.suffix == ".csv" else _parquet_header(path)
 
 
 def _csv_header(path: Path) -> list[Found]:
+    import codecs
     import csv
+    import io
 
-    with path.open(encoding="utf-8-sig", newline="") as stream:
-        return [Found(name) for name in next(csv.reader(stream), [])]
+    with path.open("rb") as stream:
+        beginning = stream.read(LONGEST_HEADER)
+    try:
+        decoder = codecs.getincrementaldecoder("utf-8-sig")()  # the last character may be cut in two
+        text = decoder.decode(beginning)
+        return [Found(name) for name in next(csv.reader(io.StringIO(text, newline="")), [])]
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(f"--data: {path.name} does not begin with a line of names in UTF-8.") from None
 
 
 def _parquet_header(path: Path) -> list[Found]:
@@ -139,7 +157,8 @@ def schema(
         "public_key": card.public_key,
         "schema": card.schema.to_dict(),
     }
-    show.emit(plain, (text.rstrip() if out is None else f"Wrote {out}",), as_json=as_json)
+    lines = text.rstrip().split("\n") if out is None else [f"Wrote {out}"]
+    show.emit(plain, lines, as_json=as_json)
 
 
 __all__ = ["app", "init", "open_budget", "read_header", "schema"]

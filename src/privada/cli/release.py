@@ -46,7 +46,7 @@ def show_(
     asked = None if question is None else Question.load(existing_file(question, "--question"))
     found.verify(public=public_key, question=asked)
     signed = f"Signed by {found.receipt.public}, line {found.receipt.index} of its ledger."
-    view: list[Table | str] = [found.explain(confidence), signed, *_tables(found, confidence)]
+    view: list[Table | str] = [*found.explain(confidence).split("\n"), signed, *_tables(found, confidence)]
     show.emit(_plain(found, confidence), view, as_json=as_json)
 
 

@@ -1,4 +1,9 @@
-"""What a command shows: tables or JSON on stdout; notes, errors and progress on stderr."""
+"""What a command shows: tables or JSON on stdout; notes, errors and progress on stderr.
+
+Names, purposes, reasons and messages may come from counterparts or their
+files. Control characters in them are written out here, and in the tables of
+`privada.report.terminal`, before anything reaches a terminal.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,11 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from privada._text import bounded, escape_in_json, printable, printable_line
+
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from privada.report.tables import Table
 
@@ -37,22 +45,28 @@ def _console(stderr: bool, width: int | None) -> Console:
 
 
 def emit(plain: Mapping[str, Any], view: View, *, as_json: bool) -> None:
-    """Show a result: its plain form, or its tables and sentences."""
+    """Show a result: its plain form, or its tables and sentences of one line each."""
     if as_json:
         json_line(plain)
         return
     out = console()
     for part in view:
         if isinstance(part, str):
-            out.print(part, markup=False, soft_wrap=True)
+            out.print(_text(printable_line(part)), soft_wrap=True)
         else:
             out.print(part.to_rich())
 
 
 def json_line(plain: Any) -> None:
     """One JSON value on stdout."""
-    sys.stdout.write(json.dumps(_finite(plain), ensure_ascii=False, allow_nan=False) + "\n")
+    sys.stdout.write(json_text(plain) + "\n")
     sys.stdout.flush()
+
+
+def json_text(plain: Any, *, indent: int | None = None) -> str:
+    """JSON that no terminal obeys: control characters in it are escapes."""
+    text = json.dumps(_finite(plain), ensure_ascii=False, allow_nan=False, indent=indent)
+    return escape_in_json(text)
 
 
 def _finite(plain: Any) -> Any:
@@ -78,20 +92,27 @@ def _say(message: str, *, label: str, style: str) -> None:
     from rich.text import Text
 
     text = Text(f"{label}: ", style=style)
-    text.append(" ".join(message.split()), style="default")
+    text.append(printable(bounded(" ".join(message.split()))), style="default")
     console(stderr=True).print(text, soft_wrap=True)
 
 
+def _text(shown: str) -> Text:
+    """Text in which markup does nothing."""
+    from rich.text import Text
+
+    return Text(shown)
+
+
 def raw(text: str) -> None:
-    """Text on stderr as it is."""
-    console(stderr=True).print(text, markup=False, soft_wrap=True, end="")
+    """Text on stderr as it is, but for control characters."""
+    console(stderr=True).print(_text(printable(text)), soft_wrap=True, end="")
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """A spinner on stderr while something runs whose length is not known."""
     if sys.stderr.isatty():
-        with console(stderr=True).status(what):
+        with console(stderr=True).status(_text(printable_line(what))):
             yield
     else:
         yield
@@ -109,9 +130,9 @@ def progress(*, quiet: bool = False) -> Iterator[Track[Any]]:
 
         def track(items: Iterable[Any], what: str) -> Iterator[Any]:
             known = list(items)
-            yield from bar.track(known, description=what)
+            yield from bar.track(known, description=printable_line(what))
 
         yield track
 
 
-__all__ = ["console", "emit", "error", "json_line", "note", "progress", "raw", "working"]
+__all__ = ["console", "emit", "error", "json_line", "json_text", "note", "progress", "raw", "working"]

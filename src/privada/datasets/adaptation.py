@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from privada import _check
+from privada import _check, _files
 from privada.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
@@ -88,7 +88,8 @@ def read(name: str, folder: Path) -> dict[str, Domain]:
         raise InputError(
             f"There is no {benchmark.file} under the data folder; give it with --data or PRIVADA_DATA."
         )
-    with np.load(path) as file:
+    checked = _files.plain_file(path, largest=_files.LARGEST_DATA)
+    with np.load(checked, allow_pickle=False) as file:
         reader = {"reviews": _review, "digits": _digit}.get(name, _plain)
         try:
             return {domain: reader(file, domain) for domain in benchmark.domains}

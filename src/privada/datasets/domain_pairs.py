@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada import _files
 from privada.exceptions import InputError
 from privada.privacy.bounds import Ball
 
@@ -176,7 +177,7 @@ def _bags(folder: Path, kind: str) -> tuple[Any, npt.NDArray[Any]]:
     from sklearn.preprocessing import normalize
 
     found = []
-    with np.load(_found(folder, "amazon_reviews", "amazon_reviews.npz")) as file:
+    with np.load(_found(folder, "amazon_reviews", "amazon_reviews.npz"), allow_pickle=False) as file:
         for part in (f"{kind}_train", f"{kind}_test"):
             y = file[f"{part}_y"]
             counts = np.log1p(file[f"{part}_data"].astype(np.float64))
@@ -222,8 +223,9 @@ def german(folder: Path, seed: int) -> DomainPair:
     (``laufkont`` 3 and 4), for the paper names four states and no rule.
     """
     path = _found(folder, *GERMAN)
-    names = path.read_text().split("\n", 1)[0].split()
-    table = np.loadtxt(path, skiprows=1, ndmin=2)
+    lines = _files.read_text(path, largest=_files.LARGEST_TABLE).splitlines()
+    names = lines[0].split() if lines else []
+    table = np.loadtxt(lines[1:], ndmin=2)
     if table.shape[1] != len(names) or not {"laufkont", "wohnzeit"} <= set(names):
         raise InputError(f"{'/'.join(GERMAN)} lacks laufkont or wohnzeit, or has lines of another length.")
     column = {name: table[:, at] for at, name in enumerate(names)}
@@ -316,7 +318,7 @@ def _found(folder: Path, *parts: str) -> Path:
         raise InputError(
             f"There is no {'/'.join(parts)} under the data folder; give it with --data or PRIVADA_DATA."
         )
-    return path
+    return _files.plain_file(path, largest=_files.LARGEST_DATA)
 
 
 __all__ = [

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from privada import _check
+from privada import _check, _files
 from privada.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
@@ -138,7 +138,7 @@ def cardiotocography(folder: Path, *, shift: str, seed: int) -> HiddenTarget:
         raise InputError("There is no ctg/ctg.parquet under the data folder; give it with --data.")
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
+    table = pq.read_table(_files.plain_file(path, largest=_files.LARGEST_DATA))
     names = [name for name in table.column_names if name not in {"NSP", "CLASS"}]
     X = np.column_stack([table[name].to_numpy().astype(np.float64) for name in names])
     y = (table["NSP"].to_numpy() == 1).astype(np.int64)

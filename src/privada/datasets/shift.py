@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada import _check
+from privada import _check, _files
 from privada.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
@@ -101,7 +101,7 @@ def mnist_shift(folder: Path, *, seed: int, owners: int = 4) -> Shift:
 
     Images are padded and average-pooled to 16 x 16; the scale comes from test images, which no party holds.
     """
-    with np.load(_found(folder, "mnist", "mnist.npz")) as file:
+    with np.load(_found(folder, "mnist", "mnist.npz"), allow_pickle=False) as file:
         images, labels, unused = file["x_train"], file["y_train"].astype(np.int64), file["x_test"][:1000]
     order = np.random.default_rng(seed).permutation(len(images))[
         : OTHER + OWNED + VALIDATION + TEST + SEED_SET
@@ -302,7 +302,7 @@ def _found(folder: Path, *parts: str) -> Path:
         raise InputError(
             f"There is no {'/'.join(parts)} under the data folder; give it with --data or PRIVADA_DATA."
         )
-    return path
+    return _files.plain_file(path, largest=_files.LARGEST_DATA)
 
 
 __all__ = ["GAMMA", "Shift", "adult_shift", "digits_shift", "insurance_shift", "mnist_shift"]

@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from privada import _files
 from privada.datasets.adaptation import BENCHMARKS, Domain
 
 FloatArray = npt.NDArray[np.float64]
@@ -149,7 +150,7 @@ def _gas(folder: Path) -> Iterator[UnscoredPair]:
         return
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
+    table = pq.read_table(_files.plain_file(path, largest=_files.LARGEST_DATA))
     X = np.column_stack([table[name].to_numpy() for name in table.column_names if name.startswith("s")])
     X, y = np.sign(X) * np.log1p(np.abs(X)), table["gas"].to_numpy().astype(np.int64) - 1
     batch = table["batch"].to_numpy()
@@ -164,7 +165,7 @@ def _incomes(folder: Path) -> Iterator[UnscoredPair]:
         return
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
+    table = pq.read_table(_files.plain_file(path, largest=_files.LARGEST_DATA))
     columns = [
         table[name].to_numpy(zero_copy_only=False).astype(np.float64)
         for name in ("age", "education_num", "capital_gain", "capital_loss", "hours_per_week")
@@ -181,7 +182,8 @@ def _images(folder: Path) -> Iterator[UnscoredPair]:
     path = folder / BENCHMARKS["digits"].file
     if not path.exists():
         return
-    with np.load(path) as file:
+    checked = _files.plain_file(path, largest=_files.LARGEST_DATA)
+    with np.load(checked, allow_pickle=False) as file:
         kept = slice(FIRST_IMAGE, FIRST_IMAGE + 2 * MOST)
         images, y = file["x_train"][kept].astype(np.float64), file["y_train"][kept].astype(np.int64)
     plain = images[:MOST].reshape(MOST, -1), y[:MOST]

@@ -38,7 +38,7 @@ from privada.exceptions import (
 from privada.parties.owner import Owner
 from privada.parties.protocol import Ask, Foreseen, Learner, drive
 from privada.privacy import wire
-from privada.privacy.refusal import LARGEST, Refusal, plain_text
+from privada.privacy.refusal import LARGEST, Refusal
 from privada.privacy.release import Question, Release
 
 T = TypeVar("T")
@@ -95,7 +95,7 @@ class Folder:
         digest = ask.question.digest
         places = (self.question_path, self.release_path, self.refusal_path)
         if not any(place(ask.owner, digest).exists() for place in places):
-            ask.question.save(self.question_path(ask.owner, digest))
+            ask.question.save(self.question_path(ask.owner, digest), root=self.path)
 
     def _fetch(self, ask: Ask) -> Release:
         digest = ask.question.digest
@@ -188,46 +188,32 @@ class Folder:
     def _deliver(self, name: str, path: Path, release: bytes) -> Answered:
         """Write a release that is paid for and kept; what fails here is mended by the next run."""
         try:
-            wire.write(self.release_path(name, path.stem), release)
+            wire.write(self.release_path(name, path.stem), release, root=self.path)
             self.refusal_path(name, path.stem).unlink(missing_ok=True)
         except (OSError, WireError) as error:
-            said = error.strerror if isinstance(error, OSError) else str(error)
-            reason = f"Paid for and kept, but not delivered: {said}. Answer again to deliver it."
+            reason = f"Paid for and kept, but not delivered: {_why(error)}. Answer again to deliver it."
             return Answered(path.stem, path, "undelivered", reason)
         return Answered(path.stem, path, "answered")
 
     def _refuse(self, name: str, owner: Owner, path: Path, reason: str) -> Answered:
         """Write why, under names that are digests only: a learner does not choose what an owner writes to."""
-        said = plain_text(reason)
         if re.fullmatch("[0-9a-f]{64}", path.stem):
-            refusal = Refusal.signed(owner.ledger.key, question=path.stem, reason=said)
-            wire.write(self.refusal_path(name, path.stem), refusal.to_bytes())
-        return Answered(path.stem, path, "refused", said)
+            refusal = Refusal.signed(owner.ledger.key, question=path.stem, reason=reason)
+            wire.write(self.refusal_path(name, path.stem), refusal.to_bytes(), root=self.path)
+        return Answered(path.stem, path, "refused", reason)
 
     def _check_writable(self, name: str) -> None:
         """Raise `WireError` unless releases and refusals can be written, before anything is charged."""
         for place in (self.release_path(name, "0"), self.refusal_path(name, "0")):
-            _check_folder(self.path, place.parent)
+            probe = place.with_name(f".probe-{os.getpid()}")
+            try:
+                wire.write(probe, b"\0", root=self.path).unlink()
+            except (OSError, WireError) as error:
+                raise WireError(f"Nothing can be delivered ({_why(error)}). Nothing was charged.") from None
 
 
-def _check_folder(root: Path, folder: Path) -> None:
-    """Make a folder below a root that is there, and write something into it."""
-    try:
-        for part in (folder.parent, folder):
-            if part.is_symlink() or (part.exists() and not part.is_dir()):
-                raise WireError(
-                    f"{part.relative_to(root)} in the exchange folder is a link or a file; remove it. "
-                    "Nothing was charged."
-                )
-            part.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.write_bytes(b"\0")
-        probe.unlink()
-    except OSError as error:
-        raise WireError(
-            f"Nothing can be written to {folder.relative_to(root)} in the exchange folder "
-            f"({error.strerror}). Nothing was charged."
-        ) from None
+def _why(error: OSError | WireError) -> str:
+    return str(error.strerror if isinstance(error, OSError) else error).rstrip(".")
 
 
 def _carried(ask: Ask) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from privada import _files
 from privada._toml import Section
+from privada.exceptions import InputError
 from privada.parties.schema import Schema
 
 
@@ -34,10 +37,14 @@ def public_text(section: Section, key: str, home: Path) -> npt.NDArray[np.str_]:
     """Rows of a file of words separated by commas, without a header."""
     path = home / section.string(key)
     try:
+        text = _files.read_text(path, largest=_files.LARGEST_TABLE)
+    except InputError as error:
+        section.fail(key, str(error).replace("Cannot read", "cannot read", 1))
+    try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a file without rows, which is refused below
-            rows: npt.NDArray[np.str_] = np.loadtxt(path, delimiter=",", ndmin=2, dtype=str)
-    except (OSError, ValueError):
+            rows: npt.NDArray[np.str_] = np.loadtxt(io.StringIO(text), delimiter=",", ndmin=2, dtype=str)
+    except ValueError:
         section.fail(key, f"cannot read {path.name} as rows separated by commas.")
     if not len(rows):
         section.fail(key, f"there are no rows in {path.name}.")

@@ -17,7 +17,7 @@ from privada.exceptions import (
     RelationError,
     SchemaError,
 )
-from privada.parties.answering import answer_rows
+from privada.parties.answering import answer_rows, answerer
 from privada.parties.owner_file import OwnerFile
 from privada.parties.policy import Policy, check_admissible, price_all
 from privada.parties.private import Private, open_private
@@ -201,6 +201,7 @@ class Owner:
         quote = self.price(question)
         self.policy.admit(question, share=quote.share)
         self._wait_for_a_person(question, approved=approved)
+        answerer(question)  # what it imports is there
 
     def _wait_for_a_person(self, question: Question, *, approved: bool) -> None:
         if self.policy.approval and not approved:

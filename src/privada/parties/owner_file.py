@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from privada._text import escape_in_json
 from privada._toml import Section
 from privada.parties.policy import Policy, check_admissible, price_all
 from privada.parties.schema import Schema
@@ -164,7 +165,7 @@ def _pairs(plain: Mapping[str, Any]) -> Iterator[str]:
     """TOML lines of plain values; JSON's strings, numbers and lists are TOML's too."""
     for key, value in plain.items():
         if value is not None:
-            text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+            text = escape_in_json(json.dumps(value, ensure_ascii=False))
             yield f"{key} = {text}"
 
 

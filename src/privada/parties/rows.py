@@ -214,8 +214,8 @@ def _scan(path: Path, schema: Schema) -> Any:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    if not path.exists():
-        raise SchemaError(f"There is no data at {path.name}.")
+    if not (path.is_file() or path.is_dir()):
+        raise SchemaError(f"There is no data at {path.name}, or it is neither a plain file nor a folder.")
     try:
         form = "csv" if path.suffix.lower() == ".csv" else "parquet"
         reader = _typed_csv(schema) if form == "csv" else _streaming_parquet()

@@ -17,16 +17,20 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from privada import _files
 from privada.exceptions import InputError, LedgerError, TamperError
+from privada.privacy.passphrase import check_passphrase, find_passphrase
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+LARGEST_KEY = 1 << 16
 _DOMAIN = b"privada receipt 1\n"  # a signed receipt can never pass for another signed message
 
 
@@ -77,29 +81,32 @@ class OwnerKey:
         return cls(Ed25519PrivateKey.generate())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a key that `save` wrote; refuse one that other users can read."""
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    def load(cls, path: str | os.PathLike[str], *, passphrase: str | None = None) -> Self:
+        """Read a key that `save` wrote; refuse one that other users can read.
 
+        Parameters
+        ----------
+        path : path
+            The file.
+        passphrase : str, optional
+            Of a key that has one. By default it is taken from the environment
+            variable ``PRIVADA_KEY_PASSPHRASE``, else asked for on the terminal.
+        """
         file = Path(path)
-        try:
-            mode, pem = file.stat().st_mode, file.read_bytes()
-        except OSError as error:
-            raise LedgerError(f"The owner's key {file} cannot be read: {error.strerror}.") from None
-        if os.name == "posix" and mode & 0o077:
-            raise LedgerError(f"The owner's key {file} is open to other users; run chmod 600 on it.")
-        try:
-            private = load_pem_private_key(pem, password=None)
-        except (TypeError, ValueError, UnsupportedAlgorithm):
-            private = None
-        if not isinstance(private, Ed25519PrivateKey):
-            raise LedgerError(f"{file} does not hold an unencrypted Ed25519 private key in PEM form.")
-        return cls(private)
+        pem = _read_key(file)
+        if not is_protected(pem):
+            return cls(_private(file, pem, None))
+        if passphrase is None:
+            return cls(find_passphrase(file, lambda words: _private(file, pem, words)))
+        return cls(_private(file, pem, passphrase))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the key to a new file with mode 0600; an existing file is never touched."""
+    def save(self, path: str | os.PathLike[str], *, passphrase: str | None = None) -> None:
+        """Write the key to a new file with mode 0600; an existing file is never touched.
+
+        With a passphrase the file is encrypted (PKCS #8); whoever copies it
+        then has nothing without the words.
+        """
+        pem = self._pem(passphrase)
         file = Path(path)
         try:
             handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -108,14 +115,37 @@ class OwnerKey:
         except OSError as error:
             raise LedgerError(f"The owner's key cannot be written to {file}: {error.strerror}.") from None
         with os.fdopen(handle, "wb") as stream:
-            stream.write(self._pem())
+            stream.write(pem)
             stream.flush()
             os.fsync(stream.fileno())
 
-    def _pem(self) -> bytes:
-        from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+    def change_passphrase(self, path: str | os.PathLike[str], *, passphrase: str | None) -> None:
+        """Write the key anew over its file, under another passphrase or none; it is whole at any moment.
 
-        return self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        The old file is gone afterwards, but not from backups of it.
+        """
+        file = Path(path)
+        draft = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+        self.save(draft, passphrase=passphrase)
+        try:
+            draft.replace(file)
+        except OSError as error:
+            draft.unlink()
+            raise LedgerError(f"The owner's key {file} cannot be replaced: {error.strerror}.") from None
+
+    def _pem(self, passphrase: str | None) -> bytes:
+        from cryptography.hazmat.primitives.serialization import (
+            BestAvailableEncryption,
+            Encoding,
+            KeySerializationEncryption,
+            NoEncryption,
+            PrivateFormat,
+        )
+
+        locked: KeySerializationEncryption = NoEncryption()
+        if passphrase is not None:
+            locked = BestAvailableEncryption(check_passphrase(passphrase).encode())
+        return self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked)
 
     def sign(self, message: bytes) -> str:
         """Sign a message; 128 hexadecimal digits."""
@@ -132,6 +162,40 @@ class OwnerKey:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("An owner's key cannot be pickled or copied; save it to a file and load it there.")
+
+
+def _read_key(file: Path) -> bytes:
+    """The bytes of a key's file, which its user alone may read."""
+    try:
+        pem = _files.read_bytes(file, largest=LARGEST_KEY, error=LedgerError)
+        mode = file.stat().st_mode
+    except (LedgerError, OSError) as error:
+        why = str(error).removeprefix(f"Cannot read {file.name}: ")
+        raise LedgerError(f"The owner's key {file} cannot be read: {why}") from None
+    if os.name == "posix" and mode & 0o077:
+        raise LedgerError(f"The owner's key {file} is open to other users; run chmod 600 on it.")
+    return pem
+
+
+def is_protected(pem: bytes) -> bool:
+    """Whether a key's file needs a passphrase."""
+    return b"-----BEGIN ENCRYPTED PRIVATE KEY-----" in pem
+
+
+def _private(file: Path, pem: bytes, passphrase: str | None) -> Ed25519PrivateKey:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        private = load_pem_private_key(pem, password=None if passphrase is None else passphrase.encode())
+    except (TypeError, ValueError, UnsupportedAlgorithm):
+        private = None
+    if isinstance(private, Ed25519PrivateKey):
+        return private
+    if passphrase is not None:
+        raise LedgerError(f"The passphrase does not open the owner's key {file}, or the file is damaged.")
+    raise LedgerError(f"{file} does not hold an Ed25519 private key in PEM form.")
 
 
 def verify_signature(public: str, signature: str, message: bytes) -> None:

@@ -10,17 +10,15 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any, Self
 
+from privada._text import bounded, printable_line
 from privada.exceptions import TamperError, WireError
 from privada.privacy.receipt import OwnerKey, canonical, verify_signature
 
 LARGEST = 20_000  # bytes of a refusal: what is longer was not written by privada
-LONGEST_REASON = 2_000  # characters
-_STEERING = r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]"
 _DOMAIN = b"privada refusal 1\n"  # a signed refusal can never pass for another signed message
 
 
@@ -50,7 +48,7 @@ class Refusal:
     def signed(cls, key: OwnerKey, *, question: str, reason: str) -> Self:
         """Refuse a question."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        bare = cls(question=question, reason=plain_text(reason), time=now, public=key.public)
+        bare = cls(question=question, reason=printable_line(bounded(reason)), time=now, public=key.public)
         return cls(**(asdict(bare) | {"signature": key.sign(bare._message())}))
 
     def _message(self) -> bytes:
@@ -104,16 +102,4 @@ def _read(blob: bytes) -> dict[str, Any]:
     return dict(told)
 
 
-def plain_text(text: str) -> str:
-    r"""Text of bounded length in which nothing steers a terminal.
-
-    >>> plain_text("red \x1b[31m text")
-    'red �[31m text'
-    """
-    shown = re.sub(
-        r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]", "�", text
-    )
-    return shown if len(shown) <= LONGEST_REASON else f"{shown[:LONGEST_REASON]} …"
-
-
-__all__ = ["Refusal", "plain_text"]
+__all__ = ["LARGEST", "Refusal"]

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from privada import _check
+from privada._text import quoted
 from privada.exceptions import RelationError
 
 
@@ -35,7 +36,7 @@ class Relation(StrEnum):
             return cls(text)
         except ValueError:
             names = ", ".join(relation.value for relation in cls)
-            raise RelationError(f"Expected relation to be one of {names}, got {text!r}.") from None
+            raise RelationError(f"Expected relation to be one of {names}, got {quoted(text)}.") from None
 
     def steps_to(self, other: Relation) -> int:
         """How many steps of this relation make one step of ``other``.

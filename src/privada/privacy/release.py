@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._text import printable_line
 from privada.exceptions import InputError, PrivadaError, TamperError, WireError
 from privada.privacy import wire
 from privada.privacy.guarantee import Guarantee
@@ -156,9 +157,9 @@ class Question(ABC):
             raise WireError("The file is not a valid question: it holds more than the question says.")
         return made
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the file form, whole or not at all."""
-        return wire.write(path, self.to_bytes())
+    def save(self, path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None) -> Path:
+        """Write the file form, whole or not at all; below ``root``, if given, through no link."""
+        return wire.write(path, self.to_bytes(), root=root)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Question:
@@ -245,7 +246,7 @@ class Release:
                 "no interval" if half is None else f"each within ±{half:g} with {confidence:.0%} confidence"
             )
             lines.append(f"  {name} ({shape}): {note['family']} noise, {said}")
-        return "\n".join(lines)
+        return "\n".join(map(printable_line, lines))
 
     def __repr__(self) -> str:
         names = ", ".join(f"{name}{list(np.shape(value))}" for name, value in sorted(self.payload.items()))
@@ -318,9 +319,9 @@ class Release:
             ) from None
         return made
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the file form, whole or not at all."""
-        return wire.write(path, self.to_bytes())
+    def save(self, path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None) -> Path:
+        """Write the file form, whole or not at all; below ``root``, if given, through no link."""
+        return wire.write(path, self.to_bytes(), root=root)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

@@ -10,15 +10,15 @@ import hashlib
 import json
 import os
 import struct
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from privada import _files
 from privada.exceptions import WireError
+from privada.privacy._write import plain_folder, write
 
 FORMAT = 1
 LARGEST_FILE = 1 << 28
@@ -96,34 +96,7 @@ def _arrays(blob: bytes) -> dict[str, Any]:
 
 def read(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE) -> bytes:
     """Bytes of a plain file, at most ``largest``: never of a pipe that waits or a device without end."""
-    file = Path(path)
-    try:
-        if not file.is_file():
-            raise WireError(f"Cannot read {file.name}: there is no such file, or it is not a plain one.")
-        with file.open("rb") as stream:
-            blob = stream.read(largest + 1)
-    except OSError as error:
-        raise WireError(f"Cannot read {file.name}: {error.strerror}.") from None
-    if len(blob) > largest:
-        raise WireError(f"{file.name} is larger than {largest} bytes.")
-    return blob
+    return _files.read_bytes(path, largest=largest, error=WireError)
 
 
-def write(path: str | os.PathLike[str], blob: bytes) -> Path:
-    """Write a file whole or not at all: to a temporary name, synced, then renamed."""
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(blob)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    return target
-
-
-__all__ = ["Arrays", "canonical", "digest", "pack", "read", "unpack", "write"]
+__all__ = ["Arrays", "canonical", "digest", "pack", "plain_folder", "read", "unpack", "write"]

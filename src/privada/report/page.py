@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
+from privada._text import escape_in_html as escape
 from privada.report.style import CSS
 from privada.report.tables import Table
 

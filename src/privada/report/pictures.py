@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from io import StringIO
 from typing import Any
+
+from privada._text import escape_in_html as escape
 
 _MARKS = {
     "#010203": "var(--ink)",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any, Self
+
+from privada._text import escape_in_html as escape
 
 LONGEST = 40
 SHORT = 20  # a cell this short stays on one line
@@ -52,7 +53,7 @@ class Table:
         """The table for a terminal; one that is too narrow gets a block for each row."""
         from privada.report.terminal import Fitting
 
-        return Fitting(self)
+        return Fitting.of(self)
 
     def is_number(self, i: int) -> bool:
         """Whether a column holds numbers only."""

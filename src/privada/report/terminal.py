@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table as RichTable
 from rich.text import Text
+
+from privada._text import printable, printable_line
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
@@ -24,6 +26,18 @@ class Fitting:
     """A table that looks at the width it is given."""
 
     table: Table
+
+    @classmethod
+    def of(cls, table: Table) -> Self:
+        """The table with control characters written out: cells may hold what counterparts wrote."""
+        shown = replace(
+            table,
+            title=printable_line(table.title),
+            columns=tuple(map(printable_line, table.columns)),
+            rows=tuple(tuple(map(printable_line, row)) for row in table.rows),
+            note=printable(table.note),
+        )
+        return cls(shown)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Any]:
         yield Text(self.table.title, style="bold")

@@ -12,6 +12,7 @@
     store      connections, transactions, forks
     backends   SQLite and PostgreSQL
     backup     a consistent copy
+    rotation   a new key takes over
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.privacy.ledger.book import Quote as Quote
     from privada.privacy.ledger.book import Remaining as Remaining
     from privada.privacy.ledger.book import Verification as Verification
+    from privada.privacy.ledger.rotation import HandOver as HandOver
 
-_HOMES = {"book": ("Ledger", "Line", "Quote", "Remaining", "Verification")}
+_HOMES = {
+    "book": ("Ledger", "Line", "Quote", "Remaining", "Verification"),
+    "rotation": ("HandOver",),
+}
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

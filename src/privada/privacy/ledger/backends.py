@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import stat
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
@@ -84,6 +85,7 @@ class SQLite(Backend):
 
     def engine(self) -> Engine:
         create_file(Path(self.place))
+        check_private(Path(self.place))
         return self._listening(
             sqlalchemy.create_engine(
                 self.url, pool_size=1, max_overflow=0, connect_args={"timeout": BUSY_SECONDS}
@@ -288,6 +290,24 @@ def create_file(path: Path) -> None:
         raise LedgerError(f"The ledger {path} cannot be made: {error.strerror}.") from None
 
 
+def check_private(path: Path) -> None:
+    """Refuse a ledger that other users can write: they could put an older one in its place."""
+    if os.name != "posix":
+        return
+    owner = path.stat().st_uid
+    for end in ("", "-wal", "-shm", "-journal", ".heads"):
+        with suppress(FileNotFoundError):  # they come and go with the connections of others
+            found = path.with_name(path.name + end).stat()
+            if found.st_mode & 0o022 or found.st_uid != owner:
+                raise LedgerError(f"The ledger {path}{end} is open to other users; run chmod 600 on it.")
+    mode = path.resolve().parent.stat().st_mode
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        raise LedgerError(
+            f"The folder of the ledger {path} is open to other users, who could put another ledger in its "
+            "place; run chmod o-w on it."
+        )
+
+
 def sync_folder(folder: Path) -> None:
     """Put the names in a folder on disk."""
     if os.name == "posix":
@@ -305,6 +325,7 @@ __all__ = [
     "PostgreSQL",
     "SQLite",
     "backend",
+    "check_private",
     "create_file",
     "is_passing",
     "sync_folder",

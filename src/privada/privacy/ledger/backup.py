@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import insert, select
 
 from privada.exceptions import LedgerError
-from privada.privacy.ledger import schema, table
+from privada.privacy.ledger import rotation, schema, table
 from privada.privacy.ledger.backends import PostgreSQL, backend, create_file, sync_folder
 from privada.privacy.ledger.store import Store
 
@@ -59,16 +59,29 @@ def _copy_rows(store: Store, part: Path) -> None:
         with store.reading() as connection:
             owner = connection.scalar(select(schema.identity.c.owner))
             names = table.names(connection)
+            made = rotation.hand_overs(connection)
+            owed = connection.execute(select(schema.answers.c.dataset, schema.answers.c.question)).all()
         with copy.writing() as connection:
             schema.prepare(connection, owner=str(owner))
+            rotation.copy_successors(made, connection)
         for name in names:
             with copy.writing() as connection:
                 connection.execute(insert(schema.datasets).values(dataset=name))
             for rows in table.pages(store, name):
                 with copy.writing() as connection:
                     connection.execute(insert(schema.lines), [dict(row) for row in rows])
+        for dataset, question in owed:  # noted before the lines were read, so each has its line
+            _copy_answer(store, copy, dataset, question)
     finally:
         copy.close()
+
+
+def _copy_answer(store: Store, copy: Store, dataset: str, question: str) -> None:
+    at = (schema.answers.c.dataset == dataset) & (schema.answers.c.question == question)
+    with store.reading() as connection:
+        row = connection.execute(select(schema.answers).where(at)).mappings().one()
+    with copy.writing() as connection:
+        connection.execute(insert(schema.answers), dict(row))
 
 
 _COPIES: dict[type, Callable[[Store, Path], None]] = {PostgreSQL: _copy_rows}

@@ -32,15 +32,16 @@ from sqlalchemy import Connection
 from privada.exceptions import AnswerError, InputError, LedgerError, PrivadaError, TamperError
 from privada.privacy.filters import Filter, open_filter
 from privada.privacy.guarantee import Guarantee
-from privada.privacy.ledger import outbox, schema, table
+from privada.privacy.ledger import outbox, rotation, schema, table
 from privada.privacy.ledger.account import Account, Quote, Remaining
 from privada.privacy.ledger.backends import absent, backend
 from privada.privacy.ledger.backup import back_up
 from privada.privacy.ledger.export import FORMAT, export_account
 from privada.privacy.ledger.heads import Heads
-from privada.privacy.ledger.lines import BUDGET, CHARGE, Line, following, opening, read_account
+from privada.privacy.ledger.lines import BUDGET, CHARGE, KEY, Line, following, opening, read_account
 from privada.privacy.ledger.names import check_distinct, normal_name
 from privada.privacy.ledger.outbox import Debt
+from privada.privacy.ledger.rotation import HandOver
 from privada.privacy.ledger.store import Store
 from privada.privacy.ledger.verify import Verification, verify
 from privada.privacy.price import Price
@@ -173,11 +174,13 @@ class Ledger:
             line = table.first(connection, account.dataset)
             if line is None:
                 check_distinct(account.dataset, table.names(connection))
+                rotation.check_current(connection, self.key.public)
                 line = opening(account.dataset, account, self.key)
                 table.begin(connection, line)
+            signed_by = rotation.signer(connection, line, self.key.public)
         self._heads.remember(line)
         _check_same(read_account(line), account)
-        return line.receipt(self.key.public)
+        return line.receipt(signed_by)
 
     def check_budget(self, dataset: str, budget: Guarantee, accounting: str | None = None) -> str:
         """Raise an error unless this very budget is open; return the name under which it is.
@@ -337,9 +340,9 @@ class Ledger:
         question : str, optional
             Digest of the question.
         """
-        if not re.fullmatch(r"[a-z]{1,40}", str(kind)) or kind in (BUDGET, CHARGE):
+        if not re.fullmatch(r"[a-z]{1,40}", str(kind)) or kind in (BUDGET, CHARGE, KEY):
             raise InputError(
-                f"Expected kind to be a lower-case word other than budget and charge, got {kind!r}."
+                f"Expected kind to be a lower-case word other than budget, charge and key, got {kind!r:.80}."
             )
         _words(text=text, longest=10_000)
         if question:
@@ -388,13 +391,45 @@ class Ledger:
         """
         with self._store.reading() as connection:
             names = sorted({*table.names(connection), *table.names_in_lines(connection)})
+            rotation.check_current(connection, self.key.public)
+            *earlier, _ = rotation.keys(connection)
         chains = {name: table.every(self._store, name) for name in names}
         try:
-            return verify(chains, receipts, public=self.key.public)
+            return verify(chains, receipts, public=self.key.public, earlier=earlier)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             if isinstance(error, PrivadaError):
                 raise
             raise TamperError(f"A line is damaged and cannot be read ({type(error).__name__}).") from None
+
+    def rotate(self, new: OwnerKey) -> HandOver:
+        """Hand the ledger over to a new key; only the holder of the present one can.
+
+        Every chain gets a line of kind ``"key"``, signed by the old key and
+        accepted by the new one, and lines after it are signed by the new key.
+        Receipts of both keys verify. Afterwards the old key opens this ledger
+        no more; backups from before still need it. What is charged and not
+        answered yet is given up: its charge stands.
+
+        Returns
+        -------
+        HandOver
+            For those who know the old public key: it names the new one.
+        """
+        if not isinstance(new, OwnerKey):
+            raise LedgerError(f"A ledger needs its owner's key (an OwnerKey), got {type(new).__name__}.")
+        with self._store.writing() as connection:
+            self._store.backend.lock_everything(connection)
+            made, written = rotation.hand_over(connection, self.key, new)
+            outbox.give_up(connection)
+        for line in written:
+            self._heads.remember(line)
+        self.key = new
+        return made
+
+    def hand_overs(self) -> list[HandOver]:
+        """How the ledger's key changed, the oldest first."""
+        with self._store.reading() as connection:
+            return rotation.hand_overs(connection)
 
     def export(self, dataset: str | None = None) -> dict[str, Any]:
         """Everything in plain JSON, with the recipe by which dp-accounting alone comes to the same sums."""
@@ -418,10 +453,9 @@ class Ledger:
         if dataset not in self._accounts:
             with self._store.reading() as connection:
                 line = table.first(connection, normal_name(dataset)) or table.first(connection, dataset)
-                known = () if line else table.names(connection)
-            if line is None:
-                raise table.absent(dataset, known)
-            line.check_seal(self.key.public)
+                if line is None:
+                    raise table.absent(dataset, table.names(connection))
+                rotation.check_opening(connection, line, self.key.public)
             self._accounts[dataset] = read_account(line)
         return self._accounts[dataset]
 
@@ -434,12 +468,13 @@ class Ledger:
         line = table.at(connection, debt.dataset, debt.position)
         if line is None or line.question != debt.question:
             raise TamperError(f"Line {debt.position} of {debt.dataset!r}, which paid, is not in the ledger.")
-        line.check_seal(self.key.public)
-        return line.receipt(self.key.public)
+        signed_by = rotation.signer(connection, line, self.key.public)
+        line.check_seal(signed_by)
+        return line.receipt(signed_by)
 
     def _append(self, connection: Connection, head: Line, **fields: Any) -> Line:
         """Write the line after a head that is genuine."""
-        head.check_seal(self.key.public)
+        rotation.check_head(connection, head, self.key.public)
         line = following(head, self.key, **fields)
         table.append(connection, line)
         return line

@@ -21,7 +21,7 @@ from privada.privacy.ledger.account import Account
 from privada.privacy.price import Price
 from privada.privacy.receipt import OwnerKey, Receipt, canonical
 
-BUDGET, CHARGE = "budget", "charge"
+BUDGET, CHARGE, KEY = "budget", "charge", "key"
 START = "0" * 64  # what line 0 has instead of a line before it
 
 
@@ -86,9 +86,14 @@ class Line:
         hashed = replace(self, digest=self._computed_digest())
         return replace(hashed, signature=key.sign(hashed.receipt(key.public).message()))
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the digest is that of the content."""
+        return self._computed_digest() == self.digest
+
     def check_seal(self, public: str) -> None:
         """Raise `TamperError` unless digest and signature hold."""
-        if self._computed_digest() != self.digest:
+        if not self.is_whole:
             raise TamperError(f"{self.where} was edited: its digest does not fit its content.")
         try:
             self.receipt(public).verify(public)
@@ -176,4 +181,4 @@ def read_account(line: Line) -> Account:
         raise TamperError(f"{line.where} holds no budget that can be read: {error}.") from None
 
 
-__all__ = ["BUDGET", "CHARGE", "START", "Line", "following", "opening", "read_account"]
+__all__ = ["BUDGET", "CHARGE", "KEY", "START", "Line", "following", "opening", "read_account"]

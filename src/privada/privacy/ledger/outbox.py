@@ -116,6 +116,11 @@ def fail(connection: Connection, debt: Debt) -> None:
     _write(connection, debt, state=FAILED)
 
 
+def give_up(connection: Connection) -> None:
+    """Mark all that is owed as failed: under another key, a receipt and its release would not agree."""
+    connection.execute(update(answers).where(answers.c.state == OWED).values(state=FAILED))
+
+
 def kept(connection: Connection, dataset: str, question: str) -> bytes | None:
     """The release that is kept for a question."""
     blob = connection.scalar(_RELEASE, {"of": dataset, "asked": question})
@@ -138,4 +143,17 @@ def _write(connection: Connection, debt: Debt, **values: Any) -> bool:
     return done.rowcount == 1
 
 
-__all__ = ["FAILED", "KEPT", "MOST_TRIES", "OWED", "Debt", "check", "fail", "find", "keep", "kept", "owe"]
+__all__ = [
+    "FAILED",
+    "KEPT",
+    "MOST_TRIES",
+    "OWED",
+    "Debt",
+    "check",
+    "fail",
+    "find",
+    "give_up",
+    "keep",
+    "kept",
+    "owe",
+]

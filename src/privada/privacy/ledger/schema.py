@@ -141,7 +141,11 @@ def is_ready(connection: Connection, *, owner: str) -> bool:
             f"The ledger has schema version {found}; this privada knows versions up to {VERSION}. "
             "Install a newer one."
         )
-    recorded = connection.scalar(select(identity.c.owner))
+    from privada.privacy.ledger.rotation import keys
+
+    *earlier, recorded = keys(connection)
+    if owner in earlier:
+        raise LedgerError(f"The key is not this ledger's any more: {recorded} took over. Load that key.")
     if recorded != owner:
         raise LedgerError(
             f"The key is not this ledger's: it belongs to {recorded}, the key given is {owner}."

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from privada.exceptions import PrivadaError, TamperError
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import BUDGET, START, Line, read_account
+from privada.privacy.ledger.rotation import successor
 from privada.privacy.receipt import Receipt
 
 _DRIFT = 1e-9  # another machine's logarithm may differ in its last digits
@@ -36,12 +38,21 @@ class Verification:
         return f"{counts}; chains, sums, costs and signatures hold."
 
 
-def verify(chains: Mapping[str, Iterable[Line]], receipts: Iterable[Receipt], *, public: str) -> Verification:
-    """Check chains and receipts under the owner's public key; raise `TamperError`."""
-    held = _sorted(receipts, public)
+def verify(
+    chains: Mapping[str, Iterable[Line]],
+    receipts: Iterable[Receipt],
+    *,
+    public: str,
+    earlier: Sequence[str] = (),
+) -> Verification:
+    """Check chains and receipts under the owner's public key, and those before it; raise `TamperError`."""
+    held = _sorted(receipts, public, earlier)
     for name in held.keys() - chains.keys():
         raise TamperError(f"A receipt was given for {name!r}, of which the ledger knows nothing.")
-    heads = {name: _head(name, _checked(lines, public), held[name]) for name, lines in chains.items()}
+    heads = {
+        name: _head(name, _checked(lines, public, earlier), held[name], public)
+        for name, lines in chains.items()
+    }
     return Verification(
         datasets=len(heads),
         lines=sum(line.index + 1 for line in heads.values()),
@@ -50,23 +61,30 @@ def verify(chains: Mapping[str, Iterable[Line]], receipts: Iterable[Receipt], *,
     )
 
 
-def _sorted(receipts: Iterable[Receipt], public: str) -> defaultdict[str, dict[int, list[Receipt]]]:
+def _sorted(
+    receipts: Iterable[Receipt], public: str, earlier: Sequence[str]
+) -> defaultdict[str, dict[int, list[Receipt]]]:
     """The receipts by data set and line; each must be the owner's."""
     held: defaultdict[str, dict[int, list[Receipt]]] = defaultdict(dict)
     for receipt in receipts:
-        receipt.verify(public)
+        receipt.verify(receipt.public if receipt.public in earlier else public)
         held[receipt.dataset].setdefault(receipt.index, []).append(receipt)
     return held
 
 
-def _head(dataset: str, lines: Iterable[Line], held: Mapping[int, list[Receipt]]) -> Line:
+def _head(
+    dataset: str, lines: Iterable[tuple[Line, str]], held: Mapping[int, list[Receipt]], public: str
+) -> Line:
     """Compare the receipts with the lines that they were given for; return the last line."""
     head: Line | None = None
-    for head in lines:
+    for head, signer in lines:
         for receipt in held.get(head.index, ()):
+            receipt.verify(signer)
             _check_receipt(receipt, head)
     if head is None:
         raise TamperError(f"The lines of {dataset!r} are gone.")
+    for receipt in (each for index in held if index > head.index for each in held[index]):
+        receipt.verify(public)
     if held and max(held) > head.index:
         raise TamperError(
             f"Line {max(held)} of {dataset!r} has a receipt, but the chain ends at line {head.index}: "
@@ -82,17 +100,32 @@ def _check_receipt(receipt: Receipt, line: Line) -> None:
         )
 
 
-def _checked(lines: Iterable[Line], public: str) -> Iterator[Line]:
-    """Pass on the lines of one data set, each one proven against all before it."""
+def _checked(lines: Iterable[Line], public: str, earlier: Sequence[str] = ()) -> Iterator[tuple[Line, str]]:
+    """Pass on the lines of one data set and who signed them, each one proven against all before it."""
     head: Line | None = None
     account: Account | None = None
+    holder = opening = ""
     for line in lines:
         _check_link(line, head)
-        line.check_seal(public)
-        account = _check_account(read_account(line)) if account is None else account
+        if account is None:
+            holder, opening = _first_holder(line, public, earlier), line.digest
+            account = _check_account(read_account(line))
+        line.check_seal(holder)
         _check_sum(line, head, account)
-        yield line
-        head = line
+        yield line, holder
+        head, holder = line, successor(line, holder, opening=opening)
+    if head is not None and holder != public:
+        raise TamperError(f"The chain of {head.dataset!r} ends under {holder}, a key that was replaced.")
+
+
+def _first_holder(line: Line, public: str, earlier: Sequence[str]) -> str:
+    """Which of the owner's keys signed line 0; if none did, the one of today is to be named."""
+    for known in earlier:
+        with suppress(TamperError):
+            line.check_seal(known)
+            return known
+    line.check_seal(public)
+    return public
 
 
 def _check_account(account: Account) -> Account:

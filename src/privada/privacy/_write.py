@@ -1,0 +1,153 @@
+"""Files for others, written whole or not at all, and never through a link.
+
+An exchange folder is shared by users who do not trust each other: what one of
+them puts there may be replaced by a link before the other writes. So folders
+are entered one by one by handles, and a file is made, synced and renamed
+relative to the handle of its folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from privada._text import quoted
+from privada.exceptions import WireError
+
+_HANDLES = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")  # Windows has none
+
+
+def write(path: str | os.PathLike[str], blob: bytes, *, root: str | os.PathLike[str] | None = None) -> Path:
+    """Write a file for others whole or not at all: to a temporary name, synced, then renamed.
+
+    File and folders have the modes that the umask leaves them, so that a counterpart who is another user
+    can read what is meant for it. Nothing is written through a link.
+
+    Parameters
+    ----------
+    path : path
+        The file; a plain file that is there is replaced.
+    blob : bytes
+        All of it.
+    root : path, optional
+        A folder above ``path`` that is trusted: every folder below it is made or must be a real one.
+        Without it only the folder of the file is looked at.
+
+    Raises
+    ------
+    WireError
+        There is a link, or something that is no folder, in the way; or the file is there and not plain.
+    OSError
+        The system cannot write: the disk is full, the folder is not yours.
+    """
+    target = Path(path)
+    top, parts = (target.parent, ()) if root is None else (Path(root), _below(target, Path(root)))
+    with _entered(top, parts, follow=root is not None) as folder:
+        _check_target(target, folder)
+        _replace(target, blob, folder)
+    return target
+
+
+def plain_folder(root: str | os.PathLike[str], *parts: str) -> Path:
+    """The folder ``parts`` below ``root``, made one by one; a link or a file in the way is a `WireError`."""
+    if any(part in ("", ".", "..") or {"/", os.sep} & set(part) for part in parts):
+        raise WireError(f"Expected names of folders, got {quoted('/'.join(parts))}.")
+    with _entered(Path(root), parts, follow=True):
+        return Path(root, *parts)
+
+
+def _below(target: Path, root: Path) -> tuple[str, ...]:
+    parts = target.relative_to(root).parts if target.is_relative_to(root) else ()
+    if not parts or ".." in parts:
+        raise WireError(f"Expected a path below {root.name}, got {quoted(str(target))}.")
+    return parts[:-1]
+
+
+@contextmanager
+def _entered(top: Path, parts: Sequence[str], *, follow: bool) -> Iterator[int | None]:
+    """A handle of a folder that was reached without a link, so that none can be put in its place later."""
+    try:
+        top.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise WireError(_in_the_way(top)) from None
+    if not _HANDLES:
+        _make_by_path(top, parts, follow=follow)
+        yield None
+        return
+    handle = _enter(top, None, top, flags=0 if follow else os.O_NOFOLLOW)
+    try:
+        for at, part in enumerate(parts, start=1):
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=handle)
+                os.fsync(handle)
+            inner = _enter(part, handle, top.joinpath(*parts[:at]), flags=os.O_NOFOLLOW)
+            os.close(handle)
+            handle = inner
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _enter(name: str | Path, handle: int | None, shown: Path, *, flags: int) -> int:
+    try:
+        return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | flags, dir_fd=handle)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise WireError(_in_the_way(shown)) from None
+        raise
+
+
+def _make_by_path(top: Path, parts: Sequence[str], *, follow: bool) -> None:
+    """The same where the system has no handles of folders."""
+    for at in range(0 if not follow else 1, len(parts) + 1):
+        folder = top.joinpath(*parts[:at])
+        with suppress(FileExistsError):
+            folder.mkdir()
+        if folder.is_symlink() or not folder.is_dir():
+            raise WireError(_in_the_way(folder))
+
+
+def _in_the_way(folder: Path) -> str:
+    return f"{folder.name} is a link or a file where a folder should be; nothing was written."
+
+
+def _check_target(target: Path, folder: int | None) -> None:
+    """Refuse a name at which there is something other than a plain file."""
+    try:
+        found = os.lstat(_named(target, folder), dir_fd=folder)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise WireError(f"{target.name} is there and is not a plain file; nothing was written.")
+
+
+def _replace(target: Path, blob: bytes, folder: int | None) -> None:
+    draft = target.with_name(f".{secrets.token_hex(12)}.partial")
+    name = _named(draft, folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(name, flags, 0o666, dir_fd=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(blob)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, _named(target, folder), src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+        raise
+    if folder is not None:
+        os.fsync(folder)
+
+
+def _named(path: Path, folder: int | None) -> str:
+    """A path for calls that take a folder's handle: its last part, or all of it where there is none."""
+    return str(path) if folder is None else path.name
+
+
+__all__ = ["plain_folder", "write"]

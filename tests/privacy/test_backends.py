@@ -1,0 +1,57 @@
+"""A ledger belongs to its user alone: others could put an older one in its place."""
+
+import os
+
+import pytest
+
+from privada.exceptions import LedgerError
+from privada.privacy import Ledger
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_ledger_that_others_can_write_is_refused(key, tmp_path, end, mode):
+    place = tmp_path / "ledger.sqlite"
+    Ledger.open(place, key).close()
+    for name in (place.name, *((place.name + end,) if end else ())):
+        (tmp_path / name).touch(mode=0o600)
+    (tmp_path / (place.name + end)).chmod(mode)
+    with pytest.raises(LedgerError, match=rf"ledger.sqlite{end} is open to other users; run chmod 600 on it"):
+        Ledger.open(place, key)
+    (tmp_path / (place.name + end)).chmod(0o600)
+    Ledger.open(place, key).close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
+def test_a_ledger_in_a_folder_that_everybody_can_write_is_refused(key, tmp_path):
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    Ledger.open(folder / "ledger.sqlite", key).close()
+    folder.chmod(0o777)
+    with pytest.raises(LedgerError, match="folder of the ledger .* is open to other users"):
+        Ledger.open(folder / "ledger.sqlite", key)
+    folder.chmod(0o1777)  # as /tmp: names there belong to whoever made them
+    Ledger.open(folder / "ledger.sqlite", key).close()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away")
+def test_a_write_ahead_log_of_another_user_is_refused(key, tmp_path):
+    Ledger.open(tmp_path / "ledger.sqlite", key).close()
+    log = tmp_path / "ledger.sqlite-wal"
+    log.touch(mode=0o600)
+    os.chown(log, 65534, 65534)
+    with pytest.raises(LedgerError, match="ledger.sqlite-wal is open to other users"):
+        Ledger.open(tmp_path / "ledger.sqlite", key)
+
+
+def test_a_fresh_ledger_is_its_users_own(key, tmp_path):
+    before = os.umask(0)
+    try:
+        with Ledger.open(tmp_path / "ledger.sqlite", key) as ledger:
+            ledger.datasets()
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert modes
+    assert set(modes.values()) == {0o600}
