@@ -266,5 +266,5 @@ def test_a_refusal_that_never_ends_is_not_read(tmp_path):
     place = folder.refusal_path("clinic", asked.digest)
     place.parent.mkdir(parents=True)
     place.symlink_to("/dev/zero")
-    with pytest.raises(WireError, match="not a plain one"):
+    with pytest.raises(WireError, match="not a plain file, but a device"):
         folder.learn(learn("clinic", asked))

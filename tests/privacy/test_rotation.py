@@ -196,6 +196,7 @@ def handed(sqlite_place: str, key: OwnerKey, new: OwnerKey) -> tuple[str, list[L
         ledger.open_budget("patients", BUDGET)
         charge(ledger, times=2)
         ledger.rotate(new)
+        Path(f"{sqlite_place}.heads").unlink()  # the thief takes the owner's own note away, which would tell
         return sqlite_place, list(ledger.lines("patients"))
 
 

@@ -19,7 +19,7 @@ from privada.exceptions import (
 )
 from privada.parties.answering import answer_rows, answerer
 from privada.parties.owner_file import OwnerFile
-from privada.parties.policy import Policy, check_admissible, price_all
+from privada.parties.policy import Policy, check_admissible, is_paid, price_all
 from privada.parties.private import Private, open_private
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
@@ -111,6 +111,10 @@ class Owner:
         return price_all(
             questions, schema=self.schema, policy=self.policy, ledger=self.ledger, dataset=self.dataset
         )
+
+    def has_paid(self, question: Question) -> bool:
+        """Whether a question was charged before: asked again, it gets the same release."""
+        return is_paid(question, self.ledger, self.dataset)
 
     def answer(self, question: Question, *, approved: bool = False) -> Release:
         """Check, charge, open, draw, sign, keep; a question that was answered before gets the same release.

@@ -32,7 +32,7 @@ from typing import Any, Self
 
 from privada._text import escape_in_json
 from privada._toml import Section
-from privada.parties.policy import Policy, check_admissible, price_all
+from privada.parties.policy import Policy, check_admissible, is_paid, price_all
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.ledger import Ledger, Quote
@@ -98,8 +98,13 @@ class OwnerFile:
         """What a question would take from the budget now; nothing is written and no row is opened."""
         check_admissible(question, schema=self.schema, budget=self.budget)
         with self._as_it_stands() as ledger:
-            paid = ledger.debt(self.dataset, question.digest) is not None
+            paid = is_paid(question, ledger, self.dataset)
             return ledger.price_all(self.dataset, [] if paid else [question.price])
+
+    def has_paid(self, question: Question) -> bool:
+        """Whether a question was charged before: asked again, it gets the same release."""
+        with self._as_it_stands() as ledger:
+            return is_paid(question, ledger, self.dataset)
 
     def price_all(self, questions: Sequence[Question]) -> Quote:
         """What questions one after another would take now; disclosures cost nothing."""

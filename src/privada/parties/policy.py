@@ -94,7 +94,7 @@ def price_all(
     questions: Sequence[Question], *, schema: Schema, policy: Policy, ledger: Ledger, dataset: str
 ) -> Quote:
     """What questions one after another would take from a budget, if each is admissible and allowed."""
-    due = [question for question in questions if not _is_paid(question, ledger, dataset)]
+    due = [question for question in questions if not is_paid(question, ledger, dataset)]
     for question in due:
         check_admissible(question, schema=schema, budget=ledger.budget(dataset).budget)
         share = 0.0 if question.discloses else ledger.price(dataset, question.price).share
@@ -102,9 +102,9 @@ def price_all(
     return ledger.price_all(dataset, [question.price for question in due if not question.discloses])
 
 
-def _is_paid(question: Question, ledger: Ledger, dataset: str) -> bool:
+def is_paid(question: Question, ledger: Ledger, dataset: str) -> bool:
     """Whether a question was charged before: asked again, it gets the same release."""
     return not question.discloses and ledger.debt(dataset, question.digest) is not None
 
 
-__all__ = ["Policy", "check_admissible", "price_all"]
+__all__ = ["Policy", "check_admissible", "is_paid", "price_all"]

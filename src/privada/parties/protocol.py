@@ -80,6 +80,8 @@ def foreseen(learner: Learner[Any]) -> tuple[Ask, ...]:
 def check_ahead(asks: Iterable[Ask], parties: Mapping[str, Owner | OwnerFile]) -> None:
     """Refuse what an owner at hand would not answer to the end; nothing is charged.
 
+    One that was asked before for a part of it was looked at then, and goes on.
+
     Raises
     ------
     InputError, PolicyError, BudgetError
@@ -88,7 +90,7 @@ def check_ahead(asks: Iterable[Ask], parties: Mapping[str, Owner | OwnerFile]) -
     asked = tuple(asks)
     for name, party in parties.items():
         mine = [ask for ask in asked if ask.owner == name]
-        if mine:
+        if mine and not any(party.has_paid(ask.question) for ask in mine):
             quote = quote_all(mine, party)
             if not quote.affordable:
                 raise quote.refusal()
