@@ -81,6 +81,15 @@ class Filter(ABC):
 
     def cost(self, price: Price) -> int:
         """Grains that a price takes; ``k`` times one price is exactly one price times ``k``."""
+        accountant.check_relation(price.event, price.origin)
+        return self.recorded_cost(price)
+
+    def recorded_cost(self, price: Price) -> int:
+        """Grains that a price took when it was recorded.
+
+        Ledgers of 0.1.0 builds may hold secret samples priced at attribute level, which no longer can be
+        charged: too little was taken for them.
+        """
         if price.guarantee.unit != self.budget.unit:
             raise RelationError(
                 f"The budget protects one {self.budget.unit}, the question one {price.guarantee.unit}."

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from privada.exceptions import PrivadaError, TamperError
+from privada.privacy import accountant
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import BUDGET, START, Line, read_account
+from privada.privacy.price import Price
 from privada.privacy.receipt import Receipt
 
 _DRIFT = 1e-9  # another machine's logarithm may differ in its last digits
@@ -24,16 +26,26 @@ class Verification:
         How many of each were checked.
     heads : mapping of str to str
         The head of each data set's chain: keep it elsewhere to find a cut tail later.
+    affected : tuple of str
+        Lines that earlier versions priced too low: they counted on a secret sample at attribute level, which
+        does not amplify. Distrust what was stated for them, and the sum that holds them.
     """
 
     datasets: int
     lines: int
     receipts: int
     heads: Mapping[str, str] = field(hash=False)
+    affected: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         counts = f"data sets: {self.datasets}, lines: {self.lines}, receipts: {self.receipts}"
-        return f"{counts}; chains, sums, costs and signatures hold."
+        held = f"{counts}; chains, sums, costs and signatures hold."
+        if not self.affected:
+            return held
+        return (
+            f"{held} But sampling was taken to amplify at attribute level, which is false, in "
+            f"{', '.join(self.affected)}: more was lost than was charged."
+        )
 
 
 def verify(chains: Mapping[str, Iterable[Line]], receipts: Iterable[Receipt], *, public: str) -> Verification:
@@ -41,12 +53,16 @@ def verify(chains: Mapping[str, Iterable[Line]], receipts: Iterable[Receipt], *,
     held = _sorted(receipts, public)
     for name in held.keys() - chains.keys():
         raise TamperError(f"A receipt was given for {name!r}, of which the ledger knows nothing.")
-    heads = {name: _head(name, _checked(lines, public), held[name]) for name, lines in chains.items()}
+    affected: list[str] = []
+    heads = {
+        name: _head(name, _checked(lines, public, affected), held[name]) for name, lines in chains.items()
+    }
     return Verification(
         datasets=len(heads),
         lines=sum(line.index + 1 for line in heads.values()),
         receipts=sum(len(some) for of_name in held.values() for some in of_name.values()),
         heads={name: line.digest for name, line in heads.items()},
+        affected=tuple(affected),
     )
 
 
@@ -82,15 +98,16 @@ def _check_receipt(receipt: Receipt, line: Line) -> None:
         )
 
 
-def _checked(lines: Iterable[Line], public: str) -> Iterator[Line]:
-    """Pass on the lines of one data set, each one proven against all before it."""
+def _checked(lines: Iterable[Line], public: str, affected: list[str]) -> Iterator[Line]:
+    """Pass on the lines of one data set, each proven against all before it; note the ``affected`` ones."""
     head: Line | None = None
     account: Account | None = None
     for line in lines:
         _check_link(line, head)
         line.check_seal(public)
         account = _check_account(read_account(line)) if account is None else account
-        _check_sum(line, head, account)
+        if _check_sum(line, head, account):
+            affected.append(line.where)
         yield line
         head = line
 
@@ -111,22 +128,43 @@ def _check_link(line: Line, head: Line | None) -> None:
         raise TamperError(f"{line.where} opens the budget a second time.")
 
 
-def _check_sum(line: Line, head: Line | None, account: Account) -> None:
-    """Costs are computed again from the prices; sums are whole numbers and must be exact."""
+def _check_sum(line: Line, head: Line | None, account: Account) -> bool:
+    """Costs are computed again from the prices; sums are whole numbers and must be exact.
+
+    Say whether the line is of those that an earlier version priced too low.
+    """
     if line.spent != line.cost + (head.spent if head else 0):
         raise TamperError(f"{line.where} has a wrong sum.")
-    expected, times = _priced(line, account)
-    if abs(line.cost - expected) > times + _DRIFT * expected:
-        raise TamperError(f"{line.where} cost {line.cost} grains; its price comes to {expected}.")
+    price = _price(line)
+    if price is None:
+        least = most = rounded = 0
+    else:
+        (least, most), rounded = _costs(line, price, account), price.times
+    if not least * (1 - _DRIFT) - rounded <= line.cost <= most * (1 + _DRIFT) + rounded:
+        raise TamperError(f"{line.where} cost {line.cost} grains; its price comes to {least}.")
     if line.spent > account.capacity:
         raise TamperError(f"{line.where} passes the budget.")
+    return price is not None and accountant.amplifies_wrongly(price.event, price.origin)
 
 
-def _priced(line: Line, account: Account) -> tuple[int, int]:
-    """The cost that the price of a line comes to, and how often its event was rounded to a grain."""
+def _price(line: Line) -> Price | None:
     try:
-        price = line.price
-        return (account.cost(price), price.times) if price else (0, 0)
+        return line.price
+    except PrivadaError as error:
+        raise TamperError(f"{line.where} holds no price that this budget can pay: {error}") from None
+
+
+def _costs(line: Line, price: Price, account: Account) -> tuple[int, int]:
+    """The least and most that a line may have cost.
+
+    The two differ for samples, whose cost is an integral that earlier versions bounded less tightly: never
+    below what it is, never above the cost without sampling.
+    """
+    try:
+        cost = account.filter.recorded_cost(price)
+        whole = accountant.unsampled(price.event)
+        most = cost if whole is price.event else account.filter.recorded_cost(replace(price, event=whole))
+        return cost, max(cost, most)
     except PrivadaError as error:
         raise TamperError(f"{line.where} holds no price that this budget can pay: {error}") from None
 
