@@ -44,7 +44,7 @@ class Price:
             object.__setattr__(self, "computed_under", Relation.parse(self.computed_under))
 
     def __mul__(self, times: int) -> Self:
-        return replace(self, times=self.times * times)
+        return replace(self, times=self.times * _check.count(times=times))
 
     @property
     def relation(self) -> Relation:

@@ -98,7 +98,7 @@ class _DiscreteLaplace(Rule):
     """Discrete Laplace on the integers."""
 
     def renyi(self, event: Event, order: float) -> float:
-        a, shift = event.noise_parameter, event.sensitivity
+        a, shift = event.noise_parameter, _check.count(least=0, sensitivity=event.sensitivity)
         if a * shift == 0:
             return 0.0
         most, fall = (order - 1) * a * shift, a * (2 * order - 1)
@@ -113,7 +113,7 @@ class _DiscreteLaplace(Rule):
         return curves.pure_to_zcdp(self.pure(event))
 
     def pure(self, event: Event) -> float:
-        return float(event.noise_parameter * event.sensitivity)
+        return float(event.noise_parameter * _check.count(least=0, sensitivity=event.sensitivity))
 
     def pld(self, event: Event, step: float) -> Any:
         from dp_accounting.pld import privacy_loss_distribution as pld
