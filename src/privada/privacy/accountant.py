@@ -176,6 +176,8 @@ def epsilon(event: Event, delta: float, *, step: float = PLD_STEP) -> float:
     closed = closed_profile(event)
     if closed is None:
         return float(privacy_loss_distribution(event, step=step).get_epsilon_for_delta(delta))
+    if not math.isfinite(gaussian_mu(event)):
+        return math.inf
     target = math.log(delta)
     if float(closed(np.array([0.0]))[0]) <= target:
         return 0.0
