@@ -250,3 +250,11 @@ def test_what_a_distribution_said_is_remembered():
     before = accountant._kept.cache_info().hits
     assert accountant.keeps(Plan(draws=draws), wanted)
     assert accountant._kept.cache_info().hits == before + 1
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 1.0])
+def test_a_plan_far_from_its_guarantee_is_found_out_without_a_huge_distribution(epsilon):
+    """A step that is small beside ε alone would need 1e10 points for these."""
+    wanted = Approximate(epsilon=epsilon, delta=1e-9, relation=AR)
+    draws = {"sums": Gaussian.calibrated(sensitivity=1, mu=8.0), "counts": Laplace(sensitivity=1, scale=0.1)}
+    assert not accountant.keeps(Plan(draws=draws), wanted)

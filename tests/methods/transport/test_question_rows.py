@@ -294,18 +294,42 @@ def test_sampling_does_not_amplify_where_the_other_row_is_far_off(rehearsal):
     Neighbours differ in the first attribute of the first row; a hundred others tell the two rows apart.
     The estimate's standard error is 0.006.
     """
-    flat = FeatureMap(projection=np.eye(101), centre=np.zeros(101), radius=1.0)
-    rho = ZCDP(rho=0.5, relation="attribute")
-    question = RowRelease(features=flat, size=2, batch_size=1, attribute_width=1.0, guarantee=rho)
-    assert question.plan.draws["rows"].scale == pytest.approx(1, rel=1e-6)
-    assert accountant.delta(question.plan.event, 1.0) == pytest.approx(0.0635, abs=1e-4)
+    flat, batches = FeatureMap(projection=np.eye(101), centre=np.zeros(101), radius=1.0), 1000
+    question = RowRelease(
+        features=flat,
+        size=2,
+        batch_size=1,
+        batches=batches,
+        attribute_width=1.0,
+        guarantee=ZCDP(rho=0.5 * batches, relation="attribute"),
+    )
+    assert question.plan.draws["rows.0"].scale == pytest.approx(1, rel=1e-6)
+    assert accountant.delta(question.plan.event.event, 1.0) == pytest.approx(0.0635, abs=1e-4)
     schema = Schema.of_numbers(bounds=(0, 1), width=101, size=2)
     other = np.append(0.0, np.ones(100))
 
     def share(x):
-        """Of answers that show the first row, with its attribute where the likelihoods differ by e."""
+        """Of batches that show the first row, with its attribute where the likelihoods differ by e."""
         rows = Rows(np.vstack([np.append(x, np.zeros(100)), other]), schema=schema)
-        drawn = np.vstack([answer_rows(question, rows, noise=rehearsal)["rows"] for _ in range(10_000)])
+        answers = (answer_rows(question, rows, noise=rehearsal).values() for _ in range(10))
+        drawn = np.vstack([batch for answer in answers for batch in answer])
         return np.mean((drawn[:, 1:].mean(axis=1) < 0.5) & (drawn[:, 0] > 1.5))
 
     assert share(1.0) - np.e * share(0.0) > 0.045
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "attribute"])
+def test_labels_far_beyond_the_budget_are_refused_and_not_computed_for_ever(relation):
+    width = {"attribute_width": 1.0} if relation == "attribute" else {}
+    question = RowRelease(
+        features=MAP,
+        size=40,
+        batch_size=2,
+        batches=3,
+        n_classes=2,
+        label_epsilon=600.0,
+        guarantee=Approximate(epsilon=1e-6, delta=1e-9, relation=relation),
+        **width,
+    )
+    with pytest.raises(InputError, match="label_epsilon"):
+        question.price
