@@ -1,10 +1,10 @@
 """A million discrete Gaussian draws at sigma = 1000 grid steps: `SecureNoise` beside OpenDP.
 
-Both sides draw the same law from the operating system's generator, in one process, one
-after the other. OpenDP adds it to a sized vector of zeros with ``k=-40``, that is on the
-grid of step ``2**-40``, so its scale is ``1000 * 2**-40``. Ours is the median of several
-runs after a first one, which builds the tables; OpenDP's is one run. The quick version
-lets OpenDP draw a tenth, multiplies its time by ten, and says so in ``beside``.
+Both sides draw the same law, ours from the operating system's words and OpenDP from OpenSSL's
+generator, in one process, one after the other. OpenDP adds it to a sized vector of zeros with
+``k=-40``, that is on the grid of step ``2**-40``, so its scale is ``1000 * 2**-40``. Ours is the
+median of several runs after a first one, which builds the tables; OpenDP's is one run. The quick
+version lets OpenDP draw a tenth, multiplies its time by ten, and says so in ``beside``.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ MODULES = (
     "privada.privacy",
     "privada.privacy.curves",
     "privada.privacy.accountant",
+    "privada.privacy.events",
     "privada.privacy.filters",
     "privada.parties",
     "privada.engines",

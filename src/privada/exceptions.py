@@ -7,6 +7,7 @@
     │   ├── BoundsError                 a public bound, class list or grid is unusable
     │   ├── SchemaError                 rows do not fit the public schema
     │   ├── RelationError               guarantees under relations that cannot be joined
+    │   ├── GuaranteeError              a question's plan does not keep the guarantee that it states
     │   └── StudyError                  a study or policy file is wrong; names line and key
     ├── BudgetError                     the ledger refuses: nothing was charged
     ├── PolicyError                     the owner's policy refuses: nothing was charged
@@ -46,6 +47,10 @@ class SchemaError(InputError):
 
 class RelationError(InputError):
     """Two neighbouring relations that cannot be joined."""
+
+
+class GuaranteeError(InputError):
+    """A question's plan does not keep the guarantee that the question states."""
 
 
 class StudyError(InputError):
@@ -101,6 +106,7 @@ __all__ = [
     "ApprovalPending",
     "BoundsError",
     "BudgetError",
+    "GuaranteeError",
     "InputError",
     "LedgerError",
     "PolicyError",

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import time
 import warnings
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from privada import Owner, run
-from privada.exceptions import AnswerError, BudgetError, InputError, RehearsalWarning
+from privada.exceptions import AnswerError, BudgetError, GuaranteeError, InputError, RehearsalWarning
 from privada.methods import methods
 from privada.parties.answering import answer_rows
 from privada.parties.private import Private
@@ -96,6 +97,78 @@ def test_nothing_much_of_the_guarantee_is_wasted(case):
             accountant.epsilon(question.price.event, question.guarantee.delta)
             >= question.guarantee.epsilon * 0.99
         )
+
+
+BUDGETS = [
+    (1e-6, 1e-12),
+    (1e-6, 1e-5),
+    (1e-4, 1e-9),
+    (1e-2, 1e-12),
+    (0.1, 1e-6),
+    (1, 1e-5),
+    (8, 1e-3),
+    (50, 1e-9),
+]
+
+
+def asked_for(question, kind, epsilon, delta):
+    """The same question for another budget; a part for labels keeps its proportion. None if it takes none."""
+    where = {"relation": question.guarantee.relation, "unit": question.guarantee.unit}
+    guarantee = {
+        "pure": lambda: Pure(epsilon=epsilon, **where),
+        "zcdp": lambda: ZCDP(rho=epsilon, **where),
+        "approximate": lambda: Approximate(epsilon=epsilon, delta=delta, **where),
+    }[kind]()
+    labels = {"label_epsilon": epsilon / 4} if getattr(question, "label_epsilon", None) else {}
+    try:
+        return dataclasses.replace(question, guarantee=guarantee, **labels)
+    except InputError:
+        return None
+
+
+@pytest.mark.parametrize("kind", ["pure", "zcdp", "approximate"])
+@cases
+def test_plans_keep_their_guarantee_at_every_budget(case, kind):
+    """From tiny to large. `transport.statistics` claimed 2.7 times too little δ at (1e-6, 1e-12)."""
+    _, question = case
+    asked = [asked_for(question, kind, epsilon, delta) for epsilon, delta in BUDGETS]
+    if question.guarantee.kind == kind:
+        assert None not in asked
+    for each in asked:
+        if each is not None:
+            each.check_guarantee()
+
+
+@cases
+def test_checking_a_guarantee_is_fast_and_remembered(case):
+    """Every answer asks; the limit is half a second the first time, and nothing afterwards."""
+    _, question = case
+    fresh = dataclasses.replace(question)
+    assert fresh.plan is not None
+    begun = time.perf_counter()
+    fresh.check_guarantee()
+    once = time.perf_counter()
+    for _ in range(100):
+        fresh.check_guarantee()
+    assert once - begun < 0.5
+    assert time.perf_counter() - once < 0.05
+
+
+@cases
+def test_a_plan_with_too_little_noise_is_found(case):
+    _, question = case
+
+    class Forged(type(question)):
+        def planned(self):
+            return dataclasses.replace(question).plan
+
+    half = {"pure": {"epsilon": 0.5}, "zcdp": {"rho": 0.5}, "approximate": {"epsilon": 0.5, "delta": 0.5}}
+    numbers = half[question.guarantee.kind]
+    less = {name: getattr(question.guarantee, name) * share for name, share in numbers.items()}
+    values = {f.name: getattr(question, f.name) for f in dataclasses.fields(question)}
+    forged = Forged(**values | {"guarantee": dataclasses.replace(question.guarantee, **less)})
+    with pytest.raises(GuaranteeError, match="does not keep"):
+        forged.check_guarantee()
 
 
 @cases

@@ -7,8 +7,8 @@ from dp_accounting import pld, rdp
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent
 
 from privada.exceptions import InputError
-from privada.privacy import ZCDP, Approximate, Pure, accountant
-from privada.privacy.mechanism import pure_event
+from privada.privacy import ZCDP, Approximate, Gaussian, Laplace, Price, Pure, accountant, curves
+from privada.privacy.mechanism import Plan, pure_event
 
 AR = "add/remove"
 LEAVES = [
@@ -158,3 +158,103 @@ def test_a_loss_beyond_floats_is_infinite_and_no_fault():
         assert accountant.pure_epsilon(accountant.widened(event, steps)) == math.inf
     assert accountant.pure_epsilon(accountant.widened(pure_event(400.0), 2)) == math.inf
     assert accountant.pure_epsilon(pure_event(600.0)) == pytest.approx(600.0)
+
+
+@pytest.mark.parametrize("parameter", [1.01, 1.5, 2.0, -0.1, math.nan])
+def test_randomised_response_that_mostly_lies_has_no_negative_epsilon(parameter):
+    """Above 1 the truth is the rarest answer: its log-ratio is below 0 and would pay for other questions."""
+    event = dp_accounting.RandomizedResponseDpEvent(parameter, 3)
+    for measure in (accountant.pure_epsilon, accountant.zcdp, lambda e: accountant.renyi(e, 2.0)):
+        with pytest.raises(InputError):
+            measure(event)
+    with pytest.raises(InputError):
+        accountant.pure_epsilon(dp_accounting.RandomizedResponseDpEvent(0.5, 1))
+
+
+@pytest.mark.parametrize("count", [0.5, 1.5, -1, True, None, "2", math.inf])
+def test_repetitions_are_whole_numbers(count):
+    """Half a repetition halved a cost."""
+    event = dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(1.0), count)
+    for measure in (accountant.zcdp, accountant.gaussian_mu, accountant.pure_epsilon):
+        with pytest.raises(InputError, match="count"):
+            measure(event)
+
+
+@pytest.mark.parametrize("times", [0.5, 0, -2, True])
+def test_a_price_is_repeated_whole_times(times):
+    guarantee = ZCDP(rho=0.5, relation=AR)
+    one = Price(event=dp_accounting.GaussianDpEvent(1.0), guarantee=guarantee)
+    with pytest.raises(InputError, match="times"):
+        one * times
+    with pytest.raises(InputError, match="times"):
+        Price.from_dict(one.to_dict() | {"times": times})
+
+
+@pytest.mark.parametrize("shift", [0.5, 1.5, -1])
+def test_a_discrete_laplace_moves_whole_steps(shift):
+    with pytest.raises(InputError):
+        accountant.renyi(DiscreteLaplaceDpEvent(0.5, shift), 2.0)
+
+
+@pytest.mark.parametrize("rho", [1e-3, 0.05, 0.5, 3.0])
+def test_the_distribution_of_zcdp_has_mass_one_and_keeps_its_bound(rho):
+    """The bound on δ is steeper at ε = 0 than a profile can be: connected as it was, masses were 1.21."""
+    event = dp_accounting.ZCDpEvent(rho)
+    found = accountant.privacy_loss_distribution(event, step=1e-3)
+    masses = found._pmf_remove.to_dense_pmf()
+    assert masses._probs.sum() + masses._infinity_mass == pytest.approx(1, abs=1e-9)
+    assert (masses._probs >= -1e-15).all()
+    for epsilon in (0.0, 0.1, 1.0, 4.0):
+        assert found.get_delta_for_epsilon(epsilon) <= curves.zcdp_delta(epsilon, rho) * (1 + 1e-3) + 1e-14
+        assert curves.gaussian_delta(epsilon, math.sqrt(2 * rho)) <= found.get_delta_for_epsilon(epsilon)
+
+
+def test_zcdp_composed_with_itself_says_something():
+    twenty = dp_accounting.SelfComposedDpEvent(dp_accounting.ZCDpEvent(0.05), 20)
+    exact = curves.gaussian_delta(8.0, math.sqrt(2.0))
+    assert exact <= accountant.delta(twenty, 8.0, step=1e-3) < 1e-3
+
+
+@pytest.mark.parametrize("xi", [0.3, 2.0])
+def test_xi_of_a_zcdp_event_is_paid_for(xi):
+    """A loss of exactly ξ has divergence ξ at every order; its distribution once left ξ out."""
+    event, plain = dp_accounting.ZCDpEvent(0.1, xi), dp_accounting.ZCDpEvent(0.1)
+    for epsilon in (0.0, 1.0, 3.0):
+        found = accountant.delta(event, epsilon + xi, step=1e-3)
+        assert found == pytest.approx(curves.zcdp_delta(epsilon + xi, 0.1, xi), rel=1e-2, abs=1e-9)
+        assert accountant.delta(event, epsilon, step=1e-3) > accountant.delta(plain, epsilon, step=1e-3)
+    assert curves.zcdp_delta(xi, 0.0, xi) == 0
+    assert curves.zcdp_delta(xi - 1e-9, 0.0, xi) == 1
+
+
+def test_a_plan_keeps_its_guarantee_or_not():
+    noisy = Gaussian.calibrated(sensitivity=1, mu=1.0)
+    plan = Plan(draws={"sums": noisy})
+    for guarantee, kept in (
+        (ZCDP(rho=0.5, relation=AR), True),
+        (ZCDP(rho=0.49, relation=AR), False),
+        (Approximate(epsilon=1, delta=0.127, relation=AR), True),
+        (Approximate(epsilon=1, delta=0.126, relation=AR), False),
+        (Pure(epsilon=100, relation=AR), False),
+    ):
+        assert accountant.keeps(plan, guarantee) is kept
+    both = Plan(draws={"sums": noisy, "counts": Laplace(sensitivity=1, scale=2.0)})
+    assert accountant.keeps(both, Approximate(epsilon=3, delta=1e-2, relation=AR))
+    assert not accountant.keeps(both, Approximate(epsilon=1, delta=1e-2, relation=AR))
+
+
+def test_what_a_distribution_said_is_remembered():
+    draws = {"sums": Gaussian.calibrated(sensitivity=1, mu=0.3), "counts": Laplace(sensitivity=1, scale=4.0)}
+    plan, wanted = Plan(draws=draws), Approximate(epsilon=2, delta=1e-4, relation=AR)
+    assert accountant.keeps(plan, wanted)
+    before = accountant._kept.cache_info().hits
+    assert accountant.keeps(Plan(draws=draws), wanted)
+    assert accountant._kept.cache_info().hits == before + 1
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 1.0])
+def test_a_plan_far_from_its_guarantee_is_found_out_without_a_huge_distribution(epsilon):
+    """A step that is small beside ε alone would need 1e10 points for these."""
+    wanted = Approximate(epsilon=epsilon, delta=1e-9, relation=AR)
+    draws = {"sums": Gaussian.calibrated(sensitivity=1, mu=8.0), "counts": Laplace(sensitivity=1, scale=0.1)}
+    assert not accountant.keeps(Plan(draws=draws), wanted)

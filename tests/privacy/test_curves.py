@@ -91,3 +91,38 @@ def test_no_epsilon_overflows():
     assert curves.pure_to_gaussian(1e6) == math.inf
     assert curves.response(1.0) == pytest.approx(2 / (1 + math.e), rel=1e-15)
     assert (curves.response(0.0), curves.response(1e6)) == (1.0, 0.0)
+
+
+def exact_delta(epsilon, mu):
+    import mpmath
+
+    with mpmath.workdps(60):
+        e, m = mpmath.mpf(epsilon), mpmath.mpf(mu)
+        return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+
+
+@pytest.mark.parametrize("mu", [1e-13, 1e-9, 1e-7, 9.9e-4, 1.1e-3, 0.1, 3.0])
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 3.0, 7.0, 15.0])
+def test_the_gaussian_curve_is_right_at_every_scale(mu, ratio):
+    """Two probabilities that agree in 12 digits were subtracted: at ε = 1e-12 δ was off by 3e-4."""
+    exact = exact_delta(ratio * mu, mu)
+    assert curves.gaussian_delta(ratio * mu, mu) == pytest.approx(float(exact), rel=1e-9)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-6, 1e-12), (1e-9, 1e-12), (1e-12, 1e-15), (1e-3, 1e-12)])
+def test_tiny_budgets_are_kept(epsilon, delta):
+    mu = curves.gaussian_mu(epsilon=epsilon, delta=delta)
+    assert exact_delta(epsilon, mu) <= delta * (1 + 1e-9)
+    assert exact_delta(epsilon, mu * (1 + 1e-8)) > delta
+
+
+def test_deltas_of_many_epsilons_are_those_of_each():
+    epsilons = np.array([0.0, 0.4, 2.0, 9.0])
+    np.testing.assert_allclose(
+        curves.zcdp_deltas(epsilons, 0.3), [curves.zcdp_delta(e, 0.3) for e in epsilons], rtol=1e-12
+    )
+    np.testing.assert_allclose(
+        np.exp(curves.gaussian_log_deltas(epsilons, 0.8)),
+        [curves.gaussian_delta(e, 0.8) for e in epsilons],
+        rtol=1e-12,
+    )

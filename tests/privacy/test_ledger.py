@@ -87,7 +87,7 @@ def test_a_charge_is_written_and_signed(opened: Ledger, key: OwnerKey) -> None:
     assert line.previous == zero.digest
     assert line.digest == receipt.digest == receipt.head
     assert line.price == gaussian()
-    assert opened.spent("patients") == ZCDP(rho=0.125, relation="add/remove")
+    assert opened.spent("patients") == BUDGET, "the sum of ρ so far is no guarantee of its own"
     assert opened.remaining("patients").share == 0.75
     with pytest.raises(FrozenInstanceError):
         line.cost = 0  # type: ignore[misc]
@@ -119,8 +119,11 @@ def test_a_quote_charges_nothing(opened: Ledger) -> None:
     before = opened.export()
     quote = opened.price("patients", gaussian())
     assert (quote.share, quote.affordable, quote.remaining_share) == (0.25, True, 1.0)
-    assert quote.after == ZCDP(rho=0.125, relation="add/remove")
+    assert quote.after == BUDGET
     assert "would take 25 %" in str(quote)
+    assert str(quote).endswith(
+        f"affordable, then 75 % is left; whenever the asker stops, this holds: {BUDGET}."
+    )
     assert opened.price("patients", gaussian(times=4)).after == BUDGET
     refused = opened.price("patients", gaussian(times=5))
     assert (refused.affordable, refused.after) == (False, None)
@@ -231,6 +234,19 @@ def test_what_a_filter_cannot_bound_is_refused(ledger: Ledger) -> None:
     for ask in (ledger.price, lambda *call: ledger.charge(*call, question=QUESTION)):
         with pytest.raises(BudgetError, match=r"no pure bound\. Nothing was charged to 'patients'"):
             ask("patients", gaussian())
+
+
+def test_a_running_sum_is_stated_where_it_is_a_guarantee(ledger: Ledger) -> None:
+    ledger.open_budget("patients", Pure(epsilon=1, relation="add/remove"))
+    quote = ledger.price("patients", laplace(0.25))
+    assert str(quote).endswith("affordable, then spent: ε = 0.25 (pure), add/remove one row.")
+    budget = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
+    for accounting, stated in (("renyi", 0.523), ("gaussian", 1.0)):
+        ledger.open_budget(accounting, budget, accounting)
+        ledger.charge(accounting, gaussian(11.54), question=QUESTION)
+        spent = ledger.spent(accounting)
+        assert isinstance(spent, Approximate)
+        assert spent.epsilon == pytest.approx(stated, abs=1e-3)
 
 
 def test_a_question_without_noise_is_refused(ledger: Ledger) -> None:

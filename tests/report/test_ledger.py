@@ -1,3 +1,4 @@
+import dp_accounting
 import pytest
 
 from privada.privacy import Approximate, Ledger, OwnerKey, Price
@@ -8,8 +9,6 @@ BUDGET = Approximate(epsilon=2, delta=1e-6, relation="add/remove")
 
 @pytest.fixture
 def ledger():
-    import dp_accounting
-
     made = Ledger.open(":memory:", OwnerKey.generate())
     made.open_budget("patients", BUDGET)
     one = Approximate(epsilon=0.5, delta=1e-6, relation="add/remove")
@@ -24,6 +23,15 @@ def test_tables_agree_with_the_ledger(ledger):
     assert row["spent"] == str(ledger.spent("patients"))
     assert row["left"] == f"{100 * ledger.remaining('patients').share:.3g}%"
     assert row["lines"] == "3"
+
+
+def test_a_sum_that_is_no_guarantee_is_not_stated_as_one(ledger):
+    budget = Approximate(epsilon=2, delta=1e-6, relation="add/remove")
+    ledger.open_budget("visits", budget, "gaussian")
+    price = Price(event=dp_accounting.GaussianDpEvent(20.0), guarantee=budget)
+    ledger.charge("visits", price, question="cd" * 32)
+    row = budgets_table(ledger.export("visits")).to_dict()[0]
+    assert row["spent"] == f"at most {budget}"
 
 
 def test_lines_always_name_the_relation_or_that_there_is_no_guarantee(ledger):

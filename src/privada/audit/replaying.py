@@ -31,7 +31,8 @@ import numpy.typing as npt
 from privada.audit.transcript import Call, coupled, played, same, spoken, witnessed
 from privada.exceptions import InputError
 from privada.parties.rows import Rows
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.accountant import keeps
+from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import (
     Exponential,
     Gaussian,
@@ -177,18 +178,6 @@ def _payloads(first: dict[str, Any], second: dict[str, Any]) -> Iterator[str]:
 def _plan(question: Question) -> Iterator[str]:
     if not keeps(question.plan, question.guarantee):
         yield f"the plan does not keep {question.guarantee}"
-
-
-def keeps(plan: Plan, guarantee: Guarantee) -> bool:
-    """Whether a plan's event, or its pure epsilon, satisfies a guarantee."""
-    from privada.privacy import accountant
-
-    if plan.epsilon is not None:
-        pure = Pure(epsilon=plan.epsilon / (1 + TOLERANCE), relation=guarantee.relation, unit=guarantee.unit)
-        if pure.implies(guarantee):
-            return True
-    assert isinstance(guarantee, (Pure, ZCDP, Approximate))
-    return accountant.satisfies(plan.event, guarantee)
 
 
 def _single(before: Call, after: Call) -> Check:

@@ -7,9 +7,6 @@ what they said, and where they treat every number by itself, one call of the sam
 answers. `_independent` checks the first two on the question at hand by playing
 it with different outputs; the third is a property of `TILED` mechanisms.
 Everything else is answered one by one.
-
-Drawn at once, the numbers of `SecureNoise` are too many for OpenDP and come
-from privada's own sampler, as those of large releases do.
 """
 
 from __future__ import annotations

@@ -112,6 +112,7 @@ def verify(
         "lines": found.lines,
         "receipts": found.receipts,
         "heads": dict(found.heads),
+        "affected": list(found.affected),
     }
     heads = (f"Head of {name}: {head}" for name, head in found.heads.items())
     show.emit(plain, (str(found), *heads), as_json=as_json)

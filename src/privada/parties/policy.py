@@ -87,6 +87,7 @@ def check_admissible(question: Question, *, schema: Schema, budget: Guarantee) -
         asked = question.guarantee.unit
         raise RelationError(f"The owner protects one {schema.unit}; the question was priced for one {asked}.")
     question.guarantee.relation.steps_to(budget.relation)
+    question.check_guarantee()
     question.fits(schema)
 
 

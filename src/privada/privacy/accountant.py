@@ -5,6 +5,9 @@ figure. Its parameters are relative to the sensitivity *under the relation of
 the ledger*, so dp-accounting must be asked with its plain relation
 (``ADD_OR_REMOVE_ONE``; randomised response with ``REPLACE_ONE``).
 
+Two facts are not in an event. Which relation it is under: `check_relation` refuses a secret sample under any
+but replace-one. And dp-accounting has no event for a sample that shows: `privada.privacy.events` has ours.
+
 Each kind of event has one `Rule`: its Rényi divergence, its zCDP constant, its
 pure epsilon, its Gaussian μ and its privacy-loss distribution. Compositions
 add up over their parts, so a repetition cannot be forgotten.
@@ -17,97 +20,36 @@ add up over their parts, so a repetition cannot be forgotten.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privada.exceptions import InputError
+from privada import _check
+from privada.exceptions import InputError, RelationError
 from privada.privacy import curves
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
-from privada.privacy.rules import SIMPLE, Event, Rule
+from privada.privacy.relation import Relation
+from privada.privacy.rules import SIMPLE, Event, RandomisedResponse, Rule
+from privada.privacy.sampled import FloatArray, LogProfile, Measures, SecretSample, VisibleSample
 
-FloatArray = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    from privada.privacy.mechanism import Plan
+
 PLD_STEP = 1e-4
-
-
-class _SampledWithoutReplacement(Rule):
-    """A mechanism on a secret random subset of fixed size, under replace-one.
-
-    At sampling rate g the profile ``f(ε) = g δ(log(1 + (e^ε - 1)/g))`` for ε >= 0, extended to ε < 0 by
-    symmetry, is convex and dominates (Balle, Barthe and Gaboardi 2018; PRIVACY, section 3 (c)). Sampling
-    never costs more than the mechanism itself, whose ρ and μ therefore stand for it too.
-    """
-
-    def _rate(self, event: Event) -> float:
-        if not 0 < event.sample_size <= event.source_dataset_size:
-            raise InputError(
-                f"Expected a sample of 1 to {event.source_dataset_size}, got {event.sample_size}."
-            )
-        return float(event.sample_size / event.source_dataset_size)
-
-    def _profile(self, event: Event, step: float) -> Callable[[FloatArray], FloatArray]:
-        """The profile at an array of ε >= 0, from the inner mechanism's δ."""
-        rate, inner = self._rate(event), event.event
-        composed = None if only_gaussian(inner) else privacy_loss_distribution(inner, step=step)
-
-        def profile(epsilons: FloatArray) -> FloatArray:
-            inside = np.log1p(np.expm1(epsilons) / rate)
-            if composed is None:
-                return rate * _gaussian_deltas(inside, gaussian_mu(inner))
-            return rate * np.asarray(composed.get_delta_for_epsilon(inside))
-
-        return profile
-
-    def renyi(self, event: Event, order: float) -> float:
-        """From the profile: ``E[(P/Q)^α] = α(α-1) ∫ e^((α-1)ε) δ(ε) dε``, ε over the reals."""
-        profile, whole = self._profile(event, PLD_STEP), renyi(event.event, order)
-        if not math.isfinite(whole):
-            return whole
-        top = 1.0
-        while top < 200 and float(profile(np.array([top]))[0]) * math.exp((order - 1) * top) > 1e-14:
-            top *= 1.25
-        epsilons = np.linspace(0.0, top, 4001)
-        f = profile(epsilons)
-        up = np.diff(np.exp((order - 1) * epsilons)) / (order - 1)  # f falls: its left end bounds a cell
-        down = -np.diff(np.exp(-order * epsilons)) / order
-        moment = 1 + order * (order - 1) * (float(np.sum(f[:-1] * (up + down))) + 1e-12)
-        return min(whole, math.log(moment) / (order - 1))
-
-    def zcdp(self, event: Event) -> float:
-        self._rate(event)
-        return zcdp(event.event)
-
-    def pure(self, event: Event) -> float:
-        inner = pure_epsilon(event.event)
-        return math.log1p(self._rate(event) * math.expm1(inner)) if inner < 700 else math.inf
-
-    def mu(self, event: Event) -> float:
-        self._rate(event)
-        return gaussian_mu(event.event)
-
-    def pld(self, event: Event, step: float) -> Any:
-        profile = self._profile(event, step)
-        top = curves._smallest(lambda value: float(profile(np.array([value]))[0]) <= 1e-15)
-        deltas = profile(np.arange(math.ceil(top / step) + 1, dtype=np.float64) * step)
-        return _sampled_pld(deltas, step)
-
-    def widened(self, event: Event, steps: int) -> Event:  # noqa: ARG002
-        raise InputError(
-            f"A sampled event is priced under its own relation only, not over {steps} steps of it."
-        )
-
-
-RULES: dict[str, Rule] = {**SIMPLE, "SampledWithoutReplacementDpEvent": _SampledWithoutReplacement()}
+COMPOSITIONS = ("ComposedDpEvent", "SelfComposedDpEvent")
+GAUSSIAN = ("GaussianDpEvent", "NoOpDpEvent")
+SECRET, VISIBLE = "SampledWithoutReplacementDpEvent", "VisiblySampledDpEvent"
 
 
 def leaves(event: Event, times: int = 1) -> Iterator[tuple[Rule, Event, int]]:
     """Walk an event down to its single applications: rule, event, how often."""
     name = type(event).__name__
     if name == "SelfComposedDpEvent":
-        yield from leaves(event.event, times * event.count)
+        yield from leaves(event.event, times * _check.count(least=0, count=event.count))
     elif name == "ComposedDpEvent":
         for part in event.events:
             yield from leaves(part, times)
@@ -123,8 +65,34 @@ def _check_numbers(event: Event, times: int) -> None:
     import attr
 
     numbers = [value for value in attr.astuple(event, recurse=False) if not attr.has(type(value))]
-    if times < 0 or not all(value >= 0 for value in numbers):
+    plain = all(isinstance(value, (int, float)) and value >= 0 for value in numbers)
+    if times < 0 or not plain:
         raise InputError(f"Expected the numbers of an event to be >= 0, got {event!r}, {times} times.")
+
+
+def check_relation(event: Event, relation: Relation) -> None:
+    """Raise `RelationError` if the event counts on a secret sample under another relation than replace-one.
+
+    A secret sample amplifies between samples that hold a record and samples that hold another one instead.
+    Two data sets that differ in one attribute tell by the rows beside it who was drawn, and sizes that
+    differ are sampled at different rates (PRIVACY, section 3 (c)).
+    """
+    if amplifies_wrongly(event, relation):
+        raise RelationError(
+            f"Sampling amplifies under replace-one only, not under {relation}: price the sample as one that "
+            "shows (VisiblySampledDpEvent), or ask under replace-one."
+        )
+
+
+def amplifies_wrongly(event: Event, relation: Relation) -> bool:
+    """Whether the event counts on a secret sample under a relation for which nothing follows from it."""
+    return relation is not Relation.REPLACE_ONE and SECRET in _kinds(event)
+
+
+def _kinds(event: Event) -> set[str]:
+    """Names of all events in an event."""
+    parts = event.events if type(event).__name__ == "ComposedDpEvent" else [getattr(event, "event", None)]
+    return {type(event).__name__}.union(*(_kinds(part) for part in parts if part is not None))
 
 
 def renyi(event: Event, order: float) -> float:
@@ -149,24 +117,71 @@ def gaussian_mu(event: Event) -> float:
 
 def only_gaussian(event: Event) -> bool:
     """Whether the event is made of Gaussian noise alone, which composes exactly."""
-    exact = "GaussianDpEvent", "NoOpDpEvent"
-    return all(type(leaf).__name__ in exact for _, leaf, _ in leaves(event))
+    return all(type(leaf).__name__ in GAUSSIAN for _, leaf, _ in leaves(event))
+
+
+def closed_profile(event: Event) -> LogProfile | None:
+    """``log δ`` at an array of ε >= 0 in closed form, or None if the event has none that we know.
+
+    There is one for Gaussians, for Gaussians beside a single randomised response (a mixture over its
+    answers), and for one sample of either.
+    """
+    parts = [part for part in leaves(event) if part[2] > 0]
+    gaussian = [part for part in parts if type(part[1]).__name__ in GAUSSIAN]
+    others = [part for part in parts if type(part[1]).__name__ not in GAUSSIAN]
+    mu = math.sqrt(math.fsum(times * rule.mu(leaf) ** 2 for rule, leaf, times in gaussian))
+    if not others:
+        return lambda epsilons: _gaussian_log_deltas(epsilons, mu)
+    ((rule, leaf, times),) = others[:1]
+    if len(others) > 1 or times > 1:
+        return None
+    if isinstance(rule, RandomisedResponse) and mu > 0:
+        outcomes = rule.outcomes(leaf)
+        return lambda epsilons: _mixed_log_deltas(epsilons, mu, outcomes)
+    if isinstance(rule, VisibleSample) and not mu and closed_profile(leaf.event) is not None:
+        return rule.log_profile(leaf, PLD_STEP)
+    return None
+
+
+def _gaussian_log_deltas(epsilons: FloatArray, mu: float) -> FloatArray:
+    return curves.gaussian_log_deltas(epsilons, mu) if mu else np.full_like(epsilons, -np.inf)
+
+
+def _mixed_log_deltas(
+    epsilons: FloatArray, mu: float, outcomes: tuple[tuple[float, float], ...]
+) -> FloatArray:
+    """Mean over an answer's privacy loss ℓ of the Gaussian's ``δ(ε - ℓ)``."""
+    total = np.full_like(epsilons, -np.inf)
+    for mass, loss in outcomes:
+        if mass > 0 and loss > -math.inf:
+            shifted = epsilons - loss
+            found = curves.gaussian_log_deltas(np.abs(shifted), mu)
+            below = np.minimum(shifted, 0.0)
+            with np.errstate(divide="ignore"):  # where nothing is mirrored
+                mirrored = np.log(-np.expm1(below) + np.exp(below + found))
+            total = np.logaddexp(total, math.log(mass) + np.where(shifted >= 0, found, mirrored))
+    return total
 
 
 def delta(event: Event, epsilon: float, *, step: float = PLD_STEP) -> float:
-    """δ(ε) of an event: exact for Gaussians, a certified privacy-loss distribution otherwise."""
-    if only_gaussian(event):
-        mu = gaussian_mu(event)
-        return curves.gaussian_delta(epsilon, mu) if mu else 0.0
+    """δ(ε) of an event: exact where it has a closed form, else by a certified privacy-loss distribution."""
+    closed = closed_profile(event)
+    if closed is not None:
+        return math.exp(min(0.0, float(closed(np.array([epsilon]))[0])))
     return float(privacy_loss_distribution(event, step=step).get_delta_for_epsilon(epsilon))
 
 
 def epsilon(event: Event, delta: float, *, step: float = PLD_STEP) -> float:
-    """ε(δ) of an event: exact for Gaussians, a certified privacy-loss distribution otherwise."""
-    if only_gaussian(event):
-        mu = gaussian_mu(event)
-        return curves.gaussian_epsilon(delta, mu) if mu else 0.0
-    return float(privacy_loss_distribution(event, step=step).get_epsilon_for_delta(delta))
+    """ε(δ) of an event: exact where it has a closed form, else by a certified privacy-loss distribution."""
+    closed = closed_profile(event)
+    if closed is None:
+        return float(privacy_loss_distribution(event, step=step).get_epsilon_for_delta(delta))
+    if not math.isfinite(gaussian_mu(event)):
+        return math.inf
+    target = math.log(delta)
+    if float(closed(np.array([0.0]))[0]) <= target:
+        return 0.0
+    return curves._smallest(lambda value: float(closed(np.array([value]))[0]) <= target)
 
 
 def privacy_loss_distribution(event: Event, *, step: float = PLD_STEP) -> Any:
@@ -178,27 +193,6 @@ def privacy_loss_distribution(event: Event, *, step: float = PLD_STEP) -> Any:
         part = rule.pld(leaf, step)
         total = total.compose(part.self_compose(times) if times > 1 else part)
     return total
-
-
-def _gaussian_deltas(epsilons: FloatArray, mu: float) -> FloatArray:
-    """`curves.gaussian_delta` at many ε."""
-    from scipy.special import log_ndtr
-
-    upper = log_ndtr(mu / 2 - epsilons / mu)
-    lower = np.minimum(epsilons + log_ndtr(-mu / 2 - epsilons / mu), upper)
-    return np.asarray(np.exp(upper) * -np.expm1(lower - upper))
-
-
-def _sampled_pld(deltas: FloatArray, step: float) -> Any:
-    """Certified distribution from δ at 0, step, 2 step ... of a symmetric profile."""
-    from dp_accounting.pld import pld_pmf
-    from dp_accounting.pld import privacy_loss_distribution as pld
-
-    below = -step * np.arange(len(deltas) - 1, 0, -1)
-    mirrored = -np.expm1(below) + np.exp(below) * deltas[:0:-1]
-    rounded = np.arange(1 - len(deltas), len(deltas))
-    both = np.concatenate([mirrored, deltas])
-    return pld.PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(step, rounded, both))
 
 
 def widened(event: Event, steps: int) -> Event:
@@ -214,16 +208,80 @@ def widened(event: Event, steps: int) -> Event:
     return composed[0] if len(composed) == 1 else dp_accounting.ComposedDpEvent(composed)
 
 
+def unsampled(event: Event) -> Event:
+    """The event without its samples, which costs no less; itself if it has none."""
+    import dp_accounting
+
+    name = type(event).__name__
+    if not _kinds(event) & {SECRET, VISIBLE}:
+        return event
+    if name == "SelfComposedDpEvent":
+        return dp_accounting.SelfComposedDpEvent(unsampled(event.event), event.count)
+    if name == "ComposedDpEvent":
+        return dp_accounting.ComposedDpEvent([unsampled(part) for part in event.events])
+    return unsampled(event.event)
+
+
 def satisfies(event: Event, guarantee: Guarantee) -> bool:
     """Whether the event keeps the guarantee (under the guarantee's own relation)."""
+    check_relation(event, guarantee.relation)
     return _SATISFIES[type(guarantee)](event, guarantee)
+
+
+def _satisfies_approximate(event: Event, wanted: Approximate) -> bool:
+    """Every distribution is pessimistic, so a coarse one that is good enough spares the fine one."""
+    most = wanted.delta * (1 + 1e-9)
+    if closed_profile(event) is not None:
+        return delta(event, wanted.epsilon) <= most
+    steps = (pld_step(event, wanted.epsilon, fineness=times) for times in (1, 10))
+    return any(delta(event, wanted.epsilon, step=step) <= most for step in steps)
+
+
+def pld_step(event: Event, epsilon: float, *, fineness: float = 1.0) -> float:
+    """A step for the event's privacy-loss distribution that is small beside ε, if that is affordable.
+
+    It is never so small beside what the event may lose that the distribution has many millions of points: a
+    plan that is far from keeping ε is found out by a coarse one.
+
+    >>> import dp_accounting
+    >>> [pld_step(dp_accounting.LaplaceDpEvent(1 / e), e) for e in (1e-6, 1.0, 8.0, 100.0)]
+    [1e-09, 0.001, 0.001, 0.01]
+    """
+    small = max(min(1e-3, epsilon * 1e-3), epsilon * 1e-4) / fineness
+    mu, rho = gaussian_mu(event), zcdp(event)
+    spread = min(mu**2 / 2 + 10 * mu, rho + 12 * math.sqrt(rho))
+    return max(small, spread * 1e-6) if math.isfinite(spread) else small
 
 
 _SATISFIES: dict[type[Guarantee], Callable[[Event, Any], bool]] = {
     Pure: lambda event, wanted: pure_epsilon(event) <= wanted.epsilon * (1 + 1e-12),
     ZCDP: lambda event, wanted: zcdp(event) <= wanted.rho * (1 + 1e-12),
-    Approximate: lambda event, wanted: delta(event, wanted.epsilon) <= wanted.delta * (1 + 1e-9),
+    Approximate: _satisfies_approximate,
 }
+
+
+def keeps(plan: Plan, guarantee: Guarantee) -> bool:
+    """Whether a plan's event, or its pure epsilon, satisfies a guarantee, up to a rounding of 1e-9.
+
+    Gaussian plans, pure ones and zCDP are settled at once; where a privacy-loss distribution is needed, what
+    it says is remembered.
+
+    >>> from privada.privacy.mechanism import Laplace, Plan
+    >>> plan = Plan(draws={"count": Laplace(sensitivity=1, scale=2.0)})
+    >>> [keeps(plan, Pure(epsilon=epsilon, relation="add/remove")) for epsilon in (0.4, 0.5)]
+    [False, True]
+    """
+    check_relation(plan.event, guarantee.relation)
+    if plan.epsilon is not None:
+        pure = Pure(epsilon=plan.epsilon / (1 + 1e-9), relation=guarantee.relation, unit=guarantee.unit)
+        if pure.implies(guarantee):
+            return True
+    return _kept(json.dumps(to_dict(plan.event), sort_keys=True), guarantee)
+
+
+@lru_cache(maxsize=1024)
+def _kept(event: str, guarantee: Guarantee) -> bool:
+    return satisfies(from_dict(json.loads(event)), guarantee)
 
 
 def calibrate(make: Callable[[float], Event], guarantee: Guarantee) -> float:
@@ -268,12 +326,15 @@ def from_dict(form: dict[str, Any]) -> Event:
     """Read the JSON form back; only known event classes are made."""
     from dp_accounting import dp_event
 
+    from privada.privacy import events
+
     fields = dict(form)
     name = fields.pop("type", None)
-    if name not in {*RULES, "SelfComposedDpEvent", "ComposedDpEvent"}:
+    if name not in {*RULES, *COMPOSITIONS}:
         raise InputError(f"{name!r} is not an event that privada knows.")
+    kind = getattr(events if name == VISIBLE else dp_event, name)
     try:
-        return getattr(dp_event, name)(**{key: _read(value) for key, value in fields.items()})
+        return kind(**{key: _read(value) for key, value in fields.items()})
     except TypeError:
         raise InputError(f"{name} does not take the fields {', '.join(sorted(fields))}.") from None
 
@@ -284,19 +345,35 @@ def _read(value: Any) -> Any:
     return [_read(item) for item in value] if isinstance(value, list) else value
 
 
+_MEASURES = Measures(
+    renyi=renyi,
+    zcdp=zcdp,
+    pure=pure_epsilon,
+    mu=gaussian_mu,
+    closed=closed_profile,
+    pld=lambda event, step: privacy_loss_distribution(event, step=step),
+)
+RULES: dict[str, Rule] = {**SIMPLE, SECRET: SecretSample(_MEASURES), VISIBLE: VisibleSample(_MEASURES)}
+
 __all__ = [
     "Event",
+    "amplifies_wrongly",
     "calibrate",
+    "check_relation",
+    "closed_profile",
     "delta",
     "epsilon",
     "from_dict",
     "gaussian_mu",
+    "keeps",
     "only_gaussian",
+    "pld_step",
     "privacy_loss_distribution",
     "pure_epsilon",
     "renyi",
     "satisfies",
     "to_dict",
+    "unsampled",
     "widened",
     "zcdp",
 ]

@@ -49,10 +49,8 @@ import math
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -65,8 +63,6 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 WordArray = npt.NDArray[np.uint64]
 Size = int | tuple[int, ...]
-
-SMALL = 1000  # up to so many draws, `SecureNoise` asks OpenDP
 
 
 class Noise(ABC):
@@ -243,8 +239,8 @@ class Noise(ABC):
 class SecureNoise(Noise):
     """Noise from the operating system's secure generator: the only private one.
 
-    Up to `SMALL` lattice draws at a time are made by OpenDP, whose samplers are exact on
-    the integers as well and independently vetted; larger ones by our own.
+    Every word of every draw, small or large, comes from ``os.urandom``; nothing is kept from one draw to
+    the next that could repeat after a fork or be read from memory.
     """
 
     private = True
@@ -252,11 +248,6 @@ class SecureNoise(Noise):
     def words(self, n: int) -> WordArray:
         """Return ``n`` words of ``os.urandom``."""
         return np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
-
-    def _integers(self, law: str, scale: float, n: int) -> IntArray:
-        if 0 < n <= SMALL:
-            return np.array(_opendp(law, scale)([0] * n), dtype=np.int64)
-        return super()._integers(law, scale, n)
 
     def __repr__(self) -> str:
         return "SecureNoise()"
@@ -296,27 +287,6 @@ class Rehearsal(Noise):
 
     def __repr__(self) -> str:
         return f"Rehearsal({self.seed})"
-
-
-@lru_cache(maxsize=256)
-def _opendp(law: str, scale: float) -> Callable[[list[int]], list[int]]:
-    """OpenDP's mechanism on vectors of 64-bit integers; its feature ``contrib`` is enabled on first use.
-
-    It takes the float scale as an exact rational. Its samplers were biased before 0.14.2
-    (opendp issue 2638), so older versions are not for use.
-    """
-    import opendp.domains
-    import opendp.measurements
-    import opendp.metrics
-    import opendp.mod
-
-    opendp.mod.enable_features("contrib")
-    domain = opendp.domains.vector_domain(opendp.domains.atom_domain(T="i64"))
-    if law == "laplace":
-        made: Any = opendp.measurements.make_laplace(domain, opendp.metrics.l1_distance(T="i64"), scale)
-    else:
-        made = opendp.measurements.make_gaussian(domain, opendp.metrics.l2_distance(T="i64"), scale)
-    return made  # type: ignore[no-any-return]
 
 
 def _scale(**named: float) -> float:

@@ -26,25 +26,35 @@ class Price:
         than what the event alone shows (an event may be an upper bound).
     times : int
         How often the event is applied.
+    computed_under : Relation or None
+        The relation under which the event was computed, where the price was converted from another one.
     """
 
     event: Any
     guarantee: Guarantee
     epsilon: float | None = None
     times: int = 1
+    computed_under: Relation | None = None
 
     def __post_init__(self) -> None:
         _check.count(times=self.times)
         if self.epsilon is not None:
             _check.positive(epsilon=self.epsilon)
+        if self.computed_under is not None:
+            object.__setattr__(self, "computed_under", Relation.parse(self.computed_under))
 
     def __mul__(self, times: int) -> Self:
-        return replace(self, times=self.times * times)
+        return replace(self, times=self.times * _check.count(times=times))
 
     @property
     def relation(self) -> Relation:
-        """The neighbouring relation under which the event was computed."""
+        """The neighbouring relation under which the price is stated."""
         return self.guarantee.relation
+
+    @property
+    def origin(self) -> Relation:
+        """The neighbouring relation under which the event was computed."""
+        return self.relation if self.computed_under is None else self.computed_under
 
     def under(self, relation: Relation) -> Price:
         """Convert to the relation of a ledger, or raise `RelationError`."""
@@ -58,6 +68,7 @@ class Price:
             event=accountant.widened(self.event, steps),
             guarantee=self.guarantee.under(relation),
             epsilon=None if self.epsilon is None else steps * self.epsilon,
+            computed_under=self.origin,
         )
 
     def whole_event(self) -> Any:
@@ -70,12 +81,13 @@ class Price:
         """Plain form for ledgers and headers."""
         from privada.privacy import accountant
 
-        return {
+        plain = {
             "event": accountant.to_dict(self.event),
             "guarantee": self.guarantee.to_dict(),
             "epsilon": self.epsilon,
             "times": self.times,
         }
+        return plain if self.computed_under is None else plain | {"computed_under": str(self.computed_under)}
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> Self:
@@ -88,6 +100,7 @@ class Price:
                 guarantee=Guarantee.from_dict(form["guarantee"]),
                 epsilon=form["epsilon"],
                 times=form["times"],
+                computed_under=form.get("computed_under"),
             )
         except (KeyError, TypeError) as error:
             raise InputError(f"This is not the plain form of a price: {error}.") from None

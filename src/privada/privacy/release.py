@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada._text import printable_line
-from privada.exceptions import InputError, PrivadaError, TamperError, WireError
+from privada.exceptions import GuaranteeError, InputError, PrivadaError, TamperError, WireError
 from privada.privacy import wire
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Plan
@@ -92,6 +92,24 @@ class Question(ABC):
     def price(self) -> Price:
         """What the question costs; no row is needed to know it."""
         return Price(event=self.plan.event, epsilon=self.plan.epsilon, guarantee=self.guarantee)
+
+    def check_guarantee(self) -> None:
+        """Raise `GuaranteeError` unless the plan keeps the guarantee that the question states.
+
+        An owner asks before it charges. Nothing but public parameters is looked at, and what was found is
+        remembered.
+        """
+        if not self._keeps_guarantee:
+            raise GuaranteeError(
+                f"The plan of {self.kind} does not keep {self.guarantee}, which the question states: its "
+                "noise is too small. Nothing was charged; ask with a guarantee that the plan keeps."
+            )
+
+    @cached_property
+    def _keeps_guarantee(self) -> bool:
+        from privada.privacy.accountant import keeps
+
+        return keeps(self.plan, self.guarantee)
 
     @property
     def turn(self) -> str:

@@ -1,20 +1,23 @@
 """What is known of each kind of event, by itself: one `Rule` each.
 
-`privada.privacy.accountant` adds rules up over compositions, and has the one of events inside a sample.
+`privada.privacy.accountant` adds rules up over compositions; `privada.privacy.sampled` has those of events
+inside a sample.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from privada import _check
 from privada.exceptions import InputError
 from privada.privacy import curves
 
+FloatArray = npt.NDArray[np.float64]
 Event = Any  # dp_accounting.DpEvent: imported where used, for it takes a second
 
 
@@ -95,7 +98,7 @@ class _DiscreteLaplace(Rule):
     """Discrete Laplace on the integers."""
 
     def renyi(self, event: Event, order: float) -> float:
-        a, shift = event.noise_parameter, event.sensitivity
+        a, shift = event.noise_parameter, _check.count(least=0, sensitivity=event.sensitivity)
         if a * shift == 0:
             return 0.0
         most, fall = (order - 1) * a * shift, a * (2 * order - 1)
@@ -110,7 +113,7 @@ class _DiscreteLaplace(Rule):
         return curves.pure_to_zcdp(self.pure(event))
 
     def pure(self, event: Event) -> float:
-        return float(event.noise_parameter * event.sensitivity)
+        return float(event.noise_parameter * _check.count(least=0, sensitivity=event.sensitivity))
 
     def pld(self, event: Event, step: float) -> Any:
         from dp_accounting.pld import privacy_loss_distribution as pld
@@ -123,10 +126,12 @@ class _DiscreteLaplace(Rule):
         return type(event)(event.noise_parameter, event.sensitivity * steps)
 
 
-class _RandomisedResponse(Rule):
+class RandomisedResponse(Rule):
     """Randomised response over k buckets; with two it dominates every pure mechanism."""
 
     def _masses(self, event: Event) -> tuple[float, float]:
+        _check.share(noise_parameter=event.noise_parameter)  # above 1 the truth would be the rarest answer
+        _check.count(least=2, num_buckets=event.num_buckets)
         other = event.noise_parameter / event.num_buckets
         return 1 - event.noise_parameter + other, other
 
@@ -139,6 +144,11 @@ class _RandomisedResponse(Rule):
         if event.num_buckets > 2:
             parts.append(math.log((event.num_buckets - 2) * other))
         return max(0.0, float(np.logaddexp.reduce(parts)) / (order - 1))
+
+    def outcomes(self, event: Event) -> tuple[tuple[float, float], ...]:
+        """Probability and privacy loss of each kind of answer: the truth, the neighbour's, another's."""
+        (keep, other), loss = self._masses(event), self.pure(event)
+        return (keep, loss), (other, -loss), ((event.num_buckets - 2) * other, 0.0)
 
     def zcdp(self, event: Event) -> float:
         return curves.pure_to_zcdp(self.pure(event))
@@ -172,7 +182,15 @@ class _ZeroConcentrated(Rule):
         return math.inf
 
     def pld(self, event: Event, step: float) -> Any:
-        return _profile_pld(lambda epsilon: curves.zcdp_delta(epsilon, event.rho), step)
+        """From the convex hull of the bound on δ.
+
+        The bound is no profile: at ε = 0 it is steeper than a symmetric one can be. A profile is convex in
+        ``e^ε``, so whatever lies below the bound lies below its convex hull.
+        """
+        top = curves._smallest(lambda value: curves.zcdp_delta(value, event.rho, event.xi) <= 1e-15)
+        grid = step * np.arange(math.ceil(top / step) + 1, dtype=np.float64)
+        bound = two_sided(grid, curves.zcdp_deltas(grid, event.rho, event.xi))
+        return distribution(_convex_hull(np.concatenate([-grid[:0:-1], grid]), bound), step)
 
     def widened(self, event: Event, steps: int) -> Event:
         if event.xi != 0:
@@ -202,22 +220,44 @@ class _Nothing(Rule):
         return event
 
 
-def _profile_pld(profile: Callable[[float], float], step: float) -> Any:
-    """Certified distribution from any hockey-stick profile (connect the dots)."""
+def two_sided(epsilons: FloatArray, deltas: FloatArray) -> FloatArray:
+    """δ at ``-ε_n ... -ε_1, 0, ε_1 ... ε_n`` from a symmetric profile at ``0, ε_1 ... ε_n``.
+
+    ``δ(-ε) = 1 - e^-ε + e^-ε δ(ε)``.
+    """
+    below = -epsilons[:0:-1]
+    return np.concatenate([-np.expm1(below) + np.exp(below) * deltas[:0:-1], deltas])
+
+
+def distribution(deltas: FloatArray, step: float) -> Any:
+    """Certified distribution from a convex bound on δ at ``-n step ... n step`` (connect the dots)."""
     from dp_accounting.pld import pld_pmf
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    top = curves._smallest(lambda value: profile(value) <= 1e-15)
-    rounded = np.arange(-math.ceil(top / step), math.ceil(top / step) + 1)
-    deltas = [_two_sided(profile, step * float(k)) for k in rounded]
+    half = len(deltas) // 2
+    rounded = np.arange(-half, half + 1)
     return pld.PrivacyLossDistribution(pld_pmf.create_pmf_pessimistic_connect_dots(step, rounded, deltas))
 
 
-def _two_sided(profile: Callable[[float], float], epsilon: float) -> float:
-    """Extend a symmetric profile to negative ε: ``1 - e^ε + e^ε δ(-ε)``."""
-    if epsilon >= 0:
-        return profile(epsilon)
-    return -math.expm1(epsilon) + math.exp(epsilon) * profile(-epsilon)
+def _convex_hull(epsilons: FloatArray, deltas: FloatArray) -> FloatArray:
+    """The largest function below ``deltas`` that is convex in ``e^ε``, at the same ε."""
+    kept: list[int] = []
+    for k in range(len(epsilons)):
+        while len(kept) > 1 and _dents(epsilons, deltas, kept[-2], kept[-1], k):
+            kept.pop()
+        kept.append(k)
+    corners, places = np.array(kept), np.arange(len(epsilons))
+    left = corners[np.searchsorted(corners, places, side="right") - 1]
+    right = corners[np.searchsorted(corners, places)]
+    gap = np.where(right > left, np.expm1(epsilons[right] - epsilons[left]), 1.0)
+    share = np.expm1(epsilons - epsilons[left]) / gap
+    return np.asarray(deltas[left] + share * (deltas[right] - deltas[left]))
+
+
+def _dents(epsilons: FloatArray, deltas: FloatArray, i: int, j: int, k: int) -> bool:
+    """Whether point j lies above the chord from i to k, in ``e^ε``."""
+    share = math.expm1(epsilons[j] - epsilons[i]) / math.expm1(epsilons[k] - epsilons[i])
+    return bool(deltas[j] > deltas[i] + share * (deltas[k] - deltas[i]))
 
 
 SIMPLE: dict[str, Rule] = {
@@ -225,8 +265,8 @@ SIMPLE: dict[str, Rule] = {
     "GaussianDpEvent": _Gaussian(),
     "LaplaceDpEvent": _Laplace(),
     "DiscreteLaplaceDpEvent": _DiscreteLaplace(),
-    "RandomizedResponseDpEvent": _RandomisedResponse(),
+    "RandomizedResponseDpEvent": RandomisedResponse(),
     "ZCDpEvent": _ZeroConcentrated(),
 }
 
-__all__ = ["SIMPLE", "Event", "Rule"]
+__all__ = ["SIMPLE", "Event", "RandomisedResponse", "Rule", "distribution", "two_sided"]

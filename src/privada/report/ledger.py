@@ -21,13 +21,14 @@ def budgets_table(export: Mapping[str, Any], *, title: str = "Budgets") -> Table
 
 
 def _budget_row(name: str, account: Mapping[str, Any]) -> tuple[str, ...]:
-    spent = keeper(account).guarantee(account["spent"])
+    keeps = keeper(account)
+    spent = keeps.guarantee(account["spent"])
     return (
         name,
         str(Guarantee.from_dict(account["budget"])),
         str(account["filter"]),
         str(account["lines"][-1]["index"] + 1 if account["lines"] else 0),
-        "nothing" if spent is None else str(spent),
+        "nothing" if spent is None else f"{'' if keeps.running else 'at most '}{spent}",
         percent(1 - account["spent"] / account["capacity"]),
     )
 

@@ -12,7 +12,9 @@ from privada.methods.transport import FeatureMap, RowRelease
 from privada.parties import Rows, Schema
 from privada.parties.answering import answer_rows
 from privada.parties.schema import Category, Number
-from privada.privacy import ZCDP, Approximate, Pure, Unit, accountant, curves
+from privada.privacy import ZCDP, Approximate, Price, Pure, Unit, accountant, curves
+from privada.privacy.events import VisiblySampledDpEvent
+from privada.privacy.filters import GRAIN, open_filter
 
 ONE = Approximate(epsilon=8.0, delta=1e-5, relation="replace-one")
 MAP = FeatureMap.random(4, 3, seed=0, radius=1.3)
@@ -253,3 +255,81 @@ def test_an_attribute_that_is_several_features_is_refused():
 def test_row_norms_do_not_leave_the_floats(size):
     steep = FeatureMap(projection=size * np.array([[3.0, 4.0], [0.0, 1.0]]), centre=np.zeros(2), radius=1.0)
     assert steep.row_norms() / size == pytest.approx([5, 1])
+
+
+def test_batches_at_attribute_level_are_samples_that_show():
+    """The noise on an attribute hides that attribute, and the others show whose row it is."""
+    settings = {"features": MAP, "size": 958, "batch_size": 128, "batches": 8}
+    wanted = Approximate(epsilon=4.0, delta=1.04e-4, relation="attribute")
+    whole = replace(wanted, relation="replace-one")
+    attribute = RowRelease(**settings, attribute_width=1.0, guarantee=wanted)
+    rows = RowRelease(**settings, guarantee=whole)
+    assert accountant.to_dict(attribute.plan.event)["event"]["type"] == "VisiblySampledDpEvent"
+    assert accountant.to_dict(rows.plan.event)["event"]["type"] == "SampledWithoutReplacementDpEvent"
+    attribute.check_guarantee()
+    rows.check_guarantee()
+    assert rows.plan.draws["rows.0"].mu == pytest.approx(1.2175, rel=1e-3)
+    assert attribute.plan.draws["rows.0"].mu == pytest.approx(0.6733, rel=1e-3)
+    assert open_filter(wanted).cost(attribute.price) > 0
+
+
+def test_the_default_ledger_charges_batches_at_attribute_level_in_full():
+    """At the noise that was claimed to be enough for (4, 1.04e-4): 11.5 was charged, 27.4 is spent."""
+    budget = Approximate(epsilon=4.0, delta=1 / 9580, relation="attribute")
+    keeps = open_filter(budget)
+    secret = SelfComposedDpEvent(SampledWithoutReplacementDpEvent(958, 128, GaussianDpEvent(1 / 1.21754)), 8)
+    visible = SelfComposedDpEvent(VisiblySampledDpEvent(958, 128, GaussianDpEvent(1 / 1.21754)), 8)
+    old, new = (Price(event=event, guarantee=budget) for event in (secret, visible))
+    charged, spent = keeps.recorded_cost(old) * GRAIN, keeps.cost(new) * GRAIN
+    assert curves.renyi_epsilon(budget.delta, keeps.order, charged) == pytest.approx(11.54, abs=0.02)
+    assert curves.renyi_epsilon(budget.delta, keeps.order, spent) == pytest.approx(27.44, abs=0.02)
+    with pytest.raises(RelationError):
+        keeps.cost(old)
+
+
+@pytest.mark.statistical
+def test_sampling_does_not_amplify_where_the_other_row_is_far_off(rehearsal):
+    """n = 2, B = 1, μ = 1, answered by the owner's code: δ(1) is γ δ(1) = 0.0635, not the claimed 0.0288.
+
+    Neighbours differ in the first attribute of the first row; a hundred others tell the two rows apart.
+    The estimate's standard error is 0.006.
+    """
+    flat, batches = FeatureMap(projection=np.eye(101), centre=np.zeros(101), radius=1.0), 1000
+    question = RowRelease(
+        features=flat,
+        size=2,
+        batch_size=1,
+        batches=batches,
+        attribute_width=1.0,
+        guarantee=ZCDP(rho=0.5 * batches, relation="attribute"),
+    )
+    assert question.plan.draws["rows.0"].scale == pytest.approx(1, rel=1e-6)
+    assert accountant.delta(question.plan.event.event, 1.0) == pytest.approx(0.0635, abs=1e-4)
+    schema = Schema.of_numbers(bounds=(0, 1), width=101, size=2)
+    other = np.append(0.0, np.ones(100))
+
+    def share(x):
+        """Of batches that show the first row, with its attribute where the likelihoods differ by e."""
+        rows = Rows(np.vstack([np.append(x, np.zeros(100)), other]), schema=schema)
+        answers = (answer_rows(question, rows, noise=rehearsal).values() for _ in range(10))
+        drawn = np.vstack([batch for answer in answers for batch in answer])
+        return np.mean((drawn[:, 1:].mean(axis=1) < 0.5) & (drawn[:, 0] > 1.5))
+
+    assert share(1.0) - np.e * share(0.0) > 0.045
+
+
+@pytest.mark.parametrize("relation", ["replace-one", "attribute"])
+def test_labels_far_beyond_the_budget_are_refused_and_not_computed_for_ever(relation):
+    width = {"attribute_width": 1.0} if relation == "attribute" else {}
+    question = RowRelease(
+        features=MAP,
+        size=40,
+        batch_size=2,
+        batches=3,
+        n_classes=2,
+        label_epsilon=600.0,
+        guarantee=Approximate(epsilon=1e-6, delta=1e-9, relation=relation),
+        **width,
+    )
+    with pytest.raises(InputError, match="label_epsilon"):
+        question.price

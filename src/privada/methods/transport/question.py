@@ -117,7 +117,8 @@ class ClassStatistics(Question):
             ("moments", radius**2, root, moment, self.triangle),
         ):
             if width:
-                grid = Grid.finer_than(reach / mu * 2.0**-26 / math.sqrt(width))
+                coarsest = 2.0**-20 if root > 1 else math.inf  # of the reach: what is kept back for the slack
+                grid = Grid.finer_than(reach * min(2.0**-26 / mu, coarsest) / math.sqrt(width))
                 slack = grid.step * math.sqrt(width) if root > 1 else 0.0
                 far = factor * reach + slack
                 draws[name] = Gaussian.calibrated(

@@ -112,7 +112,7 @@ def private_wasserstein(
     n_components : int, optional
         Of the random projection; a tenth of the features by default, as the paper has it.
     batch_size, batches : int, optional
-        Minibatches, amplified by sampling.
+        Minibatches. Under "replace-one" sampling amplifies; under "attribute" it does not.
     random_state : int
         For public randomness.
     rehearsal : int, optional

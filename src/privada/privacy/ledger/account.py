@@ -27,7 +27,9 @@ class Quote:
     remaining_share : float
         Fraction of the budget that is left now.
     after : Guarantee or None
-        All that would be spent after the charge; None if it would be refused.
+        What would hold after the charge, whenever the asker stops; None if it would be refused.
+    running : bool
+        Whether ``after`` is what is spent by then, rather than the whole budget.
     advice : str
         What would do instead, if it would be refused.
     """
@@ -38,11 +40,19 @@ class Quote:
     affordable: bool
     remaining_share: float
     after: Guarantee | None
+    running: bool = True
     advice: str = ""
 
     def __str__(self) -> str:
-        verdict = f"affordable, then spent: {self.after}" if self.affordable else "refused"
-        return f"{self._words()}: {verdict}."
+        return f"{self._words()}: {self._verdict()}."
+
+    def _verdict(self) -> str:
+        if not self.affordable:
+            return "refused"
+        if self.running:
+            return f"affordable, then spent: {self.after}"
+        left = _percent(max(0.0, self.remaining_share - self.share))
+        return f"affordable, then {left} is left; whenever the asker stops, this holds: {self.after}"
 
     def _words(self) -> str:
         return (
@@ -125,6 +135,7 @@ class Account:
             affordable=affordable,
             remaining_share=self.share_left(spent),
             after=self.filter.guarantee(spent + cost) if affordable else None,
+            running=self.filter.running,
             advice="" if affordable else self.advice(prices, spent=spent),
         )
 

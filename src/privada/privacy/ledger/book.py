@@ -11,7 +11,7 @@
 ...     print(ledger.remaining("patients"))
 ...     print(ledger.verify([receipt]))
 ρ = 0.125 (zCDP), add/remove one row would take 25 % of the budget of 'patients', of which 100 % is left: \
-affordable, then spent: ρ = 0.125 (zCDP), add/remove one row.
+affordable, then 75 % is left; whenever the asker stops, this holds: ρ = 0.5 (zCDP), add/remove one row.
 75 % of the budget of 'patients' is left: one question of ρ = 0.375 (zCDP), add/remove one row still fits.
 data sets: 1, lines: 2, receipts: 1; chains, sums, costs and signatures hold.
 """
@@ -356,7 +356,7 @@ class Ledger:
         return line.receipt(self.key.public)
 
     def spent(self, dataset: str) -> Guarantee | None:
-        """The guarantee that all charges amount to together, None before the first."""
+        """What holds by all charges so far, whenever the asker stops; None before the first."""
         return self._account(dataset).filter.guarantee(self._grains(dataset))
 
     def remaining(self, dataset: str) -> Remaining:

@@ -12,18 +12,27 @@ from privada.privacy.ledger.lines import CHARGE, Line
 FORMAT = "privada-ledger/1"
 
 _SPENT = "spent is the sum over the lines of kind charge; divide by grain and compare."
+_SHOWN = (
+    " A sample draws g = sample_size / source_dataset_size of all rows. A VisiblySampledDpEvent, which "
+    "dp-accounting does not have, shows which; "
+)
+_ALIKE = f"{_SHOWN}both kinds of sample lose what their inner event loses."
 _SENTENCES = {
     "renyi": "A line loses RdpAccountant(orders, neighboring_relation).compose(event, times).rdp[0]; "
-    + _SPENT,
+    + _SPENT
+    + f"{_SHOWN}it loses log(1 - g + g exp((order - 1) D)) / (order - 1), D what its inner event loses. A "
+    "SampledWithoutReplacementDpEvent keeps it secret, under replace-one, and loses "
+    "log(1 + order (order - 1) I) / (order - 1), or D if that is less, I being the integral over x > 0 of "
+    "(exp((order - 1) x) + exp(-order x)) g d(log(1 + (exp(x) - 1) / g)), d(x) the inner event's delta at x.",
     "zcdp": (
         "A line loses times the sum over the event's parts: 1 / (2 noise_multiplier**2) for Gaussian, rho "
         "for ZCDp, RdpAccountant([1.0]).rdp[0] for Laplace, e tanh(e / 2) for a pure part of epsilon e; or "
-        "e tanh(e / 2) of the line's epsilon e where that is recorded and smaller; " + _SPENT
+        "e tanh(e / 2) of the line's epsilon e where that is recorded and smaller; " + _SPENT + _ALIKE
     ),
     "gaussian": (
         "A line loses times the sum over the event's parts: 1 / noise_multiplier**2 for Gaussian, "
         "(2 Phi^-1(1 / (1 + exp(-e))))**2 for a pure part of epsilon e; or the latter of the line's epsilon "
-        "where that is recorded and smaller; " + _SPENT
+        "where that is recorded and smaller; " + _SPENT + _ALIKE
     ),
     "pure": (
         "A line loses times the line's epsilon; where none is recorded, the sum over the event's parts: "

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from privada.exceptions import PrivadaError, TamperError
+from privada.privacy import accountant
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import BUDGET, START, Line, read_account
 from privada.privacy.ledger.rotation import successor
+from privada.privacy.price import Price
 from privada.privacy.receipt import Receipt
 
 _DRIFT = 1e-9  # another machine's logarithm may differ in its last digits
@@ -26,16 +28,26 @@ class Verification:
         How many of each were checked.
     heads : mapping of str to str
         The head of each data set's chain: keep it elsewhere to find a cut tail later.
+    affected : tuple of str
+        Lines that earlier versions priced too low: they counted on a secret sample at attribute level, which
+        does not amplify. Distrust what was stated for them, and the sum that holds them.
     """
 
     datasets: int
     lines: int
     receipts: int
     heads: Mapping[str, str] = field(hash=False)
+    affected: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         counts = f"data sets: {self.datasets}, lines: {self.lines}, receipts: {self.receipts}"
-        return f"{counts}; chains, sums, costs and signatures hold."
+        held = f"{counts}; chains, sums, costs and signatures hold."
+        if not self.affected:
+            return held
+        return (
+            f"{held} But sampling was taken to amplify at attribute level, which is false, in "
+            f"{', '.join(self.affected)}: more was lost than was charged."
+        )
 
 
 def verify(
@@ -49,8 +61,9 @@ def verify(
     held = _sorted(receipts, public, earlier)
     for name in held.keys() - chains.keys():
         raise TamperError(f"A receipt was given for {name!r}, of which the ledger knows nothing.")
+    affected: list[str] = []
     heads = {
-        name: _head(name, _checked(lines, public, earlier), held[name], public)
+        name: _head(name, _checked(lines, public, affected, earlier), held[name], public)
         for name, lines in chains.items()
     }
     return Verification(
@@ -58,6 +71,7 @@ def verify(
         lines=sum(line.index + 1 for line in heads.values()),
         receipts=sum(len(some) for of_name in held.values() for some in of_name.values()),
         heads={name: line.digest for name, line in heads.items()},
+        affected=tuple(affected),
     )
 
 
@@ -100,8 +114,13 @@ def _check_receipt(receipt: Receipt, line: Line) -> None:
         )
 
 
-def _checked(lines: Iterable[Line], public: str, earlier: Sequence[str] = ()) -> Iterator[tuple[Line, str]]:
-    """Pass on the lines of one data set and who signed them, each one proven against all before it."""
+def _checked(
+    lines: Iterable[Line], public: str, affected: list[str], earlier: Sequence[str] = ()
+) -> Iterator[tuple[Line, str]]:
+    """Pass on the lines of one data set and who signed them, each one proven against all before it.
+
+    Lines whose price was false are noted in ``affected``.
+    """
     head: Line | None = None
     account: Account | None = None
     holder = opening = ""
@@ -111,7 +130,8 @@ def _checked(lines: Iterable[Line], public: str, earlier: Sequence[str] = ()) ->
             holder, opening = _first_holder(line, public, earlier), line.digest
             account = _check_account(read_account(line))
         line.check_seal(holder)
-        _check_sum(line, head, account)
+        if _check_sum(line, head, account):
+            affected.append(line.where)
         yield line, holder
         head, holder = line, successor(line, holder, opening=opening)
     if head is not None and holder != public:
@@ -144,22 +164,43 @@ def _check_link(line: Line, head: Line | None) -> None:
         raise TamperError(f"{line.where} opens the budget a second time.")
 
 
-def _check_sum(line: Line, head: Line | None, account: Account) -> None:
-    """Costs are computed again from the prices; sums are whole numbers and must be exact."""
+def _check_sum(line: Line, head: Line | None, account: Account) -> bool:
+    """Costs are computed again from the prices; sums are whole numbers and must be exact.
+
+    Say whether the line is of those that an earlier version priced too low.
+    """
     if line.spent != line.cost + (head.spent if head else 0):
         raise TamperError(f"{line.where} has a wrong sum.")
-    expected, times = _priced(line, account)
-    if abs(line.cost - expected) > times + _DRIFT * expected:
-        raise TamperError(f"{line.where} cost {line.cost} grains; its price comes to {expected}.")
+    price = _price(line)
+    if price is None:
+        least = most = rounded = 0
+    else:
+        (least, most), rounded = _costs(line, price, account), price.times
+    if not least * (1 - _DRIFT) - rounded <= line.cost <= most * (1 + _DRIFT) + rounded:
+        raise TamperError(f"{line.where} cost {line.cost} grains; its price comes to {least}.")
     if line.spent > account.capacity:
         raise TamperError(f"{line.where} passes the budget.")
+    return price is not None and accountant.amplifies_wrongly(price.event, price.origin)
 
 
-def _priced(line: Line, account: Account) -> tuple[int, int]:
-    """The cost that the price of a line comes to, and how often its event was rounded to a grain."""
+def _price(line: Line) -> Price | None:
     try:
-        price = line.price
-        return (account.cost(price), price.times) if price else (0, 0)
+        return line.price
+    except PrivadaError as error:
+        raise TamperError(f"{line.where} holds no price that this budget can pay: {error}") from None
+
+
+def _costs(line: Line, price: Price, account: Account) -> tuple[int, int]:
+    """The least and most that a line may have cost.
+
+    The two differ for samples, whose cost is an integral that earlier versions bounded less tightly: never
+    below what it is, never above the cost without sampling.
+    """
+    try:
+        cost = account.filter.recorded_cost(price)
+        whole = accountant.unsampled(price.event)
+        most = cost if whole is price.event else account.filter.recorded_cost(replace(price, event=whole))
+        return cost, max(cost, most)
     except PrivadaError as error:
         raise TamperError(f"{line.where} holds no price that this budget can pay: {error}") from None
 

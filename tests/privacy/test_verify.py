@@ -1,0 +1,89 @@
+"""Chains that earlier versions wrote: what still verifies, and what is named as priced too low."""
+
+import json
+from dataclasses import replace
+
+import dp_accounting
+import pytest
+
+from privada.exceptions import RelationError, TamperError
+from privada.privacy import Approximate, Ledger, OwnerKey, Price
+from privada.privacy.events import VisiblySampledDpEvent
+from privada.privacy.filters import open_filter
+from privada.privacy.ledger.account import Account
+from privada.privacy.ledger.lines import following, opening
+from privada.privacy.ledger.verify import verify
+from privada.privacy.receipt import canonical
+
+QUESTION = "ab" * 32
+BUDGET = Approximate(epsilon=40, delta=1e-4, relation="attribute")
+GAUSSIAN = dp_accounting.GaussianDpEvent(2.0)
+SECRET = dp_accounting.SelfComposedDpEvent(
+    dp_accounting.SampledWithoutReplacementDpEvent(958, 128, GAUSSIAN), 8
+)
+VISIBLE = dp_accounting.SelfComposedDpEvent(VisiblySampledDpEvent(958, 128, GAUSSIAN), 8)
+KEY = OwnerKey.generate()
+
+
+def priced(event, relation):
+    return Price(event=event, guarantee=replace(BUDGET, epsilon=4.0, relation=relation))
+
+
+def chain(relation, *charges):
+    """Lines with prices and the costs that were written for them."""
+    account = Account.opened("patients", open_filter(replace(BUDGET, relation=relation)))
+    lines = [opening("patients", account, KEY)]
+    for price, cost in charges:
+        detail = json.loads(canonical(price.to_dict()))
+        lines.append(
+            following(lines[-1], KEY, kind="charge", cost=cost, detail=detail, question=QUESTION, purpose="")
+        )
+    return lines
+
+
+def verified(lines):
+    return verify({"patients": lines}, [lines[-1].receipt(KEY.public)], public=KEY.public)
+
+
+def test_a_secret_sample_charged_at_attribute_level_is_named():
+    keeps = open_filter(BUDGET)
+    old, cost = priced(SECRET, "attribute"), keeps.recorded_cost(priced(SECRET, "attribute"))
+    found = verified(chain("attribute", (old, cost)))
+    assert found.affected == ("Line 1 of 'patients'",)
+    assert str(found).endswith("in Line 1 of 'patients': more was lost than was charged.")
+    assert keeps.cost(priced(VISIBLE, "attribute")) > 1.2 * cost
+    with pytest.raises(RelationError, match="replace-one only"):
+        keeps.cost(old)
+
+
+def test_a_ledger_charges_no_secret_sample_at_attribute_level():
+    with Ledger.open(":memory:", KEY) as ledger:
+        ledger.open_budget("patients", BUDGET)
+        for refused in (ledger.price, lambda name, price: ledger.charge(name, price, question=QUESTION)):
+            with pytest.raises(RelationError, match="replace-one only"):
+                refused("patients", priced(SECRET, "attribute"))
+        ledger.charge("patients", priced(VISIBLE, "attribute"), question=QUESTION)
+        ledger.charge("patients", priced(SECRET, "replace-one"), question=QUESTION)
+        assert ledger.verify().affected == ()
+
+
+@pytest.mark.parametrize(("share", "holds"), [(1.0, True), (1.3, True), (0.99, False), (50.0, False)])
+def test_samples_that_were_bounded_less_tightly_verify(share, holds):
+    """Between the cost of the sample and the cost without sampling; nothing below, nothing above."""
+    price = priced(SECRET, "replace-one")
+    cost = open_filter(replace(BUDGET, relation="replace-one")).cost(price)
+    lines = chain("replace-one", (price, round(share * cost)))
+    if holds:
+        assert verified(lines).affected == ()
+    else:
+        with pytest.raises(TamperError, match=r"its price comes to|passes the budget"):
+            verified(lines)
+
+
+def test_other_costs_are_exact():
+    price = priced(GAUSSIAN, "attribute")
+    cost = open_filter(BUDGET).cost(price)
+    assert str(verified(chain("attribute", (price, cost)))).endswith("signatures hold.")
+    for wrong in (cost - cost // 10**6, cost + cost // 10**6):
+        with pytest.raises(TamperError, match="its price comes to"):
+            verified(chain("attribute", (price, wrong)))
