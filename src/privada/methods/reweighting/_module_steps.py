@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.reweighting import network, problem
+from privada.methods.reweighting._counted import counted
 from privada.methods.reweighting.question_module import ModuleAdaptation
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
@@ -107,7 +108,7 @@ def adapt(question: ModuleAdaptation, rows: Rows, draw: Draws) -> Iterator[Float
     """All iterates, after each of T steps."""
     module = network.resolve(question.network, width=question.source.shape[1])
     public = _side(question, module, question.source, question.source_labels)
-    X, y, present = _read(question, rows)
+    X, y, present = counted(rows, question.size, question.mean, draw.noise)
     private = _side(question, module, X, y)
     m, n, penalties = public.size, question.size, question.penalties
     low = problem.lowest(penalties.reference(m, n))
@@ -161,18 +162,6 @@ def _side(question: ModuleAdaptation, module: Any, X: FloatArray, y: FloatArray)
     if question.loss == "squared":
         y = (y - question.label_mean) / question.label_scale
     return Gradients(module, question.loss, (X - question.mean) / question.scale, y)
-
-
-def _read(question: ModuleAdaptation, rows: Rows) -> tuple[FloatArray, FloatArray, int]:
-    """The rows, cut or filled to the public size, and how many of them there are."""
-    X, y = np.tile(question.mean, (question.size, 1)), np.zeros(question.size)
-    start = 0
-    for batch in rows.batches():
-        assert batch.y is not None
-        end = min(start + len(batch), question.size)
-        X[start:end], y[start:end] = batch.X[: end - start], batch.y[: end - start]
-        start = end
-    return X, y, start
 
 
 def _near(w: FloatArray, start: FloatArray, radius: float) -> FloatArray:

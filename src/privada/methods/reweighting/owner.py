@@ -143,21 +143,19 @@ def answer_selection(question: Selection, rows: Rows, draw: Draws) -> dict[str, 
 
 def answer_convex(question: ConvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
     """PCnvxAdap: the average of all iterates."""
-    coef, weights = np.zeros(question.shape), np.zeros(question.size)
-    for w, u in adapt(question, rows, draw):
+    coef = np.zeros(question.shape)
+    for w in adapt(question, rows, draw):
         coef += w / question.steps
-        weights += 0.0 if question.hidden else u / question.steps
-    return {"coef": coef} if question.hidden else {"coef": coef, "u_private": weights}
+    return {"coef": coef}
 
 
 def answer_nonconvex(question: NonconvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
     """PNCnvxAdap: the iterate of a random step, and nothing else."""
     stop = min(int(draw.noise.uniform((1,))[0] * question.steps), question.steps - 1)
-    taken = {}
-    for t, (w, u) in enumerate(adapt(question, rows, draw)):  # to the end: time must not tell the step
-        if t == stop:
-            taken = {"coef": w} if question.hidden else {"coef": w, "u_private": u}
-    return taken
+    coef = np.zeros(question.shape)
+    for t, w in enumerate(adapt(question, rows, draw)):  # to the end: time must not tell the step
+        coef = w if t == stop else coef
+    return {"coef": coef}
 
 
 def answer_module(question: ModuleAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
