@@ -18,10 +18,16 @@ from privada.methods.reweighting.question_portrait import Portrait
 from privada.methods.reweighting.question_selection import Selection
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
+from privada.privacy.bounds import Grid
 from privada.privacy.mechanism import Lattice
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+FINE, COARSE = (
+    Grid(-30),
+    Grid(-20),
+)  # of a share of the largest loss; sums of 2^33 coarse ones are exact floats
 
 
 def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]:
@@ -95,15 +101,25 @@ def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[s
 
 def answer_finite(question: FiniteDiscrepancy, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Mean clipped loss of every hypothesis, the largest difference from the source's, then noise."""
-    total, (weights, intercepts) = np.zeros(len(question.weights)), question.table()
+    total = np.zeros(len(question.weights), dtype=np.int64)
+    weights, intercepts = question.table()
     wide = len(intercepts) // len(total)
     for batch in rows.batches():
         X, y = _labelled(batch)
         scores = _kernels.scored(X, weights, intercepts)
         for at in range(len(total)):
             each = scores[:, at * wide : (at + 1) * wide]
-            total[at] += losses.clipped(question.loss, each, y, question.largest_loss).sum()
-    return _released(question, float(np.abs(total / question.size - question.source_losses).max()), draw)
+            total[at] += _steps(question, each, y, FINE).sum()
+    means = FINE.values(total) * question.largest_loss / question.size
+    return _released(question, float(np.abs(means - question.source_losses).max()), draw)
+
+
+def _steps(
+    question: FiniteDiscrepancy | Selection, scores: FloatArray, y: FloatArray, grid: Grid
+) -> Integers:
+    """Clipped losses over the largest, from 0 to 1, in whole steps: their sum is the same in every order."""
+    each = losses.clipped(question.loss, scores, y, question.largest_loss)
+    return grid.truncate(np.minimum(each / question.largest_loss, 1.0))
 
 
 def answer_portrait(question: Portrait, rows: Rows, draw: Draws) -> dict[str, Any]:
@@ -131,14 +147,12 @@ def _released(question: Discrepancy | FiniteDiscrepancy, value: float, draw: Dra
 
 def answer_selection(question: Selection, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Minus the sum of clipped losses of every candidate, then a choice."""
-    scores = np.zeros(len(question.weights))
+    steps = np.zeros(len(question.weights), dtype=np.int64)
     for batch in rows.batches():
         X, y = _labelled(batch)
         for at, (weights, intercepts) in enumerate(zip(question.weights, question.intercepts, strict=True)):
-            found = _kernels.scored(X, weights, intercepts)
-            each = losses.clipped(question.loss, found, y, question.largest_loss)
-            scores[at] -= np.minimum(each / question.largest_loss, 1.0).sum()
-    return {"choice": draw("choice", scores)}
+            steps[at] -= _steps(question, _kernels.scored(X, weights, intercepts), y, COARSE).sum()
+    return {"choice": draw("choice", COARSE.values(steps))}
 
 
 def answer_convex(question: ConvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:

@@ -11,6 +11,11 @@ neighbouring numbers, over which ``(λ₁ + s)|w(s)|²`` moves by at most ``2A²
 2|g|A``, as is the error of the eigenvalues. Both samples being clipped, which is checked of the source's
 moments block by block, that is at most 4B: far below the tolerance of 1e-9 B.
 
+*Sums of rows.* Losses of a finite set of hypotheses are summed as whole steps of 2^-30 B, the same in every
+order. Second moments are sums of floats, over at most 65,536 rows and then over batches: in every order they
+are off by at most 2^-36 of ``Σ|z||z|'``, so every mean loss by 2^-36 of 4B, which the tolerance covers
+(a million batches add 2^-33).
+
 The paper's noise, Lap(B/n), is 1-private whatever epsilon is; here the scale follows from the guarantee.
 """
 
@@ -171,7 +176,8 @@ class FiniteDiscrepancy(Question):
     Privacy
     -------
     Unit and relation are the guarantee's (replace-one). Each mean, and their largest difference from the
-    source's, moves by at most B/n, times a person's rows; plus rounding and a grid step.
+    source's, moves by at most B/n, times a person's rows; plus rounding of the mean and a grid step. Losses
+    are summed in whole steps.
     """
 
     size: int

@@ -40,9 +40,9 @@ class Selection(Question):
 
     Privacy
     -------
-    The score of a candidate is minus the sum of its clipped losses over B: replacing one row moves it by at
-    most 1, a person's m rows by at most m, plus rounding. The number of rows need not be public; under
-    add/remove the same bound holds.
+    The score of a candidate is minus the sum of its clipped losses over B, each truncated to whole steps of
+    2^-20, from 0 to 1: replacing one row moves it by at most 1, a person's m rows by at most m, exactly and
+    in every order of the rows. The number of rows need not be public; under add/remove the same bound holds.
     """
 
     weights: FloatArray
@@ -77,7 +77,7 @@ class Selection(Question):
 
     def planned(self) -> Plan:
         """One choice."""
-        reach = self.guarantee.unit.max_rows * (1 + 1e-9)
+        reach = float(self.guarantee.unit.max_rows)
         return Plan(draws={"choice": Exponential(sensitivity=reach, budget=_budget(self.guarantee))})
 
 
