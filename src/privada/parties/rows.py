@@ -134,7 +134,7 @@ class _Arrays:
         for name, values, what in _extras(schema, y, person):
             if values is None:
                 raise SchemaError(f"The schema has a {what}; pass it beside the array.")
-            column = np.asarray(values)
+            column = _exactly(values) if what == "person" else np.asarray(values)
             if column.ndim != 1:
                 shape = f"(rows, {', '.join(map(str, column.shape[1:]))})" if column.ndim else "()"
                 raise SchemaError(f"Expected one {what} for each row, got an array of shape {shape}.")
@@ -285,6 +285,11 @@ def _as_dataset(data: Any) -> Any:
     return ds.dataset(table)
 
 
+def _exactly(values: Any) -> npt.NDArray[Any]:
+    """An array of what a list holds: without a common type, for which 1 and "1" would be one person."""
+    return np.array(values, dtype=object) if isinstance(values, (list, tuple)) else np.asarray(values)
+
+
 def _height(table: dict[str, npt.NDArray[Any]]) -> int:
     return len(next(iter(table.values())))
 
@@ -297,9 +302,7 @@ def _bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> n
         raise SchemaError("Rows of persons need a noise source to choose which rows are kept.")
     if is_missing(people).any():
         raise SchemaError(f"Column {schema.person_id!r} holds a missing person.")
-    if people.dtype.kind == "f" and np.any(np.abs(people) >= 2.0**53):
-        raise SchemaError(f"Column {schema.person_id!r} holds persons as floats too large to tell apart.")
-    codes = np.unique(people, return_inverse=True)[1]
+    codes = _codes(people, schema.person_id)
     order = noise.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     grouped = codes[order]
@@ -308,6 +311,41 @@ def _bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> n
     kept = np.zeros(len(codes), dtype=np.bool_)
     kept[order[rank < schema.max_rows]] = True
     return kept
+
+
+def _codes(people: npt.NDArray[Any], name: str) -> npt.NDArray[np.intp]:
+    """A number for each person. Two who cannot be told apart would share their rows: refuse such columns."""
+    kinds = {_kind(value) for value in people} if people.dtype.kind == "O" else {people.dtype.type}
+    if len(kinds) > 1:
+        raise SchemaError(f"Column {name!r} holds persons of several types; write all as strings.")
+    kind = next(iter(kinds), int)
+    if issubclass(kind, (complex, np.complexfloating)):
+        raise SchemaError(f"Column {name!r} holds complex numbers; write persons as integers or strings.")
+    if issubclass(kind, (float, np.floating)):
+        _check_floats(people.astype(kind), name)
+    try:
+        return np.unique(people, return_inverse=True)[1]
+    except (TypeError, ArithmeticError):
+        raise SchemaError(
+            f"Column {name!r} holds persons that have no order; write them as strings."
+        ) from None
+
+
+def _kind(value: Any) -> type:
+    """The type of one person; integers are of one."""
+    return int if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else type(value)
+
+
+def _check_floats(people: npt.NDArray[Any], name: str) -> None:
+    """A float is a person only where its type can tell all whole numbers apart: float32 below 2^24."""
+    bits = np.finfo(people.dtype).nmant + 1
+    if not (np.abs(people) < 2.0**bits).all():
+        raise SchemaError(
+            f"Column {name!r} holds persons as {people.dtype} too large to tell apart: from 2**{bits} on, one "
+            "number stands for several; write them as integers or strings."
+        )
+    if not (people == np.floor(people)).all():
+        raise SchemaError(f"Column {name!r} holds fractions; write persons as integers or strings.")
 
 
 __all__ = ["AT_ONCE", "BATCH", "Batch", "Rows"]
