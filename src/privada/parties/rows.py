@@ -341,8 +341,8 @@ def _check_floats(people: npt.NDArray[Any], name: str) -> None:
     bits = np.finfo(people.dtype).nmant + 1
     if not (np.abs(people) < 2.0**bits).all():
         raise SchemaError(
-            f"Column {name!r} holds persons as {people.dtype} too large to tell apart: from 2**{bits} on, one "
-            "number stands for several; write them as integers or strings."
+            f"Column {name!r} holds persons as {people.dtype} too large to tell apart: from 2**{bits} on "
+            "one number stands for several; write them as integers or strings."
         )
     if not (people == np.floor(people)).all():
         raise SchemaError(f"Column {name!r} holds fractions; write persons as integers or strings.")
