@@ -20,14 +20,41 @@ import numpy.typing as npt
 from privada.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
+LONGEST_SHOWN = 100
 
 
 def _number(test: Callable[[float], bool], wanted: str, named: dict[str, Any]) -> float:
     ((name, value),) = named.items()
     plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not plain or not test(float(value)):
-        raise InputError(f"Expected {name} {wanted}, got {value!r}.")
-    return float(value)
+    number = as_float(value) if plain else math.nan
+    if math.isnan(number) or not test(number):
+        raise InputError(f"Expected {name} {wanted}, got {shown(value)}.")
+    return number
+
+
+def as_float(value: Any) -> float:
+    """A number as a float; an integer beyond floats is infinite.
+
+    >>> as_float(-(10**400))
+    -inf
+    """
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def shown(value: Any) -> str:
+    """A public value as messages show it: never more than a line, whatever its length.
+
+    >>> shown(0.5), shown(10**5000)
+    ('0.5', 'a number of thousands of digits')
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."
 
 
 def positive(**named: Any) -> float:
@@ -59,7 +86,7 @@ def count(*, least: int = 1, **named: Any) -> int:
     """Return the integer if it is at least ``least``."""
     ((name, value),) = named.items()
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(f"Expected {name} to be a whole number >= {least}, got {value!r}.")
+        raise InputError(f"Expected {name} to be a whole number >= {least}, got {shown(value)}.")
     return int(value)
 
 
@@ -75,7 +102,7 @@ def one_of(options: Collection[str], **named: Any) -> str:
     """Return the string if it is one of the options."""
     ((name, value),) = named.items()
     if value not in options:
-        raise InputError(f"Expected {name} to be one of {', '.join(sorted(options))}, got {value!r}.")
+        raise InputError(f"Expected {name} to be one of {', '.join(sorted(options))}, got {shown(value)}.")
     return str(value)
 
 
@@ -92,4 +119,16 @@ def matrix(*, width: int | None = None, **named: Any) -> FloatArray:
     return array
 
 
-__all__ = ["count", "finite", "matrix", "non_negative", "one_of", "positive", "probability", "share", "text"]
+__all__ = [
+    "as_float",
+    "count",
+    "finite",
+    "matrix",
+    "non_negative",
+    "one_of",
+    "positive",
+    "probability",
+    "share",
+    "shown",
+    "text",
+]

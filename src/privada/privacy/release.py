@@ -75,6 +75,23 @@ class Question(ABC):
     def planned(self) -> Plan:
         """Work out the plan (called once)."""
 
+    def answer_shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Shape of every array of the answer's payload, by name; a plain value has none: ``()``."""
+        return {}
+
+    @property
+    def answer_bytes(self) -> int:
+        """Most bytes that the file form of its release can have; no row is needed to know it."""
+        from privada.privacy.answer_size import answer_bytes
+
+        return answer_bytes(self)
+
+    def check_answer_size(self) -> None:
+        """Raise `InputError` if nobody could load the release: an owner asks before it charges."""
+        from privada.privacy.answer_size import check_answer_size
+
+        check_answer_size(self)
+
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Own fields as plain values and arrays; a field that is neither needs a form of its own."""
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("guarantee", "salt")}

@@ -91,6 +91,10 @@ class GridPyramid(Question):
         edges = np.linspace(-self.domain, self.domain, 2**level + 1)[1:-1]
         return Product(factors=tuple(Bins(feature=j, edges=edges) for j in range(self.width)))
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return self.statistics.answer_shapes()
+
     def planned(self) -> Plan:
         """As over cells."""
         return self.statistics.plan

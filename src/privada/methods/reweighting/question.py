@@ -119,6 +119,10 @@ class _Adaptation(Question):
         """Check size, features and label against the owner's schema."""
         _public.declared(self.size, schema, self.source.shape[1])
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"coef": self.shape}
+
     def planned(self) -> Plan:
         """T sums of equal noise; together they use up the guarantee."""
         rows = self.guarantee.unit.max_rows

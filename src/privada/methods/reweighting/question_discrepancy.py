@@ -152,6 +152,10 @@ class Discrepancy(Question):
         """How far from the supremum an answer may be."""
         return _TOLERANCE * self.largest_loss
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"discrepancy": (1,)}
+
     def planned(self) -> Plan:
         """One number; Laplace noise for a pure guarantee, else Gaussian."""
         return _noised(self, self.largest_loss / self.size + 2 * self.tolerance)
@@ -242,6 +246,10 @@ class FiniteDiscrepancy(Question):
             raise InputError(
                 f"Logistic loss needs a label of 2 classes, the schema has {len(schema.classes)}."
             )
+
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"discrepancy": (1,)}
 
     def planned(self) -> Plan:
         """One number."""

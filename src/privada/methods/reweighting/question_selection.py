@@ -75,6 +75,10 @@ class Selection(Question):
         elif losses.outputs(self.loss, len(schema.classes)) != self.weights.shape[2]:
             raise InputError(f"Expected weights for {len(schema.classes)} classes.")
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"choice": (1,)}
+
     def planned(self) -> Plan:
         """One choice."""
         reach = float(self.guarantee.unit.max_rows)

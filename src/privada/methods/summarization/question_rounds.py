@@ -56,6 +56,10 @@ class Participation(Question):
         plain, _ = self.parts()
         return RoundPlan(**plain, guarantee=self.guarantee)
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"rounds": ()}
+
     def planned(self) -> Plan:
         """No draw at the owner; the event of all that the curator draws."""
         return Plan(draws={}, event=gaussian_event(self.rounds.mu))

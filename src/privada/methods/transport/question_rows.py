@@ -191,6 +191,16 @@ class RowRelease(Question):
         mark = "" if self.batches == 1 else f".{index}"
         return f"rows{mark}", f"labels{mark}"
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        for index in range(self.batches):
+            rows, labels = self.names(index)
+            shapes[rows] = (self.drawn, self.features.components)
+            if self.n_classes is not None:
+                shapes[labels] = (self.drawn,)
+        return shapes
+
     def planned(self) -> Plan:
         """Calibrate the noise on rows, given what labels and sampling cost."""
         mu, grid = self._mu(), self._grid()
