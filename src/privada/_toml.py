@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
+from privada import _check
 from privada.exceptions import InputError, StudyError
 
 _HEADER = re.compile(r"\s*\[+\s*([^\]]+?)\s*\]+")
@@ -51,6 +52,8 @@ class Section:
             return cls(tomllib.loads(text), name=name, text=text)
         except tomllib.TOMLDecodeError as error:
             raise StudyError(f"{name}: {error}.") from None
+        except (ValueError, RecursionError):  # an integer of more digits than Python reads; tables in tables
+            raise StudyError(f"{name}: a number is too long to be read, or tables stand too deep.") from None
 
     def fail(self, key: str, message: str, *, beside: str = "") -> NoReturn:
         """Raise a `StudyError` that points at a key, or at the text ``beside`` from there on."""
@@ -79,7 +82,7 @@ class Section:
             return default
         value = self._left.pop(key)
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            self.fail(key, f"expected {wanted}, got {value!r}.")
+            self.fail(key, f"expected {wanted}, got {_check.shown(value)}.")
         return value
 
     def string(self, key: str, default: Any = _MISSING) -> Any:
@@ -89,7 +92,7 @@ class Section:
     def number(self, key: str, default: Any = _MISSING) -> Any:
         """Take a number as float."""
         value = self._take(key, (int, float), "a number", default)
-        return float(value) if isinstance(value, (int, float)) else value
+        return _check.as_float(value) if isinstance(value, (int, float)) else value
 
     def whole(self, key: str, default: Any = _MISSING) -> Any:
         """Take a whole number."""

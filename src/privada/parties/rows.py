@@ -167,7 +167,7 @@ class _Arrow:
     def tables(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
         for batch in self._batches():
             if batch.num_rows:
-                yield {name: _values(batch.column(i)) for i, name in enumerate(batch.schema.names)}
+                yield {name: _values(batch.column(i), name) for i, name in enumerate(batch.schema.names)}
 
     def _batches(self) -> Iterator[Any]:
         import pyarrow as pa
@@ -180,20 +180,27 @@ class _Arrow:
                 batch_readahead=1,  # rows that wait to be looked at fill the memory
                 fragment_readahead=1,
             )
-        except pa.ArrowException as error:  # its message shows a value
-            raise SchemaError(f"The table cannot be read to its end: {type(error).__name__}.") from None
+        except (pa.ArrowException, OSError, ValueError) as error:  # its message shows a value
+            raise SchemaError(
+                f"The table cannot be read to its end, it may be damaged: {type(error).__name__}."
+            ) from None
 
     def column(self, name: str) -> npt.NDArray[Any]:
         parts = [table[name] for table in self.tables()]
         return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _values(column: Any) -> npt.NDArray[Any]:
+def _values(column: Any, name: str) -> npt.NDArray[Any]:
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    except (pa.ArrowException, ValueError, IndexError) as error:  # its message shows a value
+        raise SchemaError(
+            f"Column {name!r} cannot be read, it may be damaged: {type(error).__name__}."
+        ) from None
     return values
 
 
@@ -220,7 +227,7 @@ def _scan(path: Path, schema: Schema) -> Any:
         form = "csv" if path.suffix.lower() == ".csv" else "parquet"
         reader = _typed_csv(schema) if form == "csv" else _streaming_parquet()
         return ds.dataset(path, format=reader, exclude_invalid_files=False)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         why = (
             "it is empty, lacks a header, or names a column twice" if form == "csv" else type(error).__name__
         )

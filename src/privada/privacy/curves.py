@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable
 
 from privada import _check
+from privada.exceptions import InputError
 
 
 def pure_delta(epsilon: float, pure: float) -> float:
@@ -130,7 +131,10 @@ def best_order(*, epsilon: float, delta: float) -> float:
         order = 1 + math.exp(log_excess)
         return -renyi_capacity(epsilon=epsilon, delta=delta, order=order) / order
 
-    middle = math.log(max(1e-3, 2 * math.log(1 / delta) / epsilon))
+    ratio = 2 * math.log(1 / delta) / epsilon
+    if not ratio < 1e300:
+        raise InputError(f"Expected an epsilon of moderate size beside delta = {delta:g}, got {epsilon:g}.")
+    middle = math.log(max(1e-3, ratio))
     found = minimize_scalar(
         loss, bounds=(middle - 12, middle + 6), method="bounded", options={"xatol": 1e-10}
     )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib import metadata
@@ -58,7 +59,8 @@ class Question(ABC):
         if not isinstance(self.guarantee, Guarantee):
             raise InputError(f"Expected guarantee to be a Guarantee, got {type(self.guarantee).__name__}.")
         _check.text(salt=self.salt, longest=200)
-        self.validate()
+        with _within_floats():
+            self.validate()
 
     def validate(self) -> None:  # noqa: B027 - a question without more to check needs none
         """Check every public parameter by name."""
@@ -69,7 +71,8 @@ class Question(ABC):
     @cached_property
     def plan(self) -> Plan:
         """All draws, fixed by public parameters."""
-        return self.planned()
+        with _within_floats():
+            return self.planned()
 
     @abstractmethod
     def planned(self) -> Plan:
@@ -182,6 +185,17 @@ class Question(ABC):
     def load(path: str | os.PathLike[str]) -> Question:
         """Read a question file."""
         return Question.from_bytes(wire.read(path))
+
+
+@contextmanager
+def _within_floats() -> Iterator[None]:
+    """Refuse public numbers that no arithmetic holds, before anything is charged."""
+    try:
+        yield
+    except ArithmeticError as error:
+        raise InputError(
+            f"Expected numbers of moderate size: the question's arithmetic fails ({type(error).__name__})."
+        ) from None
 
 
 def find_question(kind: str) -> type[Question]:

@@ -88,7 +88,8 @@ class GridPyramid(Question):
         )
 
     def _grid(self, level: int) -> Product:
-        edges = np.linspace(-self.domain, self.domain, 2**level + 1)[1:-1]
+        half = float(self.domain)
+        edges = np.linspace(-half, half, 2**level + 1)[1:-1]
         return Product(factors=tuple(Bins(feature=j, edges=edges) for j in range(self.width)))
 
     def answer_shapes(self) -> dict[str, tuple[int, ...]]:

@@ -84,9 +84,12 @@ class Gradients:
 
 
 def clipped(gradients: FloatArray, factors: FloatArray, clip: float, grid: Grid) -> IntArray:
-    """Sum of rows of norm at most ``clip`` times their factor, in whole grid steps; not finite is zero."""
+    """Sum of rows of norm at most ``clip`` times their factor, in whole grid steps.
+
+    A row that is not finite, or whose factor is not in [0, 1], adds nothing.
+    """
     norms = np.sqrt((gradients * gradients).sum(axis=1))
-    usable = np.isfinite(norms)
+    usable = np.isfinite(norms) & (factors >= 0) & (factors <= 1)
     shrunk = np.where(usable, factors * np.minimum(1.0, clip * _INSIDE / np.maximum(norms, 1e-300)), 0.0)
     rows = np.where(usable[:, None], gradients, 0.0) * shrunk[:, None]
     return np.asarray(grid.truncate(rows).sum(axis=0))
@@ -155,7 +158,7 @@ def _reweighted(question: ModuleAdaptation, u: FloatArray, low: FloatArray, loss
     """A projected step on J's separable form, in units of the least u: nothing in it is noised."""
     penalties = question.penalties
     slope = (penalties.kappa1 - losses) / u**2 - 2 * penalties.kappa2 / u**3
-    return np.asarray(np.maximum(low, u - WEIGHT_STEP * low**3 * slope))
+    return np.asarray(np.fmax(low, u - WEIGHT_STEP * low**3 * slope))  # the lowest where a step overflows
 
 
 def _side(question: ModuleAdaptation, module: Any, X: FloatArray, y: FloatArray) -> Gradients:

@@ -61,10 +61,12 @@ def _add_pulls(
     rows, base, y = part
     if question.loss == "softmax":
         per_step = _per_step(question)
-        _kernels.add_softmax(sums, rows, base, y, V, question.threshold, question.bound, per_step)
+        threshold, bound = float(question.threshold), float(question.bound)
+        _kernels.add_softmax(sums, rows, base, y, V, threshold, bound, per_step)
     else:
         v = V[:, 0].astype(np.float32)
-        _fused.add_pulls(sums[:, 0], rows, base, y, v, loss=question.loss, threshold=question.threshold)
+        threshold = float(question.threshold)
+        _fused.add_pulls(sums[:, 0], rows, base, y, v, loss=question.loss, threshold=threshold)
 
 
 def _per_step(question: Descent) -> float:
@@ -87,8 +89,8 @@ def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[s
     total = np.zeros_like(question.source_moments)
     for batch in rows.batches():
         X, y = _labelled(batch)
-        Z = _kernels.mapped(X, question.transform, question.shift, question.radius)
-        base = _kernels.scored(X, question.weights[:, None], np.array([question.intercept]))[:, 0]
+        Z = _kernels.mapped(X, question.transform, question.shift, float(question.radius))
+        base = _kernels.scored(X, question.weights[:, None], np.array([float(question.intercept)]))[:, 0]
         left = np.nan_to_num(y - base, nan=0.0)  # a score that overflows says nothing of its record
         total += _kernels.pair_moments(Z, np.clip(left, -question.label_bound, question.label_bound))
     gap = total / question.size - question.source_moments
@@ -131,7 +133,7 @@ def answer_portrait(question: Portrait, rows: Rows, draw: Draws) -> dict[str, An
     assert isinstance(fine, Lattice)
     for batch in rows.batches():
         X = np.ascontiguousarray(batch.X)
-        Z = np.nan_to_num(_kernels.mapped(X, question.transform, question.shift, question.radius))
+        Z = np.nan_to_num(_kernels.mapped(X, question.transform, question.shift, float(question.radius)))
         counts += np.bincount(nearest(Z, question.centers), minlength=len(counts))
         sums += fine.grid.truncate(Z).sum(axis=0)
     return {"counts": draw("counts", whole.grid.truncate(counts)), "sums": draw("sums", sums)}

@@ -68,8 +68,7 @@ class _Adaptation(Question):
         object.__setattr__(self, "source", _public.matrix(source=self.source))
         labels = _public.vector(source_labels=self.source_labels, length=len(self.source))
         object.__setattr__(self, "source_labels", labels)
-        if not 0 < self.penalties.alpha < 1:
-            raise InputError("Expected penalties to be Penalties with alpha strictly between 0 and 1.")
+        _public.moderate(self.penalties)
         if self.penalties.kappa_inf:
             raise InputError("Expected kappa_inf to be 0: it couples the weights of the rows.")
         self._validate_hidden()

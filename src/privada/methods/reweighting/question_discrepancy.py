@@ -125,12 +125,12 @@ class Discrepancy(Question):
 
     def _moments_of_bounded_rows(self) -> None:
         """Second moments of clipped rows are bounded; larger ones would drown the answer in rounding."""
-        r, bound, M = self.radius, self.label_bound, self.source_moments
+        r, bound, M = float(self.radius), float(self.label_bound), self.source_moments
         blocks = (
             (M[:-1, :-1], r * r),
             (M[:-1, -1], r * bound),
             (M[-1, :-1], r * bound),
-            (M[-1, -1], bound**2),
+            (M[-1, -1], bound * bound),
         )
         if any(float(np.linalg.norm(block)) > most * (1 + 1e-9) for block, most in blocks):
             raise InputError("Expected source_moments of rows clipped to the radius and label_bound.")
@@ -143,9 +143,9 @@ class Discrepancy(Question):
     @property
     def largest_loss(self) -> float:
         """B."""
-        if not self.labelled:
-            return (2 * self.hypothesis_radius * self.radius) ** 2
-        return (self.hypothesis_radius * self.radius + self.label_bound) ** 2
+        root = float(self.hypothesis_radius) * float(self.radius)
+        root += root if not self.labelled else float(self.label_bound)
+        return root * root
 
     @property
     def tolerance(self) -> float:

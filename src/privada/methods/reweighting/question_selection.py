@@ -18,6 +18,7 @@ from privada.privacy.mechanism import Exponential, Plan
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
+LARGEST_EPSILON = 1e6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -92,6 +93,8 @@ def _budget(guarantee: Guarantee) -> float:
     if isinstance(guarantee, ZCDP):
         return math.sqrt(8 * guarantee.rho)
     assert isinstance(guarantee, Approximate)
+    if guarantee.epsilon > LARGEST_EPSILON:
+        raise InputError(f"Expected epsilon of at most {LARGEST_EPSILON:g}, got {guarantee.epsilon:g}.")
     return math.sqrt(8 * curves.zcdp_rho(epsilon=guarantee.epsilon, delta=guarantee.delta))
 
 

@@ -43,6 +43,7 @@ from privada.privacy.release import Question
 
 FITTING = 2.0**61  # grid steps of a projected row, at most: they are summed with their noise in 64 bits
 _STEP = 1e-3  # of the privacy-loss distributions that calibrate
+LARGEST_EPSILON, LABEL_EPSILONS = 50.0, (1e-9, 500.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -111,7 +112,15 @@ class RowRelease(Question):
             )
         if self.n_classes is not None:
             _check.count(least=2, n_classes=self.n_classes)
-            _check.positive(label_epsilon=self.label_epsilon)
+            if (
+                not LABEL_EPSILONS[0]
+                <= _check.positive(label_epsilon=self.label_epsilon)
+                <= LABEL_EPSILONS[1]
+            ):
+                low, high = LABEL_EPSILONS
+                raise InputError(
+                    f"Expected label_epsilon from {low:g} to {high:g}, got {self.label_epsilon!r}."
+                )
 
     def _check_batches(self) -> None:
         if self.batch_size is None and self.batches != 1:
@@ -270,6 +279,11 @@ def _row_mu(
     """Largest μ of the rows' noise that keeps the guarantee beside labels and sampling."""
     if label_epsilon is None and drawn == size:
         return guarantee.gaussian_mu() / math.sqrt(batches)
+    if isinstance(guarantee, Approximate) and guarantee.epsilon > LARGEST_EPSILON:
+        raise InputError(
+            f"Expected epsilon of at most {LARGEST_EPSILON:g} beside labels or batches, whose joint loss "
+            f"takes long to add up, got {guarantee.epsilon:g}."
+        )
 
     def kept(mu: float) -> bool:
         event = _event(mu, label_epsilon, n_classes, size, drawn, batches)
