@@ -266,3 +266,37 @@ def test_broken_csv_files_say_what_may_be_wrong(tmp_path, text):
     (tmp_path / "rows.csv").write_text(text)
     with pytest.raises(SchemaError, match=r"rows\.csv|one name|end"):
         Rows(tmp_path / "rows.csv", schema=CSV_SCHEMA).check()
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip", "zstd"])
+def test_damaged_parquet_is_named(compression, tmp_path):
+    """Cut short, or with bytes changed anywhere: one sentence, and nothing of pyarrow's."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "rows.parquet"
+    table = pa.table({"x": rng.uniform(size=500), "who": np.arange(500)})
+    pq.write_table(table, path, compression=compression, row_group_size=100)
+    good = path.read_bytes()
+    said = []
+    for trial in range(120):
+        damaged = np.frombuffer(good, dtype=np.uint8).copy()
+        if trial % 3 == 0:
+            damaged = damaged[: rng.integers(len(good))]
+        else:
+            damaged[rng.integers(len(good), size=8)] = rng.integers(256, size=8)
+        path.write_bytes(damaged.tobytes())
+        try:
+            Rows(path, schema=FEW, noise=SecureNoise()).check()
+        except SchemaError as error:
+            said.append(str(error))
+    assert len(said) > 60
+    assert max(map(len, said)) < 200
+
+
+def test_numbers_of_thousands_of_digits_in_a_csv(tmp_path, rehearsal):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"x,who\n{'9' * 5000},{'7' * 5000}\n1,2\n")
+    with pytest.raises(SchemaError, match="'x' holds an infinite value"):
+        Rows(path, schema=FEW, noise=rehearsal).check()
+    path.write_text(f"x,who\n{'x' * 5000},1\n")
+    with pytest.raises(SchemaError, match="cannot be read to its end"):
+        Rows(path, schema=FEW, noise=rehearsal).check()

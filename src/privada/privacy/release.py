@@ -192,7 +192,9 @@ def _within_floats() -> Iterator[None]:
     """Refuse public numbers that no arithmetic holds, before anything is charged."""
     try:
         yield
-    except ArithmeticError as error:
+    except PrivadaError:
+        raise
+    except (ArithmeticError, ValueError) as error:
         raise InputError(
             f"Expected numbers of moderate size: the question's arithmetic fails ({type(error).__name__})."
         ) from None
