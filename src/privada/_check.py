@@ -83,10 +83,12 @@ def share(**named: Any) -> float:
 
 
 def count(*, least: int = 1, **named: Any) -> int:
-    """Return the integer if it is at least ``least``."""
+    """Return the integer if it is at least ``least`` and fits 64 bits."""
     ((name, value),) = named.items()
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise InputError(f"Expected {name} to be a whole number >= {least}, got {shown(value)}.")
+    if value >= 2**63:
+        raise InputError(f"Expected {name} below 2**63, got {shown(value)}.")
     return int(value)
 
 
