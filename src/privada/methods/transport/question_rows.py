@@ -43,7 +43,7 @@ from privada.privacy.release import Question
 
 FITTING = 2.0**61  # grid steps of a projected row, at most: they are summed with their noise in 64 bits
 _STEP = 1e-3  # of the privacy-loss distributions that calibrate
-LARGEST_EPSILON, LABEL_EPSILONS = 50.0, (1e-9, 500.0)
+LARGEST_EPSILON, LARGEST_RHO, LABEL_EPSILONS = 50.0, 1e6, (1e-9, 500.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -279,10 +279,11 @@ def _row_mu(
     """Largest μ of the rows' noise that keeps the guarantee beside labels and sampling."""
     if label_epsilon is None and drawn == size:
         return guarantee.gaussian_mu() / math.sqrt(batches)
-    if isinstance(guarantee, Approximate) and guarantee.epsilon > LARGEST_EPSILON:
+    most = LARGEST_EPSILON if isinstance(guarantee, Approximate) else LARGEST_RHO
+    if max(getattr(guarantee, "epsilon", 0.0), getattr(guarantee, "rho", 0.0)) > most:
         raise InputError(
-            f"Expected epsilon of at most {LARGEST_EPSILON:g} beside labels or batches, whose joint loss "
-            f"takes long to add up, got {guarantee.epsilon:g}."
+            f"Expected epsilon or rho of at most {most:g} beside labels or batches, whose joint loss takes "
+            f"long to add up, got {guarantee}."
         )
 
     def kept(mu: float) -> bool:
