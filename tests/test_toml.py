@@ -61,3 +61,17 @@ def test_blame_goes_to_the_key_that_the_message_names(top):
         raise InputError("Something else.")
     with pytest.raises(StudyError, match=r"^already placed$"), section.blaming("name"):
         raise StudyError("already placed")
+
+
+@pytest.mark.parametrize("text", [f"size = {'9' * 5000}", f"size = {'[' * 5000}{']' * 5000}"])
+def test_a_number_of_thousands_of_digits_is_named(text):
+    with pytest.raises(StudyError, match="owner.toml"):
+        Section.parse(text, name="owner.toml")
+
+
+def test_an_integer_beyond_floats_is_infinite_and_a_long_one_is_shown_in_part():
+    top = Section.parse(f"low = -{'9' * 400}\nname = {'9' * 4000}", name="owner.toml")
+    assert top.number("low") == -float("inf")
+    with pytest.raises(StudyError, match="expected a string, got 999") as caught:
+        top.string("name")
+    assert len(str(caught.value)) < 250

@@ -26,12 +26,22 @@ FloatArray = npt.NDArray[np.float64]
 def _number(test: Callable[[float], bool], wanted: str, named: dict[str, Any]) -> float:
     ((name, value),) = named.items()
     plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    number = as_float(value) if plain else math.nan
+    if math.isnan(number) or not test(number):
+        raise InputError(f"Expected {name} {wanted}, got {quoted(value)}.")
+    return number
+
+
+def as_float(value: Any) -> float:
+    """A number as a float; an integer beyond floats is infinite.
+
+    >>> as_float(-(10**400))
+    -inf
+    """
     try:
-        if plain and test(number := float(value)):
-            return number
-    except OverflowError:  # of a whole number beyond 1.8e308
-        pass
-    raise InputError(f"Expected {name} {wanted}, got {quoted(value)}.")
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def positive(**named: Any) -> float:
@@ -60,10 +70,12 @@ def share(**named: Any) -> float:
 
 
 def count(*, least: int = 1, **named: Any) -> int:
-    """Return the integer if it is at least ``least``."""
+    """Return the integer if it is at least ``least`` and fits 64 bits."""
     ((name, value),) = named.items()
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise InputError(f"Expected {name} to be a whole number >= {least}, got {quoted(value)}.")
+    if value >= 2**63:
+        raise InputError(f"Expected {name} below 2**63, got {quoted(value)}.")
     return int(value)
 
 
@@ -96,4 +108,15 @@ def matrix(*, width: int | None = None, **named: Any) -> FloatArray:
     return array
 
 
-__all__ = ["count", "finite", "matrix", "non_negative", "one_of", "positive", "probability", "share", "text"]
+__all__ = [
+    "as_float",
+    "count",
+    "finite",
+    "matrix",
+    "non_negative",
+    "one_of",
+    "positive",
+    "probability",
+    "share",
+    "text",
+]

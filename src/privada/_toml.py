@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-from privada import _files
+from privada import _check, _files
 from privada._text import quoted
 from privada.exceptions import InputError, StudyError
 
@@ -89,10 +89,7 @@ class Section:
     def number(self, key: str, default: Any = _MISSING) -> Any:
         """Take a number as float."""
         value = self._take(key, (int, float), "a number", default)
-        try:
-            return float(value) if isinstance(value, (int, float)) else value
-        except OverflowError:
-            self.fail(key, f"expected a number below 1.8e308, got {quoted(value)}.")
+        return _check.as_float(value) if isinstance(value, (int, float)) else value
 
     def whole(self, key: str, default: Any = _MISSING) -> Any:
         """Take a whole number."""

@@ -189,6 +189,21 @@ def test_payload_shapes_depend_on_public_parameters_only(case):
 
 
 @cases
+def test_the_size_of_an_answer_is_known_from_its_question(case):
+    example, question = case
+    release = owner_of(example, question).answer(question)
+    assert question.answer_shapes() == {name: np.shape(value) for name, value in release.payload.items()}
+    assert sum(np.asarray(value).nbytes for value in release.payload.values()) <= question.answer_bytes
+    assert len(release.to_bytes()) <= question.answer_bytes <= len(release.to_bytes()) + 2**17
+    question.check_answer_size()
+
+
+@pytest.mark.parametrize("kind", [kind for name in METHODS for kind in methods()[name].questions()])
+def test_every_released_kind_says_its_shapes(kind):
+    assert kind.discloses or kind.answer_shapes is not Question.answer_shapes
+
+
+@cases
 def test_question_and_payload_survive_the_wire(case):
     example, question = case
     asked = Question.from_bytes(question.to_bytes())

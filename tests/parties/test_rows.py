@@ -187,6 +187,55 @@ def test_a_frame_of_mixed_types_does_not_show_its_values():
     assert "Smith" not in str(caught.value)
 
 
+FEW = Schema(columns=[Number(name="x", low=0, high=100)], person_id="who", max_rows=1)
+
+
+@pytest.mark.parametrize(
+    ("people", "word"),
+    [
+        (np.array([16_777_216, 16_777_217, 3], dtype=np.float32), r"float32 too .* 2\*\*24"),
+        (np.array([2048, 2049, 3], dtype=np.float16), r"float16 too .* 2\*\*11"),
+        (np.array([2.0**53, 1.0, 2.0]), r"float64 too .* 2\*\*53"),
+        (np.array([np.inf, 1.0, 2.0]), "float64"),
+        (np.array([0.1, 0.2, 0.3], dtype=np.float32), "fractions"),
+        ([2**53 + 1, 2**53, 1.0], "several types"),
+        ([np.float32(2**24), np.float32(1), np.float32(2)], r"float32 too .* 2\*\*24"),
+        ([1, "1", "2"], "several types"),
+        ([True, 1, 2], "several types"),
+        (np.array([1, "1", 2], dtype=object), "several types"),
+        (np.array([1j, 2j, 3j]), "complex"),
+    ],
+)
+def test_persons_who_may_have_become_one_are_refused(people, word, rehearsal):
+    """Merged persons share their rows: whether one is there would decide which rows of the other count."""
+    with pytest.raises(SchemaError, match=word):
+        Rows(np.zeros((3, 1)), schema=FEW, person=people, noise=rehearsal)
+
+
+def test_float_persons_of_a_table_are_refused_alike(tmp_path, rehearsal):
+    table = pa.table({"x": [0.0, 0.0], "who": pa.array([16_777_216.0, 16_777_216.0], pa.float32())})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    for data in (table, tmp_path / "rows.parquet", table.to_pandas(), pl.from_arrow(table)):
+        with pytest.raises(SchemaError, match="float32"):
+            Rows(data, schema=FEW, noise=rehearsal)
+
+
+@pytest.mark.parametrize(
+    "people",
+    [
+        [2**63, 2**63 + 1, -1],
+        [2**70, 2**70 + 1, 1],
+        ["a", "a\0", "b"],
+        np.array([2**53, 2**53 + 1, 5]),
+        np.array([1, 2, 3], dtype=np.float32),
+        np.array([1.0, 2.0, 3.0], dtype=object),
+        (b"a", b"a\0", b""),
+    ],
+)
+def test_persons_are_told_apart_exactly(people, rehearsal):
+    assert Rows(np.zeros((3, 1)), schema=FEW, person=people, noise=rehearsal).check() == 3
+
+
 def test_persons_that_floats_cannot_tell_apart_are_refused(rehearsal):
     schema = Schema(columns=[Number(name="x", low=0, high=100)], person_id="who", max_rows=1)
     with pytest.raises(SchemaError, match="too large to tell apart"):
@@ -217,3 +266,37 @@ def test_broken_csv_files_say_what_may_be_wrong(tmp_path, text):
     (tmp_path / "rows.csv").write_text(text)
     with pytest.raises(SchemaError, match=r"rows\.csv|one name|end"):
         Rows(tmp_path / "rows.csv", schema=CSV_SCHEMA).check()
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip", "zstd"])
+def test_damaged_parquet_is_named(compression, tmp_path):
+    """Cut short, or with bytes changed anywhere: one sentence, and nothing of pyarrow's."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "rows.parquet"
+    table = pa.table({"x": rng.uniform(size=500), "who": np.arange(500)})
+    pq.write_table(table, path, compression=compression, row_group_size=100)
+    good = path.read_bytes()
+    said = []
+    for trial in range(120):
+        damaged = np.frombuffer(good, dtype=np.uint8).copy()
+        if trial % 3 == 0:
+            damaged = damaged[: rng.integers(len(good))]
+        else:
+            damaged[rng.integers(len(good), size=8)] = rng.integers(256, size=8)
+        path.write_bytes(damaged.tobytes())
+        try:
+            Rows(path, schema=FEW, noise=SecureNoise()).check()
+        except SchemaError as error:
+            said.append(str(error))
+    assert len(said) > 60
+    assert max(map(len, said)) < 200
+
+
+def test_numbers_of_thousands_of_digits_in_a_csv(tmp_path, rehearsal):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"x,who\n{'9' * 5000},{'7' * 5000}\n1,2\n")
+    with pytest.raises(SchemaError, match="'x' holds an infinite value"):
+        Rows(path, schema=FEW, noise=rehearsal).check()
+    path.write_text(f"x,who\n{'x' * 5000},1\n")
+    with pytest.raises(SchemaError, match="cannot be read"):
+        Rows(path, schema=FEW, noise=rehearsal).check()

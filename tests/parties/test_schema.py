@@ -100,3 +100,12 @@ def test_broken_toml_is_a_study_error(tmp_path):
         Section.parse("x = = 1", name="owner.toml")
     with pytest.raises(StudyError, match="Cannot read"):
         Section.read(tmp_path / "absent.toml")
+
+
+@pytest.mark.parametrize("name", ["size", "max_rows"])
+def test_no_schema_has_more_rows_than_can_be_counted(name):
+    more = {"person_id": "who", "max_rows": 1} | {name: 10**16}
+    with pytest.raises(SchemaError, match=f"{name} of at most"):
+        Schema(columns=[Number(name="x", low=0, high=1)], **more)
+    with pytest.raises(InputError, match=f"{name} below"):
+        Schema(columns=[Number(name="x", low=0, high=1)], **(more | {name: 10**5000}))

@@ -1,3 +1,4 @@
+import contextlib
 import math
 
 import dp_accounting
@@ -183,3 +184,15 @@ def test_pure_sums_hold_on_every_path():
 def test_a_budget_beyond_what_is_counted_says_so():
     with pytest.raises(BudgetError, match="ε = 1e\\+06 .* is more than a pure filter counts"):
         open_filter(Pure(epsilon=1e6, relation=AR))
+
+
+@pytest.mark.parametrize("accounting", [None, "pure", "zcdp", "renyi", "gaussian"])
+@pytest.mark.parametrize("number", [5e-324, 1e-300, 1e-30, 1e-16, 1e4, 1e30, 1e300, 1.7e308])
+def test_extreme_budgets_are_named(number, accounting):
+    """Too small for a grain, too large for a column, or beyond the arithmetic of a filter."""
+    terms = {"relation": "replace-one"}
+    budgets = [Pure(epsilon=number, **terms), ZCDP(rho=number, **terms)]
+    budgets += [Approximate(epsilon=number, delta=delta, **terms) for delta in (5e-324, 1e-30, 0.5)]
+    for budget in budgets:
+        with contextlib.suppress(BudgetError, InputError):
+            assert open_filter(budget, accounting=accounting).capacity > 0

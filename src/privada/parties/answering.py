@@ -70,6 +70,13 @@ def answered(question: Question, rows: Rows, draw: Draws) -> Payload:
         return answerer(question)(question, rows, draw)
 
 
+def _check_shapes(question: Question, payload: Payload) -> None:
+    """Refuse a payload of other shapes than the question's public parameters say."""
+    said = question.answer_shapes()
+    if said and {name: np.shape(value) for name, value in payload.items()} != dict(said):
+        raise AnswerError("The payload has other shapes than the question says.")
+
+
 def answer_rows(
     question: Question, rows: Rows, *, noise: Noise, witness: Witness | None = None
 ) -> dict[str, Any]:
@@ -81,6 +88,7 @@ def answer_rows(
     draw = Draws(question.plan, noise, witness)
     payload = dict(answered(question, rows, draw))
     draw.finish()
+    _check_shapes(question, payload)
     for name, value in payload.items():
         if not isinstance(value, (np.ndarray, int, float, str, bool)):
             raise AnswerError(f"The payload's {name!r} is not an array or a plain value.")

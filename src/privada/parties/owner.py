@@ -206,6 +206,7 @@ class Owner:
         self.policy.admit(question, share=quote.share)
         self._wait_for_a_person(question, approved=approved)
         answerer(question)  # what it imports is there
+        self.ledger.check_room(question.answer_bytes)
 
     def _wait_for_a_person(self, question: Question, *, approved: bool) -> None:
         if self.policy.approval and not approved:

@@ -88,6 +88,7 @@ def check_admissible(question: Question, *, schema: Schema, budget: Guarantee) -
         raise RelationError(f"The owner protects one {schema.unit}; the question was priced for one {asked}.")
     question.guarantee.relation.steps_to(budget.relation)
     question.check_guarantee()
+    question.check_answer_size()
     question.fits(schema)
 
 

@@ -134,7 +134,7 @@ class _Arrays:
         for name, values, what in _extras(schema, y, person):
             if values is None:
                 raise SchemaError(f"The schema has a {what}; pass it beside the array.")
-            column = np.asarray(values)
+            column = _exactly(values) if what == "person" else np.asarray(values)
             if column.ndim != 1:
                 shape = f"(rows, {', '.join(map(str, column.shape[1:]))})" if column.ndim else "()"
                 raise SchemaError(f"Expected one {what} for each row, got an array of shape {shape}.")
@@ -167,7 +167,7 @@ class _Arrow:
     def tables(self) -> Iterator[dict[str, npt.NDArray[Any]]]:
         for batch in self._batches():
             if batch.num_rows:
-                yield {name: _values(batch.column(i)) for i, name in enumerate(batch.schema.names)}
+                yield {name: _values(batch.column(i), name) for i, name in enumerate(batch.schema.names)}
 
     def _batches(self) -> Iterator[Any]:
         import pyarrow as pa
@@ -180,20 +180,27 @@ class _Arrow:
                 batch_readahead=1,  # rows that wait to be looked at fill the memory
                 fragment_readahead=1,
             )
-        except pa.ArrowException as error:  # its message shows a value
-            raise SchemaError(f"The table cannot be read to its end: {type(error).__name__}.") from None
+        except (pa.ArrowException, OSError, ValueError) as error:  # its message shows a value
+            raise SchemaError(
+                f"The table cannot be read to its end, it may be damaged: {type(error).__name__}."
+            ) from None
 
     def column(self, name: str) -> npt.NDArray[Any]:
         parts = [table[name] for table in self.tables()]
         return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _values(column: Any) -> npt.NDArray[Any]:
+def _values(column: Any, name: str) -> npt.NDArray[Any]:
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    try:
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    except (pa.ArrowException, ValueError, IndexError) as error:  # its message shows a value
+        raise SchemaError(
+            f"Column {name!r} cannot be read, it may be damaged: {type(error).__name__}."
+        ) from None
     return values
 
 
@@ -220,7 +227,7 @@ def _scan(path: Path, schema: Schema) -> Any:
         form = "csv" if path.suffix.lower() == ".csv" else "parquet"
         reader = _typed_csv(schema) if form == "csv" else _streaming_parquet()
         return ds.dataset(path, format=reader, exclude_invalid_files=False)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         why = (
             "it is empty, lacks a header, or names a column twice" if form == "csv" else type(error).__name__
         )
@@ -285,6 +292,11 @@ def _as_dataset(data: Any) -> Any:
     return ds.dataset(table)
 
 
+def _exactly(values: Any) -> npt.NDArray[Any]:
+    """An array of what a list holds: without a common type, for which 1 and "1" would be one person."""
+    return np.array(values, dtype=object) if isinstance(values, (list, tuple)) else np.asarray(values)
+
+
 def _height(table: dict[str, npt.NDArray[Any]]) -> int:
     return len(next(iter(table.values())))
 
@@ -297,9 +309,7 @@ def _bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> n
         raise SchemaError("Rows of persons need a noise source to choose which rows are kept.")
     if is_missing(people).any():
         raise SchemaError(f"Column {schema.person_id!r} holds a missing person.")
-    if people.dtype.kind == "f" and np.any(np.abs(people) >= 2.0**53):
-        raise SchemaError(f"Column {schema.person_id!r} holds persons as floats too large to tell apart.")
-    codes = np.unique(people, return_inverse=True)[1]
+    codes = _codes(people, schema.person_id)
     order = noise.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     grouped = codes[order]
@@ -308,6 +318,41 @@ def _bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> n
     kept = np.zeros(len(codes), dtype=np.bool_)
     kept[order[rank < schema.max_rows]] = True
     return kept
+
+
+def _codes(people: npt.NDArray[Any], name: str) -> npt.NDArray[np.intp]:
+    """A number for each person. Two who cannot be told apart would share their rows: refuse such columns."""
+    kinds = {_kind(value) for value in people} if people.dtype.kind == "O" else {people.dtype.type}
+    if len(kinds) > 1:
+        raise SchemaError(f"Column {name!r} holds persons of several types; write all as strings.")
+    kind = next(iter(kinds), int)
+    if issubclass(kind, (complex, np.complexfloating)):
+        raise SchemaError(f"Column {name!r} holds complex numbers; write persons as integers or strings.")
+    if issubclass(kind, (float, np.floating)):
+        _check_floats(people.astype(kind), name)
+    try:
+        return np.unique(people, return_inverse=True)[1]
+    except (TypeError, ArithmeticError):
+        raise SchemaError(
+            f"Column {name!r} holds persons that have no order; write them as strings."
+        ) from None
+
+
+def _kind(value: Any) -> type:
+    """The type of one person; integers are of one."""
+    return int if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else type(value)
+
+
+def _check_floats(people: npt.NDArray[Any], name: str) -> None:
+    """A float is a person only where its type can tell all whole numbers apart: float32 below 2^24."""
+    bits = np.finfo(people.dtype).nmant + 1
+    if not (np.abs(people) < 2.0**bits).all():
+        raise SchemaError(
+            f"Column {name!r} holds persons as {people.dtype} too large to tell apart: from 2**{bits} on "
+            "one number stands for several; write them as integers or strings."
+        )
+    if not (people == np.floor(people)).all():
+        raise SchemaError(f"Column {name!r} holds fractions; write persons as integers or strings.")
 
 
 __all__ = ["AT_ONCE", "BATCH", "Batch", "Rows"]

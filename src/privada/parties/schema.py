@@ -22,6 +22,7 @@ from privada.privacy.bounds import Box, Classes
 from privada.privacy.relation import ROW, Unit
 
 FloatArray = npt.NDArray[np.float64]
+MOST_ROWS = 10**15
 
 
 class Column(Protocol):
@@ -162,8 +163,9 @@ class Schema:
             raise SchemaError("A schema needs at least one column.")
         if len(set(names)) != len(names):
             raise SchemaError(f"Expected every column name once, got {names}.")
-        if self.size is not None:
-            _check.count(size=self.size)
+        for name in ("size", "max_rows"):
+            if getattr(self, name) is not None and _check.count(**{name: getattr(self, name)}) > MOST_ROWS:
+                raise SchemaError(f"Expected {name} of at most {MOST_ROWS:,}.")
         if (self.person_id is None) != (self.max_rows is None):
             raise SchemaError(
                 "person_id and max_rows belong together: a person needs a public bound on rows."

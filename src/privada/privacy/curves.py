@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
 SMALL_MU = 1e-3  # below, probabilities of Gaussian noise are subtracted by their integral
@@ -172,7 +173,10 @@ def best_order(*, epsilon: float, delta: float) -> float:
         order = 1 + math.exp(log_excess)
         return -renyi_capacity(epsilon=epsilon, delta=delta, order=order) / order
 
-    middle = math.log(max(1e-3, 2 * math.log(1 / delta) / epsilon))
+    ratio = 2 * math.log(1 / delta) / epsilon
+    if not ratio < 1e300:
+        raise InputError(f"Expected an epsilon of moderate size beside delta = {delta:g}, got {epsilon:g}.")
+    middle = math.log(max(1e-3, ratio))
     found = minimize_scalar(
         loss, bounds=(middle - 12, middle + 6), method="bounded", options={"xatol": 1e-10}
     )

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from privada import _check
-from privada.exceptions import BudgetError, InputError, RelationError
+from privada.exceptions import BudgetError, InputError, PrivadaError, RelationError
 from privada.privacy import accountant, curves
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.price import Price
@@ -64,10 +64,22 @@ class Filter(ABC):
     def __post_init__(self) -> None:
         if not isinstance(self.budget, self.takes):
             raise InputError(f"A {self.name} filter keeps a {self.takes.kind} budget, got {self.budget}.")
-        if not self._capacity() > 0:
+        capacity = self._known_capacity()
+        if not capacity > GRAIN:
             raise BudgetError(f"A budget of {self.budget} leaves nothing to spend on a {self.name} filter.")
-        if self._capacity() > _LARGEST:
+        if capacity > _LARGEST:
             raise BudgetError(f"A budget of {self.budget} is more than a {self.name} filter counts.")
+
+    def _known_capacity(self) -> float:
+        """The capacity, or a `BudgetError` where numbers as extreme as the budget's have none."""
+        try:
+            return self._capacity()
+        except PrivadaError:
+            raise
+        except (ArithmeticError, ValueError):
+            raise BudgetError(
+                f"A budget of {self.budget} is too extreme for a {self.name} filter to count."
+            ) from None
 
     @abstractmethod
     def _capacity(self) -> float:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib import metadata
@@ -58,7 +59,8 @@ class Question(ABC):
         if not isinstance(self.guarantee, Guarantee):
             raise InputError(f"Expected guarantee to be a Guarantee, got {type(self.guarantee).__name__}.")
         _check.text(salt=self.salt, longest=200)
-        self.validate()
+        with _within_floats():
+            self.validate()
 
     def validate(self) -> None:  # noqa: B027 - a question without more to check needs none
         """Check every public parameter by name."""
@@ -69,11 +71,29 @@ class Question(ABC):
     @cached_property
     def plan(self) -> Plan:
         """All draws, fixed by public parameters."""
-        return self.planned()
+        with _within_floats():
+            return self.planned()
 
     @abstractmethod
     def planned(self) -> Plan:
         """Work out the plan (called once)."""
+
+    def answer_shapes(self) -> Mapping[str, tuple[int, ...]]:
+        """Shape of every array of the answer's payload, by name; a plain value has none: ``()``."""
+        return {}
+
+    @property
+    def answer_bytes(self) -> int:
+        """Most bytes that the file form of its release can have; no row is needed to know it."""
+        from privada.privacy.answer_size import answer_bytes
+
+        return answer_bytes(self)
+
+    def check_answer_size(self) -> None:
+        """Raise `InputError` if nobody could load the release: an owner asks before it charges."""
+        from privada.privacy.answer_size import check_answer_size
+
+        check_answer_size(self)
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Own fields as plain values and arrays; a field that is neither needs a form of its own."""
@@ -183,6 +203,19 @@ class Question(ABC):
     def load(path: str | os.PathLike[str]) -> Question:
         """Read a question file."""
         return Question.from_bytes(wire.read(path))
+
+
+@contextmanager
+def _within_floats() -> Iterator[None]:
+    """Refuse public numbers that no arithmetic holds, before anything is charged."""
+    try:
+        yield
+    except PrivadaError:
+        raise
+    except (ArithmeticError, ValueError) as error:
+        raise InputError(
+            f"Expected numbers of moderate size: the question's arithmetic fails ({type(error).__name__})."
+        ) from None
 
 
 def find_question(kind: str) -> type[Question]:

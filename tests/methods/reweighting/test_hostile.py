@@ -15,7 +15,7 @@ from privada.methods.reweighting import (
     Selection,
 )
 from privada.parties import Category, Number, Rows, Schema
-from privada.privacy import Approximate, Pure, Unit
+from privada.privacy import Approximate, Pure
 
 SIZE, HUGE, FAR = 40, 1e100, 1e250
 CLAIM = Approximate(epsilon=0.1, delta=1e-6, relation="replace-one")
@@ -56,9 +56,8 @@ def test_a_descent_that_overflows(loss, outputs, step_size):
 
 
 @pytest.mark.parametrize("kind", [ConvexAdaptation, NonconvexAdaptation])
-@pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize("step_scale", [1e200, 1e308])
-def test_weights_that_overflow(kind, hidden, step_scale):
+def test_weights_that_overflow(kind, step_scale):
     """A row whose loss passes κ₁ moves its weight to infinity; the others stay."""
     convex = kind is ConvexAdaptation
     question = kind(
@@ -68,7 +67,6 @@ def test_weights_that_overflow(kind, hidden, step_scale):
         penalties=Penalties(alpha=0.3, kappa1=0.9 if convex else 0.69),
         A=1e-3,
         steps=4,
-        hidden=hidden,
         step_scale=step_scale,
         guarantee=CLAIM,
     )
@@ -130,20 +128,3 @@ def test_losses_that_no_source_has_are_refused(value):
         FiniteDiscrepancy(
             size=SIZE, weights=np.ones((1, 2)), intercepts=[0.0], source_losses=[value], guarantee=CLAIM
         )
-
-
-@pytest.mark.parametrize("kind", [ConvexAdaptation, NonconvexAdaptation])
-def test_released_weights_are_of_single_rows(kind):
-    """A person with another number of rows would move the weights of all rows behind them."""
-    several = Approximate(epsilon=1, delta=1e-6, relation="replace-one", unit=Unit(name="person", max_rows=2))
-    settings = {
-        "size": SIZE,
-        "source": np.ones((5, 2)),
-        "source_labels": np.zeros(5),
-        "penalties": Penalties(alpha=0.3),
-        "A": 1.0,
-        "guarantee": several,
-    }
-    with pytest.raises(InputError, match="hidden"):
-        kind(**settings)
-    assert kind(**settings, hidden=True).plan.draws

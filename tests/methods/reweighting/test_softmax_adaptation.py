@@ -1,7 +1,6 @@
 """PNCnvxAdap for more than two classes: its bounds, its gradient, what it learns, and what it refuses."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,9 +102,8 @@ def test_the_bounds_are_those_of_the_proof():
     assert asked.largest_gradient == pytest.approx(math.sqrt(0.5) * (1 - math.exp(-asked.largest_loss)))
     assert asked.diameter == pytest.approx(2 * 0.5 * math.sqrt(2 / 3) + 2 * 0.25 / 2)
     assert question(A=50.0).diameter == pytest.approx(2 * math.sqrt(2))
-    for hidden in (False, True):
-        draw = replace(asked, hidden=hidden).plan.draws["gradient_0"]
-        assert draw.sensitivity == pytest.approx(asked.diameter + draw.grid.step * math.sqrt(6), rel=1e-12)
+    draw = asked.plan.draws["gradient_0"]
+    assert draw.sensitivity == pytest.approx(asked.diameter + draw.grid.step * math.sqrt(6), rel=1e-12)
 
 
 @pytest.mark.parametrize("push", [[np.nan] * 3, [np.inf, 0.0, -1.0], [1e300, -1e300, 0.0]])
@@ -117,10 +115,9 @@ def test_a_contribution_is_bounded_whatever_the_record_pushes(push, factor):
 
 
 @pytest.mark.parametrize("A", [0.1, 1.0])
-@pytest.mark.parametrize("hidden", [False, True])
-def test_a_replay_of_opposite_records_uses_most_of_the_bound(hidden, A):
+def test_a_replay_of_opposite_records_uses_most_of_the_bound(A):
     """A record at the edge of the ball and its opposite, of one label; and one whose label turns round."""
-    asked = question(size=1, A=A, hidden=hidden, guarantee=Approximate(epsilon=8, delta=1e-5, **RO))
+    asked = question(size=1, A=A, guarantee=Approximate(epsilon=8, delta=1e-5, **RO))
     one = schema(size=1)
     sides = [Rows(np.array([[x, 0.0]]), schema=one, y=np.array(["a"])) for x in (2.0, -2.0)]
     result = replay(asked, *sides)
@@ -147,15 +144,11 @@ def test_the_gradient_is_that_of_the_loss():
         assert np.outer(x, push[0]) == pytest.approx(found, abs=1e-8)
 
 
-TWO = {
-    False: ("6f4445c008e77dd3", 16.794772180699635, [0.1288175799546617, -0.08192129879033626]),
-    True: ("92a40f14539fea90", 14.922526554186769, [0.12508042988666554, -0.07582728490865623]),
-}
+TWO = ("92a40f14539fea90", 14.922526554186769, [0.12508042988666554, -0.07582728490865623])
 
 
 @pytest.mark.filterwarnings("ignore::privada.exceptions.RehearsalWarning")
-@pytest.mark.parametrize("hidden", [False, True])
-def test_two_classes_are_asked_and_answered_as_before(hidden):
+def test_two_classes_are_asked_and_answered_as_before():
     """File form, noise and answer are those of the logistic question without a number of classes."""
     source, labels, target, answers = domains()
     asked = NonconvexAdaptation(
@@ -165,12 +158,11 @@ def test_two_classes_are_asked_and_answered_as_before(hidden):
         penalties=Penalties(alpha=0.3, kappa2=0.1),
         A=1.0,
         steps=4,
-        hidden=hidden,
         guarantee=Approximate(epsilon=1, delta=1e-5, **RO),
     )
     rows = Rows(target, schema=schema(2, SIZE), y=np.where(answers > 0, "b", "a"))
     payload = answer_rows(asked, rows, noise=Rehearsal(0))
-    digest, scale, coef = TWO[hidden]
+    digest, scale, coef = TWO
     assert asked.digest.startswith(digest)
     assert "n_classes" not in asked.header()["parameters"]
     assert asked.plan.draws["gradient_0"].scale == pytest.approx(scale, rel=1e-12)
@@ -181,12 +173,11 @@ def test_two_classes_are_asked_and_answered_as_before(hidden):
         Question.from_bytes(wire.pack("question", said, asked.parts()[1]))
 
 
-@pytest.mark.parametrize("hidden", [False, True])
-def test_a_turned_target_is_learned_better_than_from_its_source(hidden, rehearsal):
+def test_a_turned_target_is_learned_better_than_from_its_source(rehearsal):
     """Of three classes, by an iterate of a random step; the source's own minimiser has 0.74."""
     from sklearn.linear_model import LogisticRegression
 
-    asked = question(A=4.0, steps=60, hidden=hidden, guarantee=Approximate(epsilon=20, delta=1e-5, **RO))
+    asked = question(A=4.0, steps=60, guarantee=Approximate(epsilon=20, delta=1e-5, **RO))
     rows = Rows(TARGET, schema=schema(), y=NAMES[ANSWERS])
     coef = answer_rows(asked, rows, noise=rehearsal)["coef"]
     X, y = drawn(1000, 0.9, 2)
@@ -196,9 +187,8 @@ def test_a_turned_target_is_learned_better_than_from_its_source(hidden, rehearsa
     assert ((X @ coef).argmax(axis=1) == y).mean() > max(0.95, alone + 0.15)
 
 
-@pytest.mark.parametrize("hidden", [False, True])
-def test_the_file_form_comes_back(hidden):
-    asked = question(hidden=hidden)
+def test_the_file_form_comes_back():
+    asked = question()
     read = Question.from_bytes(asked.to_bytes())
     assert read == asked
     assert read.n_classes == 3

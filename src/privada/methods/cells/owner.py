@@ -50,9 +50,8 @@ class _Table:
         if self._question.radius is not None:
             from privada.methods.cells import _kernels
 
-            _kernels.add_clipped(
-                self._sums, batch.X, cells, self._origins, self._question.radius, 1 / self._step()
-            )
+            radius = float(self._question.radius)
+            _kernels.add_clipped(self._sums, batch.X, cells, self._origins, radius, 1 / self._step())
 
     def _step(self) -> float:
         mechanism = self._question.plan.draws[self._names[1]]

@@ -127,6 +127,16 @@ class CellStatistics(Question):
             return table.centers
         return np.zeros((table.n_cells, self.width or 0))
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        for index, table in enumerate(self.tables):
+            counts, sums = self.names(index)
+            shapes[counts] = (table.n_cells,) if self.n_classes is None else (table.n_cells, self.n_classes)
+            if self.width is not None:
+                shapes[sums] = (table.n_cells, self.width)
+        return shapes
+
     def planned(self) -> Plan:
         """Split the budget over tables, counts and sums, and calibrate each draw."""
         return _PLANS[type(self.guarantee)](self)

@@ -142,7 +142,8 @@ class LocalPricing:
         """Other guarantees: one joint μ, split by shares of 1/σ²."""
         mu = self.guarantee.gaussian_mu() / self.rows
         rough = [self._joint(self.shares, WHOLE) / mu / math.sqrt(share or 1.0) for share in self.shares]
-        grids = (fine_grid(1.0, rough[0]), fine_grid(1.0, rough[1]), fine_grid(1.0, rough[2]))
+        whole = Grid(min(0, fine_grid(1.0, rough[0]).exponent))  # no count falls between two steps
+        grids = (whole, fine_grid(1.0, rough[1]), fine_grid(1.0, rough[2]))
         root = mu / self._joint(self.shares, grids)
         draws: dict[str, Mechanism] = {}
         for name, share, grid, reach in zip(PARTS, self.shares, grids, self._alone(grids), strict=True):

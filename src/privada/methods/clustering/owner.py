@@ -39,7 +39,8 @@ def _counts_and_sums(question: NearestMeans, rows: Rows) -> tuple[IntArray, IntA
     for batch in rows.batches():
         found = cells.assign(batch.X)
         counts += np.bincount(found, minlength=cells.n_cells)
-        _kernels.add_clipped(sums, batch.X, found, origins, question.radius, 1 / question.grid.step)
+        radius, steps = float(question.radius), 1 / question.grid.step
+        _kernels.add_clipped(sums, batch.X, found, origins, radius, steps)
     return counts, sums
 
 
@@ -111,7 +112,7 @@ def _nearest_rows(question: NeighbourAverages | SourceRadius, rows: Rows) -> tup
     squared = np.full((n, question.t), np.inf)
     kept = np.zeros((n, question.t, d))
     for batch in rows.batches():
-        X = _passes.into_ball(np.ascontiguousarray(batch.X), question.radius)
+        X = _passes.into_ball(np.ascontiguousarray(batch.X), float(question.radius))
 
         def work(part: slice, X: FloatArray = X) -> None:
             _passes.keep_nearest(squared[part], kept[part], X, question.targets[part])

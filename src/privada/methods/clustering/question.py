@@ -142,6 +142,12 @@ class NearestMeans(Question):
         """The grid of sums under K-norm noise."""
         return fine_grid(self.radius, self.radius)
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        if self.noise == "lattice":
+            return self.statistics.answer_shapes()
+        return {"table": (len(self.cells), 1 + self.cells.shape[1])}
+
     def planned(self) -> Plan:
         """Lattice noise as over cells, or one K-norm draw of the whole table."""
         if self.noise == "lattice":

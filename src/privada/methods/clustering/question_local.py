@@ -132,6 +132,12 @@ class LocalMeans(Question):
         """Shares of the budget for counts, sums and moments."""
         return self.pricing.shares
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        shape = (len(self.cells), len(self.shells))
+        moments = {} if self.moments == "none" else {"moments": self.moments_shape}
+        return {"counts": shape, "sums": (*shape, self.width)} | moments
+
     def planned(self) -> Plan:
         """Split the budget over counts, sums and moments, and calibrate each draw."""
         return self.pricing.plan()

@@ -147,6 +147,10 @@ class NeighbourAverages(_Neighbours):
         """The grid of rows."""
         return fine_grid(self.radius, self.reach / budget_of(self.guarantee))
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"sums": (len(self.targets), self.width)}
+
     def planned(self) -> Plan:
         """One draw of all sums."""
         if self.noise == "k-norm":
@@ -203,6 +207,10 @@ class SourceRadius(_Neighbours):
         if self.t * sum(steps) >= 2**62:
             raise InputError("Expected targets nearer to the ball: the sum of their distances overflows.")
         return np.array(steps, dtype=np.int64)
+
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"total": (1,)}
 
     def planned(self) -> Plan:
         """One draw of one number."""

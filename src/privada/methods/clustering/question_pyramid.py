@@ -20,7 +20,7 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.partition import Bins, Product
 from privada.methods.cells.question import CellStatistics
-from privada.methods.clustering._calibration import few_numbers
+from privada.methods.clustering._calibration import few_numbers, sized
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Lattice, Plan
 from privada.privacy.release import Question, Release
@@ -71,7 +71,7 @@ class GridPyramid(Question):
         if not levels or any(a >= b for a, b in pairwise(levels)):
             raise InputError("Expected levels to be whole numbers >= 1, strictly increasing.")
         object.__setattr__(self, "levels", levels)
-        _check.positive(domain=self.domain)
+        sized(domain=self.domain)
         _check.count(width=self.width)
         few_numbers(sum(2 ** min(level * self.width, 64) for level in levels), "the answer")
 
@@ -88,8 +88,13 @@ class GridPyramid(Question):
         )
 
     def _grid(self, level: int) -> Product:
-        edges = np.linspace(-self.domain, self.domain, 2**level + 1)[1:-1]
+        half = float(self.domain)
+        edges = np.linspace(-half, half, 2**level + 1)[1:-1]
         return Product(factors=tuple(Bins(feature=j, edges=edges) for j in range(self.width)))
+
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return self.statistics.answer_shapes()
 
     def planned(self) -> Plan:
         """As over cells."""

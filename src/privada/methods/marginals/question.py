@@ -135,6 +135,11 @@ class OutcomeTables(Question):
         """A round of a plan, whose name is the salt; the importance query is one of its own."""
         return turn_of(self.round, self.rounds, self.salt, "importance query" if self.count == "rows" else "")
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        tables = zip(self.names(), self.tables, strict=True)
+        return {name: (table.n_cells, *self.outcomes) for name, table in tables}
+
     def planned(self) -> Plan:
         """Split the budget evenly over the tables."""
         rows = self.guarantee.unit.max_rows

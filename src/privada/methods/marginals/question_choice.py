@@ -58,6 +58,10 @@ class HypothesisChoice(Question):
         for candidate in self.candidates:
             candidate.fits(schema.width, self.n_classes)
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"choice": (1,)}
+
     def planned(self) -> Plan:
         """One choice."""
         guarantee = self.guarantee

@@ -97,6 +97,10 @@ class FeatureSums(Question):
         if self.n_classes != len(schema.classes):
             raise InputError(f"Expected n_classes to be {len(schema.classes)}, got {self.n_classes}.")
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"sums": (self.n_classes, self.dimension)}
+
     def planned(self) -> Plan:
         """One draw of all sums."""
         rows, size = self.guarantee.unit.max_rows, self.dimension

@@ -94,6 +94,11 @@ class SquaredErrors(Question):
         """A round of a plan, whose name is the salt."""
         return turn_of(self.round, self.rounds, self.salt)
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        tables = enumerate(self.tables)
+        return {name: (table.n_cells,) for index, table in tables for name in self.names(index)}
+
     def planned(self) -> Plan:
         """Even shares over tables, and over counts and sums."""
         rows, twice = self.guarantee.unit.max_rows, replaces(self.guarantee)

@@ -10,15 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.reweighting import _kernels, losses, problem
+from privada.methods.reweighting._counted import counted
 from privada.methods.reweighting.question import ConvexAdaptation, NonconvexAdaptation
 from privada.parties.answering import Draws
-from privada.parties.rows import Rows
+from privada.parties.rows import BATCH, Rows
 from privada.privacy.bounds import Ball
 from privada.privacy.mechanism import Lattice
+from privada.privacy.noise import Noise
 
 FloatArray = npt.NDArray[np.float64]
 Adaptation = ConvexAdaptation | NonconvexAdaptation
-Path = Iterator[tuple[FloatArray, FloatArray]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,18 +48,13 @@ class _Side:
         return losses.clipped("softmax", scores, self.y, self.largest), push
 
 
-def _sides(question: Adaptation, rows: Rows) -> tuple[_Side, _Side]:
+def _sides(question: Adaptation, rows: Rows, noise: Noise) -> tuple[_Side, _Side]:
     convex = isinstance(question, ConvexAdaptation)
     loss = "squared" if convex else ("logistic" if len(question.shape) == 1 else "softmax")
     ball = Ball(radius=question.r)
-    X, y = np.zeros((question.size, question.source.shape[1])), np.zeros(question.size)
-    start = 0
-    for batch in rows.batches():
-        assert batch.y is not None
-        end = min(start + len(batch), question.size)
-        X[start:end] = ball.clip(batch.X[: end - start])
-        y[start:end] = batch.y[: end - start]
-        start = end
+    X, y, _ = counted(rows, question.size, np.zeros(question.source.shape[1]), noise)
+    for start in range(0, len(X), BATCH):
+        X[start : start + BATCH] = ball.clip(X[start : start + BATCH])
     source = ball.clip(question.source)
     labels = question.source_labels
     if convex:
@@ -88,17 +84,13 @@ class _Sizes:
         more = question.largest_loss + penalties.kappa1 + penalties.kappa2 + penalties.kappa_inf
         public = m**1.5 / (math.sqrt(T) * penalties.alpha**2 * (question.largest_loss + more))
         spread = left**2 * more
-        if not question.hidden:
-            each = question.plan.draws["weights_0"]
-            assert isinstance(each, Lattice)
-            spread = math.hypot(spread, left**2 * each.scale)
         factor = question.step_scale
         return cls(factor * w, factor * public, factor / math.sqrt(T * n) / spread)
 
 
-def adapt(question: Adaptation, rows: Rows, draw: Draws) -> Path:
-    """The iterates (w, private u), after each of T steps."""
-    public, private = _sides(question, rows)
+def adapt(question: Adaptation, rows: Rows, draw: Draws) -> Iterator[FloatArray]:
+    """The iterates w, after each of T steps."""
+    public, private = _sides(question, rows, draw.noise)
     m, n, penalties = len(public.X), question.size, question.penalties
     p, sizes = penalties.reference(m, n), _Sizes.of(question)
     low = problem.lowest(p)
@@ -108,11 +100,11 @@ def adapt(question: Adaptation, rows: Rows, draw: Draws) -> Path:
         kept, pull = private.look(w)
         noisy = _noisy_gradient(question, private.X, pull, u[m:], t, draw)
         slope_w = public.X.T @ (push.T / u[:m]).T + noisy
-        slope_u = _slope_u(question, seen + penalties.discrepancy, kept, u, p, t, draw)
+        slope_u = _separable(question, np.r_[seen + penalties.discrepancy, kept], u, p)
         w = _into_ball(w - sizes.w * slope_w, question.A)
         step = np.r_[np.full(m, sizes.public), np.full(n, sizes.private)]
         u = _lifted(u, step, slope_u, low)
-        yield w, u[m:]
+        yield w
 
 
 def _lifted(u: FloatArray, step: FloatArray, slope: FloatArray, low: FloatArray) -> FloatArray:
@@ -135,30 +127,8 @@ def _noisy_gradient(
     return draw(f"gradient_{t}", sums) / least
 
 
-def _slope_u(
-    question: Adaptation,
-    seen: FloatArray,
-    kept: FloatArray,
-    u: FloatArray,
-    p: FloatArray,
-    t: int,
-    draw: Draws,
-) -> FloatArray:
-    """``∂/∂u`` with the private rows' losses noised, or exact where they never leave (hidden)."""
-    gradient = problem.gradient_f if isinstance(question, ConvexAdaptation) else problem.gradient_j
-    m, least = len(seen), question.size / (1 - question.penalties.alpha)
-    if question.hidden:
-        return _separable(question, np.r_[seen, kept], u, p)
-    bare = gradient(np.r_[seen, np.zeros(len(kept))], u, p, question.penalties)
-    mechanism = question.plan.draws[f"weights_{t}"]
-    assert isinstance(mechanism, Lattice)
-    exact = mechanism.grid.truncate(kept * np.minimum(1.0, least / u[m:]) ** 2)
-    bare[m:] -= draw(f"weights_{t}", exact) / least**2
-    return bare
-
-
 def _separable(question: Adaptation, all_losses: FloatArray, u: FloatArray, p: FloatArray) -> FloatArray:
-    """The slope with the separable penalty κ₂ Σ 1/u²: row by row."""
+    """``∂/∂u`` with the separable penalty κ₂ Σ 1/u², row by row: exact, for private u never leave."""
     penalties = question.penalties
     pull = penalties.kappa1 * p**2 if isinstance(question, ConvexAdaptation) else penalties.kappa1 / u**2
     return np.asarray(pull - all_losses / u**2 - 2 * penalties.kappa2 / u**3)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.reweighting import network, problem
+from privada.methods.reweighting._counted import counted
 from privada.methods.reweighting.question_module import ModuleAdaptation
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
@@ -83,9 +84,12 @@ class Gradients:
 
 
 def clipped(gradients: FloatArray, factors: FloatArray, clip: float, grid: Grid) -> IntArray:
-    """Sum of rows of norm at most ``clip`` times their factor, in whole grid steps; not finite is zero."""
+    """Sum of rows of norm at most ``clip`` times their factor, in whole grid steps.
+
+    A row that is not finite, or whose factor is not in [0, 1], adds nothing.
+    """
     norms = np.sqrt((gradients * gradients).sum(axis=1))
-    usable = np.isfinite(norms)
+    usable = np.isfinite(norms) & (factors >= 0) & (factors <= 1)
     shrunk = np.where(usable, factors * np.minimum(1.0, clip * _INSIDE / np.maximum(norms, 1e-300)), 0.0)
     rows = np.where(usable[:, None], gradients, 0.0) * shrunk[:, None]
     return np.asarray(grid.truncate(rows).sum(axis=0))
@@ -107,7 +111,7 @@ def adapt(question: ModuleAdaptation, rows: Rows, draw: Draws) -> Iterator[Float
     """All iterates, after each of T steps."""
     module = network.resolve(question.network, width=question.source.shape[1])
     public = _side(question, module, question.source, question.source_labels)
-    X, y, present = _read(question, rows)
+    X, y, present = counted(rows, question.size, question.mean, draw.noise)
     private = _side(question, module, X, y)
     m, n, penalties = public.size, question.size, question.penalties
     low = problem.lowest(penalties.reference(m, n))
@@ -154,25 +158,13 @@ def _reweighted(question: ModuleAdaptation, u: FloatArray, low: FloatArray, loss
     """A projected step on J's separable form, in units of the least u: nothing in it is noised."""
     penalties = question.penalties
     slope = (penalties.kappa1 - losses) / u**2 - 2 * penalties.kappa2 / u**3
-    return np.asarray(np.maximum(low, u - WEIGHT_STEP * low**3 * slope))
+    return np.asarray(np.fmax(low, u - WEIGHT_STEP * low**3 * slope))  # the lowest where a step overflows
 
 
 def _side(question: ModuleAdaptation, module: Any, X: FloatArray, y: FloatArray) -> Gradients:
     if question.loss == "squared":
         y = (y - question.label_mean) / question.label_scale
     return Gradients(module, question.loss, (X - question.mean) / question.scale, y)
-
-
-def _read(question: ModuleAdaptation, rows: Rows) -> tuple[FloatArray, FloatArray, int]:
-    """The rows, cut or filled to the public size, and how many of them there are."""
-    X, y = np.tile(question.mean, (question.size, 1)), np.zeros(question.size)
-    start = 0
-    for batch in rows.batches():
-        assert batch.y is not None
-        end = min(start + len(batch), question.size)
-        X[start:end], y[start:end] = batch.X[: end - start], batch.y[: end - start]
-        start = end
-    return X, y, start
 
 
 def _near(w: FloatArray, start: FloatArray, radius: float) -> FloatArray:

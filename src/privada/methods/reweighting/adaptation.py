@@ -1,9 +1,8 @@
 """PCnvxAdap and PNCnvxAdap as the paper composes them: the discrepancy first, then the descent.
 
 The discrepancy gets 5 % of μ². Its released value, projected to [0, B], is the discrepancy of the objective
-on which the descent goes, with the other 95 %: 75 for w and 20 for u, or all of it for w where the private u
-are hidden. Both are Gaussian, so ``μ² = 0.05 μ² + 0.95 μ²`` is the whole price; what is made of the releases
-is post-processing.
+on which the descent goes, with the other 95 %. Both are Gaussian, so ``μ² = 0.05 μ² + 0.95 μ²`` is the whole
+price; what is made of the releases is post-processing.
 """
 
 from __future__ import annotations
@@ -40,8 +39,6 @@ class AdaptedPredictor:
     coef : array of shape (features,) or (features, classes)
     discrepancy : float
         As released, projected to [0, B].
-    u_private : array of shape (n,) or None
-        Inverse weights of the private rows, noised; None where they are hidden.
     guarantee : Guarantee
         Of both releases together.
     releases : tuple of Release
@@ -54,7 +51,6 @@ class AdaptedPredictor:
     guarantee: Guarantee
     releases: tuple[Release, ...]
     question: Adaptation = field(repr=False)
-    u_private: FloatArray | None = field(default=None, repr=False)
 
     def scores(self, X: npt.ArrayLike) -> FloatArray:
         """Scores of public rows, which are clipped to the ball as those that were learned from."""
@@ -176,7 +172,6 @@ def _asking(
         guarantee=guarantee,
         releases=(told, release),
         question=asked,
-        u_private=None if asked.hidden else release["u_private"],
     )
 
 

@@ -92,7 +92,7 @@ def _questions(source: FloatArray, labels: FloatArray) -> Iterator[Question]:
         largest_loss=4.0,
         guarantee=pure,
     )
-    for guarantee, hidden in ((APPROXIMATE, False), (rho, True)):
+    for guarantee in (APPROXIMATE, rho):
         yield ConvexAdaptation(
             size=SIZE,
             source=source,
@@ -101,7 +101,6 @@ def _questions(source: FloatArray, labels: FloatArray) -> Iterator[Question]:
             A=1.0,
             r=1.0,
             steps=3,
-            hidden=hidden,
             guarantee=guarantee,
         )
     for guarantee in (APPROXIMATE, rho):

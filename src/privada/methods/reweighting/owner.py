@@ -18,10 +18,16 @@ from privada.methods.reweighting.question_portrait import Portrait
 from privada.methods.reweighting.question_selection import Selection
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
+from privada.privacy.bounds import Grid
 from privada.privacy.mechanism import Lattice
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+FINE, COARSE = (
+    Grid(-30),
+    Grid(-20),
+)  # of a share of the largest loss; sums of 2^33 coarse ones are exact floats
 
 
 def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]:
@@ -55,10 +61,12 @@ def _add_pulls(
     rows, base, y = part
     if question.loss == "softmax":
         per_step = _per_step(question)
-        _kernels.add_softmax(sums, rows, base, y, V, question.threshold, question.bound, per_step)
+        threshold, bound = float(question.threshold), float(question.bound)
+        _kernels.add_softmax(sums, rows, base, y, V, threshold, bound, per_step)
     else:
         v = V[:, 0].astype(np.float32)
-        _fused.add_pulls(sums[:, 0], rows, base, y, v, loss=question.loss, threshold=question.threshold)
+        threshold = float(question.threshold)
+        _fused.add_pulls(sums[:, 0], rows, base, y, v, loss=question.loss, threshold=threshold)
 
 
 def _per_step(question: Descent) -> float:
@@ -81,8 +89,8 @@ def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[s
     total = np.zeros_like(question.source_moments)
     for batch in rows.batches():
         X, y = _labelled(batch)
-        Z = _kernels.mapped(X, question.transform, question.shift, question.radius)
-        base = _kernels.scored(X, question.weights[:, None], np.array([question.intercept]))[:, 0]
+        Z = _kernels.mapped(X, question.transform, question.shift, float(question.radius))
+        base = _kernels.scored(X, question.weights[:, None], np.array([float(question.intercept)]))[:, 0]
         left = np.nan_to_num(y - base, nan=0.0)  # a score that overflows says nothing of its record
         total += _kernels.pair_moments(Z, np.clip(left, -question.label_bound, question.label_bound))
     gap = total / question.size - question.source_moments
@@ -95,15 +103,25 @@ def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[s
 
 def answer_finite(question: FiniteDiscrepancy, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Mean clipped loss of every hypothesis, the largest difference from the source's, then noise."""
-    total, (weights, intercepts) = np.zeros(len(question.weights)), question.table()
+    total = np.zeros(len(question.weights), dtype=np.int64)
+    weights, intercepts = question.table()
     wide = len(intercepts) // len(total)
     for batch in rows.batches():
         X, y = _labelled(batch)
         scores = _kernels.scored(X, weights, intercepts)
         for at in range(len(total)):
             each = scores[:, at * wide : (at + 1) * wide]
-            total[at] += losses.clipped(question.loss, each, y, question.largest_loss).sum()
-    return _released(question, float(np.abs(total / question.size - question.source_losses).max()), draw)
+            total[at] += _steps(question, each, y, FINE).sum()
+    means = FINE.values(total) * question.largest_loss / question.size
+    return _released(question, float(np.abs(means - question.source_losses).max()), draw)
+
+
+def _steps(
+    question: FiniteDiscrepancy | Selection, scores: FloatArray, y: FloatArray, grid: Grid
+) -> Integers:
+    """Clipped losses over the largest, from 0 to 1, in whole steps: their sum is the same in every order."""
+    each = losses.clipped(question.loss, scores, y, question.largest_loss)
+    return grid.truncate(np.minimum(each / question.largest_loss, 1.0))
 
 
 def answer_portrait(question: Portrait, rows: Rows, draw: Draws) -> dict[str, Any]:
@@ -115,7 +133,7 @@ def answer_portrait(question: Portrait, rows: Rows, draw: Draws) -> dict[str, An
     assert isinstance(fine, Lattice)
     for batch in rows.batches():
         X = np.ascontiguousarray(batch.X)
-        Z = np.nan_to_num(_kernels.mapped(X, question.transform, question.shift, question.radius))
+        Z = np.nan_to_num(_kernels.mapped(X, question.transform, question.shift, float(question.radius)))
         counts += np.bincount(nearest(Z, question.centers), minlength=len(counts))
         sums += fine.grid.truncate(Z).sum(axis=0)
     return {"counts": draw("counts", whole.grid.truncate(counts)), "sums": draw("sums", sums)}
@@ -131,33 +149,29 @@ def _released(question: Discrepancy | FiniteDiscrepancy, value: float, draw: Dra
 
 def answer_selection(question: Selection, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Minus the sum of clipped losses of every candidate, then a choice."""
-    scores = np.zeros(len(question.weights))
+    steps = np.zeros(len(question.weights), dtype=np.int64)
     for batch in rows.batches():
         X, y = _labelled(batch)
         for at, (weights, intercepts) in enumerate(zip(question.weights, question.intercepts, strict=True)):
-            found = _kernels.scored(X, weights, intercepts)
-            each = losses.clipped(question.loss, found, y, question.largest_loss)
-            scores[at] -= np.minimum(each / question.largest_loss, 1.0).sum()
-    return {"choice": draw("choice", scores)}
+            steps[at] -= _steps(question, _kernels.scored(X, weights, intercepts), y, COARSE).sum()
+    return {"choice": draw("choice", COARSE.values(steps))}
 
 
 def answer_convex(question: ConvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
     """PCnvxAdap: the average of all iterates."""
-    coef, weights = np.zeros(question.shape), np.zeros(question.size)
-    for w, u in adapt(question, rows, draw):
+    coef = np.zeros(question.shape)
+    for w in adapt(question, rows, draw):
         coef += w / question.steps
-        weights += 0.0 if question.hidden else u / question.steps
-    return {"coef": coef} if question.hidden else {"coef": coef, "u_private": weights}
+    return {"coef": coef}
 
 
 def answer_nonconvex(question: NonconvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
     """PNCnvxAdap: the iterate of a random step, and nothing else."""
     stop = min(int(draw.noise.uniform((1,))[0] * question.steps), question.steps - 1)
-    taken = {}
-    for t, (w, u) in enumerate(adapt(question, rows, draw)):  # to the end: time must not tell the step
-        if t == stop:
-            taken = {"coef": w} if question.hidden else {"coef": w, "u_private": u}
-    return taken
+    coef = np.zeros(question.shape)
+    for t, w in enumerate(adapt(question, rows, draw)):  # to the end: time must not tell the step
+        coef = w if t == stop else coef
+    return {"coef": coef}
 
 
 def answer_module(question: ModuleAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:

@@ -1,20 +1,25 @@
 """PCnvxAdap and PNCnvxAdap (Algorithms 1 and 2), calibrated exactly.
 
 **Units.** Private u are kept as ``n/((1-α)u_i)`` in (0, 1]. The sum over private rows of these factors
-times the loss gradient moves, when a row is replaced, by at most the diameter D of the gradients if the
-factor is known (released u), and by 2G if it is not (hidden u); the factor squared times the loss lies in
-[0, B] and moves, in one coordinate, by at most B. The paper's s₁ and s₂ are ``(1-α)/n`` and ``((1-α)/n)²``
-times these.
+times the loss gradient moves, when a row is replaced, by at most the diameter D of the gradients: ``|f g -
+f' g'|`` is convex in f and in f', so it is largest where both factors are 0 or 1, where it is at most D or G,
+and ``G <= D``. The paper's s₁ is ``(1-α)/n`` times that.
 
-**Budget.** ``μ² = T(s₁²/σ₁² + s₂²/σ₂²)``, shares 75 : 20 of w and u (the discrepancy's 5 is asked for by
-itself).
+**Private weights stay at the owner's.** They are not released, and their penalty is separable (κ₂ Σ 1/u², no
+κ_∞): given the path of w each u_i depends on record i alone, so record j enters the gradient through its own
+term only. No noise on u, and w gets the whole budget (PRIVACY, section 4 (c)).
 
-**Hidden u.** If the private u are not released and their penalty is separable (κ₂ Σ 1/u², no κ_∞), then
-given the path of w each u_i depends on record i alone, so record j enters the gradient through its own term
-only: no noise on u, and w gets all (PRIVACY, section 4 (c)).
+Released weights, as the paper has them, would be in the order of the owner's rows, and that order may depend
+on them: in a file sorted by a column, or by person, a replaced record stands elsewhere and every weight
+between the two places moves. Then not one coordinate changes but up to n (PRIVACY, section 4 (b)).
+
+**Which rows count.** All n. Where persons are protected, more rows than the public n may be there; a secret,
+uniform choice of n counts. *Proof.* Order all rows at random, alike in both worlds for the rows of others;
+the first n count. With k and k' rows of the replaced person among them, k, k' <= m, at most ``|k - k'|``
+others are counted in one world only: ``max(k, k')`` rows leave at most, and as many come.
 
 **Truncation** moves a difference of two contributions by at most √d grid steps, which the sensitivity D
-includes.
+includes; lengths do not grow by it, so 2G never needs it.
 """
 
 from __future__ import annotations
@@ -35,7 +40,6 @@ from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
-W_SHARE, U_SHARE = 75 / 95, 20 / 95
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -49,7 +53,7 @@ class _Adaptation(Question):
     A: float
     r: float = 1.0
     steps: int = 100
-    hidden: bool = False
+    hidden: bool = True
     step_scale: float = 1.0
 
     def validate(self) -> None:
@@ -59,24 +63,25 @@ class _Adaptation(Question):
         _check.count(size=self.size)
         Bounds(A=self.A, r=self.r)
         _check.positive(step_scale=self.step_scale)
-        if not isinstance(self.hidden, bool):
-            raise InputError(f"Expected hidden to be true or false, got {self.hidden!r}.")
         if _check.count(steps=self.steps) > _public.MOST_STEPS:
             raise InputError(f"Expected steps of at most {_public.MOST_STEPS:,}, got {self.steps:,}.")
         object.__setattr__(self, "source", _public.matrix(source=self.source))
         labels = _public.vector(source_labels=self.source_labels, length=len(self.source))
         object.__setattr__(self, "source_labels", labels)
-        if not 0 < self.penalties.alpha < 1:
-            raise InputError("Expected penalties to be Penalties with alpha strictly between 0 and 1.")
-        if self.hidden and self.penalties.kappa_inf:
-            raise InputError("Expected kappa_inf to be 0 with hidden weights: it couples the rows.")
-        if not self.hidden and self.guarantee.unit.max_rows > 1:
-            raise InputError(
-                "Expected hidden weights where a person may have several rows: "
-                "one with more or fewer of them would move the weights of all rows behind."
-            )
-        _public.few_numbers(self.size * self.steps * (0 if self.hidden else 1), "the noise on all weights")
+        _public.moderate(self.penalties)
+        if self.penalties.kappa_inf:
+            raise InputError("Expected kappa_inf to be 0: it couples the weights of the rows.")
+        self._validate_hidden()
         _public.few_numbers(self.size * self.source.shape[1], "the private rows")
+
+    def _validate_hidden(self) -> None:
+        if not isinstance(self.hidden, bool):
+            raise InputError(f"Expected hidden to be true or false, got {self.hidden!r}.")
+        if not self.hidden:
+            raise InputError(
+                "Expected hidden to be true: weights of private rows are not released, for they would be in "
+                "the order of the owner's rows, and a replaced row may change the places of all others."
+            )
 
     @property
     def bounds(self) -> Bounds:
@@ -95,47 +100,36 @@ class _Adaptation(Question):
 
     @property
     def diameter(self) -> float:
-        """Largest difference of two gradients."""
-        return min(2 * self.largest_gradient, self.bounds.diameter)
+        """Largest difference of two gradients, rounding of the scores included."""
+        rounding = 2.0**-50 * (self.source.shape[1] + 8)
+        return float(min(2 * self.largest_gradient, self.bounds.diameter * (1 + rounding)))
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Of the predictor's weights."""
         return (self.source.shape[1],)
 
-    @property
-    def reach(self) -> float:
-        """How far a replaced row moves a sum of gradients, before it is put on the grid."""
-        return 2 * self.largest_gradient if self.hidden else self.diameter
-
-    @property
-    def truncation(self) -> float:
-        """Grid steps by which truncation may lengthen that: none where lengths alone are bounded."""
-        return 0.0 if self.hidden else math.sqrt(math.prod(self.shape))
+    def sensitivity(self, step: float) -> float:
+        """How far a replaced row moves a sum of gradients on a grid of this step."""
+        slack = step * math.sqrt(math.prod(self.shape))
+        return float(min(2 * self.largest_gradient, self.diameter + slack))
 
     def fits(self, schema: Any) -> None:
         """Check size, features and label against the owner's schema."""
         _public.declared(self.size, schema, self.source.shape[1])
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"coef": self.shape}
+
     def planned(self) -> Plan:
-        """T sums, and T vectors of n numbers unless u is hidden; together they use up the guarantee."""
-        total, rows = self.guarantee.gaussian_mu(), self.guarantee.unit.max_rows
-        parts = (1.0, 0.0) if self.hidden else (W_SHARE, U_SHARE)
-        draws: dict[str, Gaussian] = {}
-        mu = total * math.sqrt(parts[0] / self.steps)
-        reach = self.reach * rows
-        grid = _public.fine_grid(reach, reach / mu)
-        slack = grid.step * self.truncation * rows
-        sums = Gaussian.calibrated(sensitivity=reach + slack, mu=mu, grid=grid)
-        draws |= dict.fromkeys((f"gradient_{t}" for t in range(self.steps)), sums)
-        squared = sums.mu**2 * self.steps
-        if not self.hidden:
-            mu = total * math.sqrt(parts[1] / self.steps)
-            grid = _public.fine_grid(self.largest_loss, self.largest_loss / mu)
-            each = Gaussian.calibrated(sensitivity=self.largest_loss + grid.step, mu=mu, grid=grid)
-            draws |= dict.fromkeys((f"weights_{t}" for t in range(self.steps)), each)
-            squared += each.mu**2 * self.steps
-        return Plan(draws=draws, event=gaussian_event(math.sqrt(squared)))
+        """T sums of equal noise; together they use up the guarantee."""
+        rows = self.guarantee.unit.max_rows
+        mu = self.guarantee.gaussian_mu() / math.sqrt(self.steps)
+        grid = _public.fine_grid(self.diameter * rows, self.diameter * rows / mu)
+        sums = Gaussian.calibrated(sensitivity=self.sensitivity(grid.step) * rows, mu=mu, grid=grid)
+        names = (f"gradient_{t}" for t in range(self.steps))
+        return Plan(draws=dict.fromkeys(names, sums), event=gaussian_event(sums.mu * math.sqrt(self.steps)))
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Own fields; penalties as plain values."""
@@ -167,13 +161,14 @@ class ConvexAdaptation(_Adaptation):
         Public bounds of predictors and features; labels are clipped to ±1.
     steps : int
     hidden : bool
-        Keep the private weights at the owner; then κ₂'s penalty is separable and κ_∞ is 0.
+        Always true: the private weights stay at the owner's, κ₂'s penalty is separable and κ_∞ is 0. False,
+        which released them, is refused.
     step_scale : float
         Factor on the paper's step sizes.
 
     Notes
     -----
-    The payload is ``coef``, and ``u_private`` (as 1/weight) unless hidden.
+    The payload is ``coef``.
 
     Privacy
     -------
@@ -209,7 +204,7 @@ class NonconvexAdaptation(_Adaptation):
 
     Notes
     -----
-    The payload is ``coef``, of the weights' shape, and ``u_private`` unless hidden.
+    The payload is ``coef``, of the weights' shape.
 
     Privacy
     -------
@@ -230,10 +225,8 @@ class NonconvexAdaptation(_Adaptation):
     operator norm, hence the first parts by ``A r²/2``. So the diameter is ``D = min(2G, 2r √(1 - 1/K) +
     A r²/2)``, to which rounding of the scores is added.
 
-    Weights f, f' in [0, 1] that are hidden, hence not the same for both records, change nothing:
-    ``|f g - f' g'|`` is convex in f and in f', so it is largest where both are 0 or 1, there it is at most D
-    or G, and ``G <= D``, for D is 2G or at least ``√2 r``. Truncation adds at most √(features K) grid steps
-    in both cases.
+    The weights f, f' in [0, 1] of two records change nothing, as above: ``G <= D``, for D is 2G or at least
+    ``√2 r``.
     """
 
     n_classes: int = 2
@@ -281,16 +274,6 @@ class NonconvexAdaptation(_Adaptation):
         near = 2 * math.sqrt(1 - 1 / self.n_classes) + spread / 2 + rounding * (1 + spread)
         return min(2 * self.largest_gradient, self.r * near)
 
-    @property
-    def reach(self) -> float:
-        """Of softmax, the diameter, hidden or not."""
-        return super().reach if self.n_classes == 2 else self.diameter
-
-    @property
-    def truncation(self) -> float:
-        """Grid steps by which truncation may lengthen the reach."""
-        return super().truncation if self.n_classes == 2 else math.sqrt(math.prod(self.shape))
-
     def fits(self, schema: Any) -> None:
         """Check size, features and label against the owner's schema."""
         super().fits(schema)
@@ -321,4 +304,4 @@ def stopping_delta(epsilon: float, mu: float, steps: int) -> float:
     return math.fsum(gaussian_delta(epsilon, once * math.sqrt(t)) for t in range(1, steps + 1)) / steps
 
 
-__all__ = ["U_SHARE", "W_SHARE", "ConvexAdaptation", "NonconvexAdaptation", "stopping_delta"]
+__all__ = ["ConvexAdaptation", "NonconvexAdaptation", "stopping_delta"]

@@ -164,6 +164,10 @@ class Descent(Question):
         """Names of the draws, in order."""
         return tuple(f"gradient_{t}" for t in range(self.steps))
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return dict.fromkeys(self.names(), (self.width_mapped, self.outputs))
+
     def planned(self) -> Plan:
         """T Gaussian sums of equal noise; together they use up the guarantee."""
         return _public.equal_sums(self.names(), reach=self.reach, guarantee=self.guarantee)

@@ -128,8 +128,7 @@ class ModuleAdaptation(Question):
         for name in ("clip", "largest_loss", "A", "step_scale", "label_scale"):
             _check.positive(**{name: getattr(self, name)})
         _check.finite(label_mean=self.label_mean)
-        if not 0 < self.penalties.alpha < 1:
-            raise InputError("Expected penalties to be Penalties with alpha strictly between 0 and 1.")
+        _public.moderate(self.penalties)
         if self.penalties.kappa_inf:
             raise InputError("Expected kappa_inf to be 0: it couples the weights of the rows.")
         if _check.count(steps=self.steps) > _public.MOST_STEPS:
@@ -173,6 +172,10 @@ class ModuleAdaptation(Question):
     def names(self) -> tuple[str, ...]:
         """Names of the draws, in order."""
         return tuple(f"gradient_{t}" for t in range(self.steps))
+
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"weights": (len(self.start),)}
 
     def planned(self) -> Plan:
         """T Gaussian sums of equal noise; together they use up the guarantee."""

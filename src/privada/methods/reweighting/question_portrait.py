@@ -84,6 +84,10 @@ class Portrait(Question):
         """Check size and features against the owner's schema."""
         _public.declared(self.size, schema, len(self.transform))
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"counts": (len(self.centers),), "sums": (self.centers.shape[1],)}
+
     def planned(self) -> Plan:
         """Counts and sums at half of μ² each."""
         rows, mu = self.guarantee.unit.max_rows, self.guarantee.gaussian_mu() / math.sqrt(2)

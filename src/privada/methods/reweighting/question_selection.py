@@ -18,6 +18,7 @@ from privada.privacy.mechanism import Exponential, Plan
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
+LARGEST_EPSILON = 1e6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -40,9 +41,9 @@ class Selection(Question):
 
     Privacy
     -------
-    The score of a candidate is minus the sum of its clipped losses over B: replacing one row moves it by at
-    most 1, a person's m rows by at most m, plus rounding. The number of rows need not be public; under
-    add/remove the same bound holds.
+    The score of a candidate is minus the sum of its clipped losses over B, each truncated to whole steps of
+    2^-20, from 0 to 1: replacing one row moves it by at most 1, a person's m rows by at most m, exactly and
+    in every order of the rows. The number of rows need not be public; under add/remove the same bound holds.
     """
 
     weights: FloatArray
@@ -75,9 +76,13 @@ class Selection(Question):
         elif losses.outputs(self.loss, len(schema.classes)) != self.weights.shape[2]:
             raise InputError(f"Expected weights for {len(schema.classes)} classes.")
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"choice": (1,)}
+
     def planned(self) -> Plan:
         """One choice."""
-        reach = self.guarantee.unit.max_rows * (1 + 1e-9)
+        reach = float(self.guarantee.unit.max_rows)
         return Plan(draws={"choice": Exponential(sensitivity=reach, budget=_budget(self.guarantee))})
 
 
@@ -88,6 +93,8 @@ def _budget(guarantee: Guarantee) -> float:
     if isinstance(guarantee, ZCDP):
         return math.sqrt(8 * guarantee.rho)
     assert isinstance(guarantee, Approximate)
+    if guarantee.epsilon > LARGEST_EPSILON:
+        raise InputError(f"Expected epsilon of at most {LARGEST_EPSILON:g}, got {guarantee.epsilon:g}.")
     return math.sqrt(8 * curves.zcdp_rho(epsilon=guarantee.epsilon, delta=guarantee.delta))
 
 

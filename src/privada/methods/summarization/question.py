@@ -70,6 +70,10 @@ class EmbeddingSum(Question):
         """Check the width against the owner's schema."""
         _fits(self.embedding, schema)
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"sum": (self.embedding.dimension,)}
+
     def planned(self) -> Plan:
         """One draw over all coordinates."""
         d, rows = self.embedding.dimension, self.guarantee.unit.max_rows
@@ -139,6 +143,10 @@ class NearCount(Question):
     def fits(self, schema: Any) -> None:
         """Check the width against the owner's schema."""
         _fits(self.embedding, schema)
+
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"count": (1,)}
 
     def planned(self) -> Plan:
         """One draw of one whole number."""

@@ -70,6 +70,10 @@ class Participation(Question):
         """Whom the guarantee holds against, in words."""
         return self.rounds.against
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"rounds": (), "against": ()}
+
     def planned(self) -> Plan:
         """No draw at the owner; the event of all that the curator draws."""
         return Plan(draws={}, event=gaussian_event(self.rounds.mu))

@@ -93,6 +93,12 @@ class ClassStatistics(Question):
         d = self.features.components
         return d * (d + 1) // 2 if self.moments else 0
 
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        q, d = self.n_classes, self.features.components
+        moments = {"moments": (q, self.triangle)} if self.moments else {}
+        return {"counts": (q,), "sums": (q, d)} | moments
+
     def planned(self) -> Plan:
         """Calibrate counts, sums and moments so that their joint μ is the budget."""
         mu = self.guarantee.gaussian_mu() / self.guarantee.unit.max_rows

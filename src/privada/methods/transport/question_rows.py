@@ -45,6 +45,7 @@ from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
 FITTING = 2.0**61  # grid steps of a projected row, at most: they are summed with their noise in 64 bits
+LARGEST_EPSILON, LARGEST_RHO, LABEL_EPSILONS = 50.0, 1e6, (1e-9, 500.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -114,7 +115,15 @@ class RowRelease(Question):
             )
         if self.n_classes is not None:
             _check.count(least=2, n_classes=self.n_classes)
-            _check.positive(label_epsilon=self.label_epsilon)
+            if (
+                not LABEL_EPSILONS[0]
+                <= _check.positive(label_epsilon=self.label_epsilon)
+                <= LABEL_EPSILONS[1]
+            ):
+                low, high = LABEL_EPSILONS
+                raise InputError(
+                    f"Expected label_epsilon from {low:g} to {high:g}, got {self.label_epsilon!r}."
+                )
 
     def _check_batches(self) -> None:
         if self.batch_size is None and self.batches != 1:
@@ -193,6 +202,16 @@ class RowRelease(Question):
         """Payload names of a batch's rows and labels."""
         mark = "" if self.batches == 1 else f".{index}"
         return f"rows{mark}", f"labels{mark}"
+
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        for index in range(self.batches):
+            rows, labels = self.names(index)
+            shapes[rows] = (self.drawn, self.features.components)
+            if self.n_classes is not None:
+                shapes[labels] = (self.drawn,)
+        return shapes
 
     def planned(self) -> Plan:
         """Calibrate the noise on rows, given what labels and sampling cost."""
@@ -283,6 +302,12 @@ def _row_mu(
     """Largest μ of the rows' noise that keeps the guarantee beside labels and sampling."""
     if label_epsilon is None and drawn == size:
         return guarantee.gaussian_mu() / math.sqrt(batches)
+    most = LARGEST_EPSILON if isinstance(guarantee, Approximate) else LARGEST_RHO
+    if max(getattr(guarantee, "epsilon", 0.0), getattr(guarantee, "rho", 0.0)) > most:
+        raise InputError(
+            f"Expected epsilon or rho of at most {most:g} beside labels or batches, whose joint loss takes "
+            f"long to add up, got {guarantee}."
+        )
 
     def kept(mu: float) -> bool:
         one, event = (
