@@ -89,8 +89,9 @@ def gaussian_log_deltas(epsilons: FloatArray, mu: float) -> FloatArray:
 
     upper = log_ndtr(mu / 2 - epsilons / mu)
     lower = epsilons + log_ndtr(-mu / 2 - epsilons / mu)
-    with np.errstate(divide="ignore"):
-        return np.asarray(upper + np.log(-np.expm1(np.minimum(lower - upper, 0.0))))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gap = np.where(np.isneginf(upper), 0.0, np.minimum(lower - upper, 0.0))
+        return np.asarray(upper + np.log(-np.expm1(gap)))
 
 
 def _small_log_deltas(epsilons: FloatArray, mu: float) -> FloatArray:
