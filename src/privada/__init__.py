@@ -54,7 +54,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.privacy.release import Release as Release
 
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "engines.folder": ("Folder",),
