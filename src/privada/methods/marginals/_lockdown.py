@@ -123,7 +123,7 @@ def attempts(parent: int) -> dict[str, str]:
 
     tries: dict[str, Callable[[], object]] = {
         "open": lambda: os.open("/etc/hosts", os.O_RDONLY),
-        "create": lambda: os.open("/tmp/opened", os.O_CREAT | os.O_WRONLY),  # noqa: S108
+        "write": lambda: os.open(os.devnull, os.O_WRONLY),
         "stat": lambda: os.stat("/etc/hosts"),  # noqa: PTH116
         "link": lambda: os.readlink("/proc/self/exe"),  # noqa: PTH115
         "list": lambda: os.listdir("/"),  # noqa: PTH208

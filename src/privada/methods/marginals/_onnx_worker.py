@@ -128,7 +128,10 @@ def _labelled(model: _Model, X: Any, table: _Table, *, first: int, seconds: floa
 
 
 def _label_all(lockdown: Any, model: _Model, X: Any, table: _Table, *, seconds: float) -> None:
-    """Label all records; one that ends its process has `FAILED`, and the next has a new one."""
+    """Label all records; one that ends its process has `FAILED`, and the next has a new one.
+
+    Public records, of which one that fails is enough to refuse the model, end there.
+    """
     first, own = 0, os.getpid()
     while first < len(X):
         table.reached[0] = first
@@ -140,6 +143,8 @@ def _label_all(lockdown: Any, model: _Model, X: Any, table: _Table, *, seconds: 
             return
         first = int(table.reached[0]) + 1
         table.codes[first - 1] = FAILED
+        if table.costs is not None:
+            return
 
 
 def _mortal() -> None:

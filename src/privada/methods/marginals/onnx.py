@@ -248,14 +248,16 @@ _VERDICTS: OrderedDict[tuple[str, int], _Verdict] = OrderedDict()
 def _verdict(blob: bytes, width: int) -> _Verdict:
     """What becomes of a model on rows of some width; each is inspected and tried once."""
     key = hashlib.sha256(blob).hexdigest(), width
-    if key not in _VERDICTS:
+    found = _VERDICTS.get(key)
+    if found is None:
         try:
-            _VERDICTS[key] = _tried(blob, width)
+            found = _tried(blob, width)
         except AnswerError:
-            _VERDICTS[key] = _Verdict(reason=FAILS)
+            found = _Verdict(reason=FAILS)
+        _VERDICTS[key] = found
         while len(_VERDICTS) > VERDICTS:
             _VERDICTS.popitem(last=False)
-    return _VERDICTS[key]
+    return found
 
 
 def _tried(blob: bytes, width: int) -> _Verdict:
