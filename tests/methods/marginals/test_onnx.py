@@ -180,7 +180,9 @@ def test_neighbours_are_both_answered_and_differ_by_one_record(count):
     question = OutcomeTables(tables=TABLES, hypothesis=hypothesis, count=count, guarantee=PURE)
     y = np.zeros(21, dtype=int)
     for X in (OTHERS, WITH):
-        owner = Owner(X, y=y[: len(X)], schema=SCHEMA, dataset="rows", budget=PURE)
+        owner = Owner(
+            X, y=y[: len(X)], schema=SCHEMA, dataset="rows", budget=PURE, policy=Policy(assumed_size=100)
+        )
         assert owner.answer(question)["table.0"].shape[0] == 3
     without, whole_ = counted(question, OTHERS, y[:20]), counted(question, WITH, y)
     for name in question.names():
@@ -442,6 +444,22 @@ def chain(depth):
 def test_trees_that_do_not_end_for_some_records_are_refused(below):
     with pytest.raises(InputError, match="TreeEnsembleRegressor has trees of more than 1000 levels"):
         Onnx(model=growing(below)).fits(2, 2)
+
+
+def test_runs_that_may_fail_count_although_no_public_row_makes_one_fail():
+    """Each needs a new process, which takes longer than the run."""
+    assert Onnx(model=beyond_its_table()).seconds(2) > wire_onnx.FAILURE_SECONDS
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    for classes in (2, 3):
+        y = np.digitize(X[:, 0], np.linspace(-0.4, 0.4, classes - 1))
+        for model in (
+            QuadraticDiscriminantAnalysis(),
+            BaggingClassifier(n_estimators=2, random_state=0),
+            SGDClassifier(random_state=0),
+            MLPClassifier((3,), activation="logistic", max_iter=20, tol=1.0, random_state=0),
+        ):
+            made = wire_onnx.of_model(model.fit(X, y), mean=np.zeros(2), scale=np.ones(2))
+            assert made.seconds(2) < wire_onnx.FAILURE_SECONDS, model
 
 
 def test_levels_of_trees_count_although_no_public_row_goes_down():

@@ -52,6 +52,8 @@ _SCORES = {  # which output is of floats, whatever the input: inference does not
     "TreeEnsembleClassifier": 1,
     "TreeEnsembleRegressor": 0,
 }
+_SCORED = frozenset(("LinearClassifier", "TreeEnsembleClassifier"))
+_KEPT = frozenset(("Normalizer", "Scaler"))  # as many numbers as they are given
 _CARRIES = frozenset(("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"))
 
 
@@ -59,8 +61,11 @@ class Refused(ValueError):  # noqa: N818 - a verdict, not a fault
     """Why a graph is not run."""
 
 
-def inspect(blob: bytes, width: int) -> int:
-    """Levels that one record goes down in all trees; `Refused` for anything beyond what is allowed."""
+def inspect(blob: bytes, width: int) -> tuple[int, bool]:
+    """Levels that one record goes down in all trees, and whether the run of a record may fail.
+
+    `Refused` is raised for anything beyond what is allowed.
+    """
     model = _parsed(blob)
     graph = model.graph
     for node in graph.node:
@@ -75,7 +80,8 @@ def inspect(blob: bytes, width: int) -> int:
     inferred = _inferred(model, inputs[0], width)
     _check_division(inferred)
     _check_numbers(inferred)
-    return sum(_levels(node) for node in graph.node if node.op_type.startswith("TreeEnsemble"))
+    levels = sum(_levels(node) for node in graph.node if node.op_type.startswith("TreeEnsemble"))
+    return levels, _may_miss(inferred)
 
 
 def _parsed(blob: bytes) -> Any:
@@ -171,9 +177,14 @@ def _inferred(model: Any, rows: Any, width: int) -> Any:
     import onnx
 
     del model.graph.value_info[:]  # what the model says of itself is not taken for granted
-    named = [name for node in model.graph.node for name in node.output[_SCORES.get(node.op_type, 9) :][:1]]
-    floats = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in named]
-    model.graph.value_info.extend(floats)
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    shapes: dict[str, list[int] | None] = {rows.name: [1, width]}
+    for node in model.graph.node:
+        for name in node.output[_SCORES.get(node.op_type, len(node.output)) :][:1]:
+            shapes[name] = shapes.get(node.input[0]) if node.op_type in _KEPT else _shape_of_scores(node)
+            known = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shapes[name])
+            model.graph.value_info.append(known)
     for dimension, size in zip(rows.type.tensor_type.shape.dim, (1, width), strict=False):
         if not dimension.HasField("dim_value"):
             dimension.dim_value = size
@@ -181,6 +192,40 @@ def _inferred(model: Any, rows: Any, width: int) -> Any:
         return onnx.shape_inference.infer_shapes(model, data_prop=True).graph
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError):
         raise Refused("Expected a valid ONNX model") from None
+
+
+def _shape_of_scores(node: Any) -> list[int] | None:
+    """One score for each class, at least two, of classifiers that keep to it."""
+    for part in node.attribute:
+        if part.name in ("classlabels_int64s", "classlabels_ints") and node.op_type in _SCORED:
+            return [1, max(2, len(part.ints))]
+    return None
+
+
+def _may_miss(graph: Any) -> bool:
+    """Whether the place of a largest or least number may be beyond the table it is looked up in."""
+    sizes = {
+        value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        for value in (*graph.input, *graph.value_info, *graph.output)
+    }
+    sizes |= {tensor.name: list(tensor.dims) for tensor in graph.initializer}
+    spans: dict[str, int] = {}  # how many numbers a place is the place among; 0 is unknown
+    for node in graph.node:
+        axis = next((part.i for part in node.attribute if part.name == "axis"), 0)
+        if node.op_type in _PLACES:
+            spans.update(dict.fromkeys(node.output, _along(sizes.get(node.input[0]), axis)))
+        elif node.op_type in _CARRIES and node.input[0] in spans:
+            spans.update(dict.fromkeys(node.output, spans[node.input[0]]))
+        elif node.op_type in _PLACED and node.input[1] in spans:
+            last = -1 if node.op_type == "ArrayFeatureExtractor" else axis
+            if not 0 < spans[node.input[1]] <= _along(sizes.get(node.input[0]), last):
+                return True
+    return False
+
+
+def _along(sizes: list[int] | None, axis: int) -> int:
+    """Size along an axis; 0 if it is not known."""
+    return sizes[axis] if sizes and -len(sizes) <= axis < len(sizes) else 0
 
 
 def _check_division(graph: Any) -> None:
@@ -199,7 +244,7 @@ def _check_division(graph: Any) -> None:
 def _check_numbers(graph: Any) -> None:
     """Bound what is computed for one record, of which constants are a part: nothing is folded at load."""
     total = 0
-    for value in graph.value_info:
+    for value in (*graph.value_info, *graph.output):
         dimensions = [dim.dim_value for dim in value.type.tensor_type.shape.dim if dim.HasField("dim_value")]
         size = math.prod(dimensions)
         total += LARGEST_NUMBERS + 1 if min(dimensions, default=0) < 0 else size

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 HEADER = struct.Struct("<4qd")
-STATUS = struct.Struct("<3q")  # what became of the model, levels of its trees, length of a text
+STATUS = struct.Struct("<4q")  # state of the model, levels of trees, whether runs may fail, length of a text
 COUNT = struct.Struct("<2q")  # records of a chunk, and their width
 RUN, INSPECT, PROBE = 0, 1, 2  # what a worker is for
 READY, UNSEALED, REFUSED = 1, 2, 3  # loaded; loaded, without seccomp; not loaded, for the reason in the text
@@ -178,9 +178,9 @@ def _warmed(purpose: int) -> Any:
     return graph
 
 
-def _write(out: Any, state: int, *, levels: int = 0, text: str = "") -> None:
+def _write(out: Any, state: int, *, levels: int = 0, fails: bool = False, text: str = "") -> None:
     encoded = text.encode()
-    out.write(STATUS.pack(state, levels, len(encoded)) + encoded)
+    out.write(STATUS.pack(state, levels, fails, len(encoded)) + encoded)
     out.flush()
 
 
@@ -228,17 +228,17 @@ def main() -> None:
         return
     signal.setitimer(signal.ITIMER_PROF, LOAD_SECONDS)
     blob = stream.read(length)
-    levels = 0
+    levels, fails = 0, False
     if graph is not None:
         try:
-            levels = graph.inspect(blob, width)
+            levels, fails = graph.inspect(blob, width)
         except graph.Refused as error:
             _write(out, REFUSED, text=str(error))
             return
     model, table = _Model(blob), _Table(at_once(width), timed=purpose == INSPECT)
     for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
         signal.setitimer(timer, 0.0)
-    _write(out, state, levels=levels)
+    _write(out, state, levels=levels, fails=fails)
     _answer(stream, out, lockdown, model, table, seconds=seconds)
 
 

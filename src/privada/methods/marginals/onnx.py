@@ -17,8 +17,9 @@ row is sent; only that can fail an answer. Rows travel in chunks of one size, so
 not tell how many there are.
 
 *Why the work is bounded all the same.* No operator on the list works longer for one record than for
-another, but trees, whose levels are counted. So the seconds that public records took, and so many
-nanoseconds for each level, say what a private record takes (`Onnx.seconds`). An owner multiplies them by
+another, but trees, whose levels are counted, and the look-up of a place, which fails beyond its table
+and is counted as such unless the sizes of both are known. So the seconds that public records took, and
+those, say what a private record takes (`Onnx.seconds`). An owner multiplies them by
 the declared number of rows, never the true one, and refuses what takes too long before the charge
 (`privada.parties.Policy.admit_work`).
 """
@@ -56,6 +57,7 @@ MEMORY = 4 * 2**30  # bytes of address space of the worker
 RECORD_SECONDS = 2.0  # of the processor, for one record
 TRIAL_SECONDS = RECORD_SECONDS / 20  # for one public record: far from the limit of a private one
 LEVEL_SECONDS = 2e-8  # of a level of a tree
+FAILURE_SECONDS = 5e-3  # of a record whose run fails: the next one has a new process
 VERDICTS = 256  # that are remembered
 
 
@@ -140,20 +142,24 @@ class _Worker:
         self._in.write(_onnx_worker.HEADER.pack(purpose, memory, width, len(blob), seconds) + blob)
         self._in.flush()
 
-    def status(self) -> tuple[int, int, str]:
-        """What became of the model, the levels of its trees, and what the worker says."""
-        state, levels, length = _onnx_worker.STATUS.unpack(_exactly(self._out, _onnx_worker.STATUS.size))
+    def status(self) -> tuple[int, float, str]:
+        """What became of the model, seconds that no trial shows, and what the worker says."""
+        raw = _exactly(self._out, _onnx_worker.STATUS.size)
+        state, levels, fails, length = _onnx_worker.STATUS.unpack(raw)
         if not 0 <= length <= LONGEST_TEXT or levels < 0:
             raise EOFError
         if state == UNSEALED:
             _note_unsealed()
-        return state, levels, _exactly(self._out, length).decode(errors="replace")
+        hidden = LEVEL_SECONDS * levels + (FAILURE_SECONDS if fails else 0.0)
+        return state, hidden, _exactly(self._out, length).decode(errors="replace")
 
-    def load(self, blob: bytes, *, purpose: int, width: int, seconds: float, memory: int) -> tuple[int, str]:
-        """Send the model and wait; the levels of its trees, or why it is refused."""
+    def load(
+        self, blob: bytes, *, purpose: int, width: int, seconds: float, memory: int
+    ) -> tuple[float, str]:
+        """Send the model and wait; seconds for a record that no trial shows, or why it is refused."""
         self.send(blob, purpose=purpose, width=width, seconds=seconds, memory=memory)
-        state, levels, text = self.status()
-        return levels, text if state == REFUSED else ""
+        state, hidden, text = self.status()
+        return hidden, text if state == REFUSED else ""
 
     def label(self, rows: FloatArray) -> IntArray:
         """Codes of rows, which are sent in chunks of one size, the last one filled up."""
@@ -264,7 +270,7 @@ def _tried(blob: bytes, width: int) -> _Verdict:
     """Inspect a model and run it on public rows, twice, each time after one that warms the process."""
     public = np.vstack([np.zeros((1, width)), np.random.default_rng(0).normal(0, 2, size=(15, width))])
     with _worker() as worker:
-        levels, refused = worker.load(
+        hidden, refused = worker.load(
             blob, purpose=INSPECT, width=width, seconds=TRIAL_SECONDS, memory=MEMORY
         )
         if refused:
@@ -279,7 +285,7 @@ def _tried(blob: bytes, width: int) -> _Verdict:
     if not np.array_equal(found[0], found[1]):
         return _Verdict(reason="The ONNX hypothesis is not deterministic")
     # Another process can only make a record look dearer: of two measurements the smaller one counts.
-    cost = float(np.minimum(costs[0], costs[1]).max()) + LEVEL_SECONDS * levels
+    cost = float(np.minimum(costs[0], costs[1]).max()) + hidden
     highest = int(found[0].max()) if found[0].min() >= 0 else 2**31
     return _Verdict(highest=highest, seconds=cost)
 
