@@ -1,4 +1,6 @@
 import sqlite3
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -98,7 +100,7 @@ def test_a_question_that_breaks_the_arithmetic_is_refused_and_the_rest_is_answer
     assert outcomes == {good.digest: "answered", bad.digest: "refused"}
     other = question(salt="other")
     other.save(folder.question_path("clinic", other.digest))
-    monkeypatch.setattr(Owner, "answer", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr(Owner, "answer_file", lambda *_, **__: 1 / 0)
     (done,) = folder.answer("clinic", clinic)
     assert (done.outcome, done.reason) == ("refused", "The owner cannot answer this question.")
 
@@ -268,3 +270,45 @@ def test_a_refusal_that_never_ends_is_not_read(tmp_path):
     place.symlink_to("/dev/zero")
     with pytest.raises(WireError, match="not a plain file, but a device"):
         folder.learn(learn("clinic", asked))
+
+
+HOSTILE = """
+import sys
+import numpy as np
+from privada import Folder, Owner, Policy, Schema
+from privada.parties import Category
+from privada.privacy import Pure
+
+started = []
+sys.addaudithook(lambda event, details: started.append(details) if event == "subprocess.Popen" else None)
+for policy in (Policy(methods=("cells",)), Policy(methods=("cells",), approval=True), Policy(approval=True)):
+    clinic = Owner(
+        np.zeros((4, 2)),
+        y=[0, 1, 0, 1],
+        schema=Schema.of_numbers(bounds=(0, 1), width=2, label=Category(name="y", values=(0, 1))),
+        dataset="clinic",
+        budget=Pure(epsilon=1, relation="add/remove"),
+        policy=policy,
+    )
+    (done,) = Folder(sys.argv[1]).answer("clinic", clinic, reconsider=Folder(sys.argv[1]).refused("clinic"))
+    sys.stdout.write(f"{done.outcome} {clinic.ledger.spent('clinic')} ")
+sys.stdout.write(f"{started} {'onnx' in sys.modules} {'onnxruntime' in sys.modules}")
+"""
+
+
+def test_nothing_of_a_graph_is_parsed_or_run_before_policy_and_approval(tmp_path):
+    from sklearn.tree import DecisionTreeClassifier
+
+    from privada.methods.marginals import OutcomeTables
+    from privada.methods.marginals.onnx import of_model
+
+    rng = np.random.default_rng(0)
+    tree = DecisionTreeClassifier(max_depth=2).fit(rng.normal(size=(40, 2)), np.arange(40) % 2)
+    asked = OutcomeTables(
+        tables=(Nearest(centers=np.eye(2)),),
+        hypothesis=of_model(tree, mean=np.zeros(2), scale=np.ones(2)),
+        guarantee=Pure(epsilon=0.5, relation=AR),
+    )
+    asked.save(Folder(tmp_path).question_path("clinic", asked.digest))
+    done = subprocess.run([sys.executable, "-c", HOSTILE, str(tmp_path)], capture_output=True, text=True)
+    assert done.stdout == "refused None refused None waiting None [] False False", done.stderr

@@ -96,7 +96,8 @@ def _plain(answered: Answered, file: OwnerFile) -> dict[str, Any]:
 def _about(answered: Answered, file: OwnerFile) -> dict[str, Any]:
     """What a person should see before approving: kind, guarantee, share of the budget.
 
-    The file is read again and may be another by now; nothing is said of that one.
+    The file is read again and may be another by now; nothing is said of that one. Nothing that a
+    question holds is tried out here: nobody has approved it.
     """
     from privada.privacy.release import Question
 
@@ -108,7 +109,7 @@ def _about(answered: Answered, file: OwnerFile) -> dict[str, Any]:
         return {}
     plain: dict[str, Any] = {"kind": question.kind, "guarantee": str(question.guarantee)}
     try:
-        return plain | {"share": file.price(question).share}
+        return plain | {"share": file.share(question)}
     except PrivadaError:
         return plain
 

@@ -30,6 +30,9 @@ key = "{key}"  # signs every line and release; never give it away
 [policy]
 methods = [{methods}]  # who may ask; without this key every installed method
 largest_share = 0.25  # of the whole budget, for one question
+lowest_share = 0.0001  # what costs less is refused: a budget pays for 10,000 questions at most
+longest_answer = 600  # seconds that one answer may take, reckoned for the declared size of the schema
+# assumed_size = 1000000  # the number of rows to reckon with if the schema declares none
 approval = true  # whether each question waits for a person: privada answer --approve
 idealised = false  # whether mechanisms without an exact sampler may run
 curators = []  # who may receive raw rows; nobody, unless a method needs a trusted curator

@@ -179,11 +179,10 @@ class Folder:
         return self._deliver(name, path, release)
 
     def _answered(self, owner: Owner, path: Path, approved: frozenset[str]) -> bytes:
-        question = Question.load(path)
-        if question.digest != path.stem:
+        blob = wire.read(path, largest=owner.policy.largest_question)
+        if Question.peek(blob).digest != path.stem:
             raise WireError("The file's name is not its question's digest.")
-        owner.answer(question, approved=question.digest in approved)
-        return owner.kept(question.digest)
+        return owner.answer_file(blob, approved=approved)
 
     def _deliver(self, name: str, path: Path, release: bytes) -> Answered:
         """Write a release that is paid for and kept; what fails here is mended by the next run."""

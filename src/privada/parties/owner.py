@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import cache
 from typing import Any, Self
 
@@ -16,10 +16,11 @@ from privada.exceptions import (
     PrivacyLeakWarning,
     RelationError,
     SchemaError,
+    WireError,
 )
 from privada.parties.answering import answer_rows, answerer
 from privada.parties.owner_file import OwnerFile
-from privada.parties.policy import Policy, check_admissible, is_paid, price_all
+from privada.parties.policy import Policy, check_admissible, check_terms, is_paid, price_all
 from privada.parties.private import Private, open_private
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
@@ -103,7 +104,8 @@ class Owner:
 
     def price(self, question: Question) -> Quote:
         """What a question would cost; nothing is charged and no row is opened."""
-        self._admissible(question)
+        budget = self.ledger.budget(self.dataset).budget
+        check_admissible(question, schema=self.schema, budget=budget)
         return self.ledger.price(self.dataset, question.price)
 
     def price_all(self, questions: Sequence[Question]) -> Quote:
@@ -134,18 +136,43 @@ class Owner:
             raise InputError("This question asks for raw rows; use disclose().")
         debt = self.ledger.debt(self.dataset, question.digest)
         if debt is None:
-            self._admissible(question)
             self._admit(question, approved=approved)
         elif debt.state != OWED:
-            return self._kept(question)
+            return Release.from_bytes(self.kept(question.digest))
         with self.ledger.alone(self.dataset):
             return self._drawn(question)
+
+    def answer_file(self, blob: bytes, *, approved: Container[str] = ()) -> bytes:
+        """Answer a question in its file form, which a stranger may have written; returns the release's file.
+
+        Size, kind and approval are decided from the header. Nothing else of the
+        file is read, and no code of a method runs, before that.
+
+        Parameters
+        ----------
+        blob : bytes
+            The file.
+        approved : container of str
+            Whole digests of the questions that a person approved.
+        """
+        header = Question.peek(blob, largest=self.policy.largest_question)
+        debt = self.ledger.debt(self.dataset, header.digest)
+        if debt is None or debt.state == OWED:
+            if debt is None:
+                self.policy.admit_header(header, approved=header.digest in approved)
+            question = Question.from_bytes(blob, largest=self.policy.largest_question)
+            if question.digest != header.digest:
+                raise WireError("The file is not a valid question: its header says another one.")
+            self.answer(question, approved=header.digest in approved)
+        return self.kept(header.digest)
 
     def kept(self, digest: str) -> bytes:
         """The release that is kept for the digest of an answered question, as it was signed."""
         blob = self.ledger.kept(self.dataset, digest)
         if blob is None:
             raise AnswerError("The answer failed after its charge, which stands; ask anew with another salt.")
+        if self._noise.private and Release.from_bytes(blob).rehearsal:
+            raise AnswerError("It was answered with seeded noise before; ask anew with another salt.")
         return blob
 
     def _drawn(self, question: Question) -> Release:
@@ -154,7 +181,7 @@ class Owner:
             self.dataset, question.price, question=question.digest, purpose=question.purpose
         )
         if debt.state != OWED:
-            return self._kept(question)
+            return Release.from_bytes(self.kept(question.digest))
         try:
             release = self._release(question, receipt)
         except AnswerError:
@@ -163,12 +190,6 @@ class Owner:
         blob = release.to_bytes()
         kept = self.ledger.keep(debt, blob)
         return release if kept is blob else Release.from_bytes(kept)
-
-    def _kept(self, question: Question) -> Release:
-        release = Release.from_bytes(self.kept(question.digest))
-        if release.rehearsal and self._noise.private:
-            raise AnswerError("It was answered with seeded noise before; ask anew with another salt.")
-        return release
 
     def _release(self, question: Question, receipt: Receipt) -> Release:
         payload = self._open(question)
@@ -186,27 +207,36 @@ class Owner:
 
     def disclose(self, question: Question, *, to: str, approved: bool = False) -> Disclosure:
         """Hand raw rows to a named curator: logged as not differentially private."""
-        self._admissible(question)
+        self._check_terms(question)
         if not question.discloses:
             raise InputError("This question asks for a release; use answer().")
         self.policy.admit_curator(to)
         self.policy.admit(question, share=0.0)
         self._wait_for_a_person(question, approved=approved)
+        self._try_out(question)
         text = f"raw rows to {to}: not differentially private"
         receipt: Receipt = self.ledger.note(
             self.dataset, kind="disclosure", text=text, question=question.digest
         )
         return Disclosure(rows=self._open(question), curator=to, question=question.digest, receipt=receipt)
 
-    def _admissible(self, question: Question) -> None:
-        check_admissible(question, schema=self.schema, budget=self.ledger.budget(self.dataset).budget)
+    def _check_terms(self, question: Question) -> None:
+        check_terms(question, schema=self.schema, budget=self.ledger.budget(self.dataset).budget)
 
     def _admit(self, question: Question, *, approved: bool) -> None:
-        quote = self.price(question)
-        self.policy.admit(question, share=quote.share)
+        """All that must hold before the charge. Nothing of the question is run before a person agreed."""
+        self._check_terms(question)
+        share = self.ledger.price(self.dataset, question.price).share
+        self.policy.admit(question, share=share)
         self._wait_for_a_person(question, approved=approved)
-        answerer(question)  # what it imports is there
+        self._try_out(question)
         self.ledger.check_room(question.answer_bytes)
+
+    def _try_out(self, question: Question) -> None:
+        """Try what the question holds on public rows, reckon the time, and see that its code is installed."""
+        question.fits(self.schema)
+        self.policy.admit_work(question, self.schema)
+        answerer(question)
 
     def _wait_for_a_person(self, question: Question, *, approved: bool) -> None:
         if self.policy.approval and not approved:

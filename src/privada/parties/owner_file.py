@@ -32,7 +32,7 @@ from typing import Any, Self
 
 from privada._text import escape_in_json
 from privada._toml import Section
-from privada.parties.policy import Policy, check_admissible, is_paid, price_all
+from privada.parties.policy import Policy, check_admissible, check_terms, is_paid, price_all
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.ledger import Ledger, Quote
@@ -100,6 +100,12 @@ class OwnerFile:
         with self._as_it_stands() as ledger:
             paid = is_paid(question, ledger, self.dataset)
             return ledger.price_all(self.dataset, [] if paid else [question.price])
+
+    def share(self, question: Question) -> float:
+        """What part of the budget a question would take; nothing that it holds is tried out."""
+        check_terms(question, schema=self.schema, budget=self.budget)
+        with self._as_it_stands() as ledger:
+            return ledger.price(self.dataset, question.price).share
 
     def has_paid(self, question: Question) -> bool:
         """Whether a question was charged before: asked again, it gets the same release."""

@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.privacy.relation import Unit as Unit
     from privada.privacy.release import Disclosure as Disclosure
     from privada.privacy.release import Question as Question
+    from privada.privacy.release import QuestionHeader as QuestionHeader
     from privada.privacy.release import Release as Release
 
 
@@ -52,7 +53,7 @@ _HOMES = {
     "price": ("Price",),
     "receipt": ("OwnerKey", "Receipt"),
     "relation": ("ROW", "Relation", "Unit"),
-    "release": ("Disclosure", "Question", "Release"),
+    "release": ("Disclosure", "Question", "QuestionHeader", "Release"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

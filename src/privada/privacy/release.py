@@ -8,6 +8,7 @@ from public parameters, with guarantee, event, receipt and signature.
 from __future__ import annotations
 
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +31,63 @@ from privada.privacy.price import Price
 from privada.privacy.receipt import OwnerKey, Receipt, verify_signature
 
 METHODS = "privada.methods"
+PACE = 1e9  # numbers of a question that an owner's processor applies to rows in a second, from below
+_KIND = re.compile(r"[A-Za-z0-9_-]{1,50}(\.[A-Za-z0-9_-]{1,50}){0,3}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionHeader:
+    """What a question's file says before the question is made: enough to refuse it, or to let it wait.
+
+    Attributes
+    ----------
+    kind : str
+    guarantee : Guarantee
+    digest : str
+        The digest that the question will have, if the file turns out to be a valid one.
+    size : int
+        Bytes of the file.
+    salt : str
+    turn : (int, int) or None
+        Number of a round and of all rounds, if the file says that it is part of a plan.
+
+    Nothing here was checked by the method that the question is for. A question that is made of the same
+    bytes must have the same digest; compare both.
+    """
+
+    kind: str
+    guarantee: Guarantee
+    digest: str
+    size: int
+    salt: str = ""
+    turn: tuple[int, int] | None = None
+
+    @property
+    def method(self) -> str:
+        """The room that the question is for."""
+        return self.kind.split(".")[0]
+
+    @classmethod
+    def of(cls, question: Question) -> Self:
+        """The header of a question that is there already."""
+        plain, arrays = question.header(), question.parts()[1]
+        size = len(wire.canonical(plain)) + sum(array.nbytes for array in arrays.values())
+        return cls._read(plain, digest=question.digest, size=size)
+
+    @classmethod
+    def _read(cls, header: Mapping[str, Any], *, digest: str, size: int) -> Self:
+        kind, salt, parameters = header["question"], header["salt"], header["parameters"]
+        if not isinstance(kind, str) or not _KIND.fullmatch(kind):
+            raise InputError("Expected the kind of a question to be a dotted name.")
+        turn = parameters.get("round"), parameters.get("rounds")
+        return cls(
+            kind=kind,
+            guarantee=Guarantee.from_dict(header["guarantee"]),
+            digest=digest,
+            size=size,
+            salt=_check.text(salt=salt, longest=200),
+            turn=turn if type(turn[0]) is int and type(turn[1]) is int else None,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,6 +125,15 @@ class Question(ABC):
 
     def fits(self, schema: Any) -> None:  # noqa: B027 - a question that fits every schema needs none
         """Raise `InputError` if an owner's public schema does not have what is asked for."""
+
+    def seconds(self, schema: Any, *, rows: int) -> float:
+        """Seconds of a processor that an answer may take on so many rows, from above: a public number.
+
+        A policy limits them before anything is charged. By default each row meets every number of the
+        question once; a question that works harder says so.
+        """
+        numbers = sum(array.size for array in self.parts()[1].values())
+        return rows * (int(schema.width) + numbers) / PACE
 
     @cached_property
     def plan(self) -> Plan:
@@ -173,6 +240,22 @@ class Question(ABC):
     def to_bytes(self) -> bytes:
         """The file form."""
         return wire.pack("question", self.header(), self.parts()[1])
+
+    @staticmethod
+    def peek(source: bytes | str | os.PathLike[str], *, largest: int = wire.LARGEST_FILE) -> QuestionHeader:
+        """Read what a file, given as bytes or by its path, says in its header; no method's code is run.
+
+        An owner decides by it whether to refuse a file or let it wait, before `from_bytes`.
+        """
+        found = wire.peek(source, kind="question", largest=largest)
+        try:
+            return QuestionHeader._read(found.header, digest=found.digest, size=found.size)
+        except PrivadaError as error:
+            raise WireError(f"The file is not a valid question: {error}") from None
+        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
+            raise WireError(
+                "The file is not a valid question: a field is missing or of the wrong type."
+            ) from None
 
     @staticmethod
     def from_bytes(blob: bytes, *, largest: int = wire.LARGEST_FILE) -> Question:
@@ -412,4 +495,4 @@ class Disclosure:
         raise InputError("A Disclosure cannot be pickled; it goes to its curator only.")
 
 
-__all__ = ["Disclosure", "Question", "Release", "find_question"]
+__all__ = ["PACE", "Disclosure", "Question", "QuestionHeader", "Release", "find_question"]

@@ -1,9 +1,15 @@
 """Run one ONNX hypothesis on rows: a process that never sees one run itself, and others that it forks.
 
-Run by its path, with nothing of privada on board. Reads ``memory width model-length`` and the
-seconds of a record (`HEADER`), then the model, from standard input; writes one byte once the
-model is loaded. Then, again and again, reads a number of records and a whole chunk of rows as
-float64 (`at_once` of them, filled up with zeros), and writes as many int64 codes.
+Run by its path, with nothing of privada on board but two files beside it. Its arguments are the process
+that started it, with which it ends, and where to look for libraries. It loads those, runs a small model
+of our own so that nothing is left to be loaded, and locks itself in (`_lockdown`): from then on it can
+open neither files nor sockets. Only then is the learner's model read.
+
+Reads what it is for, ``memory width model-length`` and the seconds of a record (`HEADER`), then the model,
+from standard input. A worker that is to `INSPECT` reads the graph first (`_onnx_graph`) and may refuse it.
+Writes what became of it (`STATUS` and a text). Then, again and again, reads a number of records, their
+width and a whole chunk of rows as float64 (`at_once` of them, filled up with zeros), and writes as many
+int64 codes, and after an inspection the seconds of the processor that each record took.
 
 Records are run one at a time, so no record can see another one, whatever the graph does. A
 forked process runs them in turn. If it errs, is killed or passes the limit of a record, that
@@ -14,23 +20,41 @@ there are; nothing is limited that several records share.
 
 from __future__ import annotations
 
-import contextlib
+import importlib.util
+import json
 import mmap
 import os
-import resource
 import signal
 import struct
 import sys
+import time
+from base64 import b64decode
+from pathlib import Path
 from typing import Any, NoReturn
 
-HEADER = struct.Struct("<3qd")
-COUNT = struct.Struct("<q")
-READY = b"\x01"
+HEADER = struct.Struct("<4qd")
+STATUS = struct.Struct("<4q")  # state of the model, levels of trees, whether runs may fail, length of a text
+COUNT = struct.Struct("<2q")  # records of a chunk, and their width
+RUN, INSPECT, PROBE = 0, 1, 2  # what a worker is for
+READY, UNSEALED, REFUSED = 1, 2, 3  # loaded; loaded, without seccomp; not loaded, for the reason in the text
 NONE, FAILED = -1, -2  # no class among the outputs; no output
-START = 60.0  # seconds by the clock to load a model
+START = 60.0  # seconds by the clock to load libraries and a model
+LOAD_SECONDS = 5.0  # of the processor, to inspect and load a model
 PATIENCE = 30.0  # seconds by the clock beyond those of the processor: for a run that only waits
 _NUMBERS = 2**21  # of a chunk
 _ROWS = 4096
+# A tree, a division and the place of the larger of two numbers, in base 64: a model of our own, by which
+# the libraries load all that they need.
+OWN_MODEL = b64decode(
+    "CAgSADrnAwr7AgoBeBIBdCIVVHJlZUVuc2VtYmxlUmVncmVzc29yKhAKCW5fdGFyZ2V0cxgBoAECKh0KEm5vZGVzX2ZhbHNl"
+    "bm9kZWlkc0ACQABAAKABByobChBub2Rlc19mZWF0dXJlaWRzQABAAEAAoAEHKigKC25vZGVzX21vZGVzSgpCUkFOQ0hfTEVR"
+    "SgRMRUFGSgRMRUFGoAEIKhgKDW5vZGVzX25vZGVpZHNAAEABQAKgAQcqGAoNbm9kZXNfdHJlZWlkc0AAQABAAKABByocChFu"
+    "b2Rlc190cnVlbm9kZWlkc0ABQABAAKABByogCgxub2Rlc192YWx1ZXM9AAAAAD0AAAAAPQAAAACgAQYqEwoKdGFyZ2V0X2lk"
+    "c0AAQACgAQcqFwoOdGFyZ2V0X25vZGVpZHNAAUACoAEHKhcKDnRhcmdldF90cmVlaWRzQABAAKABByodCg50YXJnZXRfd2Vp"
+    "Z2h0cz0AAIA/PQAAAECgAQY6CmFpLm9ubngubWwKDgoBeAoBdBIBeiIDRGl2CiwKAXoSAXkiBkFyZ01heCoLCgRheGlzGAGg"
+    "AQIqDwoIa2VlcGRpbXMYAKABAhIBZ1oUCgF4Eg8KDQgBEgkKAxIBbgoCCAJiEAoBeRILCgkIBxIFCgMSAW5CBAoAEBFCDgoK"
+    "YWkub25ueC5tbBAD"
+)
 
 
 def at_once(width: int) -> int:
@@ -48,6 +72,7 @@ class _Model:
         options = ort.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 4
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL  # nothing is folded
         options.enable_cpu_mem_arena = options.enable_mem_pattern = False  # a run keeps no memory
         options.add_session_config_entry("session.set_denormal_as_zero", "1")  # tiny numbers are slow
         self._session = ort.InferenceSession(blob, options, providers=["CPUExecutionProvider"])
@@ -66,33 +91,60 @@ class _Model:
         return value if 0 <= value < 2**31 else NONE
 
 
-def _labelled(model: _Model, X: Any, codes: Any, reached: Any, *, first: int, seconds: float) -> NoReturn:
-    """Label records from ``first`` on and end this process: well, or at the record in ``reached``."""
+class _Table:
+    """What forked processes write and this one reads: codes, seconds, and the record they are at."""
+
+    def __init__(self, size: int, *, timed: bool) -> None:
+        import numpy as np
+
+        self.codes = np.frombuffer(mmap.mmap(-1, 8 * size), dtype="<i8")
+        self.reached = np.frombuffer(mmap.mmap(-1, 8), dtype="<i8")
+        self.costs = np.frombuffer(mmap.mmap(-1, 8 * size), dtype="<f8") if timed else None
+
+    def fill(self, place: int, model: _Model, X: Any) -> None:
+        """Run one record."""
+        if self.costs is None:
+            self.codes[place] = model.code(X[place : place + 1])
+            return
+        began = time.thread_time()  # the clock of the process moves in steps while a timer runs
+        self.codes[place] = model.code(X[place : place + 1])
+        self.costs[place] = time.thread_time() - began
+
+    def to_bytes(self) -> bytes:
+        return self.codes.tobytes() + (b"" if self.costs is None else self.costs.tobytes())
+
+
+def _labelled(model: _Model, X: Any, table: _Table, *, first: int, seconds: float) -> NoReturn:
+    """Label records from ``first`` on and end this process: well, or at the record it has reached."""
     try:
-        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123
-            score.write("1000")  # if memory runs out, this process goes, not its owner's
         for place in range(first, len(X)):
-            reached[0] = place
+            table.reached[0] = place
             signal.setitimer(signal.ITIMER_PROF, seconds)
             signal.setitimer(signal.ITIMER_REAL, seconds + PATIENCE)
-            codes[place] = model.code(X[place : place + 1])
+            table.fill(place, model, X)
         os._exit(0)
     finally:
         os._exit(1)
 
 
-def _label_all(model: _Model, X: Any, codes: Any, reached: Any, *, seconds: float) -> None:
-    """Label all records; one that ends its process has `FAILED`, and the next has a new one."""
-    first = 0
+def _label_all(lockdown: Any, model: _Model, X: Any, table: _Table, *, seconds: float) -> None:
+    """Label all records; one that ends its process has `FAILED`, and the next has a new one.
+
+    Public records, of which one that fails is enough to refuse the model, end there.
+    """
+    first, own = 0, os.getpid()
     while first < len(X):
-        reached[0] = first
+        table.reached[0] = first
         child = os.fork()
         if child == 0:
-            _labelled(model, X, codes, reached, first=first, seconds=seconds)
+            lockdown.die_with(own)
+            _labelled(model, X, table, first=first, seconds=seconds)
         if os.waitpid(child, 0)[1] == 0:
             return
-        first = int(reached[0]) + 1
-        codes[first - 1] = FAILED
+        first = int(table.reached[0]) + 1
+        table.codes[first - 1] = FAILED
+        if table.costs is not None:
+            return
 
 
 def _mortal() -> None:
@@ -102,33 +154,92 @@ def _mortal() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGPROF, signal.SIGALRM})
 
 
-def main() -> None:
-    """Answer until standard input ends."""
-    stream, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # no library writes among the codes
-    memory, width, length, seconds = HEADER.unpack(stream.read(HEADER.size))
-    _mortal()
-    signal.setitimer(signal.ITIMER_REAL, START)
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    model = _Model(stream.read(length))
+def _beside(name: str) -> Any:
+    """A module of the same folder, which is on nobody's path."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
+
+def _warmed(purpose: int) -> Any:
+    """Load all libraries by work on a model of our own; what inspects graphs, if that is to be done."""
     import numpy as np
 
-    size = at_once(width)
-    codes = np.frombuffer(mmap.mmap(-1, 8 * size), dtype="<i8")
-    reached = np.frombuffer(mmap.mmap(-1, 8), dtype="<i8")
-    signal.setitimer(signal.ITIMER_REAL, 0.0)
-    out.write(READY)
+    _Model(OWN_MODEL).code(np.zeros((1, 2), dtype=np.float32))
+    if purpose == PROBE:
+        import socket  # noqa: F401 - what an attempt needs
+    if purpose != INSPECT:
+        return None
+    graph = _beside("_onnx_graph")
+    graph.inspect(OWN_MODEL, 2)
+    return graph
+
+
+def _write(out: Any, state: int, *, levels: int = 0, fails: bool = False, text: str = "") -> None:
+    encoded = text.encode()
+    out.write(STATUS.pack(state, levels, fails, len(encoded)) + encoded)
     out.flush()
+
+
+def _probe(out: Any, lockdown: Any, parent: int, state: int) -> None:
+    """Write what this process, and one that it forks, can still do."""
+    _write(out, state, text=json.dumps(lockdown.attempts(parent)))
+    if os.fork() == 0:
+        _write(out, state, text=json.dumps(lockdown.attempts(parent)))
+        os._exit(0)
+    os.wait()
+
+
+def _answer(stream: Any, out: Any, lockdown: Any, model: _Model, table: _Table, *, seconds: float) -> None:
+    """Answer chunk after chunk until standard input ends."""
+    import numpy as np
+
+    size = len(table.codes)
     while head := stream.read(COUNT.size):
+        count, width = COUNT.unpack(head)
         rows = np.frombuffer(stream.read(8 * size * width), dtype="<f8").reshape(size, width)
         with np.errstate(all="ignore"):
             X = rows.astype(model.kind)
-        _label_all(model, X[: COUNT.unpack(head)[0]], codes, reached, seconds=seconds)
-        out.write(codes.tobytes())
+        _label_all(lockdown, model, X[:count], table, seconds=seconds)
+        out.write(table.to_bytes())
         out.flush()
+
+
+def main() -> None:
+    """Lock this process in, then load the model and answer."""
+    parent = int(sys.argv[1])
+    sys.path[:0] = sys.argv[2:]
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+    lockdown = _beside("_lockdown")
+    lockdown.die_with(parent)
+    _mortal()
+    signal.setitimer(signal.ITIMER_REAL, START)
+    stream, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # no library writes among the codes
+    purpose, memory, width, length, seconds = HEADER.unpack(stream.read(HEADER.size))
+    graph = _warmed(purpose)
+    lockdown.go_first()
+    state = READY if lockdown.lock(memory=memory) else UNSEALED
+    if purpose == PROBE:
+        _probe(out, lockdown, parent, state)
+        return
+    signal.setitimer(signal.ITIMER_PROF, LOAD_SECONDS)
+    blob = stream.read(length)
+    levels, fails = 0, False
+    if graph is not None:
+        try:
+            levels, fails = graph.inspect(blob, width)
+        except graph.Refused as error:
+            _write(out, REFUSED, text=str(error))
+            return
+    model, table = _Model(blob), _Table(at_once(width), timed=purpose == INSPECT)
+    for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+        signal.setitimer(timer, 0.0)
+    _write(out, state, levels=levels, fails=fails)
+    _answer(stream, out, lockdown, model, table, seconds=seconds)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 A hypothesis maps one record to the code of one class, and to nothing else: its
 result for a record is a function of that record alone, so that a neighbour moves
 one outcome only. Constants, linear scores and networks are our own forms, summed
-in a fixed order; everything else is ONNX, run by the owner in a process of its own
-(`privada.methods.marginals.onnx`).
+in a fixed order; everything else is ONNX, parsed and run by the owner in a locked
+process of its own (`privada.methods.marginals.onnx`). Making a hypothesis, or a
+question that holds one, runs nothing of it; `Hypothesis.fits` does.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells._maps import LARGEST, check_map, mapped
+from privada.privacy.release import PACE
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -41,6 +43,10 @@ class Hypothesis(ABC):
     @abstractmethod
     def fits(self, width: int, n_classes: int) -> None:
         """Raise `InputError` unless it labels rows of ``width`` features with that many classes."""
+
+    def seconds(self, width: int) -> float:  # noqa: ARG002 - an exported model's depend on it
+        """Seconds of a processor for one record, from above: a public number."""
+        return sum(array.size for array in self.parts()[1].values()) / PACE
 
     @abstractmethod
     def parts(self) -> tuple[dict[str, Any], Arrays]:

@@ -1,32 +1,43 @@
-"""ONNX hypotheses: read without running, run without trusting.
+"""ONNX hypotheses: read without running, run without trusting, and neither in this process.
 
-The graph is parsed and checked against a list (`privada.methods.marginals._onnx_graph`): sizes
-do not depend on what a row holds. It is then tried on public rows before anything is charged,
-and run on the owner's rows in processes of their own under limits of time and memory, one
-record at a time.
+An `Onnx` is bytes. Making one, or loading a question that holds one, parses nothing and runs nothing.
+When an owner has decided that it wants to answer, `Onnx.fits` starts a worker
+(`privada.methods.marginals._onnx_worker`) that can open neither files nor sockets and ends with its
+parent. There the graph is parsed, checked against a list (`privada.methods.marginals._onnx_graph`) and
+tried on public rows, before anything is charged. It is run on the owner's rows in such workers, too, under
+limits of time and memory, one record at a time.
 
 *Why one record decides nothing but its own outcome.* A record for which the graph returns other
 than a class, errs, is stopped by a limit or ends its process has no class, and counts as an
 error; the next record has a new process, forked from one that has never run a row. Time and
 memory are limited for each record alone. Nothing is limited that records share: neither the
 time of all of them nor the number of new processes, for at such a limit one record more would
-decide what becomes of all the others. The worst case is public instead, `RECORD_SECONDS` (and
-`PATIENCE` by the clock) times the number of records, and out of reach of a graph that passed its
-trial: there every record must be done in a twentieth of that. Rows travel in chunks of one size,
-so the memory in use does not tell how many there are. What all records share, loading the model,
-is over before the first row is sent; only that can fail an answer.
+decide what becomes of all the others. What all records share, loading the model, is over before the first
+row is sent; only that can fail an answer. Rows travel in chunks of one size, so the memory in use does
+not tell how many there are.
+
+*Why the work is bounded all the same.* No operator on the list works longer for one record than for
+another, but trees, whose levels are counted, and the look-up of a place, which fails beyond its table
+and is counted as such unless the sizes of both are known. So the seconds that public records took, and
+those, say what a private record takes (`Onnx.seconds`). An owner multiplies them by
+the declared number of rows, never the true one, and refuses what takes too long before the charge
+(`privada.parties.Policy.admit_work`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
+import logging
 import os
 import signal
 import subprocess
 import sys
+from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, ClassVar, Self
 
@@ -36,14 +47,18 @@ import numpy.typing as npt
 from privada.exceptions import AnswerError, InputError
 from privada.methods.marginals import _onnx_worker
 from privada.methods.marginals._onnx_graph import ALLOWED
-from privada.methods.marginals._onnx_graph import inspect as _inspect
-from privada.methods.marginals._onnx_worker import FAILED
+from privada.methods.marginals._onnx_worker import FAILED, INSPECT, PROBE, REFUSED, RUN, UNSEALED
 from privada.methods.marginals.hypothesis import Arrays, FloatArray, Hypothesis, IntArray
 
+_LOG = logging.getLogger("privada.owner")
 LARGEST_MODEL = 20_000_000  # bytes
+LONGEST_TEXT = 4_096  # bytes that a worker may say
 MEMORY = 4 * 2**30  # bytes of address space of the worker
 RECORD_SECONDS = 2.0  # of the processor, for one record
 TRIAL_SECONDS = RECORD_SECONDS / 20  # for one public record: far from the limit of a private one
+LEVEL_SECONDS = 2e-8  # of a level of a tree
+FAILURE_SECONDS = 5e-3  # of a record whose run fails: the next one has a new process
+VERDICTS = 256  # that are remembered
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,7 +68,7 @@ class Onnx(Hypothesis):
     Parameters
     ----------
     model : array of uint8
-        The serialised model.
+        The serialised model. It is looked at by `fits`, in a process of its own, and not before.
     """
 
     model: npt.NDArray[np.uint8]
@@ -63,16 +78,25 @@ class Onnx(Hypothesis):
         blob = np.asarray(self.model, dtype=np.uint8).tobytes()
         if not 0 < len(blob) <= LARGEST_MODEL:
             raise InputError(f"Expected an ONNX model of 1 to {LARGEST_MODEL} bytes, got {len(blob)}.")
-        _inspect(blob)
         object.__setattr__(self, "model", np.frombuffer(blob, dtype=np.uint8))
 
     def codes(self, X: FloatArray) -> IntArray:
         return run(self.model.tobytes(), X)
 
     def fits(self, width: int, n_classes: int) -> None:
-        reason = _tried(self.model.tobytes(), width, n_classes)
+        self.try_out(width)
+        highest = _verdict(self.model.tobytes(), width).highest
+        if highest >= n_classes:
+            raise InputError(f"The ONNX hypothesis {_other_codes(n_classes)}; nothing was charged.")
+
+    def try_out(self, width: int) -> None:
+        """Inspect the graph and run it on public rows, in a worker; raise `InputError` if it is refused."""
+        reason = _verdict(self.model.tobytes(), width).reason
         if reason:
-            raise InputError(f"The ONNX hypothesis {reason}; nothing was charged.")
+            raise InputError(f"{reason}; nothing was charged.")
+
+    def seconds(self, width: int) -> float:
+        return _verdict(self.model.tobytes(), width).seconds
 
     def parts(self) -> tuple[dict[str, Any], Arrays]:
         return {}, {"model": self.model}
@@ -90,29 +114,102 @@ def run(blob: bytes, X: FloatArray, *, seconds: float = RECORD_SECONDS, memory: 
     rows = np.ascontiguousarray(X, dtype="<f8")
     if not len(rows):
         return np.zeros(0, dtype=np.int64)
-    worker = _started()
+    with _worker() as worker:
+        worker.load(blob, purpose=RUN, width=rows.shape[1], seconds=seconds, memory=memory)
+        return worker.label(rows)
+
+
+def probe() -> list[dict[str, str]]:
+    """What a worker, and a process that it forks, can do once locked in: an error's name for each attempt.
+
+    For tests, and for whoever wants to see whether this machine's kernel keeps a worker in.
+    """
+    with _worker() as worker:
+        worker.send(b"", purpose=PROBE, width=1, seconds=1.0, memory=MEMORY)
+        return [json.loads(worker.status()[2]) for _ in range(2)]
+
+
+class _Worker:
+    """A worker process, from this side."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._in, self._out = process.stdin, process.stdout
+
+    def send(self, blob: bytes, *, purpose: int, width: int, seconds: float, memory: int) -> None:
+        """Send what the worker is for, and the model."""
+        self._in.write(_onnx_worker.HEADER.pack(purpose, memory, width, len(blob), seconds) + blob)
+        self._in.flush()
+
+    def status(self) -> tuple[int, float, str]:
+        """What became of the model, seconds that no trial shows, and what the worker says."""
+        raw = _exactly(self._out, _onnx_worker.STATUS.size)
+        state, levels, fails, length = _onnx_worker.STATUS.unpack(raw)
+        if not 0 <= length <= LONGEST_TEXT or levels < 0:
+            raise EOFError
+        if state == UNSEALED:
+            _note_unsealed()
+        hidden = LEVEL_SECONDS * levels + (FAILURE_SECONDS if fails else 0.0)
+        return state, hidden, _exactly(self._out, length).decode(errors="replace")
+
+    def load(
+        self, blob: bytes, *, purpose: int, width: int, seconds: float, memory: int
+    ) -> tuple[float, str]:
+        """Send the model and wait; seconds for a record that no trial shows, or why it is refused."""
+        self.send(blob, purpose=purpose, width=width, seconds=seconds, memory=memory)
+        state, hidden, text = self.status()
+        return hidden, text if state == REFUSED else ""
+
+    def label(self, rows: FloatArray) -> IntArray:
+        """Codes of rows, which are sent in chunks of one size, the last one filled up."""
+        codes = np.empty(len(rows), dtype=np.int64)
+        size = _onnx_worker.at_once(rows.shape[1])
+        for start in range(0, len(rows), size):
+            part = rows[start : start + size]
+            codes[start : start + size] = self._chunk(part, size, "<i8")[: len(part)]
+        return codes
+
+    def time(self, rows: FloatArray) -> tuple[IntArray, FloatArray]:
+        """Codes and seconds of a few rows, by a worker that inspects."""
+        size = _onnx_worker.at_once(rows.shape[1])
+        codes = self._chunk(rows, size, "<i8")
+        costs = np.frombuffer(_exactly(self._out, 8 * size), dtype="<f8")
+        return codes[: len(rows)], costs[: len(rows)]
+
+    def _chunk(self, part: FloatArray, size: int, kind: str) -> npt.NDArray[Any]:
+        chunk = np.zeros((size, part.shape[1]), dtype="<f8")
+        chunk[: len(part)] = part
+        self._in.write(_onnx_worker.COUNT.pack(*part.shape))
+        self._in.write(chunk.tobytes())
+        self._in.flush()
+        return np.frombuffer(_exactly(self._out, 8 * size), dtype=kind)
+
+
+@contextlib.contextmanager
+def _worker() -> Iterator[_Worker]:
+    """A worker that is gone afterwards, with all that it forked, whatever happens."""
+    process = _started()
     try:
-        return _labelled(worker, blob, rows, seconds=seconds, memory=memory)
+        yield _Worker(process)
     except (BrokenPipeError, EOFError):
         raise AnswerError("The hypothesis could not be loaded within its limits, or was stopped.") from None
     finally:
-        _end(worker)
+        _end(process)
 
 
 def _started() -> subprocess.Popen[bytes]:
-    """A worker that finds libraries where this process does, but none in the current directory."""
+    """A worker without an environment: it finds libraries as here, but none in the current directory."""
     path = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    kept = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "PYTHONPATH": os.pathsep.join(entry for entry in path if Path(entry).is_absolute()),
-    }
+    absolute = [entry for entry in path if Path(entry).is_absolute()]
+    script = str(Path(_onnx_worker.__file__).resolve())
     return subprocess.Popen(  # noqa: S603 - our own module, no shell
-        [sys.executable, "-P", str(Path(_onnx_worker.__file__).resolve())],
+        [sys.executable, "-P", script, str(os.getpid()), *absolute],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=os.sep,
-        env=kept | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+        env={},
         start_new_session=True,
     )
 
@@ -125,30 +222,6 @@ def _end(worker: subprocess.Popen[bytes]) -> None:
         worker.communicate()
 
 
-def _labelled(
-    worker: subprocess.Popen[bytes], blob: bytes, rows: FloatArray, *, seconds: float, memory: int
-) -> IntArray:
-    """Send the model, then rows in chunks of one size, the last one filled up."""
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-    width = rows.shape[1]
-    size = _onnx_worker.at_once(width)
-    worker.stdin.write(_onnx_worker.HEADER.pack(memory, width, len(blob), seconds) + blob)
-    worker.stdin.flush()
-    _exactly(worker.stdout, len(_onnx_worker.READY))
-    codes = np.empty(len(rows), dtype=np.int64)
-    chunk = np.zeros((size, width), dtype="<f8")
-    for start in range(0, len(rows), size):
-        part = rows[start : start + size]
-        chunk[: len(part)] = part
-        worker.stdin.write(_onnx_worker.COUNT.pack(len(part)))
-        worker.stdin.write(chunk.tobytes())
-        worker.stdin.flush()
-        found = np.frombuffer(_exactly(worker.stdout, 8 * size), dtype="<i8")
-        codes[start : start + size] = found[: len(part)]
-    return codes
-
-
 def _exactly(stream: IO[bytes], length: int) -> bytes:
     found = stream.read(length)
     if len(found) != length:
@@ -156,39 +229,74 @@ def _exactly(stream: IO[bytes], length: int) -> bytes:
     return found
 
 
-FAILS = "fails, or passes a limit, on public rows"
+@cache
+def _note_unsealed() -> None:
+    """Say once that the sandbox has one wall less."""
+    _LOG.warning(
+        "This platform has no seccomp filter for hypotheses: their workers are held by limits of memory, "
+        "time and open files alone."
+    )
 
 
-@lru_cache(maxsize=64)
-def _tried_by_digest(digest: str, width: int, n_classes: int) -> str:
-    blob = _WAITING[digest]
-    public = np.vstack([np.zeros((1, width)), np.random.default_rng(0).normal(0, 2, size=(15, width))])
-    found = []
-    for _ in range(2):
+@dataclass(frozen=True, kw_only=True)
+class _Verdict:
+    """What a trial of a model has shown: why it is refused, its highest code, and seconds for a record."""
+
+    reason: str = ""
+    highest: int = 0
+    seconds: float = 0.0
+
+
+FAILS = "The ONNX hypothesis fails, or passes a limit, on public rows"
+_VERDICTS: OrderedDict[tuple[str, int], _Verdict] = OrderedDict()
+
+
+def _verdict(blob: bytes, width: int) -> _Verdict:
+    """What becomes of a model on rows of some width; each is inspected and tried once."""
+    key = hashlib.sha256(blob).hexdigest(), width
+    found = _VERDICTS.get(key)
+    if found is None:
         try:
-            found.append(run(blob, public, seconds=TRIAL_SECONDS))
+            found = _tried(blob, width)
         except AnswerError:
-            return FAILS
-        if np.any(found[-1] == FAILED):
-            return FAILS
+            found = _Verdict(reason=FAILS)
+        _VERDICTS[key] = found
+        while len(_VERDICTS) > VERDICTS:
+            _VERDICTS.popitem(last=False)
+    return found
+
+
+def _tried(blob: bytes, width: int) -> _Verdict:
+    """Inspect a model and run it on public rows, twice, each time after one that warms the process."""
+    public = np.vstack([np.zeros((1, width)), np.random.default_rng(0).normal(0, 2, size=(15, width))])
+    with _worker() as worker:
+        hidden, refused = worker.load(
+            blob, purpose=INSPECT, width=width, seconds=TRIAL_SECONDS, memory=MEMORY
+        )
+        if refused:
+            return _Verdict(reason=_plain(refused))
+        found, costs = [], []
+        for _ in range(2):
+            codes, seconds = worker.time(np.vstack([public[:1], public]))
+            if np.any(codes == FAILED):
+                return _Verdict(reason=FAILS)
+            found.append(codes[1:])
+            costs.append(seconds[1:])
     if not np.array_equal(found[0], found[1]):
-        return "is not deterministic"
-    if np.any((found[0] < 0) | (found[0] >= n_classes)):
-        return f"returns other than class codes 0 to {n_classes - 1}"
-    return ""
+        return _Verdict(reason="The ONNX hypothesis is not deterministic")
+    # Another process can only make a record look dearer: of two measurements the smaller one counts.
+    cost = float(np.minimum(costs[0], costs[1]).max()) + hidden
+    highest = int(found[0].max()) if found[0].min() >= 0 else 2**31
+    return _Verdict(highest=highest, seconds=cost)
 
 
-_WAITING: dict[str, bytes] = {}
+def _other_codes(n_classes: int) -> str:
+    return f"returns other than class codes 0 to {n_classes - 1}"
 
 
-def _tried(blob: bytes, width: int, n_classes: int) -> str:
-    """Why a model is refused after a trial on public rows, or nothing; each model is tried once."""
-    digest = hashlib.sha256(blob).hexdigest()
-    _WAITING[digest] = blob
-    try:
-        return _tried_by_digest(digest, width, n_classes)
-    finally:
-        _WAITING.pop(digest, None)
+def _plain(text: str) -> str:
+    """What a worker says, as one short line: names in it are a learner's choice."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:300])
 
 
 def of_model(model: Any, *, mean: FloatArray, scale: FloatArray) -> Onnx:
@@ -203,7 +311,9 @@ def of_model(model: Any, *, mean: FloatArray, scale: FloatArray) -> Onnx:
     pipeline = make_pipeline(scaler, model)
     options = {id(pipeline): {"zipmap": False}}
     made = to_onnx(pipeline, np.zeros((1, len(mean)), dtype=np.float32), options=options)
-    return Onnx(model=np.frombuffer(made.SerializeToString(), dtype=np.uint8))
+    hypothesis = Onnx(model=np.frombuffer(made.SerializeToString(), dtype=np.uint8))
+    hypothesis.try_out(len(mean))
+    return hypothesis
 
 
-__all__ = ["ALLOWED", "Onnx", "of_model", "run"]
+__all__ = ["ALLOWED", "Onnx", "of_model", "probe", "run"]

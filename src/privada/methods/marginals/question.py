@@ -35,7 +35,7 @@ from privada.methods.marginals.hypothesis import Hypothesis, pack, unpack
 from privada.privacy.guarantee import Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.relation import Relation
-from privada.privacy.release import Question
+from privada.privacy.release import PACE, Question
 
 LARGEST = 50_000_000  # numbers in one answer: what a small file asks for must fit an owner's memory
 COUNTS = ("errors", "signed", "classes", "labels", "rows")
@@ -125,6 +125,12 @@ class OutcomeTables(Question):
             raise InputError(f"Expected n_classes to be {len(schema.classes)}, got {self.n_classes}.")
         if self.hypothesis is not None:
             self.hypothesis.fits(schema.width, self.n_classes)
+
+    def seconds(self, schema: Any, *, rows: int) -> float:
+        """Each row finds its place in every table, and goes through the hypothesis."""
+        numbers = sum(array.size for array in pack_tables(self.tables)[1].values())
+        own = 0.0 if self.hypothesis is None else self.hypothesis.seconds(schema.width)
+        return rows * ((int(schema.width) + numbers) / PACE + own)
 
     def names(self) -> tuple[str, ...]:
         """Payload name of each table."""

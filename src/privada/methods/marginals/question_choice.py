@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -16,6 +17,7 @@ from privada.privacy.mechanism import Exponential, Plan
 from privada.privacy.release import Question
 
 LARGEST = 1000
+TRIALS_SECONDS = 120.0  # by the clock, on public rows, for all candidates together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -55,8 +57,15 @@ class HypothesisChoice(Question):
         """Check classes and every candidate against the owner's schema."""
         if self.n_classes != len(schema.classes):
             raise InputError(f"Expected n_classes to be {len(schema.classes)}, got {self.n_classes}.")
+        began = time.monotonic()
         for candidate in self.candidates:
             candidate.fits(schema.width, self.n_classes)
+            if time.monotonic() - began > TRIALS_SECONDS:
+                raise InputError(f"The candidates take more than {TRIALS_SECONDS:g} seconds to try.")
+
+    def seconds(self, schema: Any, *, rows: int) -> float:
+        """Each row goes through every candidate."""
+        return rows * sum(candidate.seconds(schema.width) for candidate in self.candidates)
 
     def answer_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the payload."""

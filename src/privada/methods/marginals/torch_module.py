@@ -46,6 +46,7 @@ def of_module(module: Any, *, mean: FloatArray, scale: FloatArray) -> Onnx:
     whole = _labelling(torch, copy.deepcopy(module).float().eval(), mean, scale)
     blob = _exported(torch, whole, len(mean))
     made = Onnx(model=np.frombuffer(blob, dtype=np.uint8))
+    made.try_out(len(mean))
     rows = np.random.default_rng(0).normal(mean, 2 * np.abs(scale), size=(TRIALS, len(mean)))
     with torch.no_grad():
         said = [int(whole(torch.from_numpy(row[None]).float())[0]) for row in rows]
