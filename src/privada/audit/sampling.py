@@ -15,25 +15,29 @@ from privada's own sampler, as those of large releases do.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privada.audit.transcript import Call, played, same, spoken, witnessed
+from privada.audit.events import Mixture
+from privada.audit.transcript import Call, Drawn, played, same, spoken, taped, witnessed
 from privada.exceptions import InputError
 from privada.parties.answering import answer_rows
 from privada.parties.rows import Rows
-from privada.privacy.mechanism import Lattice, Mechanism, RandomisedResponse
+from privada.privacy.mechanism import Gaussian, Lattice, Mechanism, RandomisedResponse
 from privada.privacy.noise import Noise
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
 
 TILED = (Lattice, RandomisedResponse)  # noise on each number by itself, independent and alike
+LEAST = 40
 MOST_NUMBERS = 128
+WITNESSED = 64  # answers whose exact rows are gathered where a sample is secret
+MOST_CENTRES = 256
 STILL_NUMBERS = 8
 
 
@@ -44,6 +48,7 @@ class Outcomes:
     first: FloatArray
     second: FloatArray
     exact: tuple[FloatArray, FloatArray] | None = None
+    mixture: Mixture | None = None
 
     @classmethod
     def of(
@@ -56,8 +61,8 @@ class Outcomes:
     ) -> Outcomes:
         """Outcomes as matrices of one width; what an outcome lacks is NaN."""
         sides = _rounded(_matrix(first), resolution), _rounded(_matrix(second), resolution)
-        if len(sides[0]) != len(sides[1]) or len(sides[0]) < 100:
-            raise InputError("Expected as many outcomes of both data sets, at least 100 each.")
+        if len(sides[0]) != len(sides[1]) or len(sides[0]) < LEAST:
+            raise InputError(f"Expected as many outcomes of both data sets, at least {LEAST} each.")
         width = max(side.shape[1] for side in sides)
         known = (
             None if exact is None else (_padded(exact[0][None], width)[0], _padded(exact[1][None], width)[0])
@@ -67,9 +72,10 @@ class Outcomes:
     def halves(self) -> tuple[Outcomes, Outcomes]:
         """Two independent halves."""
         middle = len(self.first) // 2
+        early, late = slice(0, middle), slice(middle, 2 * middle)
         return (
-            Outcomes(self.first[:middle], self.second[:middle], self.exact),
-            Outcomes(self.first[middle : 2 * middle], self.second[middle : 2 * middle], self.exact),
+            replace(self, first=self.first[early], second=self.second[early]),
+            replace(self, first=self.first[late], second=self.second[late]),
         )
 
 
@@ -103,16 +109,88 @@ def sample_question(
     question: Question, rows: Rows, neighbour: Rows, *, trials: int, noise: Noise
 ) -> Outcomes:
     """Answer the question ``trials`` times on each set of rows."""
-    first, second = (_independent(question, side, noise) for side in (rows, neighbour))
-    if first is not None and second is not None and _aligned(first, second):
-        return _tiled(first, second, trials, noise)
-    return sample_function(
-        lambda side: answer_rows(question, side, noise=noise),
-        rows,
-        neighbour,
-        trials=trials,
-        resolution=_resolution(question),
+    return Source.of(question, rows, neighbour, noise=noise).draw(trials)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Source:
+    """Answers of a question on two data sets, as many as are asked for, fresh every time.
+
+    ``at_once`` says whether they are drawn many at once, which is quick; ``signature`` then says by how much
+    the numbers of each draw move, and which of them are zero before or after.
+    """
+
+    draw: Callable[[int], Outcomes]
+    at_once: bool
+    signature: Hashable = None
+
+    @classmethod
+    def of(cls, question: Question, rows: Rows, neighbour: Rows, *, noise: Noise) -> Source:
+        """Find out how the question can be answered many times."""
+        first, second = (_independent(question, side, noise) for side in (rows, neighbour))
+        if first is not None and second is not None and _aligned(first, second):
+            signature = tuple(map(_signature, first, second))
+            return cls(lambda trials: _tiled(first, second, trials, noise), at_once=True, signature=signature)
+        mixture = _mixture(question, rows, neighbour, noise)
+
+        def answers(trials: int) -> Outcomes:
+            sides = [_stacked(_answers(question, side, trials, noise)) for side in (rows, neighbour)]
+            return replace(Outcomes.of(*sides, resolution=_resolution(question)), mixture=mixture)
+
+        return cls(answers, at_once=False)
+
+
+def _signature(before: Call, after: Call) -> Hashable:
+    a, b = before.exact.ravel(), after.exact.ravel()
+    at = np.flatnonzero(a != b)
+    moves = zip((b - a)[at].tolist(), (a[at] == 0).tolist(), (b[at] == 0).tolist(), strict=True)
+    return before.name, tuple(sorted(moves))
+
+
+def _answers(question: Question, rows: Rows, trials: int, noise: Noise) -> Iterator[FloatArray]:
+    """Flat payloads; an answer that fails is an outcome too, one without numbers."""
+    for _ in range(trials):
+        try:
+            yield flat(answer_rows(question, rows, noise=noise))
+        except Exception:  # its message may show a row
+            yield np.zeros(0)
+
+
+def _mixture(question: Question, rows: Rows, neighbour: Rows, noise: Noise) -> Mixture | None:
+    """The exact rows of a first draw of Gaussian noise, if they are a secret choice."""
+    try:
+        sides = [[taped(question, side, noise) for _ in range(WITNESSED)] for side in (rows, neighbour)]
+    except Exception:
+        return None
+    tape, payload = sides[0][0]
+    chosen = [drawn.call for drawn in tape if isinstance(drawn.call.mechanism, Gaussian)]
+    if not chosen or chosen[0].name not in payload or chosen[0].exact.ndim != 2:
+        return None
+    name, mechanism = chosen[0].name, chosen[0].mechanism
+    assert isinstance(mechanism, Gaussian)
+    exact = [[_exact_rows(tape, name) for tape, _ in side] for side in sides]
+    changing = any(not same(each, exact[0][0]) for each in exact[0])
+    if not changing or np.shape(payload[name]) != exact[0][0].shape or exact[0][0].shape[1] == 0:
+        return None
+    start = sum(flat(payload[other]).size for other in sorted(payload) if other < name)
+    centres = [mechanism.grid.values(np.concatenate(side)) for side in exact]
+    return Mixture(
+        at=slice(start, start + exact[0][0].size),
+        width=exact[0][0].shape[1],
+        scale=mechanism.scale,
+        first=_spread_out(centres[0]),
+        second=_spread_out(centres[1]),
     )
+
+
+def _exact_rows(tape: list[Drawn], name: str) -> npt.NDArray[Any]:
+    return next(drawn.call.exact for drawn in tape if drawn.call.name == name)
+
+
+def _spread_out(centres: FloatArray) -> FloatArray:
+    """At most so many, evenly taken."""
+    step = max(1, len(centres) // MOST_CENTRES)
+    return np.asarray(centres[::step])
 
 
 def _resolution(question: Question) -> float | None:
@@ -127,8 +205,15 @@ def _resolution(question: Question) -> float | None:
 
 def _independent(question: Question, rows: Rows, noise: Noise) -> list[Call] | None:
     """The mechanisms' calls, if the payload is what they say and they do not hear each other."""
+    try:
+        return _heard_nothing(question, rows, noise)
+    except Exception:  # an answer that fails is an outcome like others
+        return None
+
+
+def _heard_nothing(question: Question, rows: Rows, noise: Noise) -> list[Call] | None:
     calls, _ = witnessed(question, rows, noise)
-    if not all(isinstance(call.mechanism, TILED) for call in calls):
+    if not calls or not all(isinstance(call.mechanism, TILED) for call in calls):
         return None
     for _ in range(2):
         said = spoken(calls, noise)
@@ -193,4 +278,4 @@ def _padded(outcomes: FloatArray, width: int) -> FloatArray:
     return np.pad(outcomes, ((0, 0), (0, width - outcomes.shape[1])), constant_values=np.nan)
 
 
-__all__ = ["Outcomes", "flat", "sample_function", "sample_question"]
+__all__ = ["Outcomes", "Source", "flat", "sample_function", "sample_question"]

@@ -65,6 +65,40 @@ def witnessed(question: Question, rows: Rows, noise: Noise) -> tuple[list[Call],
     return calls, payload
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Drawn:
+    """A call and what its mechanism answered."""
+
+    call: Call
+    output: npt.NDArray[Any]
+
+    def __repr__(self) -> str:
+        return f"<Drawn {self.call.name}: {self.call.mechanism.family}>"
+
+
+class _Taping(Draws):
+    """The planned draws, remembering what went in and what came out."""
+
+    def __init__(self, plan: Plan, noise: Noise) -> None:
+        self.tape: list[Drawn] = []
+        self._plan = plan
+        super().__init__(plan, noise)
+
+    def __call__(self, name: str, exact: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        before = np.array(exact)
+        output = super().__call__(name, exact)
+        self.tape.append(Drawn(Call(name, self._plan.draws[name], before), np.array(output)))
+        return output
+
+
+def taped(question: Question, rows: Rows, noise: Noise) -> tuple[list[Drawn], dict[str, Any]]:
+    """Answer once, and keep what each mechanism was given and what it said."""
+    draws = _Taping(question.plan, noise)
+    payload = dict(answered(question, rows, draws))
+    draws.finish()
+    return draws.tape, payload
+
+
 def spoken(calls: list[Call], noise: Noise) -> dict[str, npt.NDArray[Any]]:
     """Draw one output for every call."""
     return {call.name: call.mechanism.draw(call.exact, noise) for call in calls}
@@ -105,4 +139,4 @@ def same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and repr(left) == repr(right)
 
 
-__all__ = ["Call", "coupled", "played", "same", "spoken", "witnessed"]
+__all__ = ["Call", "Drawn", "coupled", "played", "same", "spoken", "taped", "witnessed"]
