@@ -22,6 +22,7 @@ from privada.privacy.relation import Relation
 
 Generator = np.random.Generator
 SMALL = 8
+FAR_APART = "far from all others"
 MOST_COLUMNS = 3
 
 
@@ -56,7 +57,7 @@ def _arrangements(sample: Sample, special: dict[str, Sample]) -> dict[str, Sampl
     return {
         "in a crowd": crowd(special),
         "alternating": both.take(np.arange(2 * SMALL) % 2),
-        "far from all others": both.take([0] + [1] * (SMALL - 1)),
+        FAR_APART: both.take([0] + [1] * (SMALL - 1)),
         "sorted": _sorted(sample.take(np.arange(min(len(sample), 2 * SMALL)))),
         "all alike": low_row.take([0] * SMALL),
         "alone": low_row,
@@ -137,4 +138,4 @@ def _name(at: int, kind: Any) -> Any:
 
 _PAIRS = {Relation.ADD_REMOVE: _added, Relation.REPLACE_ONE: _replaced, Relation.ATTRIBUTE: _changed}
 
-__all__ = ["arranged_neighbours"]
+__all__ = ["FAR_APART", "arranged_neighbours"]

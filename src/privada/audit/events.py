@@ -98,12 +98,10 @@ class Mixture:
     def _log_density(self, rows: FloatArray, centres: FloatArray) -> FloatArray:
         from scipy.special import logsumexp
 
-        total = np.empty(len(rows))
-        for start in range(0, len(rows), 4096):
-            part = rows[start : start + 4096]
-            squares = np.square(part[:, None, :] - centres[None]).sum(axis=2)
-            total[start : start + 4096] = logsumexp(-squares / (2 * self.scale**2), axis=1)
-        return total - np.log(len(centres))
+        distinct, counts = np.unique(centres, axis=0, return_counts=True)
+        nearness = rows @ distinct.T - np.square(distinct).sum(axis=1) / 2  # |row|² cancels in a ratio
+        found: FloatArray = logsumexp(nearness / self.scale**2 + np.log(counts / len(centres)), axis=1)
+        return found
 
 
 def statistics(

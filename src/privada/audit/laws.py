@@ -23,6 +23,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, singledispatch
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -221,7 +222,7 @@ def _independence(draws: list[_Draw]) -> Iterator[tuple[str, float, int]]:
             f"{draw.name}: the noise of numbers side by side is related",
             ((part[0 : len(part) - 1 : 2], part[1::2]) for part in draw.uniform),
         )
-    for first, second in zip(draws, draws[1:], strict=False):
+    for first, second in pairwise(draws):
         pairs = zip(first.uniform, second.uniform, strict=False)
         yield from _tested(f"{first.name} and {second.name}: their noise is related", _cut(pairs))
 

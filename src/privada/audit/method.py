@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from privada import _check
-from privada.audit.arrangements import arranged_neighbours
+from privada.audit.arrangements import FAR_APART, arranged_neighbours
 from privada.audit.blackbox import CONFIDENCE, TRIALS, AuditResult
 from privada.audit.laws import LawResult, check_laws
 from privada.audit.pairs import Pair, across_batches, neighbours
@@ -61,7 +61,7 @@ class QuestionAudit:
     digest: str
     replays: tuple[ReplayResult, ...]
     confirmed: tuple[AuditResult, ...]
-    laws: LawResult = LawResult()
+    laws: LawResult
 
     @property
     def passed(self) -> bool:
@@ -131,9 +131,7 @@ def audit_method(
     Questions that disclose raw rows carry no guarantee and are left out.
     """
     example = method.example()
-    return audit_example(
-        example, trials=trials, confidence=confidence, noise=noise, seed=seed, track=track
-    )
+    return audit_example(example, trials=trials, confidence=confidence, noise=noise, seed=seed, track=track)
 
 
 def audit_example(
@@ -162,7 +160,7 @@ def _audited(
     pairs = list(_pairs(question, sample, seed))
     hidden = shuffles(question, sample.rows(coupled(0)))
     replays = {pair.name: _replayed(question, pair) for pair in pairs if not (pair.reordered and hidden)}
-    shares = [_priority(replays.get(pair.name)) for pair in pairs]
+    shares = [_priority(replays.get(pair.name), pair, hidden=hidden) for pair in pairs]
     checked = check_laws(question, _data_sets(sample, pairs), error=error / 2, noise=noise)
     confirmed = audit_pairs(question, pairs, shares, trials=trials, error=error / 2, noise=noise)
     more = (*_repeated(question, sample), *_replayed_persons(question, sample, seed))
@@ -191,10 +189,13 @@ def _replayed(question: Question, pair: Pair) -> ReplayResult:
     return max(results, key=lambda result: (not result.passed, result.share))
 
 
-def _priority(result: ReplayResult | None) -> float:
+def _priority(result: ReplayResult | None, pair: Pair, *, hidden: bool) -> float:
+    """What a replay found; replays share a secret sample, so then pairs whose row stands out come first."""
+    if hidden and pair.name.endswith(FAR_APART):
+        return 1e9
     if result is None:
         return 1.0
-    return result.share if result.passed else 1e9
+    return result.share if result.passed else 1e6
 
 
 def _repeated(question: Question, sample: Sample) -> Iterator[ReplayResult]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -131,11 +132,11 @@ class Source:
         if first is not None and second is not None and _aligned(first, second):
             signature = tuple(map(_signature, first, second))
             return cls(lambda trials: _tiled(first, second, trials, noise), at_once=True, signature=signature)
-        mixture = _mixture(question, rows, neighbour, noise)
+        mixture = cache(lambda: _mixture(question, rows, neighbour, noise))
 
         def answers(trials: int) -> Outcomes:
             sides = [_stacked(_answers(question, side, trials, noise)) for side in (rows, neighbour)]
-            return replace(Outcomes.of(*sides, resolution=_resolution(question)), mixture=mixture)
+            return replace(Outcomes.of(*sides, resolution=_resolution(question)), mixture=mixture())
 
         return cls(answers, at_once=False)
 
@@ -157,29 +158,40 @@ def _answers(question: Question, rows: Rows, trials: int, noise: Noise) -> Itera
 
 
 def _mixture(question: Question, rows: Rows, neighbour: Rows, noise: Noise) -> Mixture | None:
-    """The exact rows of a first draw of Gaussian noise, if they are a secret choice."""
+    """The exact rows of a first draw of Gaussian noise on rows, if they are a secret choice."""
     try:
-        sides = [[taped(question, side, noise) for _ in range(WITNESSED)] for side in (rows, neighbour)]
-    except Exception:
+        (tape, payload), (again, _) = (taped(question, rows, noise) for _ in range(2))
+        name = next((each.call.name for each in tape if _on_rows(each, payload)), None)
+        if name is None or same(_exact_rows(tape, name), _exact_rows(again, name)):
+            return None
+        sides = [
+            np.concatenate([_exact_rows(taped(question, side, noise)[0], name) for _ in range(WITNESSED)])
+            for side in (rows, neighbour)
+        ]
+    except Exception:  # an answer that fails is an outcome like others
         return None
-    tape, payload = sides[0][0]
-    chosen = [drawn.call for drawn in tape if isinstance(drawn.call.mechanism, Gaussian)]
-    if not chosen or chosen[0].name not in payload or chosen[0].exact.ndim != 2:
-        return None
-    name, mechanism = chosen[0].name, chosen[0].mechanism
+    mechanism, shape = question.plan.draws[name], _exact_rows(tape, name).shape
     assert isinstance(mechanism, Gaussian)
-    exact = [[_exact_rows(tape, name) for tape, _ in side] for side in sides]
-    changing = any(not same(each, exact[0][0]) for each in exact[0])
-    if not changing or np.shape(payload[name]) != exact[0][0].shape or exact[0][0].shape[1] == 0:
-        return None
-    start = sum(flat(payload[other]).size for other in sorted(payload) if other < name)
-    centres = [mechanism.grid.values(np.concatenate(side)) for side in exact]
+    start = sum(flat(payload[other]).size for other in payload if other < name)
+    first, second = (mechanism.grid.values(_spread_out(side)) for side in sides)
     return Mixture(
-        at=slice(start, start + exact[0][0].size),
-        width=exact[0][0].shape[1],
+        at=slice(start, start + shape[0] * shape[1]),
+        width=shape[1],
         scale=mechanism.scale,
-        first=_spread_out(centres[0]),
-        second=_spread_out(centres[1]),
+        first=first,
+        second=second,
+    )
+
+
+def _on_rows(drawn: Drawn, payload: Mapping[str, Any]) -> bool:
+    exact = drawn.call.exact
+    released = payload.get(drawn.call.name)
+    return (
+        isinstance(drawn.call.mechanism, Gaussian)
+        and exact.ndim == 2
+        and exact.size > 0
+        and isinstance(released, np.ndarray)
+        and released.shape == exact.shape
     )
 
 
@@ -187,10 +199,10 @@ def _exact_rows(tape: list[Drawn], name: str) -> npt.NDArray[Any]:
     return next(drawn.call.exact for drawn in tape if drawn.call.name == name)
 
 
-def _spread_out(centres: FloatArray) -> FloatArray:
+def _spread_out(centres: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """At most so many, evenly taken."""
     step = max(1, len(centres) // MOST_CENTRES)
-    return np.asarray(centres[::step])
+    return centres[::step]
 
 
 def _resolution(question: Question) -> float | None:

@@ -12,7 +12,7 @@ all steps together are as many: a quarter screens, a quarter chooses, half is co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,15 +30,15 @@ LAX = 0.5  # error of the bounds by which pairs are ranked: they only choose
 SCREENED_AT_ONCE = 800
 SCREENED_COORDINATES = 4
 MOST_ROWS = 5_000  # of a pair that is answered one by one
+MOST_SCREENED = 24  # pairs that are answered one by one
 CONFIRMED_AT_ONCE, CONFIRMED = 3, 2
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A pair, its answers, and how suspicious a replay found it (larger is more)."""
+    """A pair and its answers."""
 
     pair: Pair
-    priority: float
     source: Source
 
 
@@ -67,12 +67,8 @@ def audit_pairs(
     """
     order = sorted(range(len(pairs)), key=lambda index: -priorities[index])
     tried = claims(question.guarantee, question.plan)
-    candidates = [
-        Candidate(pairs[index], priorities[index], _source(question, pairs[index], noise))
-        for index in order
-        if len(pairs[index].sample) <= MOST_ROWS
-    ]
-    candidates = _different(candidates)
+    small = [pairs[index] for index in order if len(pairs[index].sample) <= MOST_ROWS]
+    candidates = list(_candidates(question, small, trials, noise))
     quick = all(each.source.at_once for each in candidates)
     chosen = _screened(candidates, tried, trials, quick=quick)
     each = 1 - error / len(chosen)
@@ -80,12 +76,18 @@ def audit_pairs(
     return tuple(_confirmed(candidate, question, tried, answers, each) for candidate in chosen)
 
 
-def _different(candidates: list[Candidate]) -> list[Candidate]:
-    """One of each kind, in the same order: pairs that move their draws' numbers alike are screened once."""
-    found: dict[object, Candidate] = {}
-    for each in candidates:
-        found.setdefault(each.source.signature or id(each), each)
-    return list(found.values())
+def _candidates(question: Question, pairs: list[Pair], trials: int, noise: Noise) -> Iterator[Candidate]:
+    """Pairs in their order, as many as there are answers for; of those drawn at once, one of each kind."""
+    seen: set[Hashable] = set()
+    slow = 0
+    for pair in pairs:
+        if slow >= min(MOST_SCREENED, max(1, trials // 4 // (2 * LEAST))):
+            return
+        source = _source(question, pair, noise)
+        slow += not source.at_once
+        if source.signature is None or source.signature not in seen:
+            seen.add(source.signature)
+            yield Candidate(pair, source)
 
 
 def _source(question: Question, pair: Pair, noise: Noise) -> Source:
@@ -102,14 +104,11 @@ def _screened(
     candidates: list[Candidate], tried: tuple[Claim, ...], trials: int, *, quick: bool
 ) -> list[Candidate]:
     """The pair of highest priority, and those that a few answers tell apart best."""
-    affordable = len(candidates) if quick else max(1, trials // 4 // (2 * LEAST))
-    looked_at = candidates[:affordable]
-    answers = min(trials, SCREENED_AT_ONCE) if quick else max(2 * LEAST, trials // 4 // len(looked_at))
-    strengths = [_strength(each.source.draw(answers), tried) for each in looked_at]
-    best = sorted(range(len(looked_at)), key=lambda index: -strengths[index])
+    answers = min(trials, SCREENED_AT_ONCE) if quick else max(2 * LEAST, trials // 4 // len(candidates))
+    strengths = [_strength(each.source.draw(answers), tried) for each in candidates]
+    best = sorted(range(len(candidates)), key=lambda index: -strengths[index])
     most = CONFIRMED_AT_ONCE if quick else CONFIRMED
-    chosen = [0, *(index for index in best if index)][: most - 1]
-    return [looked_at[index] for index in dict.fromkeys([best[0], *chosen])]
+    return [candidates[index] for index in list(dict.fromkeys([0, *best]))[:most]]
 
 
 def _strength(outcomes: Outcomes, tried: tuple[Claim, ...]) -> float:
