@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from privada.audit.pairs import Pair, crowd, neighbours
-from privada.audit.records import high, low, records
+from privada.audit.records import high, low, near_low, records
 from privada.audit.sample import Array, Sample
 from privada.privacy.relation import Relation
 
@@ -60,6 +60,7 @@ def _arrangements(sample: Sample, special: dict[str, Sample]) -> dict[str, Sampl
         FAR_APART: both.take([0] + [1] * (SMALL - 1)),
         "sorted": _sorted(sample.take(np.arange(min(len(sample), 2 * SMALL)))),
         "all alike": low_row.take([0] * SMALL),
+        "all near the low corner": near_low(sample).take([0] * SMALL),
         "alone": low_row,
     }
 

@@ -19,9 +19,9 @@ trade-off is Gaussian; nothing fails because of that number.
 that no correction for the many events tried is needed. Each of the two
 directions (D over D' and D' over D) gets half of the error, each of its two
 probabilities a quarter; where points and a curve are tried, each gets half of that.
-Hence, whatever the mechanism, ``epsilon_lower`` exceeds the true ε(δ) of the pair with probability at most ``1 - confidence``: a sound
-mechanism fails an audit at most that often. A mechanism that passes was not
-caught; no number of trials shows that it is private, and no bound can exceed
+Hence, whatever the mechanism, ``epsilon_lower`` exceeds the true ε(δ) of the pair with
+probability at most ``1 - confidence``: a sound mechanism fails an audit at most that often. A
+mechanism that passes was not caught; no number of trials shows that it is private, and no bound can exceed
 about ``log(trials / 8)``.
 
 References

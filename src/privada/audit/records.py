@@ -57,6 +57,17 @@ def _record(sample: Sample, pick: Callable[[Column], Any]) -> Sample:
     return Sample(schema=schema, X=X, y=y, person=None if sample.person is None else sample.person[:1])
 
 
+def near_low(sample: Sample) -> Sample:
+    """A row a hundredth of the way from the low corner: small, and not nothing."""
+    return _record(sample, _little)
+
+
+def _little(column: Column) -> Any:
+    if isinstance(column, Number):
+        return column.low + 0.01 * (column.high - column.low)
+    return column.values[0]
+
+
 def low(column: Column, _: Generator) -> Any:
     """The least value of a column."""
     return column.low if isinstance(column, Number) else column.values[0]
@@ -104,4 +115,4 @@ _PICKS: dict[str, Callable[[Column, Generator], Any]] = {
 }
 
 
-__all__ = ["above", "below", "high", "landmarks", "low", "records"]
+__all__ = ["above", "below", "high", "landmarks", "low", "near_low", "records"]

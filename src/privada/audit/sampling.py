@@ -5,8 +5,8 @@ exactly what its mechanisms said, where what they are given does not depend on
 what they said, and where they treat every number by itself, one call of the same
 `Mechanism.draw` on many copies of the exact values gives as many independent
 answers. `_independent` checks the first two on the question at hand by playing
-it with different outputs; the third is a property of `TILED` mechanisms.
-Everything else is answered one by one.
+it with different outputs, and that it uses no secret order or sample; the third is a
+property of `TILED` mechanisms. Everything else is answered one by one.
 
 Drawn at once, the numbers of `SecureNoise` are too many for OpenDP and come
 from privada's own sampler, as those of large releases do.
@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.audit.events import Mixture
-from privada.audit.transcript import Call, Drawn, played, same, spoken, taped, witnessed
+from privada.audit.transcript import Call, Drawn, Watched, played, same, spoken, taped, witnessed
 from privada.exceptions import InputError
 from privada.parties.answering import answer_rows
 from privada.parties.rows import Rows
@@ -229,8 +229,9 @@ def _heard_nothing(question: Question, rows: Rows, noise: Noise) -> list[Call] |
         return None
     for _ in range(2):
         said = spoken(calls, noise)
-        again, payload = played(question, rows, said, noise)
-        heard = any(not same(a.exact, b.exact) for a, b in zip(calls, again, strict=True))
+        source = Watched(noise)
+        again, payload = played(question, rows, said, source)
+        heard = source.used or any(not same(a.exact, b.exact) for a, b in zip(calls, again, strict=True))
         plain = payload.keys() == said.keys() and all(same(payload[name], said[name]) for name in said)
         if heard or not plain:
             return None

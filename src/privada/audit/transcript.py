@@ -124,6 +124,24 @@ def played(
     return calls, payload
 
 
+class Watched(Noise):
+    """Another source of noise that remembers whether it was used.
+
+    Mechanisms that play back draw nothing, so what is used while they do is an answerer's own: a secret
+    order or sample. Comparing a few answers would miss it where most rows are alike.
+    """
+
+    private = False
+
+    def __init__(self, source: Noise) -> None:
+        self.source, self.used = source, False
+
+    def words(self, n: int) -> npt.NDArray[np.uint64]:
+        """The source's words."""
+        self.used = True
+        return self.source.words(n)
+
+
 def coupled(seed: int) -> Noise:
     """Seeded noise, the same words for every data set. Nothing made with it is released."""
     with warnings.catch_warnings():
@@ -139,4 +157,4 @@ def same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and repr(left) == repr(right)
 
 
-__all__ = ["Call", "Drawn", "coupled", "played", "same", "spoken", "taped", "witnessed"]
+__all__ = ["Call", "Drawn", "Watched", "coupled", "played", "same", "spoken", "taped", "witnessed"]

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from privada.privacy import Approximate, Gaussian, Laplace, Pure, curves
+from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure, curves
 
 from .exhibit import FINE, ONE, ONE_REPLACED, exhibit, features, rows, schema
 
+COARSE = Grid(-2)
 SUM = {"sum": Laplace(sensitivity=1 + 2**-10, scale=1.0 + 2**-10, grid=FINE)}
 MU = curves.gaussian_mu(epsilon=1.0, delta=1e-5)
 HALF = Pure(epsilon=0.5, relation="add/remove")
@@ -42,13 +43,13 @@ def exact_denominator(question, rows, draw):
 
 
 @exhibit(
-    draws={"sum": Laplace(sensitivity=0.6, scale=0.6)},
-    schema=schema(bounds=(0.0, 0.6)),
-    data=rows(bounds=(0, 0.6)),
+    draws={"sum": Laplace.calibrated(sensitivity=0.9, epsilon=1.0, grid=COARSE)},
+    schema=schema(bounds=(0.0, 0.9)),
+    data=rows(bounds=(0, 0.9)),
 )
 def rounded_to_nearest(question, rows, draw):
-    """0.6 is within the bound 0.6 and is rounded to 1; truncation would not do that."""
-    return {"sum": draw("sum", np.rint(features(rows)).astype(np.int64).sum(axis=0))}
+    """0.9 is within the bound 0.9 and is rounded to 1, a multiple of 1/4; truncation would not do that."""
+    return {"sum": draw("sum", np.rint(features(rows) / COARSE.step).astype(np.int64).sum(axis=0))}
 
 
 @exhibit(
