@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from privada.audit.pairs import Pair, crowd, neighbours
-from privada.audit.records import high, low, near_low, records
+from privada.audit.records import high, low, middle, near_low, records
 from privada.audit.sample import Array, Sample
 from privada.privacy.relation import Relation
 
 Generator = np.random.Generator
-SMALL = 8
+SMALL, MOST_GIVEN = 8, 100
 FAR_APART = "far from all others"
 MOST_COLUMNS = 3
 
@@ -58,6 +58,10 @@ def _arrangements(sample: Sample, special: dict[str, Sample]) -> dict[str, Sampl
         "in a crowd": crowd(special),
         "alternating": both.take(np.arange(2 * SMALL) % 2),
         FAR_APART: both.take([0] + [1] * (SMALL - 1)),
+        "as given": sample.take(np.arange(min(len(sample), MOST_GIVEN))),
+        "alternating with the middle": middle(sample)
+        .with_rows(high_row, at=1)
+        .take(np.arange(2 * SMALL) % 2),
         "sorted": _sorted(sample.take(np.arange(min(len(sample), 2 * SMALL)))),
         "all alike": low_row.take([0] * SMALL),
         "all near the low corner": near_low(sample).take([0] * SMALL),
@@ -108,7 +112,8 @@ def _changed(base: Sample, _: dict[str, Sample], rng: Generator) -> Iterator[Pai
         labels = [base.y.copy(), base.y.copy()]
         for labelled, pick in zip(labels, (low, high), strict=True):
             labelled[0] = pick(base.schema.label, rng)
-        yield Pair("change the first label", *(replace(base, y=labelled) for labelled in labels))
+        before, after = (replace(base, y=labelled) for labelled in labels)
+        yield Pair("change the first label", before, after)
 
 
 def _of_single_rows(sample: Sample, relation: Relation, rng: Generator) -> Iterator[Pair]:

@@ -176,10 +176,10 @@ def _laws(
             zero = _zeros(exact, found)
             pools[True].append(found[zero])
             pools[False].append(found[~zero])
-        for zero, parts in pools.items():
+        for empty, parts in pools.items():
             pool = np.concatenate(parts)
             if len(pool):
-                where = " on empty cells" if zero else ""
+                where = " on empty cells" if empty else ""
                 name = f"{draw.name}: the noise{where} is not {draw.mechanism.family} as declared"
                 yield name, _dkw(pool), len(pool)
 
@@ -319,7 +319,7 @@ def _(
 
     moved = output - exact
     sums = np.linalg.norm(moved[:, 1:], axis=1) / mechanism.sensitivity
-    return np.asarray(gammainc(moved.shape[1] + 1, mechanism.budget * np.maximum(np.abs(moved[:, 0]), sums)))
+    return np.asarray(gammainc(moved.shape[1], mechanism.budget * np.maximum(np.abs(moved[:, 0]), sums)))
 
 
 def _distribution(mechanism: Lattice, steps: FloatArray) -> FloatArray:

@@ -66,8 +66,8 @@ class QuestionAudit:
     @property
     def passed(self) -> bool:
         """Whether no auditor found anything."""
-        found = (*self.confirmed, *self.replays, self.laws)
-        return all(result.passed for result in found)
+        audits = all(result.passed for result in self.confirmed)
+        return audits and all(result.passed for result in self.replays) and self.laws.passed
 
     @property
     def blackbox(self) -> AuditResult:

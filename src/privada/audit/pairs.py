@@ -138,7 +138,8 @@ def _one_attribute(sample: Sample, at: npt.NDArray[np.int64], rng: Generator) ->
             sides = [sample.X.copy(), sample.X.copy()]
             for side, pick in zip(sides, picks, strict=True):
                 side[at, j] = pick(column, rng)
-            yield Pair(f"move {column.name} from {name}", *(replace(sample, X=side) for side in sides))
+            first, second = (replace(sample, X=side) for side in sides)
+            yield Pair(f"move {column.name} from {name}", first, second)
     yield from _relabelled(sample, at, rng)
 
 
@@ -148,7 +149,8 @@ def _relabelled(sample: Sample, at: npt.NDArray[np.int64], rng: Generator) -> It
     sides = [sample.y.copy(), sample.y.copy()]
     for side, pick in zip(sides, (low, high), strict=True):
         side[at] = pick(sample.schema.label, rng)
-    yield Pair("change the label", *(replace(sample, y=side) for side in sides))
+    first, second = (replace(sample, y=side) for side in sides)
+    yield Pair("change the label", first, second)
 
 
 def _persons_added(sample: Sample, special: Records, rng: Generator) -> Iterator[Pair]:

@@ -59,12 +59,17 @@ def _record(sample: Sample, pick: Callable[[Column], Any]) -> Sample:
 
 def near_low(sample: Sample) -> Sample:
     """A row a hundredth of the way from the low corner: small, and not nothing."""
-    return _record(sample, _little)
+    return _record(sample, lambda column: _between(column, 0.01))
 
 
-def _little(column: Column) -> Any:
+def middle(sample: Sample) -> Sample:
+    """The middle of the public box, and the first category: as unlike a corner as a row can be."""
+    return _record(sample, lambda column: _between(column, 0.5))
+
+
+def _between(column: Column, share: float) -> Any:
     if isinstance(column, Number):
-        return column.low + 0.01 * (column.high - column.low)
+        return column.low + share * (column.high - column.low)
     return column.values[0]
 
 
@@ -115,4 +120,4 @@ _PICKS: dict[str, Callable[[Column, Generator], Any]] = {
 }
 
 
-__all__ = ["above", "below", "high", "landmarks", "low", "near_low", "records"]
+__all__ = ["above", "below", "high", "landmarks", "low", "middle", "near_low", "records"]

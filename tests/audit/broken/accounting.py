@@ -41,7 +41,7 @@ def bits_of_a_coalition(question, rows, draw):
     event=SAMPLED,
     schema=schema(width=WIDTH, size=SIZE, classes=None),
     data={"data": np.random.default_rng(1).uniform(size=(SIZE, WIDTH))},
-    trials=28_000,
+    trials=24_000,
 )
 def sampling_that_hides_no_attribute(question, rows, draw):
     """A secret sample is said to amplify at attribute level; the row's other attributes show membership."""
