@@ -108,18 +108,6 @@ def _at_least(values: FloatArray, levels: FloatArray) -> IntArray:
     return len(values) - np.searchsorted(np.sort(values), levels, side="left")
 
 
-def epsilon_bounds(favoured: IntArray, other: IntArray, *, n: int, delta: float, error: float) -> FloatArray:
-    """Lower bounds on ε(δ) from counts among ``n``, each with an error of half of ``error``.
-
-    >>> epsilon_bounds(np.array([900]), np.array([100]), n=1000, delta=0, error=0.01).round(3)
-    array([1.906])
-    """
-    lows, highs = clopper_pearson(n, error / 4)
-    excess = lows[favoured] - delta
-    bounds: FloatArray = np.log(np.maximum(excess, 1e-300) / highs[other])
-    return bounds
-
-
 @lru_cache(maxsize=16)
 def clopper_pearson(n: int, error: float) -> tuple[FloatArray, FloatArray]:
     """One-sided exact bounds on a probability for every count from 0 to ``n``, each with this error.
@@ -137,4 +125,4 @@ def clopper_pearson(n: int, error: float) -> tuple[FloatArray, FloatArray]:
     return lows, highs
 
 
-__all__ = ["Guess", "bound_event", "clopper_pearson", "epsilon_bounds", "guess_events"]
+__all__ = ["Guess", "bound_event", "clopper_pearson", "guess_events"]

@@ -30,7 +30,7 @@ def command(
     ] = 20_000,
     confidence: Annotated[
         float,
-        typer.Option("--confidence", min=0.5, max=0.9999, help="A sound question passes with this."),
+        typer.Option("--confidence", min=0.5, max=0.999999, help="A sound question passes with this."),
     ] = 0.99,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the generated neighbours.")] = 0,
     as_json: AsJson = False,
