@@ -23,7 +23,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, singledispatch
-from itertools import pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -179,7 +179,7 @@ def _laws(
         for empty, parts in pools.items():
             pool = np.concatenate(parts)
             if len(pool):
-                where = " on empty cells" if empty else ""
+                where = " at an exact value of zero" if empty else ""
                 name = f"{draw.name}: the noise{where} is not {draw.mechanism.family} as declared"
                 yield name, _dkw(pool), len(pool)
 
@@ -222,7 +222,7 @@ def _independence(draws: list[_Draw]) -> Iterator[tuple[str, float, int]]:
             f"{draw.name}: the noise of numbers side by side is related",
             ((part[0 : len(part) - 1 : 2], part[1::2]) for part in draw.uniform),
         )
-    for first, second in pairwise(draws):
+    for first, second in combinations(draws, 2):
         pairs = zip(first.uniform, second.uniform, strict=False)
         yield from _tested(f"{first.name} and {second.name}: their noise is related", _cut(pairs))
 

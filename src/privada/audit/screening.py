@@ -68,7 +68,8 @@ def audit_pairs(
     order = sorted(range(len(pairs)), key=lambda index: -priorities[index])
     tried = claims(question.guarantee, question.plan)
     small = [pairs[index] for index in order if len(pairs[index].sample) <= MOST_ROWS]
-    candidates = list(_candidates(question, small, trials, noise))
+    ordered = small or [pairs[index] for index in order]
+    candidates = list(_candidates(question, ordered, trials, noise))
     quick = all(each.source.at_once for each in candidates)
     chosen = _screened(candidates, tried, trials, quick=quick)
     each = 1 - error / len(chosen)
