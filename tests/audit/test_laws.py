@@ -105,3 +105,13 @@ def test_a_mechanism_without_a_rule_is_not_tested(rehearsal):
 
     assert uniform.dispatch(Odd) is uniform.dispatch(Exponential)
     assert uniform(object(), np.zeros(1), np.zeros(1), np.random.default_rng(0)) is None
+
+
+@pytest.mark.statistical
+def test_alarms_are_as_rare_as_stated(rehearsal):
+    """Sound noise at an error of 0.2: 60 checks, 28 alarms allowed; false alarm 1e-6 at exactly 0.2."""
+    alarms = 0
+    for _ in range(60):
+        found = checked(*SOUND["coarse Gaussian"], rehearsal, answers=40, numbers=400, error=0.2)
+        alarms += not found.passed
+    assert alarms <= 28
