@@ -1,19 +1,60 @@
 """Auditing a registered method: every question, both auditors, plain results."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from dp_accounting import GaussianDpEvent, SampledWithoutReplacementDpEvent
 
-from privada.audit import audit_method
+from privada.audit import audit_example, audit_method
 from privada.methods.cells.partition import Bins
 from privada.methods.cells.question import CellStatistics
 from privada.methods.registry import Example, Method, method
 from privada.parties.schema import Number, Schema
-from privada.privacy import Pure, Unit
+from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure, Question, Unit, accountant
+from privada.privacy.mechanism import Plan
 
 PERSON = Unit(name="person", max_rows=2)
+FINE = Grid(-10)
+SAMPLED = SampledWithoutReplacementDpEvent(8, 1, GaussianDpEvent(0.5))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class OneSecretRow(Question):
+    """One of eight rows, sampled in secret: under replace-one sampling amplifies."""
+
+    kind = "toy.sampled"
+    answered_by = f"{__name__}:answer_sampled"
+
+    def planned(self):
+        noise = Gaussian.calibrated(sensitivity=1.01, mu=2.0, grid=FINE)
+        return Plan(draws={"rows": noise}, event=SAMPLED)
+
+
+class RowsOnly(OneSecretRow):
+    """A count that ignores the unit it is asked for."""
+
+    answered_by = f"{__name__}:answer_count"
+
+    def planned(self):
+        return Plan(draws={"count": Laplace(sensitivity=1, scale=1.0)})
+
+
+def answer_sampled(question, rows, draw):
+    X = np.concatenate([batch.X for batch in rows.batches()])
+    X = np.vstack([X, np.zeros((8, 1))])[:8]
+    return {"rows": draw("rows", FINE.truncate(X[draw.noise.permutation(8)[:1]]))}
+
+
+def answer_count(question, rows, draw):
+    return {"count": draw("count", np.array([sum(len(batch) for batch in rows.batches())]))}
+
+
+def eight(question):
+    schema = Schema.of_numbers(bounds=(0, 1), width=1, size=8)
+    data = {"data": np.linspace(0, 1, 8)[:, None]}
+    return Example(schema=schema, data=data, questions=(question,), learner=None)
 
 
 def persons(unit=PERSON):
@@ -64,3 +105,22 @@ def test_a_price_for_one_row_is_caught_where_persons_have_two(rehearsal):
     assert not broken.passed
     assert "counts: 2 of 1 allowed" in broken.worst.violations
     assert not broken.blackbox.passed
+
+
+@pytest.mark.statistical
+def test_a_secret_sample_that_amplifies_passes(rehearsal):
+    """Also where most rows are alike and where rows stand elsewhere; false alarm: 1e-6."""
+    claimed = Approximate(epsilon=1.0, delta=accountant.delta(SAMPLED, 1.0), relation="replace-one")
+    found = audit_example(
+        eight(OneSecretRow(guarantee=claimed)), trials=4000, confidence=0.999999, noise=rehearsal
+    )
+    assert found[0].passed, str(found[0])
+
+
+def test_a_question_of_rows_that_takes_persons_is_replayed_with_persons(rehearsal):
+    """It says nothing of persons in its example, accepts them, and charges them as rows."""
+    claimed = Pure(epsilon=1.0, relation="add/remove")
+    (found,) = audit_example(eight(RowsOnly(guarantee=claimed)), trials=400, noise=rehearsal)
+    assert "count: 2 of 1 allowed" in found.worst.violations
+    assert "persons of at most 2 rows" in found.worst.pair
+    assert found.laws.passed

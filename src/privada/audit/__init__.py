@@ -8,9 +8,11 @@ two cross, the claim is false.
 * `replay` is *white-box*: it follows every exact value into its mechanism on two
   neighbouring data sets and checks what the proof says of it
   (`privada.audit.replaying`).
-* `audit_method` runs both over a registered method's example.
+* `check_laws` tests whether the noise has its declared law and is independent
+  (`privada.audit.laws`).
+* `audit_method` runs all of them over a registered method's example.
 
-Both are for generated rows. Neither is a proof: passing means not caught.
+All are for generated rows. None is a proof: passing means not caught.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ from privada._lazy import attach
 
 _HOMES = {
     "blackbox": ("AuditResult", "audit_mechanism", "audit_question", "audit_samples"),
-    "method": ("QuestionAudit", "audit_method"),
+    "arrangements": ("arranged_neighbours",),
+    "laws": ("LawResult", "check_laws"),
+    "method": ("QuestionAudit", "audit_example", "audit_method"),
     "pairs": ("Pair", "across_batches", "neighbours"),
     "records": ("landmarks",),
     "replaying": ("ReplayResult", "replay"),

@@ -9,14 +9,19 @@ and with a lower confidence bound for the first probability and an upper one for
 the second (Clopper and Pearson, exact for every sample size) the right side is
 a lower confidence bound on ε.
 
+Where the plan's noise is Gaussian, the same two probabilities bound μ from below
+(`privada.audit.claims.Curve`), and a bound above the plan's μ refutes the plan without any
+assumption, far sooner than at δ = 1e-5. Read as an ε (``epsilon_lower_gdp``) it assumes that the true
+trade-off is Gaussian; nothing fails because of that number.
+
 **What is proved.** The event, and the δ where a claim names several, are chosen
 (`privada.audit.selection`) on the first half of the outcomes, the counts are taken on the second half, so
 that no correction for the many events tried is needed. Each of the two
 directions (D over D' and D' over D) gets half of the error, each of its two
-probabilities a quarter. Hence, whatever the mechanism, ``epsilon_lower`` exceeds
-the true ε(δ) of the pair with probability at most ``1 - confidence``: a sound
-mechanism fails an audit at most that often. A mechanism that passes was not
-caught; no number of trials shows that it is private, and no bound can exceed
+probabilities a quarter; where points and a curve are tried, each gets half of that.
+Hence, whatever the mechanism, ``epsilon_lower`` exceeds the true ε(δ) of the pair with
+probability at most ``1 - confidence``: a sound mechanism fails an audit at most that often. A
+mechanism that passes was not caught; no number of trials shows that it is private, and no bound can exceed
 about ``log(trials / 8)``.
 
 References
@@ -24,12 +29,14 @@ References
 M. Jagielski, J. Ullman and A. Oprea, *Auditing Differentially Private Machine
 Learning: How Private is Private SGD?*, NeurIPS 2020.
 Z. Ding et al., *Detecting Violations of Differential Privacy*, CCS 2018.
+M. Nasr et al., *Tight Auditing of Differentially Private Machine Learning*, USENIX Security 2023.
+J. Dong, A. Roth and W. Su, *Gaussian Differential Privacy*, JRSS B 2022.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,9 +44,10 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.audit import sampling
-from privada.audit.claims import Point, points
-from privada.audit.selection import bound_event, guess_events
+from privada.audit.claims import Claim, Curve, Point, claims, points
+from privada.audit.selection import Guess, bound_event, guess_events
 from privada.parties.rows import Rows
+from privada.privacy import curves
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.noise import Noise, SecureNoise
 from privada.privacy.release import Question
@@ -65,6 +73,13 @@ class AuditResult:
         Outcomes of each data set.
     statistic, threshold, direction
         The event: the score is at least the threshold; which data set it favours.
+    mu_lower, mu_claimed : float or None
+        Where the plan's noise is Gaussian: with the same confidence the trade-off is no better than that of
+        ``mu_lower``, and the plan says ``mu_claimed``.
+    epsilon_lower_gdp : float or None
+        ``mu_lower`` as an ε at ``delta``, *if the true trade-off is Gaussian*; for reading only.
+    pair : str
+        Name of the pair of data sets, if it has one.
 
     >>> import numpy as np
     >>> from privada.privacy import Pure
@@ -83,11 +98,34 @@ class AuditResult:
     statistic: str
     threshold: float
     direction: str
+    mu_lower: float | None = None
+    mu_claimed: float | None = None
+    pair: str = ""
 
     @property
     def passed(self) -> bool:
-        """Whether the bound stays within the claim."""
-        return self.excess <= 1e-9 * self.epsilon_claimed
+        """Whether the bounds stay within the claim."""
+        return self.excess <= 1e-9 * self.epsilon_claimed and not self.breaks_curve
+
+    @property
+    def breaks_curve(self) -> bool:
+        """Whether the bound on μ is above the plan's."""
+        if self.mu_lower is None or self.mu_claimed is None:
+            return False
+        return self.mu_lower > self.mu_claimed * (1 + 1e-9)
+
+    @property
+    def epsilon_lower_gdp(self) -> float | None:
+        """The bound on μ as an ε, if the trade-off is Gaussian."""
+        if self.mu_lower is None or not self.delta:
+            return None
+        return curves.gaussian_epsilon(self.delta, self.mu_lower) if self.mu_lower > 0 else 0.0
+
+    @property
+    def tightness(self) -> float:
+        """The better lower bound over the claim: 1 if nothing is left to find."""
+        best = max(self.epsilon_lower, self.epsilon_lower_gdp or 0.0)
+        return best / self.epsilon_claimed if self.epsilon_claimed else 0.0
 
     @property
     def excess(self) -> float:
@@ -98,7 +136,15 @@ class AuditResult:
         return (
             f"{'passed' if self.passed else 'FAILED'}: ε >= {self.epsilon_lower:.3g} at δ = {self.delta:g} "
             f"with {100 * self.confidence:.6g} % confidence, "
-            f"claimed {self.epsilon_claimed:.3g} [{self.claimed}]"
+            f"claimed {self.epsilon_claimed:.3g} [{self.claimed}]{self._said_of_curve()}"
+        )
+
+    def _said_of_curve(self) -> str:
+        if self.mu_lower is None or self.epsilon_lower_gdp is None:
+            return ""
+        return (
+            f"; μ >= {self.mu_lower:.3g}, claimed {self.mu_claimed:.3g} "
+            f"(ε >= {self.epsilon_lower_gdp:.3g} if the trade-off is Gaussian)"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,6 +160,10 @@ class AuditResult:
             "statistic": self.statistic,
             "threshold": self.threshold,
             "direction": self.direction,
+            "mu_lower": self.mu_lower,
+            "mu_claimed": self.mu_claimed,
+            "epsilon_lower_gdp": self.epsilon_lower_gdp,
+            "pair": self.pair,
         }
 
 
@@ -143,7 +193,7 @@ def audit_question(
     Notes
     -----
     Beside the guarantee, what the ledger is charged (the plan's event) is
-    tried: a Gaussian plan at several δ, where errors of calibration show with
+    tried: a Gaussian plan by its whole curve, where errors of calibration show with
     far fewer trials than at δ = 1e-5. Outcomes of mechanisms that are flagged
     "idealised arithmetic" are rounded first (see `audit_mechanism`).
     """
@@ -152,7 +202,7 @@ def audit_question(
     return _audit(
         outcomes,
         claimed=question.guarantee,
-        points=points(question.guarantee, question.plan),
+        tried=claims(question.guarantee, question.plan),
         confidence=confidence,
     )
 
@@ -196,7 +246,7 @@ def audit_mechanism(
     outcomes = sampling.sample_function(
         mechanism, data, neighbour, trials=_trials(trials), exact=known, resolution=resolution
     )
-    return _audit(outcomes, claimed=claimed, points=points(claimed), confidence=confidence)
+    return _audit(outcomes, claimed=claimed, tried=points(claimed), confidence=confidence)
 
 
 def audit_samples(
@@ -214,7 +264,7 @@ def audit_samples(
     """
     known = None if exact is None else (sampling.flat(exact[0]), sampling.flat(exact[1]))
     outcomes = sampling.Outcomes.of(first, second, exact=known, resolution=resolution)
-    return _audit(outcomes, claimed=claimed, points=points(claimed), confidence=confidence)
+    return _audit(outcomes, claimed=claimed, tried=points(claimed), confidence=confidence)
 
 
 def _trials(trials: int) -> int:
@@ -222,25 +272,50 @@ def _trials(trials: int) -> int:
 
 
 def _audit(
-    outcomes: sampling.Outcomes, *, claimed: Guarantee, points: tuple[Point, ...], confidence: float
+    outcomes: sampling.Outcomes, *, claimed: Guarantee, tried: tuple[Claim, ...], confidence: float
 ) -> AuditResult:
     error = 1 - _check.probability(confidence=confidence)
     chosen, counted = outcomes.halves()
-    with np.errstate(invalid="ignore", over="ignore"):
-        guesses = guess_events(chosen, points, error)
-        found = [bound_event(guess, counted, error) for guess in guesses]
-    guess, bound = max(zip(guesses, found, strict=True), key=lambda pair: pair[1] - pair[0].point.epsilon)
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        guesses = guess_events(chosen, tried, error)
+    result = count_events(guesses, counted, claimed=claimed, confidence=confidence)
+    return replace(result, trials=len(outcomes.first))
+
+
+def count_events(
+    guesses: list[Guess],
+    outcomes: sampling.Outcomes,
+    *,
+    claimed: Guarantee,
+    confidence: float,
+    pair: str = "",
+) -> AuditResult:
+    """Bounds from outcomes that the events were not chosen on."""
+    kinds = len({type(guess.claim) for guess in guesses})
+    error = (1 - confidence) / kinds
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        found = [(guess, guess.claim, bound_event(guess, outcomes, error)) for guess in guesses]
+    guess, point, bound = max(
+        ((guess, claim, bound) for guess, claim, bound in found if isinstance(claim, Point)),
+        key=lambda each: each[2] - each[1].epsilon,
+    )
+    curve = max(
+        ((bound, claim.mu) for _, claim, bound in found if isinstance(claim, Curve)), default=(None, None)
+    )
     return AuditResult(
         epsilon_lower=max(bound, 0.0),
-        epsilon_claimed=guess.point.epsilon,
-        delta=guess.point.delta,
+        epsilon_claimed=point.epsilon,
+        delta=point.delta,
         claimed=claimed,
         confidence=confidence,
         trials=len(outcomes.first),
         statistic=guess.score.name,
         threshold=guess.threshold,
         direction=DIRECTIONS[guess.direction],
+        mu_lower=curve[0],
+        mu_claimed=curve[1],
+        pair=pair,
     )
 
 
-__all__ = ["AuditResult", "audit_mechanism", "audit_question", "audit_samples"]
+__all__ = ["AuditResult", "audit_mechanism", "audit_question", "audit_samples", "count_events"]

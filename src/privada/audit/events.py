@@ -74,8 +74,46 @@ class Centres:
         return (self.second - self.first) / self.scale
 
 
-def statistics(first: FloatArray, second: FloatArray, centres: Centres) -> Iterator[Statistic]:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mixture:
+    """The exact rows that a secret sample may release, for one draw of Gaussian noise on rows.
+
+    Where membership of a sample is secret, an outcome is a mixture: each of its rows is one of many
+    exact rows and noise, in an order that tells nothing. The ratio of the two mixtures' densities,
+    row by row, sees what no projection on one difference does.
+    """
+
+    at: slice
+    width: int
+    scale: float
+    first: FloatArray
+    second: FloatArray
+
+    def ratio(self, outcomes: FloatArray) -> FloatArray:
+        """Logarithm of the densities' ratio, the second data set's over the first's."""
+        rows = outcomes[:, self.at].reshape(-1, self.width)
+        gain = self._log_density(rows, self.second) - self._log_density(rows, self.first)
+        return np.asarray(np.nan_to_num(gain).reshape(len(outcomes), -1).sum(axis=1))
+
+    def _log_density(self, rows: FloatArray, centres: FloatArray) -> FloatArray:
+        from scipy.special import logsumexp
+
+        distinct, counts = np.unique(centres, axis=0, return_counts=True)
+        nearness = rows @ distinct.T - np.square(distinct).sum(axis=1) / 2  # |row|² cancels in a ratio
+        found: FloatArray = logsumexp(nearness / self.scale**2 + np.log(counts / len(centres)), axis=1)
+        return found
+
+
+def statistics(
+    first: FloatArray,
+    second: FloatArray,
+    centres: Centres,
+    mixture: Mixture | None = None,
+    coordinates: int = MOST_COORDINATES,
+) -> Iterator[Statistic]:
     """Every statistic that is tried on outcomes of two data sets."""
+    if mixture is not None:
+        yield Statistic(name="likelihood ratio of sampled rows", of=mixture.ratio)
     a, b, scale, gap = centres.first, centres.second, centres.scale, centres.gap
     yield Statistic(name="projection on the difference", of=lambda x: _total((x - a) / scale * gap))
     yield Statistic(
@@ -90,7 +128,7 @@ def statistics(first: FloatArray, second: FloatArray, centres: Centres) -> Itera
     yield Statistic(name="smallest", of=lambda x: _filled(x, np.inf).min(axis=1, initial=np.inf))
     yield Statistic(name="missing numbers", of=lambda x: _count(np.isnan(x)))
     yield Statistic(name="zeros", of=lambda x: _count(x == 0))
-    for j in _telling(first, second, centres):
+    for j in _telling(first, second, centres, coordinates):
         yield Statistic(name=f"coordinate {j}", of=lambda x, j=j: x[:, j])  # type: ignore[misc]
 
 
@@ -141,13 +179,13 @@ def _at(ordered: FloatArray, levels: FloatArray) -> FloatArray:
     return ordered[np.ceil(levels * (len(ordered) - 1)).astype(np.int64)]
 
 
-def _telling(first: FloatArray, second: FloatArray, centres: Centres) -> list[int]:
-    """The coordinates that seem to differ most, at most `MOST_COORDINATES` of them."""
+def _telling(first: FloatArray, second: FloatArray, centres: Centres, most: int) -> list[int]:
+    """The coordinates that seem to differ most, at most so many of them."""
     moved = np.abs(centres.gap)
     missing = np.abs(np.isnan(first).mean(axis=0) - np.isnan(second).mean(axis=0))
     widened = np.abs(_spread(first) - _spread(second)) / centres.scale
     order = np.argsort(-(moved + missing + widened), kind="stable")
-    return sorted(int(j) for j in order[:MOST_COORDINATES])
+    return sorted(int(j) for j in order[:most])
 
 
 def _filled(values: FloatArray, missing: float) -> FloatArray:
@@ -180,4 +218,4 @@ def _spread(outcomes: FloatArray) -> FloatArray:
     return np.asarray(np.nan_to_num(high - low))
 
 
-__all__ = ["Centres", "Score", "Statistic", "scores", "statistics", "thresholds"]
+__all__ = ["Centres", "Mixture", "Score", "Statistic", "scores", "statistics", "thresholds"]

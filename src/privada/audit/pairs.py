@@ -28,11 +28,16 @@ Records = dict[str, Sample]
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two neighbouring samples and what is special about them."""
+    """Two neighbouring samples and what is special about them.
+
+    ``reordered`` says that rows which both hold stand in other places: neighbours all the same, for a data
+    set is a set of rows.
+    """
 
     name: str
     sample: Sample
     neighbour: Sample
+    reordered: bool = False
 
 
 def neighbours(
@@ -90,12 +95,12 @@ def _added(sample: Sample, special: Records, rng: Generator) -> Iterator[Pair]:
     corner = special["the high corner"]
     yield Pair("add a first row", sample, sample.with_rows(corner, at=0))
     yield Pair("add the only row", corner.without([0]), corner)
-    crowd = _crowd(special)
-    yield Pair("add a first row to a crowd", crowd, crowd.with_rows(corner, at=0))
-    yield Pair("remove the first row of a crowd", crowd, crowd.without([0]))
+    many = crowd(special)
+    yield Pair("add a first row to a crowd", many, many.with_rows(corner, at=0))
+    yield Pair("remove the first row of a crowd", many, many.without([0]))
 
 
-def _crowd(special: Records) -> Sample:
+def crowd(special: Records) -> Sample:
     """Every special row three times: what one row's place decides, such as a tie, moves many."""
     first, *others = special.values()
     for other in others:
@@ -133,7 +138,8 @@ def _one_attribute(sample: Sample, at: npt.NDArray[np.int64], rng: Generator) ->
             sides = [sample.X.copy(), sample.X.copy()]
             for side, pick in zip(sides, picks, strict=True):
                 side[at, j] = pick(column, rng)
-            yield Pair(f"move {column.name} from {name}", *(replace(sample, X=side) for side in sides))
+            first, second = (replace(sample, X=side) for side in sides)
+            yield Pair(f"move {column.name} from {name}", first, second)
     yield from _relabelled(sample, at, rng)
 
 
@@ -143,7 +149,8 @@ def _relabelled(sample: Sample, at: npt.NDArray[np.int64], rng: Generator) -> It
     sides = [sample.y.copy(), sample.y.copy()]
     for side, pick in zip(sides, (low, high), strict=True):
         side[at] = pick(sample.schema.label, rng)
-    yield Pair("change the label", *(replace(sample, y=side) for side in sides))
+    first, second = (replace(sample, y=side) for side in sides)
+    yield Pair("change the label", first, second)
 
 
 def _persons_added(sample: Sample, special: Records, rng: Generator) -> Iterator[Pair]:
@@ -163,7 +170,7 @@ def _persons_replaced(sample: Sample, special: Records, rng: Generator) -> Itera
     for shift in (1, 3):  # one row by several of one kind; as many of another kind
         for (name, rows), (other, others) in zip(people, people[shift:] + people[:shift], strict=True):
             sides = rest.with_rows(rows, at=0), rest.with_rows(others, at=len(rest))
-            yield Pair(f"replace a person: {name} by {other}", *sides)
+            yield Pair(f"replace a person: {name} by {other}", *sides, reordered=True)
     yield from _relabelled(sample, np.flatnonzero(sample.person == sample.person[0]), rng)
 
 
@@ -179,7 +186,7 @@ def _people(sample: Sample, special: Records) -> Iterator[tuple[str, Sample]]:
     most = sample.schema.max_rows
     new = _new_person(sample.person)
     for name, record in special.items():
-        for times in (1, most, 3 * most):
+        for times in sorted({1, most, 3 * most}):
             rows = record.take(np.zeros(times, dtype=np.int64))
             yield (
                 f"{times} times {name}",
@@ -214,4 +221,4 @@ _PERSONS = {
     Relation.ATTRIBUTE: _person_attributes,
 }
 
-__all__ = ["Pair", "across_batches", "neighbours"]
+__all__ = ["Pair", "across_batches", "crowd", "neighbours"]

@@ -57,6 +57,22 @@ def _record(sample: Sample, pick: Callable[[Column], Any]) -> Sample:
     return Sample(schema=schema, X=X, y=y, person=None if sample.person is None else sample.person[:1])
 
 
+def near_low(sample: Sample) -> Sample:
+    """A row a hundredth of the way from the low corner: small, and not nothing."""
+    return _record(sample, lambda column: _between(column, 0.01))
+
+
+def middle(sample: Sample) -> Sample:
+    """The middle of the public box, and the first category: as unlike a corner as a row can be."""
+    return _record(sample, lambda column: _between(column, 0.5))
+
+
+def _between(column: Column, share: float) -> Any:
+    if isinstance(column, Number):
+        return column.low + share * (column.high - column.low)
+    return column.values[0]
+
+
 def low(column: Column, _: Generator) -> Any:
     """The least value of a column."""
     return column.low if isinstance(column, Number) else column.values[0]
@@ -104,4 +120,4 @@ _PICKS: dict[str, Callable[[Column, Generator], Any]] = {
 }
 
 
-__all__ = ["above", "below", "high", "landmarks", "low", "records"]
+__all__ = ["above", "below", "high", "landmarks", "low", "middle", "near_low", "records"]

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.audit.transcript import Call, coupled, played, same, spoken, witnessed
+from privada.audit.transcript import Call, Watched, coupled, played, same, spoken, witnessed
 from privada.exceptions import InputError
 from privada.parties.rows import Rows
 from privada.privacy.accountant import keeps
@@ -132,12 +132,14 @@ def replay(question: Question, rows: Rows, neighbour: Rows, *, seed: int = 0, pa
     rows, neighbour : Rows
         Neighbours under the question's relation and unit.
     seed : int
-        Of the outputs that are fixed.
+        Of the outputs that are fixed; those of an odd seed are drawn for ``neighbour``, of an even one for
+        ``rows``. What a draw reveals may depend on earlier outputs, so try several.
     pair : str
         A name for messages.
     """
     try:
-        said = spoken(witnessed(question, rows, coupled(seed))[0], coupled(seed))
+        side = neighbour if seed % 2 else rows
+        said = spoken(witnessed(question, side, coupled(seed))[0], coupled(seed))
         before, first = played(question, rows, said, coupled(seed))
         after, second = played(question, neighbour, said, coupled(seed))
     except Exception as error:  # whether an answer fails must not depend on the rows; nor is a row shown
@@ -152,6 +154,39 @@ def replay(question: Question, rows: Rows, neighbour: Rows, *, seed: int = 0, pa
         faults=faults,
         pair=pair,
     )
+
+
+def repeats(question: Question, rows: Rows) -> Iterator[str]:
+    """What changes between two answers on the same rows with the same outputs and the same source of noise.
+
+    Such randomness is neither a mechanism's nor the owner's: nothing is known of its law or its secrecy.
+    """
+    try:
+        said = spoken(witnessed(question, rows, coupled(0))[0], coupled(0))
+        plays = [played(question, rows, said, coupled(0)) for _ in range(2)]
+    except Exception:  # a replay says so
+        return
+    for name in sorted(plays[0][1].keys() & plays[1][1].keys()):
+        if not same(plays[0][1][name], plays[1][1][name]):
+            yield f"payload {name!r}: noise that no planned mechanism drew"
+    for a, b in zip(plays[0][0], plays[1][0], strict=False):
+        if not same(a.exact, b.exact):
+            yield f"{a.name}: its exact value has noise that no planned mechanism drew"
+
+
+def shuffles(question: Question, rows: Rows) -> bool:
+    """Whether an answer uses secret randomness beside its mechanisms, such as an order or a sample.
+
+    Replays share that randomness between two data sets. Where common rows stand in other places, one
+    order or sample picks other rows, so such pairs are for the black box.
+    """
+    try:
+        said = spoken(witnessed(question, rows, coupled(0))[0], coupled(0))
+        source = Watched(coupled(1))
+        played(question, rows, said, source)
+    except Exception:  # a replay says so
+        return False
+    return source.used
 
 
 def _form(call: Call) -> tuple[str, tuple[int, ...], Any]:
@@ -267,4 +302,4 @@ def loss(mechanism: Mechanism, moved: float) -> float:
     return math.inf if mechanism.epsilon is None else moved / mechanism.sensitivity * mechanism.epsilon
 
 
-__all__ = ["Check", "ReplayResult", "keeps", "loss", "move", "replay"]
+__all__ = ["Check", "ReplayResult", "keeps", "loss", "move", "repeats", "replay", "shuffles"]

@@ -5,32 +5,38 @@ exactly what its mechanisms said, where what they are given does not depend on
 what they said, and where they treat every number by itself, one call of the same
 `Mechanism.draw` on many copies of the exact values gives as many independent
 answers. `_independent` checks the first two on the question at hand by playing
-it with different outputs; the third is a property of `TILED` mechanisms.
-Everything else is answered one by one.
+it with different outputs, and that it uses no secret order or sample; the third is a
+property of `TILED` mechanisms. Everything else is answered one by one.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privada.audit.transcript import Call, played, same, spoken, witnessed
+from privada.audit.events import Mixture
+from privada.audit.replaying import shuffles
+from privada.audit.transcript import Call, Drawn, Watched, played, same, spoken, taped, witnessed
 from privada.exceptions import InputError
 from privada.parties.answering import answer_rows
 from privada.parties.rows import Rows
-from privada.privacy.mechanism import Lattice, Mechanism, RandomisedResponse
+from privada.privacy.mechanism import Gaussian, Lattice, Mechanism, RandomisedResponse
 from privada.privacy.noise import Noise
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
 
 TILED = (Lattice, RandomisedResponse)  # noise on each number by itself, independent and alike
+LEAST = 40
 MOST_NUMBERS = 128
+WITNESSED = 64  # answers whose exact rows are gathered where a sample is secret
+MOST_CENTRES, MOST_SAMPLED = 256, 32
 STILL_NUMBERS = 8
 
 
@@ -41,6 +47,7 @@ class Outcomes:
     first: FloatArray
     second: FloatArray
     exact: tuple[FloatArray, FloatArray] | None = None
+    mixture: Mixture | None = None
 
     @classmethod
     def of(
@@ -53,8 +60,8 @@ class Outcomes:
     ) -> Outcomes:
         """Outcomes as matrices of one width; what an outcome lacks is NaN."""
         sides = _rounded(_matrix(first), resolution), _rounded(_matrix(second), resolution)
-        if len(sides[0]) != len(sides[1]) or len(sides[0]) < 100:
-            raise InputError("Expected as many outcomes of both data sets, at least 100 each.")
+        if len(sides[0]) != len(sides[1]) or len(sides[0]) < LEAST:
+            raise InputError(f"Expected as many outcomes of both data sets, at least {LEAST} each.")
         width = max(side.shape[1] for side in sides)
         known = (
             None if exact is None else (_padded(exact[0][None], width)[0], _padded(exact[1][None], width)[0])
@@ -64,9 +71,10 @@ class Outcomes:
     def halves(self) -> tuple[Outcomes, Outcomes]:
         """Two independent halves."""
         middle = len(self.first) // 2
+        early, late = slice(0, middle), slice(middle, 2 * middle)
         return (
-            Outcomes(self.first[:middle], self.second[:middle], self.exact),
-            Outcomes(self.first[middle : 2 * middle], self.second[middle : 2 * middle], self.exact),
+            replace(self, first=self.first[early], second=self.second[early]),
+            replace(self, first=self.first[late], second=self.second[late]),
         )
 
 
@@ -100,16 +108,102 @@ def sample_question(
     question: Question, rows: Rows, neighbour: Rows, *, trials: int, noise: Noise
 ) -> Outcomes:
     """Answer the question ``trials`` times on each set of rows."""
-    first, second = (_independent(question, side, noise) for side in (rows, neighbour))
-    if first is not None and second is not None and _aligned(first, second):
-        return _tiled(first, second, trials, noise)
-    return sample_function(
-        lambda side: answer_rows(question, side, noise=noise),
-        rows,
-        neighbour,
-        trials=trials,
-        resolution=_resolution(question),
+    return Source.of(question, rows, neighbour, noise=noise).draw(trials)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Source:
+    """Answers of a question on two data sets, as many as are asked for, fresh every time.
+
+    ``at_once`` says whether they are drawn many at once, which is quick; ``signature`` then says by how much
+    the numbers of each draw move, and which of them are zero before or after.
+    """
+
+    draw: Callable[[int], Outcomes]
+    at_once: bool
+    signature: Hashable = None
+
+    @classmethod
+    def of(cls, question: Question, rows: Rows, neighbour: Rows, *, noise: Noise) -> Source:
+        """Find out how the question can be answered many times."""
+        first, second = (_independent(question, side, noise) for side in (rows, neighbour))
+        if first is not None and second is not None and _aligned(first, second):
+            signature = tuple(map(_signature, first, second))
+            return cls(lambda trials: _tiled(first, second, trials, noise), at_once=True, signature=signature)
+        mixture = cache(lambda: _mixture(question, rows, neighbour, noise))
+
+        def answers(trials: int) -> Outcomes:
+            sides = [_stacked(_answers(question, side, trials, noise)) for side in (rows, neighbour)]
+            return replace(Outcomes.of(*sides, resolution=_resolution(question)), mixture=mixture())
+
+        return cls(answers, at_once=False)
+
+
+def _signature(before: Call, after: Call) -> Hashable:
+    a, b = before.exact.ravel(), after.exact.ravel()
+    at = np.flatnonzero(a != b)
+    moves = zip((b - a)[at].tolist(), (a[at] == 0).tolist(), (b[at] == 0).tolist(), strict=True)
+    return before.name, tuple(sorted(moves))
+
+
+def _answers(question: Question, rows: Rows, trials: int, noise: Noise) -> Iterator[FloatArray]:
+    """Flat payloads; an answer that fails is an outcome too, one without numbers."""
+    for _ in range(trials):
+        try:
+            yield flat(answer_rows(question, rows, noise=noise))
+        except Exception:  # its message may show a row
+            yield np.zeros(0)
+
+
+def _mixture(question: Question, rows: Rows, neighbour: Rows, noise: Noise) -> Mixture | None:
+    """The exact rows of a first draw of Gaussian noise on rows, if they are a secret choice."""
+    if not shuffles(question, rows):
+        return None
+    try:
+        tape, payload = taped(question, rows, noise)
+        name = next((each.call.name for each in tape if _on_rows(each, payload)), None)
+        if name is None:
+            return None
+        sides = [
+            np.concatenate([_exact_rows(taped(question, side, noise)[0], name) for _ in range(WITNESSED)])
+            for side in (rows, neighbour)
+        ]
+    except Exception:  # an answer that fails is an outcome like others
+        return None
+    mechanism, shape = question.plan.draws[name], _exact_rows(tape, name).shape
+    assert isinstance(mechanism, Gaussian)
+    start = sum(flat(payload[other]).size for other in payload if other < name)
+    first, second = (mechanism.grid.values(_spread_out(side)) for side in sides)
+    return Mixture(
+        at=slice(start, start + shape[0] * shape[1]),
+        width=shape[1],
+        scale=mechanism.scale,
+        first=first,
+        second=second,
     )
+
+
+def _on_rows(drawn: Drawn, payload: Mapping[str, Any]) -> bool:
+    exact = drawn.call.exact
+    released = payload.get(drawn.call.name)
+    return (
+        isinstance(drawn.call.mechanism, Gaussian)
+        and exact.ndim == 2
+        and exact.size > 0
+        and len(exact) <= MOST_SAMPLED
+        and isinstance(released, np.ndarray)
+        and released.shape == exact.shape
+    )
+
+
+def _exact_rows(tape: list[Drawn], name: str) -> npt.NDArray[Any]:
+    return next(drawn.call.exact for drawn in tape if drawn.call.name == name)
+
+
+def _spread_out(centres: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """At most so many, evenly taken."""
+    step = max(1, len(centres) // MOST_CENTRES)
+    return centres[::step]
 
 
 def _resolution(question: Question) -> float | None:
@@ -124,13 +218,21 @@ def _resolution(question: Question) -> float | None:
 
 def _independent(question: Question, rows: Rows, noise: Noise) -> list[Call] | None:
     """The mechanisms' calls, if the payload is what they say and they do not hear each other."""
+    try:
+        return _heard_nothing(question, rows, noise)
+    except Exception:  # an answer that fails is an outcome like others
+        return None
+
+
+def _heard_nothing(question: Question, rows: Rows, noise: Noise) -> list[Call] | None:
     calls, _ = witnessed(question, rows, noise)
-    if not all(isinstance(call.mechanism, TILED) for call in calls):
+    if not calls or not all(isinstance(call.mechanism, TILED) for call in calls):
         return None
     for _ in range(2):
         said = spoken(calls, noise)
-        again, payload = played(question, rows, said, noise)
-        heard = any(not same(a.exact, b.exact) for a, b in zip(calls, again, strict=True))
+        source = Watched(noise)
+        again, payload = played(question, rows, said, source)
+        heard = source.used or any(not same(a.exact, b.exact) for a, b in zip(calls, again, strict=True))
         plain = payload.keys() == said.keys() and all(same(payload[name], said[name]) for name in said)
         if heard or not plain:
             return None
@@ -190,4 +292,4 @@ def _padded(outcomes: FloatArray, width: int) -> FloatArray:
     return np.pad(outcomes, ((0, 0), (0, width - outcomes.shape[1])), constant_values=np.nan)
 
 
-__all__ = ["Outcomes", "flat", "sample_function", "sample_question"]
+__all__ = ["Outcomes", "Source", "flat", "sample_function", "sample_question"]

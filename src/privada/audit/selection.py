@@ -16,8 +16,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from privada.audit.claims import Point
-from privada.audit.events import Centres, Score, scores, statistics, thresholds
+from privada.audit.claims import Claim, Point
+from privada.audit.events import MOST_COORDINATES, Centres, Score, scores, statistics, thresholds
 from privada.audit.sampling import Outcomes
 
 FloatArray = npt.NDArray[np.float64]
@@ -28,71 +28,76 @@ CAUTION = 0.05  # events are compared by bounds of a smaller error, since the be
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Guess:
-    """An event, and the point of the claim at which it is to be tried."""
+    """An event, and the part of the claim on which it is to be tried."""
 
     score: Score
     threshold: float
     direction: int
-    point: Point
+    claim: Claim
     bound: float  # what the outcomes it was chosen on would say
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """Where a violation is seen, its size; else how tight the claim's own point is."""
-        excess = self.bound - self.point.epsilon
-        return (True, excess) if excess > 0 else (False, self.bound if self.point.first else -math.inf)
+        """Where a violation is seen, its size; else how tight the claim is."""
+        excess = self.bound - self.claim.claimed
+        if excess > 0:
+            return True, excess
+        aside = isinstance(self.claim, Point) and not self.claim.first
+        return False, -math.inf if aside else self.bound
 
 
-def guess_events(outcomes: Outcomes, points: tuple[Point, ...], error: float) -> list[Guess]:
-    """The best event of each direction."""
-    best: dict[int, Guess] = {}
-    for guess in _guesses(outcomes, points, error * CAUTION):
-        if guess.direction not in best or guess.rank > best[guess.direction].rank:
-            best[guess.direction] = guess
+def guess_events(
+    outcomes: Outcomes, claims: tuple[Claim, ...], error: float, *, coordinates: int = MOST_COORDINATES
+) -> list[Guess]:
+    """The best event of each direction, for points and for a curve."""
+    best: dict[tuple[int, type[Claim]], Guess] = {}
+    for guess in _guesses(outcomes, claims, error * CAUTION, coordinates):
+        kind = guess.direction, type(guess.claim)
+        if kind not in best or guess.rank > best[kind].rank:
+            best[kind] = guess
     return list(best.values())
 
 
 def bound_event(guess: Guess, outcomes: Outcomes, error: float) -> float:
-    """The bound that other outcomes give for a chosen event."""
+    """The bound that other outcomes give for a chosen event; half of ``error`` is its own."""
     sides = outcomes.first, outcomes.second
-    counts = [np.array([np.sum(guess.score.of(side) >= guess.threshold)]) for side in sides]
-    bounds = epsilon_bounds(
-        counts[guess.direction],
-        counts[1 - guess.direction],
-        n=len(outcomes.first),
-        delta=guess.point.delta,
-        error=error,
+    counts = [int(np.sum(guess.score.of(side) >= guess.threshold)) for side in sides]
+    lows, highs = clopper_pearson(len(outcomes.first), error / 4)
+    found = guess.claim.bounds(
+        lows[[counts[guess.direction]]],
+        highs[[counts[1 - guess.direction]]],
     )
-    return float(bounds[0])
+    return float(found[0])
 
 
-def _guesses(outcomes: Outcomes, points: tuple[Point, ...], error: float) -> Iterator[Guess]:
-    for score, turned in _scored(*outcomes.halves()):
+def _guesses(
+    outcomes: Outcomes, claims: tuple[Claim, ...], error: float, coordinates: int
+) -> Iterator[Guess]:
+    fitted, compared = outcomes.halves()
+    lows, highs = clopper_pearson(len(compared.first), error / 4)
+    for score, turned in _scored(fitted, compared, coordinates):
         levels = thresholds(*turned)
         counts = _at_least(turned[0], levels), _at_least(turned[1], levels)
         for direction in (0, 1):
-            for point in points:
-                bounds = epsilon_bounds(
-                    counts[direction],
-                    counts[1 - direction],
-                    n=len(turned[0]),
-                    delta=point.delta,
-                    error=error,
-                )
+            favoured, other = lows[counts[direction]], highs[counts[1 - direction]]
+            for claim in claims:
+                bounds = claim.bounds(favoured, other)
                 at = int(np.argmax(bounds))
                 yield Guess(
                     score=score,
                     threshold=float(levels[at]),
                     direction=direction,
-                    point=point,
+                    claim=claim,
                     bound=float(bounds[at]),
                 )
 
 
-def _scored(fitted: Outcomes, compared: Outcomes) -> Iterator[tuple[Score, tuple[FloatArray, FloatArray]]]:
+def _scored(
+    fitted: Outcomes, compared: Outcomes, coordinates: int
+) -> Iterator[tuple[Score, tuple[FloatArray, FloatArray]]]:
     """Every score, fitted on some outcomes, with its values on others."""
     centres = Centres.of(fitted.first, fitted.second, fitted.exact)
-    for statistic in statistics(fitted.first, fitted.second, centres):
+    for statistic in statistics(fitted.first, fitted.second, centres, fitted.mixture, coordinates):
         values = statistic.of(compared.first), statistic.of(compared.second)
         for score in scores(statistic, statistic.of(fitted.first), statistic.of(fitted.second)):
             yield score, (score.turn(values[0]), score.turn(values[1]))
@@ -101,18 +106,6 @@ def _scored(fitted: Outcomes, compared: Outcomes) -> Iterator[tuple[Score, tuple
 def _at_least(values: FloatArray, levels: FloatArray) -> IntArray:
     """How many values reach each level."""
     return len(values) - np.searchsorted(np.sort(values), levels, side="left")
-
-
-def epsilon_bounds(favoured: IntArray, other: IntArray, *, n: int, delta: float, error: float) -> FloatArray:
-    """Lower bounds on ε(δ) from counts among ``n``, each with an error of half of ``error``.
-
-    >>> epsilon_bounds(np.array([900]), np.array([100]), n=1000, delta=0, error=0.01).round(3)
-    array([1.906])
-    """
-    lows, highs = clopper_pearson(n, error / 4)
-    excess = lows[favoured] - delta
-    bounds: FloatArray = np.log(np.maximum(excess, 1e-300) / highs[other])
-    return bounds
 
 
 @lru_cache(maxsize=16)
@@ -132,4 +125,4 @@ def clopper_pearson(n: int, error: float) -> tuple[FloatArray, FloatArray]:
     return lows, highs
 
 
-__all__ = ["Guess", "bound_event", "clopper_pearson", "epsilon_bounds", "guess_events"]
+__all__ = ["Guess", "bound_event", "clopper_pearson", "guess_events"]

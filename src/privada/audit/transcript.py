@@ -65,6 +65,40 @@ def witnessed(question: Question, rows: Rows, noise: Noise) -> tuple[list[Call],
     return calls, payload
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Drawn:
+    """A call and what its mechanism answered."""
+
+    call: Call
+    output: npt.NDArray[Any]
+
+    def __repr__(self) -> str:
+        return f"<Drawn {self.call.name}: {self.call.mechanism.family}>"
+
+
+class _Taping(Draws):
+    """The planned draws, remembering what went in and what came out."""
+
+    def __init__(self, plan: Plan, noise: Noise) -> None:
+        self.tape: list[Drawn] = []
+        self._plan = plan
+        super().__init__(plan, noise)
+
+    def __call__(self, name: str, exact: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        before = np.array(exact)
+        output = super().__call__(name, exact)
+        self.tape.append(Drawn(Call(name, self._plan.draws[name], before), np.array(output)))
+        return output
+
+
+def taped(question: Question, rows: Rows, noise: Noise) -> tuple[list[Drawn], dict[str, Any]]:
+    """Answer once, and keep what each mechanism was given and what it said."""
+    draws = _Taping(question.plan, noise)
+    payload = dict(answered(question, rows, draws))
+    draws.finish()
+    return draws.tape, payload
+
+
 def spoken(calls: list[Call], noise: Noise) -> dict[str, npt.NDArray[Any]]:
     """Draw one output for every call."""
     return {call.name: call.mechanism.draw(call.exact, noise) for call in calls}
@@ -90,6 +124,24 @@ def played(
     return calls, payload
 
 
+class Watched(Noise):
+    """Another source of noise that remembers whether it was used.
+
+    Mechanisms that play back draw nothing, so what is used while they do is an answerer's own: a secret
+    order or sample. Comparing a few answers would miss it where most rows are alike.
+    """
+
+    private = False
+
+    def __init__(self, source: Noise) -> None:
+        self.source, self.used = source, False
+
+    def words(self, n: int) -> npt.NDArray[np.uint64]:
+        """The source's words."""
+        self.used = True
+        return self.source.words(n)
+
+
 def coupled(seed: int) -> Noise:
     """Seeded noise, the same words for every data set. Nothing made with it is released."""
     with warnings.catch_warnings():
@@ -105,4 +157,4 @@ def same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and repr(left) == repr(right)
 
 
-__all__ = ["Call", "coupled", "played", "same", "spoken", "witnessed"]
+__all__ = ["Call", "Drawn", "Watched", "coupled", "played", "same", "spoken", "taped", "witnessed"]

@@ -13,6 +13,7 @@ from privada.cli.exits import Exit
 from privada.cli.options import AsJson
 
 if TYPE_CHECKING:
+    from privada.audit.blackbox import AuditResult
     from privada.audit.method import QuestionAudit
     from privada.privacy.release import Question
     from privada.report.tables import Table
@@ -29,7 +30,7 @@ def command(
     ] = 20_000,
     confidence: Annotated[
         float,
-        typer.Option("--confidence", min=0.5, max=0.9999, help="A sound question passes with this."),
+        typer.Option("--confidence", min=0.5, max=0.999999, help="A sound question passes with this."),
     ] = 0.99,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of the generated neighbours.")] = 0,
     as_json: AsJson = False,
@@ -38,7 +39,8 @@ def command(
 
     A black-box auditor bounds epsilon from below by outputs alone; a replay
     auditor checks that no exact value moved by more than its declared
-    sensitivity. Ends with 6 if either finds something. Passing is no proof.
+    sensitivity; a third tests that the noise has its declared law. Ends with 6
+    if one finds something. Passing is no proof.
     """
     from privada.audit import audit_method
     from privada.methods.registry import method as find
@@ -71,15 +73,23 @@ def _table(audits: list[QuestionAudit]) -> Table:
             f"{audit.question} {audit.digest[:8]}",
             str(audit.blackbox.claimed),
             f"{audit.blackbox.epsilon_claimed:.4g} at δ = {audit.blackbox.delta:g}",
-            f"{audit.blackbox.epsilon_lower:.4g}",
+            _bound(audit.blackbox),
             str(audit.blackbox.trials),
             f"{len(audit.replays)} pairs, {percent(audit.worst.share)} of the bound",
+            f"{len(audit.laws.tests)} tests",
             "passed" if audit.passed else "FAILED",
         )
         for audit in audits
     )
-    columns = ("question", "claimed", "ε claimed", "ε is at least", "trials", "replays", "verdict")
+    columns = ("question", "claimed", "ε claimed", "ε is at least", "trials", "replays", "noise", "verdict")
     return Table(title="Audits", columns=columns, rows=rows)
+
+
+def _bound(found: AuditResult) -> str:
+    """The lower bound, and what it would be if the trade-off were Gaussian."""
+    assumed = found.epsilon_lower_gdp
+    more = "" if assumed is None else f" ({assumed:.4g} if Gaussian)"
+    return f"{found.epsilon_lower:.4g}{more}"
 
 
 __all__ = ["EXAMPLE", "command"]

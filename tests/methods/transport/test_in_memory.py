@@ -1,5 +1,7 @@
 """The owner behind the estimators: a budget of one question, whatever it is made of."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -31,4 +33,4 @@ def test_it_answers_once_and_states_the_guarantee(name):
     )
     assert owner.answer(QUESTIONS[name]).guarantee == QUESTIONS[name].guarantee
     with pytest.raises(BudgetError):
-        owner.answer(QUESTIONS[name])
+        owner.answer(replace(QUESTIONS[name], salt="another"))

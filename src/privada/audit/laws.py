@@ -1,0 +1,349 @@
+"""Is the noise what the plan says it is? Goodness of fit of outputs minus exact values, and independence.
+
+Generated rows let an auditor see the exact value and the output of every draw. Each output is
+turned into a number that is uniform on [0, 1] exactly if the mechanism draws its declared law (the
+probability integral transform, randomised where the law is discrete). Then
+
+* *law*: the numbers of a draw are uniform (Dvoretzky, Kiefer and Wolfowitz's inequality with Massart's
+  constant, valid for every number of draws), those at an exact value of zero, such as an empty cell,
+  also by themselves;
+* *independence*: of two numbers that should know nothing of each other, one half of the pairs lie on the
+  same side of 1/2 (an exact binomial test): in successive answers, in two draws of one answer, and side by
+  side in one draw. Noise that is seeded or used twice fails.
+
+**What is proved.** Each test's false-alarm rate is at most its error, whatever the data; the errors of all
+tests of a question add up to the one that is stated (Bonferroni). A mechanism that passes may differ from
+its law by less than the trials show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, singledispatch
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.audit.transcript import Drawn, taped
+from privada.parties.rows import Rows
+from privada.privacy.mechanism import (
+    Exponential,
+    Gaussian,
+    KNorm,
+    KNormCylinder,
+    Laplace,
+    Lattice,
+    Mechanism,
+    RandomisedResponse,
+)
+from privada.privacy.noise import Noise
+from privada.privacy.release import Question
+
+FloatArray = npt.NDArray[np.float64]
+
+NUMBERS = 16_000  # of each draw: a scale that is wrong by a tenth shows
+LARGE_STEPS = 400.0  # from here on the discrete Gaussian's distribution function is the normal one to 1e-6
+MOST_DRAWS_TESTED = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class LawTest:
+    """One test of one draw: how unlikely what was seen is under the declared law."""
+
+    name: str
+    probability: float
+    error: float
+    numbers: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is not too unlikely."""
+        return self.probability >= self.error
+
+    def __str__(self) -> str:
+        return f"{self.name} (probability {self.probability:.1e} in {self.numbers} numbers)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LawResult:
+    """All tests of a question's noise."""
+
+    tests: tuple[LawTest, ...] = ()
+
+    @property
+    def violations(self) -> tuple[str, ...]:
+        """The tests that failed, in words."""
+        return tuple(str(test) for test in self.tests if not test.passed)
+
+    @property
+    def passed(self) -> bool:
+        """Whether none did."""
+        return not self.violations
+
+    def __str__(self) -> str:
+        if self.passed:
+            return f"passed: {len(self.tests)} tests"
+        return f"FAILED: {'; '.join(self.violations)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for reports."""
+        return {"passed": self.passed, "tests": len(self.tests), "violations": list(self.violations)}
+
+
+def check_laws(
+    question: Question,
+    data_sets: Sequence[Rows],
+    *,
+    answers: int = 240,
+    numbers: int = NUMBERS,
+    error: float = 0.005,
+    noise: Noise,
+) -> LawResult:
+    """Test the noise of a question's real answers.
+
+    Parameters
+    ----------
+    question : Question
+    data_sets : sequence of Rows
+        Answered in turn, each twice in succession.
+    answers : int
+        How many in all.
+    numbers : int
+        Where the answers hold fewer of a draw, its mechanism is asked again for more.
+    error : float
+        A sound question fails with at most this probability.
+    noise : Noise
+    """
+    answered = list(_answers(question, data_sets, answers, noise))
+    judged = np.random.default_rng(len(answered))  # public: splits atoms of discrete laws
+    gathered = _gathered(answered, judged)
+    tests = [*_laws(gathered, numbers, noise, judged), *_independence(gathered)]
+    each = error / max(1, len(tests))
+    return LawResult(
+        tests=tuple(
+            LawTest(name=name, probability=probability, error=each, numbers=seen)
+            for name, probability, seen in tests
+        )
+    )
+
+
+def _answers(
+    question: Question, data_sets: Sequence[Rows], answers: int, noise: Noise
+) -> Iterator[list[Drawn]]:
+    for turn in range(answers):
+        rows = data_sets[turn // 2 % len(data_sets)]
+        try:
+            yield taped(question, rows, noise)[0]
+        except Exception:  # a replay says so
+            return
+
+
+@dataclass(frozen=True, eq=False)
+class _Draw:
+    """All uniform numbers of one draw, one array for each answer, and where the exact value was zero."""
+
+    name: str
+    mechanism: Mechanism
+    exact: list[npt.NDArray[Any]]
+    uniform: list[FloatArray]
+
+
+def _gathered(answers: list[list[Drawn]], rng: np.random.Generator) -> list[_Draw]:
+    found: dict[str, _Draw] = {}
+    for tape in answers:
+        for drawn in tape[:MOST_DRAWS_TESTED]:
+            call = drawn.call
+            numbers = uniform(call.mechanism, call.exact, drawn.output, rng)
+            if numbers is None:
+                continue
+            draw = found.setdefault(call.name, _Draw(call.name, call.mechanism, [], []))
+            draw.exact.append(call.exact)
+            draw.uniform.append(numbers)
+    return list(found.values())
+
+
+def _laws(
+    draws: list[_Draw], numbers: int, noise: Noise, rng: np.random.Generator
+) -> Iterator[tuple[str, float, int]]:
+    for draw in draws:
+        pools: dict[bool, list[FloatArray]] = defaultdict(list)
+        for exact, found in [*zip(draw.exact, draw.uniform, strict=True), *_more(draw, numbers, noise, rng)]:
+            zero = _zeros(exact, found)
+            pools[True].append(found[zero])
+            pools[False].append(found[~zero])
+        for empty, parts in pools.items():
+            pool = np.concatenate(parts)
+            if len(pool):
+                where = " at an exact value of zero" if empty else ""
+                name = f"{draw.name}: the noise{where} is not {draw.mechanism.family} as declared"
+                yield name, _dkw(pool), len(pool)
+
+
+def _zeros(exact: npt.NDArray[Any], found: FloatArray) -> npt.NDArray[np.bool_]:
+    same = exact.size == found.size
+    return exact.ravel() == 0 if same else np.zeros(found.size, dtype=np.bool_)
+
+
+def _more(
+    draw: _Draw, numbers: int, noise: Noise, rng: np.random.Generator
+) -> Iterator[tuple[npt.NDArray[Any], FloatArray]]:
+    """Ask the mechanism itself again, on the same exact values, until there are enough numbers."""
+    left = numbers - sum(len(found) for found in draw.uniform)
+    if left <= 0 or not isinstance(draw.mechanism, (Lattice, RandomisedResponse)):
+        return
+    distinct = {exact.tobytes(): exact for exact in draw.exact if exact.size}
+    for exact in distinct.values():
+        times = math.ceil(left / len(distinct) / exact.size)
+        copies = np.tile(exact.ravel(), (times, 1))
+        found = uniform(draw.mechanism, copies, draw.mechanism.draw(copies, noise), rng)
+        assert found is not None
+        yield copies, found
+
+
+def _dkw(numbers: FloatArray) -> float:
+    """Bound on the probability that uniform numbers are as uneven as these."""
+    ordered, n = np.sort(numbers), len(numbers)
+    above = float((np.arange(1, n + 1) / n - ordered).max())
+    below = float((ordered - np.arange(n) / n).max())
+    return min(1.0, 2 * math.exp(-2 * n * max(above, below) ** 2))
+
+
+def _independence(draws: list[_Draw]) -> Iterator[tuple[str, float, int]]:
+    for draw in draws:
+        yield from _tested(
+            f"{draw.name}: the noise of successive answers is related", _successive(draw.uniform)
+        )
+        yield from _tested(
+            f"{draw.name}: the noise of numbers side by side is related",
+            ((part[0 : len(part) - 1 : 2], part[1::2]) for part in draw.uniform),
+        )
+    for first, second in combinations(draws, 2):
+        pairs = zip(first.uniform, second.uniform, strict=False)
+        yield from _tested(f"{first.name} and {second.name}: their noise is related", _cut(pairs))
+
+
+def _successive(parts: list[FloatArray]) -> Iterator[tuple[FloatArray, FloatArray]]:
+    return _cut(zip(parts[::2], parts[1::2], strict=False))
+
+
+def _cut(pairs: Iterable[tuple[FloatArray, FloatArray]]) -> Iterator[tuple[FloatArray, FloatArray]]:
+    for a, b in pairs:
+        shared = min(len(a), len(b))
+        yield a[:shared], b[:shared]
+
+
+def _tested(name: str, pairs: Iterable[tuple[FloatArray, FloatArray]]) -> Iterator[tuple[str, float, int]]:
+    """How unlikely it is that so many, or so few, pairs lie on one side of 1/2."""
+    from scipy.stats import binomtest
+
+    agreed = [(a > 0.5) == (b > 0.5) for a, b in pairs]
+    seen = np.concatenate(agreed) if agreed else np.zeros(0, dtype=np.bool_)
+    if len(seen):
+        yield name, float(binomtest(int(seen.sum()), len(seen), 0.5).pvalue), len(seen)
+
+
+@singledispatch
+def uniform(
+    mechanism: Mechanism,  # noqa: ARG001
+    exact: npt.NDArray[Any],  # noqa: ARG001
+    output: npt.NDArray[Any],  # noqa: ARG001
+    rng: np.random.Generator,  # noqa: ARG001
+) -> FloatArray | None:
+    """Numbers that are independent and uniform if the mechanism draws its law; None if it is not known.
+
+    A mechanism of your own registers its rule: ``@uniform.register``.
+    """
+    return None
+
+
+@uniform.register
+def _(
+    mechanism: Lattice, exact: npt.NDArray[Any], output: npt.NDArray[Any], rng: np.random.Generator
+) -> FloatArray:
+    steps = np.rint(output / mechanism.grid.step - exact).ravel()
+    below, upto = (_distribution(mechanism, steps - 1), _distribution(mechanism, steps))
+    return below + (upto - below) * rng.random(len(steps))
+
+
+@uniform.register
+def _(
+    mechanism: RandomisedResponse,
+    exact: npt.NDArray[Any],
+    output: npt.NDArray[Any],
+    rng: np.random.Generator,
+) -> FloatArray:
+    kept = mechanism.channel()[0, 0]
+    turn = (output.ravel() - exact.ravel()) % mechanism.n_classes  # 0: kept; else which of the others
+    other = (1 - kept) / (mechanism.n_classes - 1)
+    start = np.where(turn == 0, 0.0, kept + (turn - 1) * other)
+    return np.asarray(start + np.where(turn == 0, kept, other) * rng.random(len(turn)))
+
+
+@uniform.register
+def _(
+    mechanism: Exponential, exact: npt.NDArray[Any], output: npt.NDArray[Any], rng: np.random.Generator
+) -> FloatArray:
+    scores = mechanism.budget * np.asarray(exact, dtype=np.float64) / (2 * mechanism.sensitivity)
+    chances = np.exp(scores - scores.max())
+    edges = np.concatenate([[0.0], np.cumsum(chances / chances.sum())])
+    at = int(output.ravel()[0])
+    return np.array([edges[at] + (edges[at + 1] - edges[at]) * rng.random()])
+
+
+@uniform.register
+def _(
+    mechanism: KNorm,
+    exact: npt.NDArray[Any],
+    output: npt.NDArray[Any],
+    rng: np.random.Generator,  # noqa: ARG001
+) -> FloatArray:
+    from scipy.special import gammainc
+
+    length = float(np.linalg.norm((output - exact).ravel())) * mechanism.budget / mechanism.sensitivity
+    return np.array([gammainc(exact.size, length)])
+
+
+@uniform.register
+def _(
+    mechanism: KNormCylinder,
+    exact: npt.NDArray[Any],
+    output: npt.NDArray[Any],
+    rng: np.random.Generator,  # noqa: ARG001
+) -> FloatArray:
+    from scipy.special import gammainc
+
+    moved = output - exact
+    sums = np.linalg.norm(moved[:, 1:], axis=1) / mechanism.sensitivity
+    return np.asarray(gammainc(moved.shape[1], mechanism.budget * np.maximum(np.abs(moved[:, 0]), sums)))
+
+
+def _distribution(mechanism: Lattice, steps: FloatArray) -> FloatArray:
+    """P(noise <= steps), the noise in whole grid steps."""
+    from scipy.special import ndtr
+
+    scale = mechanism.steps
+    if isinstance(mechanism, Laplace):
+        decay = math.exp(-1 / scale)
+        tail = np.exp(-np.abs(np.where(steps < 0, steps, steps + 1)) / scale) / (1 + decay)
+        return np.asarray(np.where(steps < 0, tail, 1 - tail))
+    assert isinstance(mechanism, Gaussian)
+    if scale >= LARGE_STEPS:
+        return np.asarray(ndtr((steps + 0.5) / scale))
+    table, most = _gaussian_table(scale)
+    return table[np.clip(steps, -most - 1, most).astype(np.int64) + most + 1]
+
+
+@lru_cache(maxsize=32)
+def _gaussian_table(scale: float) -> tuple[FloatArray, int]:
+    """Distribution function of the discrete Gaussian from -most - 1, where it is 0, to most."""
+    most = math.ceil(40 * scale)
+    weights = np.exp(-np.square(np.arange(-most, most + 1) / scale) / 2)
+    return np.concatenate([[0.0], np.cumsum(weights) / weights.sum()]), most
+
+
+__all__ = ["LawResult", "LawTest", "check_laws", "uniform"]
