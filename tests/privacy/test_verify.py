@@ -6,10 +6,11 @@ from dataclasses import replace
 import dp_accounting
 import pytest
 
-from privada.exceptions import RelationError, TamperError
+from privada.exceptions import LedgerError, RelationError, TamperError
 from privada.privacy import Approximate, Ledger, OwnerKey, Price
 from privada.privacy.events import VisiblySampledDpEvent
 from privada.privacy.filters import open_filter
+from privada.privacy.ledger import table
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import following, opening
 from privada.privacy.ledger.verify import verify
@@ -54,6 +55,16 @@ def test_a_secret_sample_charged_at_attribute_level_is_named():
     assert keeps.cost(priced(VISIBLE, "attribute")) > 1.2 * cost
     with pytest.raises(RelationError, match="replace-one only"):
         keeps.cost(old)
+
+
+def test_an_owner_does_not_go_on_with_a_sum_that_is_false():
+    cost = open_filter(BUDGET).recorded_cost(priced(SECRET, "attribute"))
+    with Ledger.open(":memory:", KEY) as ledger:
+        for line in (lines := chain("attribute", (priced(SECRET, "attribute"), cost))):
+            with ledger._store.writing() as connection:
+                (table.begin if line is lines[0] else table.append)(connection, line)
+        with pytest.raises(LedgerError, match="Line 1 of 'patients' was priced too low by version 0.1.0"):
+            ledger.check_budget("patients", BUDGET)
 
 
 def test_a_ledger_charges_no_secret_sample_at_attribute_level():

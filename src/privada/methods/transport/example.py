@@ -62,6 +62,15 @@ def _questions(features: FeatureMap) -> tuple[Question, ...]:
             attribute_width=4.0,
             guarantee=ZCDP(rho=0.5, relation=Relation.ATTRIBUTE),
         ),
+        RowRelease(features=public, size=SIZE, batch_size=30, batches=2, guarantee=one),
+        RowRelease(
+            features=public,
+            size=SIZE,
+            batch_size=30,
+            batches=2,
+            attribute_width=4.0,
+            guarantee=Approximate(epsilon=2.0, delta=1e-4, relation=Relation.ATTRIBUTE),
+        ),
     )
 
 

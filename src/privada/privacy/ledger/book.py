@@ -30,6 +30,7 @@ from typing import Any, NoReturn, Self
 from sqlalchemy import Connection
 
 from privada.exceptions import AnswerError, InputError, LedgerError, PrivadaError, TamperError
+from privada.privacy import accountant
 from privada.privacy.filters import Filter, open_filter
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger import outbox, rotation, schema, table
@@ -46,6 +47,7 @@ from privada.privacy.ledger.store import Store
 from privada.privacy.ledger.verify import Verification, verify
 from privada.privacy.price import Price
 from privada.privacy.receipt import OwnerKey, Receipt, canonical
+from privada.privacy.relation import Relation
 
 LEAST_ROOM = 1 << 20  # bytes of the disk that a charge and its notes may need
 
@@ -191,7 +193,19 @@ class Ledger:
         _words(dataset=dataset, longest=200)
         there = self._account(dataset)
         _check_same(there, Account.opened(there.dataset, open_filter(budget, accounting=accounting)))
+        if budget.relation is Relation.ATTRIBUTE:
+            self._check_prices(there.dataset)
         return there.dataset
+
+    def _check_prices(self, dataset: str) -> None:
+        """Refuse a chain whose sum is false: 0.1.0 took sampling to amplify at attribute level."""
+        prices = ((line, line.price) for line in self.lines(dataset))
+        for line, price in prices:
+            if price is not None and accountant.amplifies_wrongly(price.event, price.origin):
+                raise LedgerError(
+                    f"{line.where} was priced too low by version 0.1.0 (sampling at attribute level), so the "
+                    "ledger does not know what is left of this budget. Nothing more is answered from it."
+                )
 
     def price(self, dataset: str, price: Price) -> Quote:
         """What a charge would take now. Nothing is charged, written or locked."""
