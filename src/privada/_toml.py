@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import tomllib
@@ -89,7 +90,12 @@ class Section:
     def number(self, key: str, default: Any = _MISSING) -> Any:
         """Take a number as float."""
         value = self._take(key, (int, float), "a number", default)
-        return _check.as_float(value) if isinstance(value, (int, float)) else value
+        if not isinstance(value, (int, float)):
+            return value
+        number = _check.as_float(value)
+        if isinstance(value, int) and math.isinf(number):
+            self.fail(key, f"expected a number below 1.8e308, got {quoted(value)}.")
+        return number
 
     def whole(self, key: str, default: Any = _MISSING) -> Any:
         """Take a whole number."""

@@ -6,7 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from privada import Owner, _check
+from privada import Owner
+from privada._text import quoted
 from privada.exceptions import AnswerError, InputError, PrivadaError
 from privada.methods import methods
 from privada.privacy import ZCDP, Approximate, Pure, Unit
@@ -110,7 +111,7 @@ def test_extreme_numbers_are_refused_by_name_or_answered(name, index):
     question = example.questions[index]
     house = owner_of(example, question)
     faults = [
-        f"{path} = {_check.shown(extreme)}: {said}"
+        f"{path} = {quoted(extreme)}: {said}"
         for path, make in (*parameters(question), *guarantees(question))
         for extreme in VALUES
         if (said := outcome(house, make, extreme))

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.audit.transcript import Call, Watched, coupled, played, same, spoken, witnessed
-from privada.exceptions import InputError
+from privada.exceptions import InputError, RelationError
 from privada.parties.rows import Rows
 from privada.privacy.accountant import keeps
 from privada.privacy.guarantee import Guarantee
@@ -211,7 +211,12 @@ def _payloads(first: dict[str, Any], second: dict[str, Any]) -> Iterator[str]:
 
 
 def _plan(question: Question) -> Iterator[str]:
-    if not keeps(question.plan, question.guarantee):
+    try:
+        kept = keeps(question.plan, question.guarantee)
+    except RelationError as error:
+        yield f"the plan has no price under {question.guarantee.relation}: {error}"
+        return
+    if not kept:
         yield f"the plan does not keep {question.guarantee}"
 
 

@@ -321,15 +321,14 @@ def test_sampling_does_not_amplify_where_the_other_row_is_far_off(rehearsal):
 @pytest.mark.parametrize("relation", ["replace-one", "attribute"])
 def test_labels_far_beyond_the_budget_are_refused_and_not_computed_for_ever(relation):
     width = {"attribute_width": 1.0} if relation == "attribute" else {}
-    question = RowRelease(
-        features=MAP,
-        size=40,
-        batch_size=2,
-        batches=3,
-        n_classes=2,
-        label_epsilon=600.0,
-        guarantee=Approximate(epsilon=1e-6, delta=1e-9, relation=relation),
-        **width,
-    )
     with pytest.raises(InputError, match="label_epsilon"):
-        question.price
+        RowRelease(
+            features=MAP,
+            size=40,
+            batch_size=2,
+            batches=3,
+            n_classes=2,
+            label_epsilon=600.0,
+            guarantee=Approximate(epsilon=1e-6, delta=1e-9, relation=relation),
+            **width,
+        ).price
