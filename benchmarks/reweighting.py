@@ -23,7 +23,7 @@ import numba
 import numpy as np
 
 from benchmarks._figures import Figure, main
-from privada.baselines.dca import dca_discrepancy
+from privada.lab.baselines.dca import dca_discrepancy
 from privada.methods.reweighting._fused import Singles, _pool, add_pulls
 from privada.methods.reweighting.discrepancy import moments, of_moments
 

@@ -23,9 +23,10 @@ MODULES = (
     "privada.engines",
     "privada.methods",
     "privada.methods.cells",
-    "privada.baselines",
+    "privada.studies",
     "privada.audit",
-    "privada.experiments",
+    "privada.lab.baselines",
+    "privada.lab.experiments",
     "privada.exceptions",
 )
 HEAD = """\

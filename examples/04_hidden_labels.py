@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from privada import Category, MarginalLearner, Owner, Pure, Schema, run
-from privada.datasets.hidden_target import hidden_target
+from privada.lab.datasets.hidden_target import hidden_target
 from privada.methods.marginals import Public, default_rounds, learn_rounds
 
 INK, SOFT, LINE, ACCENT, WARM = "#1f2328", "#5d6670", "#e4e1d9", "#0b6e63", "#c2571a"

@@ -11,9 +11,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from privada import ReweightedRegressor
-from privada.baselines import DPLinearRegression
-from privada.datasets.domain_pairs import drifting
 from privada.exceptions import PrivadaWarning
+from privada.lab.baselines import DPLinearRegression
+from privada.lab.datasets.domain_pairs import drifting
 
 warnings.simplefilter("ignore", PrivadaWarning)
 INK, SOFT, ACCENT, PLAIN, WARM = "#1f2328", "#5d6670", "#0b6e63", "#9aa3ab", "#c2571a"

@@ -31,8 +31,8 @@ from typer.testing import CliRunner
 
 from privada.cli import app
 from privada.exceptions import RehearsalWarning, StudyError
-from privada.experiments import Study
 from privada.parties.owner_file import OwnerFile
+from privada.studies import Study
 
 HOME = Path(__file__).parents[1]
 PAGES = sorted([*HOME.glob("*.md"), *(HOME / "docs").rglob("*.md")])

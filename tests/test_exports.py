@@ -17,7 +17,7 @@ PACKAGES = [
     "privada.methods.cells",
     "privada.methods.clustering",
     "privada.methods.transport",
-    "privada.baselines",
+    "privada.lab.baselines",
     "privada.audit",
 ]
 

@@ -18,14 +18,8 @@ from privada.audit import (
     replay,
 )
 from privada.audit.transcript import coupled
-from privada.methods.clustering import (
-    LocalMeans,
-    NearestMeans,
-    NeighbourAverages,
-    SourceRadius,
-    paper_nas,
-    paper_nna,
-)
+from privada.lab.papers.clustering import paper_nas, paper_nna
+from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
 from privada.parties import Rows, Schema
 from privada.privacy import ZCDP, Pure, Relation, Unit
 

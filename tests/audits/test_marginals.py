@@ -22,9 +22,9 @@ from privada.audit import (
     replay,
 )
 from privada.audit.transcript import coupled
+from privada.lab.papers.marginals import paper_error_marginals, paper_marginals, true_epsilon
 from privada.methods.cells import Bins
 from privada.methods.marginals import Constant, FeatureSums, OutcomeTables, SquaredErrors, linear
-from privada.methods.marginals.paper import paper_error_marginals, paper_marginals, true_epsilon
 from privada.methods.registry import method
 from privada.parties import Category, Number, Rows
 from privada.privacy import ZCDP, Pure, Relation, Unit

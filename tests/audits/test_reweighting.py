@@ -19,6 +19,7 @@ from privada.audit import (
     replay,
 )
 from privada.audit.transcript import coupled
+from privada.lab.papers.reweighting import paper_discrepancy, paper_pcnvxadap, printed_mu, printed_scales
 from privada.methods.reweighting import (
     Bounds,
     ConvexAdaptation,
@@ -27,11 +28,8 @@ from privada.methods.reweighting import (
     NonconvexAdaptation,
     Penalties,
     _kernels,
-    paper_discrepancy,
-    paper_pcnvxadap,
 )
 from privada.methods.reweighting.example import SIZE, domains, example
-from privada.methods.reweighting.paper import printed_mu, printed_scales
 from privada.parties import Category, Rows, Schema
 from privada.privacy import Approximate, Pure, Relation
 from privada.privacy.bounds import Ball, Grid

@@ -23,6 +23,7 @@ from privada.audit import (
 )
 from privada.audit.transcript import coupled
 from privada.exceptions import RehearsalWarning
+from privada.lab.papers.summarization import paper_auction
 from privada.methods.summarization import (
     Absent,
     AskRule,
@@ -38,7 +39,6 @@ from privada.methods.summarization import (
     auction,
     gather,
     match,
-    paper_auction,
 )
 from privada.methods.summarization.gathering import Gathered
 from privada.parties.protocol import Ask

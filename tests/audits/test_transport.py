@@ -18,7 +18,8 @@ from privada.audit import (
     replay,
 )
 from privada.audit.transcript import coupled
-from privada.methods.transport import ClassStatistics, FeatureMap, RowRelease, paper_dpda, paper_dpot
+from privada.lab.papers.transport import paper_dpda, paper_dpot
+from privada.methods.transport import ClassStatistics, FeatureMap, RowRelease
 from privada.parties import Rows, Schema
 from privada.parties.schema import Category
 from privada.privacy import ZCDP, Approximate, Relation, Unit

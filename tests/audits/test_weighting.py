@@ -10,7 +10,7 @@ import pytest
 
 from privada.audit import Sample, across_batches, audit_question, landmarks, neighbours, replay
 from privada.audit.transcript import coupled
-from privada.baselines import WeightingCoefficients
+from privada.lab.baselines import WeightingCoefficients
 from privada.parties import Rows, Schema
 from privada.privacy import ZCDP, Approximate, Pure, Relation
 

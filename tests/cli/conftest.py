@@ -5,8 +5,8 @@ import pytest
 from typer.testing import CliRunner
 
 from privada.cli import app
-from privada.experiments.example_study import write_example
 from privada.privacy import Ledger, OwnerKey
+from privada.studies.example import write_example
 
 
 class Cli:

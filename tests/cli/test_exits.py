@@ -57,7 +57,7 @@ def test_an_unexpected_error_shows_its_place_but_not_its_message(cli, home, monk
     def fail(*_, **__):
         raise ValueError("the row of Jane Doe: 0.123")
 
-    monkeypatch.setattr("privada.experiments.outcome.run_study", fail)
+    monkeypatch.setattr("privada.studies.outcome.run_study", fail)
     quiet = cli("run", home / "study.toml", expect=1)
     assert "unexpected ValueError in test_exits.py" in quiet.stderr
     assert "Jane" not in quiet.output

@@ -22,7 +22,7 @@ def test_experiments_are_listed_and_unknown_ones_refused(cli):
 
 
 def test_the_number_of_runs_is_the_experiments_own_the_quick_one_or_what_is_asked_for(cli, monkeypatch):
-    from privada.experiments import cells
+    from privada.lab.experiments import cells
 
     asked = []
 

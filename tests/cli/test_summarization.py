@@ -161,7 +161,7 @@ def test_a_wrong_study_names_the_key(cli, market, before, after, match):
 def test_a_folder_carries_no_rows_and_that_is_said_before_the_first_question(market):
     from privada.engines.folder import Folder
     from privada.exceptions import InputError
-    from privada.experiments.study import Study
+    from privada.studies.study import Study
 
     study, folder = Study.read(market / "study.toml"), Folder(market / "exchange")
     with pytest.raises(InputError, match="raw rows; a folder carries releases only"):

@@ -21,8 +21,8 @@ def command(method: MethodName, study: StudyFile, folder: ExchangeFolder, as_jso
 
     from privada.engines.folder import Folder
     from privada.exceptions import Waiting
-    from privada.experiments.outcome import learn_from
-    from privada.experiments.study import Study, check_method
+    from privada.studies.outcome import learn_from
+    from privada.studies.study import Study, check_method
 
     read = Study.read(existing_file(study, "STUDY"))
     check_method(read, method)

@@ -22,7 +22,7 @@ def command(
 
     All data are generated. Read the README.md in it, then: privada run DIR/study.toml
     """
-    from privada.experiments.example_study import write_example
+    from privada.studies.example import write_example
 
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"DIR: {folder} exists and is not empty; name a new folder.")

@@ -33,9 +33,9 @@ def command(
     """
     from privada.cli.outcome import finish, prepare
     from privada.engines.folder import Folder
-    from privada.experiments.outcome import learn_from
-    from privada.experiments.study import Study, check_method
     from privada.parties.owner_file import Card
+    from privada.studies.outcome import learn_from
+    from privada.studies.study import Study, check_method
 
     read = Study.read(existing_file(study, "STUDY"))
     check_method(read, method)

@@ -10,9 +10,9 @@ from privada.cli import show
 from privada.exceptions import InputError
 
 if TYPE_CHECKING:
-    from privada.experiments.outcome import Outcome
     from privada.report.page import Page
     from privada.report.tables import Table
+    from privada.studies.outcome import Outcome
 
 
 MARKS = ('"written_by": "privada"', 'content="written by privada"')  # how an earlier result is known

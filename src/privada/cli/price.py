@@ -16,12 +16,12 @@ from privada.cli.options import AsJson, existing_file
 from privada.exceptions import BudgetError, InputError, PolicyError
 
 if TYPE_CHECKING:
-    from privada.experiments.study import Study
     from privada.parties.owner_file import Card, OwnerFile
     from privada.parties.protocol import Ask
     from privada.privacy.guarantee import Guarantee
     from privada.privacy.release import Question
     from privada.report.tables import Table
+    from privada.studies.study import Study
 
 EXAMPLE = "privada price study.toml"
 _COLUMNS = ("owner", "question", "digest", "guarantee", "of the budget", "left now", "95 % noise", "verdict")
@@ -145,7 +145,7 @@ def _of_file(path: Path, owner: Path | None) -> Iterator[Priced]:
 
 
 def _study(path: Path, owner: Path | None) -> Study:
-    from privada.experiments.study import Study
+    from privada.studies.study import Study
 
     if owner is not None:
         raise InputError("--owner goes with a question file; a study names its owners itself.")

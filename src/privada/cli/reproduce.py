@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from privada._text import quoted
 from privada.cli import show
 from privada.cli.options import AsJson, existing_folder
+from privada.exceptions import InputError
 
 EXAMPLE = "privada reproduce cells --quick"
 
@@ -44,7 +46,6 @@ def command(
     """
     from joblib import parallel_config
 
-    from privada.experiments.registry import experiment
     from privada.report.exhibit import write
     from privada.report.figure import Figure, figures_table
     from privada.report.tables import Table
@@ -52,7 +53,7 @@ def command(
     if name is None:
         _list(as_json=as_json)
         return
-    found = experiment(name)
+    found = _experiment(name)
     count = found.count(runs, quick=quick)
     folder = None if data is None else existing_folder(data, "--data")
     with show.progress(quiet=as_json) as track, parallel_config("loky", n_jobs=found.jobs(jobs)):
@@ -70,11 +71,26 @@ def command(
         show.emit({}, (*tables, figures_table(found.title, figures)), as_json=False)
 
 
+def _experiments() -> dict[str, Any]:
+    """All experiments of the installed packages, by name (entry points ``privada.experiments``)."""
+    from importlib import metadata
+
+    groups = [entry.load()() for entry in metadata.entry_points(group="privada.experiments")]
+    return {name: each for group in groups for name, each in sorted(group.items())}
+
+
+def _experiment(name: str) -> Any:
+    """One experiment, or an `InputError` that lists them."""
+    known = _experiments()
+    if name not in known:
+        raise InputError(f"Expected NAME to be one of {', '.join(known)}, got {quoted(name)}.")
+    return known[name]
+
+
 def _list(*, as_json: bool) -> None:
-    from privada.experiments.registry import experiments
     from privada.report.tables import Table
 
-    rows = tuple((each.name, each.title) for each in experiments().values())
+    rows = tuple((each.name, each.title) for each in _experiments().values())
     table = Table(title="Experiments", columns=("name", "what it shows"), rows=rows)
     show.emit({"experiments": table.to_dict()}, (table,), as_json=as_json)
 

@@ -22,8 +22,8 @@ def command(
     ask for is more than a budget or a policy allows.
     """
     from privada.cli.outcome import finish, prepare
-    from privada.experiments.outcome import run_study
-    from privada.experiments.study import Study
+    from privada.studies.outcome import run_study
+    from privada.studies.study import Study
 
     read = Study.read(existing_file(study, "STUDY"))
     prepare(out, page)

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from privada import Owner, SourceTargetMedoids
-from privada.datasets.source_target import RADIUS, synthetic
 from privada.exceptions import InputError, RehearsalWarning
+from privada.lab.datasets.source_target import RADIUS, synthetic
 from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
 from privada.methods.clustering.bound import certified, cost_bound
 from privada.methods.clustering.coreset import Coreset

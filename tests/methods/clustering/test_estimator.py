@@ -3,8 +3,8 @@ import pytest
 from sklearn.base import clone
 
 from privada import SourceTargetMedoids
-from privada.datasets.source_target import RADIUS, synthetic
 from privada.exceptions import InputError, RehearsalWarning, SchemaError
+from privada.lab.datasets.source_target import RADIUS, synthetic
 from privada.methods.clustering import GridPyramid, LocalMeans, NearestMeans
 from privada.methods.clustering.default import default_question, forecast
 from privada.methods.clustering.objective import cost

@@ -9,8 +9,8 @@ from sklearn.base import clone
 
 from privada import ReweightedClassifier, ReweightedRegressor
 from privada.exceptions import InputError, PrivadaWarning, SchemaError
+from privada.lab.papers.reweighting import paper_discrepancy, paper_pcnvxadap
 from privada.methods.reweighting import _public, averaged, plan, trajectory
-from privada.methods.reweighting.paper import paper_discrepancy, paper_pcnvxadap
 from privada.methods.reweighting.problem import Bounds, Penalties
 from privada.parties import Number, Owner, Schema
 from privada.parties.protocol import run

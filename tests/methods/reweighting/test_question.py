@@ -10,6 +10,7 @@ from privada import Owner
 from privada.audit import replay
 from privada.audit.transcript import coupled
 from privada.exceptions import InputError, RelationError
+from privada.lab.papers.reweighting import printed_mu
 from privada.methods.reweighting import (
     ConvexAdaptation,
     Descent,
@@ -26,7 +27,6 @@ from privada.methods.reweighting import (
 from privada.methods.reweighting._counted import counted
 from privada.methods.reweighting.example import SIZE, domains, example
 from privada.methods.reweighting.learner import trajectory
-from privada.methods.reweighting.paper import printed_mu
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows
 from privada.privacy import Approximate, Pure, Question, Unit, accountant, curves

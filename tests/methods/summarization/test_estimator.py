@@ -3,8 +3,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from privada import PrivateSummarizer
-from privada.datasets.shift import digits_shift
 from privada.exceptions import InputError, PrivacyLeakWarning, SchemaError
+from privada.lab.datasets.shift import digits_shift
 from privada.methods.summarization import mmd2
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.RehearsalWarning")

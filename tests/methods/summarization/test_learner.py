@@ -3,8 +3,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from privada import run
-from privada.baselines.logistic import DPLogisticRegression
 from privada.exceptions import InputError, TamperError
+from privada.lab.baselines.logistic import DPLogisticRegression
 from privada.methods.summarization import Curator, Matching, match, mmd2, summarise
 from privada.parties.protocol import Ask, check_disclosure
 from privada.privacy import Approximate

@@ -61,7 +61,6 @@ _HOMES = {
     "expected": ("expected_medoids",),
     "learner": ("Choice", "choose", "learn", "posterior"),
     "objective": ("cost", "source_distances"),
-    "paper": ("PaperSource", "paper_nas", "paper_nna"),
     "question": ("NearestMeans",),
     "question_local": ("LocalMeans",),
     "question_neighbours": ("NeighbourAverages", "SourceRadius"),

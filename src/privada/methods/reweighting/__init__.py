@@ -64,7 +64,6 @@ _HOMES = {
     "estimator": ("ReweightedClassifier", "ReweightedRegressor"),
     "learner": ("AdaptedModel", "averaged", "learn", "learn_after", "model", "trajectory"),
     "nonprivate": ("Adapted", "cnvx_adap", "ncnvx_adap"),
-    "paper": ("PaperModel", "paper_discrepancy", "paper_pcnvxadap"),
     "problem": ("Bounds", "Penalties"),
     "question": ("ConvexAdaptation", "NonconvexAdaptation", "stopping_delta"),
     "question_descent": ("Descent",),

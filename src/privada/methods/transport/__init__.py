@@ -54,7 +54,6 @@ _HOMES = {
     "features": ("FeatureMap",),
     "graph": ("NeighbourGraph",),
     "learner": ("TransportModel", "learn", "learn_rows"),
-    "paper": ("PaperAdaptation", "PaperRows", "paper_dpda", "paper_dpot"),
     "prototypes": ("Prototypes",),
     "question": ("ClassStatistics",),
     "question_rows": ("RowRelease",),

@@ -1,0 +1,82 @@
+"""The contenders: how each makes public points of a private source, for the same solver."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import RehearsalWarning
+from privada.lab.baselines.clustering import N_CENTERS, SOURCES
+from privada.lab.datasets.source_target import RADIUS, Pair
+from privada.lab.papers.clustering import PaperSource, paper_nas, paper_nna
+from privada.methods.clustering.coreset import Coreset
+from privada.methods.clustering.estimator import SourceTargetMedoids
+from privada.privacy.guarantee import ZCDP, Guarantee, Pure
+from privada.privacy.relation import Relation
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Source = Callable[[Pair, Guarantee, int], FloatArray]
+
+BUDGETS: dict[str, Guarantee] = {
+    "pure": Pure(epsilon=3.0, relation=Relation.ADD_REMOVE),
+    "zcdp": ZCDP(rho=3.0, relation=Relation.ADD_REMOVE),
+}
+GAMMA = 0.05
+CORESET = 0.05  # radius of the paper's coreset of the target
+NEIGHBOURS = 150  # t of the paper's averages in the headline
+OTHER_NEIGHBOURS = (75, 300)
+BASELINES = ("PrivateKmeans", "TreeKmeans", "DP-GAN")
+
+
+def _printed(
+    paper: Callable[..., PaperSource], radius: float, pair: Pair, budget: Guarantee, seed: int
+) -> FloatArray:
+    """A printed mechanism around a coreset of the target; it is not private as claimed."""
+    few = pair.target[Coreset.of(pair.target, radius=radius).indices]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RehearsalWarning)
+        return paper(pair.source, few, rehearsal=seed, **_numbers(budget)).points
+
+
+def _numbers(budget: Guarantee) -> dict[str, float]:
+    return {name: getattr(budget, name) for name in ("epsilon", "rho") if hasattr(budget, name)}
+
+
+def _baseline(name: str, pair: Pair, budget: Guarantee, seed: int) -> FloatArray:
+    return np.asarray(SOURCES[name](pair.source, budget, seed, RADIUS, N_CENTERS), dtype=np.float64)
+
+
+def printed(*, t: int = NEIGHBOURS, coreset: float = CORESET) -> dict[str, Source]:
+    """The paper's two mechanisms as printed."""
+    return {
+        "printed NNA": partial(_printed, partial(paper_nna, gamma=GAMMA), coreset),
+        "printed NAS": partial(_printed, partial(paper_nas, t=t), coreset),
+    }
+
+
+def baselines() -> dict[str, Source]:
+    """What people would use instead; a generator needs torch (the extra ``deep``)."""
+    there = [name for name in BASELINES if name != "DP-GAN" or find_spec("torch")]
+    return {name: partial(_baseline, name) for name in there}
+
+
+def ablations() -> dict[str, Source]:
+    """The paper's: other numbers of neighbours, and no coreset."""
+    others = {f"printed NAS t={t}": printed(t=t)["printed NAS"] for t in OTHER_NEIGHBOURS}
+    return others | {f"{name} no coreset": source for name, source in printed(coreset=0.0).items()}
+
+
+def ours(pair: Pair, k: int, budget: Guarantee) -> IntArray:
+    """The default of the product."""
+    model = SourceTargetMedoids(k, norm_bound=RADIUS, **_numbers(budget))  # type: ignore[arg-type]
+    found: IntArray = model.fit(pair.source, Xt=pair.target).indices_
+    return found
+
+
+__all__ = ["BUDGETS", "CORESET", "ablations", "baselines", "ours", "printed"]

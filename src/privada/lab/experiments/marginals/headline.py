@@ -1,0 +1,80 @@
+"""The figures, the table and the curves of marginals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from privada.lab.experiments.marginals import perspectives
+from privada.lab.experiments.marginals.contenders import headline
+from privada.lab.experiments.marginals.scores import Scores, table_two
+from privada.lab.experiments.marginals.sets import CARDIOTOCOGRAMS, GENERATED, Setting
+from privada.lab.experiments.registry import Track, untracked
+from privada.lab.experiments.sharing import shared
+from privada.methods.marginals.latent import needed_torch
+from privada.report.exhibit import Curves, Exhibit
+from privada.report.figure import Figure
+
+FRESH = 80_000
+FEW_RUNS = 2  # a quick look: the headline alone
+BESIDE_RUNS = 10  # at most, and a fifth of the runs: baselines, the paper's other rows, curves
+
+
+def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Iterator[Figure | Exhibit]:
+    """Yield the figures of A to E, then of cardiotocography if its file is there."""
+    needed_torch()
+    found: dict[str, tuple[Setting, Scores]] = {}
+    for setting in GENERATED + (CARDIOTOCOGRAMS if data is not None else ()):
+        scores, curves = measured(setting, runs, data, track)
+        found[setting.name] = setting, scores
+        yield from _figures(setting, scores)
+        if curves is not None:
+            yield curves
+    margin = min(scores.mean("any at 0.25") - scores.mean("printed") for _, scores in found.values())
+    words = "ours at 0.25 minus printed C-EXPRIL at 1, points, smallest over the sets"
+    least = min(len(scores.found["any"]) for _, scores in found.values())
+    yield Figure("any_quarter_margin", margin, 0.0, "higher", words, least)
+    yield table_two(found)
+
+
+def measured(setting: Setting, runs: int, folder: Path | None, track: Track) -> tuple[Scores, Curves | None]:
+    """All methods on one set; what few runs measure is left out of a quick look."""
+    runs = runs if runs <= FEW_RUNS else max(runs, setting.least_runs)
+    scores, learnt, levels = Scores(), [], []
+    beside = min(BESIDE_RUNS, math.ceil(runs / 5)) if runs > FEW_RUNS else 0
+    measure = partial(_one_run, setting=setting, folder=folder, beside=beside)
+    for here, learning in shared(measure, range(FRESH, FRESH + runs), setting.name, track):
+        scores.note(here)
+        if learning:
+            learnt.append(learning)
+            levels.append(here["any"] - here["target-trained"])
+    return scores, perspectives.curves(setting.name, learnt, levels) if learnt else None
+
+
+def _one_run(
+    seed: int, *, setting: Setting, folder: Path | None, beside: int
+) -> tuple[dict[str, float], dict[str, list[float]]]:
+    """Accuracies of a run, and its learning curves if it is one of the first ``beside``."""
+    data = setting.load(seed, folder)
+    here = headline(data, setting, seed)
+    if seed >= FRESH + beside:
+        return here, {}
+    here |= perspectives.beside(data, setting, seed)
+    return here, perspectives.learning(data, setting, seed, here["target-trained"])
+
+
+def _figures(setting: Setting, scores: Scores) -> Iterator[Figure]:
+    words, runs, name = scores.beside(), len(scores.found["any"]), setting.name
+    if setting.shift is not None:
+        over, interval = scores.over("majority")
+        yield Figure(f"{name}_over_majority", over, setting.goal, "higher", words, runs, interval)
+        return
+    for method, goal in (("any", setting.goal), ("marginal", setting.marginal_goal)):
+        if goal is not None:
+            value, interval = scores.mean(method), scores.interval(method)
+            yield Figure(f"{method}_pure_{name}", value, goal, "higher", words, runs, interval)
+
+
+__all__ = ["BESIDE_RUNS", "FRESH", "measured", "run"]

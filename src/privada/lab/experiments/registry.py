@@ -1,0 +1,160 @@
+"""The experiments that ``privada reproduce`` knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.registry import load
+from privada.report.exhibit import Exhibit
+from privada.report.figure import Figure
+
+Track = Callable[[Iterable[Any], str], Iterable[Any]]
+
+
+class Run(Protocol):
+    """What an experiment's module has as ``run``."""
+
+    def __call__(self, *, runs: int, data: Path | None, track: Track) -> Iterator[Figure | Exhibit]:
+        """Yield figures, and what is shown beside them, over ``runs`` runs; ``track`` shows progress."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One experiment: a name, a title, and the module that runs it when asked.
+
+    Attributes
+    ----------
+    path : "module:function"
+        A `Run`.
+    runs, quick_runs : int
+        How many runs the figures stand on, in full and with ``--quick``.
+    shared : bool
+        Whether processes can share its runs (`privada.lab.experiments.sharing`).
+    """
+
+    name: str
+    title: str
+    path: str
+    runs: int = 1
+    quick_runs: int = 1
+    shared: bool = False
+
+    @property
+    def run(self) -> Run:
+        """The function that yields the figures."""
+        found: Run = load(self.path)
+        return found
+
+    def count(self, runs: int | None, *, quick: bool = False) -> int:
+        """How many runs to make: those asked for, or its own.
+
+        >>> experiment("cells").count(None), experiment("cells").count(None, quick=True)
+        (50, 5)
+        """
+        if runs is not None and quick:
+            raise InputError("Expected --runs or --quick, not both: a quick look has its own number.")
+        if runs is not None:
+            return _check.count(runs=runs)
+        return self.quick_runs if quick else self.runs
+
+    def jobs(self, jobs: int) -> int:
+        """How many processes share its runs."""
+        if _check.count(jobs=jobs) > 1 and not self.shared:
+            able = ", ".join(name for name, each in experiments().items() if each.shared)
+            raise InputError(f"Expected --jobs 1, got {jobs}: processes share the runs of {able} alone.")
+        return jobs
+
+
+_EXPERIMENTS = (
+    Experiment(
+        name="cells",
+        title="Digits classified by private counts in public cells",
+        path="privada.lab.experiments.cells:run",
+        runs=50,
+        quick_runs=5,
+        shared=True,
+    ),
+    Experiment(
+        name="clustering",
+        title="Centres beside a private source: the share of the gap closed",
+        path="privada.lab.experiments.clustering:run",
+        runs=30,
+        quick_runs=1,
+    ),
+    Experiment(
+        name="core",
+        title="The core's calibration beside the specification",
+        path="privada.lab.experiments.core:run",
+    ),
+    Experiment(
+        name="marginals",
+        title="A hidden target: accuracy through tables of outcomes, beside the printed EXPRIL",
+        path="privada.lab.experiments.marginals:run",
+        runs=100,
+        quick_runs=1,
+        shared=True,
+    ),
+    Experiment(
+        name="marginals-limits",
+        title="A hidden target: what labels over cells lose, and to what, on seeds that no figure scores",
+        path="privada.lab.experiments.marginals.limits:run",
+        runs=30,
+        quick_runs=1,
+        shared=True,
+    ),
+    Experiment(
+        name="reweighting",
+        title="Training for a private target with a public source, beside private baselines",
+        path="privada.lab.experiments.reweighting:run",
+        runs=10,
+        quick_runs=1,
+        shared=True,
+    ),
+    Experiment(
+        name="summarization",
+        title="Training summaries from many owners for a private validation set",
+        path="privada.lab.experiments.summarization:run",
+        runs=10,
+        quick_runs=1,
+    ),
+    Experiment(
+        name="transport",
+        title="A target classified by a private source: accuracy, and the private distance",
+        path="privada.lab.experiments.transport:run",
+        runs=10,
+        quick_runs=1,
+    ),
+    Experiment(
+        name="transport-settings",
+        title="Transport's settings, on pairs that no figure scores",
+        path="privada.lab.experiments.transport.settings:run",
+        runs=5,
+        quick_runs=1,
+    ),
+)
+
+
+def experiments() -> dict[str, Experiment]:
+    """All experiments, by name."""
+    return {each.name: each for each in sorted(_EXPERIMENTS, key=lambda each: each.name)}
+
+
+def experiment(name: str) -> Experiment:
+    """One experiment, or an `InputError` that lists them."""
+    if name not in experiments():
+        raise InputError(f"Expected NAME to be one of {', '.join(experiments())}, got {name!r}.")
+    return experiments()[name]
+
+
+def untracked(items: Iterable[Any], what: str) -> Iterable[Any]:  # noqa: ARG001 - the signature of Track
+    """Show no progress."""
+    return items
+
+
+__all__ = ["Experiment", "Run", "Track", "experiment", "experiments", "untracked"]

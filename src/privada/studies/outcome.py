@@ -1,0 +1,158 @@
+"""What a study came to: the result, every release behind it, and what the ledgers wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from privada.engines.folder import Folder
+from privada.exceptions import InputError
+from privada.parties.owner import Owner
+from privada.parties.owner_file import OwnerFile
+from privada.parties.protocol import Foreseen, Learner, check_ahead, run
+from privada.privacy.release import Disclosure, Release
+from privada.studies.study import Study
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """The end of a study.
+
+    Attributes
+    ----------
+    study : Study
+    result : mapping
+        Plain form of what the method's learner returned.
+    releases : tuple of Release
+        All that crossed the wall.
+    baselines : mapping of name to mapping
+        Plain forms of the baselines' results.
+    ledgers : mapping of owner's name to export
+        The owners' ledgers, with the lines of this study only; empty where they are elsewhere.
+    """
+
+    study: Study
+    result: Mapping[str, Any]
+    releases: tuple[Release, ...]
+    baselines: Mapping[str, Mapping[str, Any]]
+    ledgers: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def stamps(self) -> tuple[str, ...]:
+        """Everything that readers must know beside the guarantees."""
+        return tuple(sorted({stamp for release in self.releases for stamp in release.stamps}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form."""
+        return {
+            "written_by": "privada",
+            "study": self.study.title,
+            "method": self.study.method.name,
+            "seed": self.study.seed,
+            "guarantee": self.study.guarantee.to_dict(),
+            "stamps": list(self.stamps),
+            "result": dict(self.result),
+            "baselines": {name: dict(plain) for name, plain in self.baselines.items()},
+            "releases": [_plain(release) for release in self.releases],
+            "ledgers": {name: dict(export) for name, export in self.ledgers.items()},
+        }
+
+
+def _plain(release: Release) -> dict[str, Any]:
+    return {
+        "kind": release.kind,
+        "dataset": release.receipt.dataset,
+        "guarantee": release.guarantee.to_dict(),
+        "stamps": list(release.stamps),
+        "question": release.question,
+        "line": release.receipt.index,
+        "signed_by": release.receipt.public,
+    }
+
+
+def witnessed(learner: Learner[T], seen: list[Release]) -> Learner[T]:
+    """The same learner, with every release that it is sent also put into ``seen``."""
+    made = _witnessed(learner, seen)
+    return Foreseen(made, learner.asks) if isinstance(learner, Foreseen) else made
+
+
+def _witnessed(learner: Learner[T], seen: list[Release]) -> Learner[T]:
+    try:
+        asked = next(learner)
+        while True:
+            replies: Release | Disclosure | Sequence[Release | Disclosure] = yield asked
+            several = [replies] if isinstance(replies, (Release, Disclosure)) else replies
+            seen += [reply for reply in several if isinstance(reply, Release)]
+            asked = learner.send(replies)
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
+
+
+def run_study(study: Study) -> Outcome:
+    """Run a study in one process, with every owner at hand.
+
+    What cannot be paid to the end is refused before a budget is opened, and with it its accounting fixed.
+    """
+    files = {name: _file(study, name) for name in study.parties}
+    check_ahead(study.asks_in_all, files)
+    owners = {name: Owner.from_file(file) for name, file in files.items()}
+    before = {name: _height(owner) for name, owner in owners.items()}
+    seen: list[Release] = []
+    result = run(witnessed(study.learner(), seen), owners)
+    baselines = {name: run(witnessed(study.learner(name), seen), owners) for name in study.baselines}
+    return Outcome(
+        study=study,
+        result=result.to_dict(),
+        releases=tuple(seen),
+        baselines={name: made.to_dict() for name, made in baselines.items()},
+        ledgers={name: _written(owner, before[name]) for name, owner in owners.items()},
+    )
+
+
+def learn_from(folder: Folder, study: Study) -> Outcome:
+    """Finish a study from the releases in a folder, or raise `Waiting`.
+
+    Before the first release is there, owners whose files and keys are at hand are asked whether they could
+    pay to the end.
+    """
+    if not any(folder.release_path(ask.owner, ask.question.digest).exists() for ask in study.first_asks):
+        check_ahead(study.asks_in_all, study.at_hand)
+    seen: list[Release] = []
+    result = folder.learn(witnessed(study.learner(), seen))
+    baselines = {name: folder.learn(witnessed(study.learner(name), seen)) for name in study.baselines}
+    return Outcome(
+        study=study,
+        result=result.to_dict(),
+        releases=tuple(seen),
+        baselines={name: made.to_dict() for name, made in baselines.items()},
+        ledgers={},
+    )
+
+
+def _file(study: Study, name: str) -> OwnerFile:
+    party = study.parties[name]
+    if not isinstance(party, OwnerFile):
+        raise InputError(
+            f'To run a study here, owners.{name} needs owner = "owner.toml"; it has only a schema. '
+            "Ask through a folder instead: privada ask."
+        )
+    return party
+
+
+def _height(owner: Owner) -> int:
+    return sum(1 for _ in owner.ledger.lines(owner.dataset))
+
+
+def _written(owner: Owner, before: int) -> dict[str, Any]:
+    """The export of an owner's data set, with the lines from ``before`` on."""
+    export = owner.ledger.export(owner.dataset)
+    account = export["datasets"][owner.dataset]
+    account["lines"] = [line for line in account["lines"] if line["index"] >= before]
+    return export
+
+
+__all__ = ["Outcome", "learn_from", "run_study", "witnessed"]

@@ -1,0 +1,62 @@
+import pytest
+
+from privada.exceptions import InputError, StudyError
+from privada.lab.experiments import Study
+from privada.methods import method
+from privada.methods.registry import methods
+from privada.studies.example import write_example
+from privada.studies.outcome import run_study
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("study")
+    write_example(folder)
+    return folder
+
+
+def test_a_study_follows_its_owners_relation_and_unit(example):
+    study = Study.read(example / "study.toml")
+    assert str(study.guarantee) == "ε = 1 (pure), add/remove one row"
+    assert list(study.schemas) == ["clinic"]
+    (ask,) = study.first_asks
+    assert (ask.owner, ask.question.guarantee) == ("clinic", study.guarantee)
+    assert next(study.learner()).question == ask.question
+
+
+def test_owners_that_protect_different_things(example, tmp_path):
+    from privada.parties.owner_file import OwnerFile
+
+    card = OwnerFile.read(example / "clinic/owner.toml").card().to_toml()
+    for name, relation in (("a", "add/remove"), ("b", "attribute")):
+        (tmp_path / f"{name}.toml").write_text(card.replace("add/remove", relation))
+    (tmp_path / "centers.csv").write_text((example / "centers.csv").read_text())
+    text = (example / "study.toml").read_text()
+    two = '[owners.a]\nschema = "a.toml"\n[owners.b]\nschema = "b.toml"\n'
+    start, end = text.index("[owners.clinic]"), text.index("[budget]")
+    (tmp_path / "study.toml").write_text(text[:start] + two + text[end:])
+    with pytest.raises(StudyError, match="budget: the owners protect different things"):
+        Study.read(tmp_path / "study.toml")
+
+
+def test_a_baseline_is_run_and_paid_for_once_with_the_method(example, monkeypatch):
+    from dataclasses import replace
+
+    path = method("cells").study_path
+    monkeypatch.setitem(methods(), "cells", replace(method("cells"), baseline_paths={"twin": path}))
+    study_file = example / "with_baseline.toml"
+    study_file.write_text((example / "study.toml").read_text() + '\n[baselines]\nnames = ["twin"]\n')
+    outcome = run_study(Study.read(study_file))
+    assert outcome.baselines["twin"]["tables"][0]["counts"].keys() == {"well", "ill"}
+    assert len(outcome.releases) == 2
+    lines = outcome.ledgers["clinic"]["datasets"]["patients"]["lines"]
+    assert [line["kind"] for line in lines] == ["charge"], "its question is the method's: one charge for both"
+
+
+def test_the_command_and_the_study_must_name_one_method(example):
+    from privada.studies.study import check_method
+
+    study = Study.read(example / "study.toml")
+    check_method(study, "cells")
+    with pytest.raises(InputError, match="one of cells"):
+        check_method(study, "magic")
