@@ -1,11 +1,15 @@
 """A ledger belongs to its user alone: others could put an older one in its place."""
 
 import os
+import signal
+import threading
+import time
 
 import pytest
 
 from privada.exceptions import LedgerError
 from privada.privacy import Ledger
+from privada.privacy.ledger.backends import backend
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
@@ -55,3 +59,29 @@ def test_a_fresh_ledger_is_its_users_own(key, tmp_path):
         os.umask(before)
     assert modes
     assert set(modes.values()) == {0o600}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_data_set_is_free_again_although_a_forked_process_lives_on(tmp_path):
+    at = backend(tmp_path / "ledger.sqlite")
+    with at.alone("patients"):
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        started = time.monotonic()
+        with at.alone("patients"):
+            assert time.monotonic() - started < 30
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def test_one_data_set_does_not_wait_for_another(tmp_path):
+    at = backend(tmp_path / "ledger.sqlite")
+    with at.alone("patients"), at.alone("others"):
+        waiting = threading.Thread(target=lambda: at.alone("patients").__enter__(), daemon=True)
+        waiting.start()
+        waiting.join(0.2)
+        assert waiting.is_alive()

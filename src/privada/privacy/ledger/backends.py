@@ -132,6 +132,7 @@ def _locked(path: Path) -> Iterator[None]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)  # a process that was forked meanwhile may have it open still
         os.close(handle)
 
 
