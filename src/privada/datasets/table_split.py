@@ -1,8 +1,9 @@
 """A shift pair of an ordinary table: which rows are public, which are private, and how they are encoded.
 
 Everything that encodes is public: bounds and categories are stated by the pair (from the data sheet), or
-follow from the public side's rows. A category that the public list lacks counts as missing; a number beyond its
-bounds is clipped; a missing number is the middle of its bounds and a mark beside it (`privada.parties.schema`).
+follow from the public side's rows. A category that the public list lacks counts as missing; a number beyond
+its bounds is clipped; a missing number is the middle of its bounds and a mark beside it
+(`privada.parties.schema`).
 """
 
 from __future__ import annotations
