@@ -74,6 +74,7 @@ def test_errors_are_held_to_the_public_range_and_balanced():
     found = case.errors(np.full(len(case.test), "benign"))
     assert found["error"] == pytest.approx(np.mean(case.test.y == "malignant"))
     assert found["balanced"] == 0.5
+    assert found["majority"] >= 0.5
 
 
 def test_a_regret_is_the_ratio_of_means_and_the_best_rival_is_chosen_by_its_mean():
@@ -95,6 +96,14 @@ def test_a_regret_is_the_ratio_of_means_and_the_best_rival_is_chosen_by_its_mean
     assert values["worst_rank"].value == 3
     (table,) = tables(results, [table_pair(CANCER)], [1.0])
     assert table.to_dict()[0]["class shares"] == "0.2"
+
+
+def test_balanced_errors_are_shown_where_one_class_is_most():
+    uneven = record("public logistic", 0.1, balanced=0.4, majority=0.9)
+    even = record("public majority", 0.5, balanced=0.5, majority=0.5)
+    plain, balanced = tables(Results([uneven, even]), [table_pair(CANCER)], [1.0])
+    assert set(plain.to_dict()[0]) == {"pair", "n", "public logistic", "public majority"}
+    assert balanced.to_dict() == [{"pair": CANCER, "n": "150", "public logistic": "0.4"}]
 
 
 def test_an_error_of_nothing_counts_as_half_a_row():

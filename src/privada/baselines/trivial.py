@@ -358,7 +358,7 @@ class OneSumRegressor(_Trivial):
     shift_ : float
         Correction of the constant.
     slopes_ : array of shape (features,)
-        Correction along the whitened, clipped features.
+        Correction along the whitened, clipped features; together they move no prediction by more than c.
     kept_ : float
         Share of the features' correction that shrinkage left.
     release_, guarantee_
@@ -405,8 +405,10 @@ class OneSumRegressor(_Trivial):
     def predict(self, X: Any) -> FloatArray:
         """Predictions within the label's public limits."""
         rows = self._inside(X)
-        moved = self.question_.features.apply(rows) @ self.slopes_ + self.shift_
-        return np.asarray(np.clip(self.ridge_.predict(rows) + moved, *self.label_bounds))
+        bound = self.question_.clip  # no residual was heard beyond it
+        moved = np.clip(self.question_.features.apply(rows) @ self.slopes_, -bound, bound)
+        found = self.ridge_.predict(rows) + self.shift_ + moved
+        return np.asarray(np.clip(found, *self.label_bounds))
 
 
 class _Counting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

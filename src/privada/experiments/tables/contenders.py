@@ -126,8 +126,9 @@ class Case:
             inside = np.clip(np.asarray(predicted, dtype=np.float64), *self.split.label_bounds)
             return {"error": float(np.mean((inside - y) ** 2))}
         wrong = np.asarray(predicted) != y
-        by_class = [float(wrong[y == name].mean()) for name in np.unique(y)]
-        return {"error": float(wrong.mean()), "balanced": float(np.mean(by_class))}
+        names, counts = np.unique(y, return_counts=True)
+        balanced = float(np.mean([wrong[y == name].mean() for name in names]))
+        return {"error": float(wrong.mean()), "balanced": balanced, "majority": float(counts.max() / len(y))}
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,15 @@ from privada.report.tables import Table
 GOALS = {"reweighting": (1.05, 0.95), "transport": (1.05, 0.95), "marginals": (1.05, 0.97)}
 COVERAGE_GOAL, CORRELATION_GOAL = 0.75, 0.7
 FEWEST_CORRELATED = 5
+UNBALANCED = 0.8  # share of one class, beyond which balanced errors are shown too
+_HERE, _FLIPPED = ("labelled", "unlabelled"), ("transport",)
+SHOWN = (  # task, views, number and title of each table
+    ("regression", _HERE, "error", "Mean squared errors"),
+    ("classification", _HERE, "error", "Shares of wrong classes"),
+    ("classification", _HERE, "balanced", "Balanced errors of uneven classes"),
+    ("classification", _FLIPPED, "error", "Shares of wrong classes, from a private source"),
+    ("classification", _FLIPPED, "balanced", "Balanced errors of uneven classes, from a private source"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,17 +180,15 @@ def _forecasts(name: str, group: list[Cell]) -> Iterator[Figure]:
 
 
 def tables(results: Results, pairs: Iterable[TablePair], epsilons: Iterable[float]) -> Iterator[Table]:
-    """Mean errors of every contender on every pair, one table for each task, side and epsilon."""
+    """Mean errors of every contender on every pair, one table for each task, side and epsilon.
+
+    Where one class has more than 80 % of the test rows, balanced errors are shown as well.
+    """
     known = tuple(pairs)
-    sides = (
-        ("regression", ("labelled", "unlabelled"), "Mean squared errors"),
-        ("classification", ("labelled", "unlabelled"), "Shares of wrong classes"),
-        ("classification", ("transport",), "Shares of wrong classes, from a private source"),
-    )
-    for task, views, title in sides:
+    for task, views, what, title in SHOWN:
         columns = [each for each in CONTENDERS if each.task == task and each.view in views]
         for epsilon in epsilons:
-            rows = tuple(_row(results, pair, columns, epsilon) for pair in known if pair.task == task)
+            rows = [_row(results, pair, columns, epsilon, what) for pair in known if pair.task == task]
             shown = tuple(row for row in rows if any(row[2:]))
             if shown:
                 yield Table(
@@ -192,11 +199,16 @@ def tables(results: Results, pairs: Iterable[TablePair], epsilons: Iterable[floa
                 ).without_empty_columns()
 
 
-def _row(results: Results, pair: TablePair, columns: list[Contender], epsilon: float) -> tuple[str, ...]:
+def _row(
+    results: Results, pair: TablePair, columns: list[Contender], epsilon: float, what: str
+) -> tuple[str, ...]:
     said, rows = [], ""
     for each in columns:
         splits = results.splits(pair.name, each.name, epsilon)
-        mean = results.mean(pair.name, each.name, epsilon, splits)
+        mean = results.mean(pair.name, each.name, epsilon, splits, what)
+        if what == "balanced":
+            largest = results.mean(pair.name, each.name, epsilon, splits, "majority")
+            mean = mean if largest is not None and largest > UNBALANCED else None
         if mean is not None:
             rows = str(_record(results, pair, each, epsilon, splits[0]).rows)
         said.append("" if mean is None else f"{mean:.4g}")

@@ -26,8 +26,8 @@ class Record:
         Private rows, encoded features, test rows.
     error : float or None
         None where there is none: ``failed`` says why.
-    balanced : float or None
-        Mean error over the classes.
+    balanced, majority : float or None
+        Mean error over the classes, and the share of the largest class among the test rows.
     seconds : float
     forecast, band
         Expected error over that of doing nothing, and the interval that holds it with 80 %, if there are any.
@@ -44,6 +44,7 @@ class Record:
     tests: int
     error: float | None = None
     balanced: float | None = None
+    majority: float | None = None
     seconds: float = 0.0
     forecast: float | None = None
     band: tuple[float, float] | None = None
@@ -119,11 +120,14 @@ class Results:
         found = {number: self.get(pair, contender, epsilon, number) for number in sorted(numbers)}
         return [number for number, each in found.items() if each is not None and each.error is not None]
 
-    def mean(self, pair: str, contender: str, epsilon: float, splits: Iterable[int]) -> float | None:
-        """Mean error over these splits, or None if one lacks."""
+    def mean(
+        self, pair: str, contender: str, epsilon: float, splits: Iterable[int], what: str = "error"
+    ) -> float | None:
+        """Mean error over these splits, or None if one lacks; or that of another number."""
         found = [self.get(pair, contender, epsilon, split) for split in splits]
-        errors = [each.error for each in found if each is not None and each.error is not None]
-        return math.fsum(errors) / len(errors) if errors and len(errors) == len(found) else None
+        numbers = [None if each is None else getattr(each, what) for each in found]
+        known = [each for each in numbers if each is not None]
+        return math.fsum(known) / len(known) if known and len(known) == len(numbers) else None
 
 
 def append(folder: Path, record: Record) -> None:
