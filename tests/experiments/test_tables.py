@@ -147,6 +147,17 @@ def test_results_are_read_back_and_a_line_that_was_cut_short_is_left_out(tmp_pat
         Results.read(tmp_path)
 
 
+def test_a_fit_that_was_given_up_is_tried_again_with_more_time():
+    late = record("ReweightedClassifier", None, seconds=10.2, failed="time limit")
+    broken = record("class shares", None, failed="InputError")
+    results = Results([late, broken])
+    assert results.settled(late.key, 10.0)
+    assert not results.settled(late.key, 60.0)
+    assert not results.settled(late.key, None)
+    assert results.settled(broken.key, None)
+    assert not results.settled(record("shift", 0.1).key, 10.0)
+
+
 def test_a_run_goes_on_where_it_was(tmp_path, monkeypatch):
     settings = {"runs": 1, "data": None, "half": "development", "quick": True, "out": tmp_path}
     only = (CANCER, "class shares", "public logistic", "ReweightedClassifier")

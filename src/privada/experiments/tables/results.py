@@ -11,6 +11,7 @@ from pathlib import Path
 from privada.exceptions import InputError
 
 NAME = "results.jsonl"
+TIME_LIMIT = "time limit"
 Key = tuple[str, str, float | None, int]
 
 
@@ -98,8 +99,12 @@ class Results:
                     raise InputError(f"{NAME}: line {number} is no result.") from None
         return cls(records)
 
-    def __contains__(self, key: Key) -> bool:
-        return key in self._known
+    def settled(self, key: Key, limit: float | None) -> bool:
+        """Whether there is a result, and not one that was given up sooner than it would be now."""
+        found = self._known.get(key)
+        if found is None or found.failed != TIME_LIMIT:
+            return found is not None
+        return limit is not None and found.seconds >= limit
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self._known.values())
@@ -137,4 +142,4 @@ def append(folder: Path, record: Record) -> None:
         file.write(record.to_line() + "\n")
 
 
-__all__ = ["NAME", "Record", "Results", "append"]
+__all__ = ["NAME", "TIME_LIMIT", "Record", "Results", "append"]
