@@ -19,7 +19,6 @@ from privada.exceptions import PrivadaError, PrivadaWarning
 from privada.experiments.tables.contenders import CONTENDERS, Case, Contender
 from privada.experiments.tables.results import TIME_LIMIT, Record, append
 
-
 AGAIN = 5.0  # seconds after which the clock rings once more: a callback of Python's own may lose the first
 
 
