@@ -54,3 +54,16 @@ def test_processes_share_the_runs_of_experiments_that_can(cli, monkeypatch):
     assert told == [1, 2]
     assert "share the runs of cells" in cli("reproduce", "core", "--jobs", "2", expect=2).stderr
     assert "jobs to be a whole number >= 1" in cli("reproduce", "cells", "--jobs", "0", expect=2).stderr
+
+
+def test_settings_of_tables_are_refused_elsewhere_and_checked(cli, monkeypatch):
+    from privada.lab.experiments.tables import headline
+
+    asked = []
+    monkeypatch.setattr(headline, "measure", lambda unit: asked.append(unit) or [])
+    cli("reproduce", "tables", "--quick", "--only", "wind", "--only", "shift", "--limit", "3", "--json")
+    assert [(unit.pair, unit.todo, unit.limit) for unit in asked] == [
+        ("wind: other months to January", (("shift", 1.0),), 3.0)
+    ]
+    assert "tables does" in cli("reproduce", "core", "--half", "final", expect=2).stderr
+    assert "development, final" in cli("reproduce", "tables", "--half", "both", expect=2).stderr

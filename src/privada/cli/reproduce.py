@@ -37,6 +37,24 @@ def command(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Write tables (CSV) and pictures (SVG) into this folder."),
     ] = None,
+    half: Annotated[
+        str | None,
+        typer.Option(
+            "--half",
+            metavar="HALF",
+            help="Of tables: development or final pairs; final, but of a quick look.",
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only", metavar="TEXT", help="Of tables: pairs or contenders with this in their name."
+        ),
+    ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option("--limit", metavar="SECONDS", help="Of tables: give up a fit that takes longer."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Recompute an experiment's figures, each beside its goal and what it is compared with.
@@ -55,10 +73,11 @@ def command(
         return
     found = _experiment(name)
     count = found.count(runs, quick=quick)
+    settings = found.taken(half=half, only=tuple(only or ()), limit=limit, out=out, quick=quick)
     folder = None if data is None else existing_folder(data, "--data")
     with show.progress(quiet=as_json) as track, parallel_config("loky", n_jobs=found.jobs(jobs)):
         figures, tables = [], []
-        for item in found.run(runs=count, data=folder, track=track):
+        for item in found.run(runs=count, data=folder, track=track, **settings):
             if isinstance(item, Figure):
                 figures.append(item)
                 if as_json:

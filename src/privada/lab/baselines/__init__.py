@@ -16,6 +16,8 @@ module              what
 ``linear``          regression by noisy moments or minibatches, private DM
 ``logistic``        noisy full-batch gradient descent on the (softmax) logistic loss
 ``perturbation``    regression and classification by objective perturbation
+``public``          ridge and logistic regression of public rows alone
+``trivial``         a public model and one noisy number, histogram or sum; noisy mean and majority
 ``pate``            teachers on disjoint shards, noisy votes, a student
 ``propagation``     smoothing of class probabilities over a graph of public points
 ``adda``            adversarial adaptation, not private (extra ``deep``)
@@ -47,8 +49,18 @@ _HOMES = {
     "pate": ("PATE", "TeacherVotes"),
     "private_kmeans": ("SwappedCenters",),
     "propagation": ("LabelPropagation", "propagate"),
+    "public": ("PublicLogistic", "PublicRidge", "PublicScale"),
     "transport": ("OTDA", "source_only", "target_only"),
     "tree_kmeans": ("TreeCenters",),
+    "trivial": (
+        "NoisyMajority",
+        "NoisyMean",
+        "OneSumRegressor",
+        "PriorCorrectedClassifier",
+        "ResidualMean",
+        "ResidualSum",
+        "ShiftedRidge",
+    ),
     "weighting": ("PrivateWeighting", "WeightingCoefficients"),
 }
 

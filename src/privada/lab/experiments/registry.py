@@ -19,8 +19,13 @@ Track = Callable[[Iterable[Any], str], Iterable[Any]]
 class Run(Protocol):
     """What an experiment's module has as ``run``."""
 
-    def __call__(self, *, runs: int, data: Path | None, track: Track) -> Iterator[Figure | Exhibit]:
-        """Yield figures, and what is shown beside them, over ``runs`` runs; ``track`` shows progress."""
+    def __call__(
+        self, *, runs: int, data: Path | None, track: Track, **settings: Any
+    ) -> Iterator[Figure | Exhibit]:
+        """Yield figures, and what is shown beside them, over ``runs`` runs; ``track`` shows progress.
+
+        ``settings`` are those that the experiment names.
+        """
         ...
 
 
@@ -36,6 +41,8 @@ class Experiment:
         How many runs the figures stand on, in full and with ``--quick``.
     shared : bool
         Whether processes can share its runs (`privada.lab.experiments.sharing`).
+    settings : tuple of str
+        Further settings that it takes: "half", "only", "limit", "out", "quick".
     """
 
     name: str
@@ -44,6 +51,7 @@ class Experiment:
     runs: int = 1
     quick_runs: int = 1
     shared: bool = False
+    settings: tuple[str, ...] = ()
 
     @property
     def run(self) -> Run:
@@ -62,6 +70,15 @@ class Experiment:
         if runs is not None:
             return _check.count(runs=runs)
         return self.quick_runs if quick else self.runs
+
+    def taken(self, *, out: Path | None, quick: bool, **asked: Any) -> dict[str, Any]:
+        """The further settings that it takes; one that was asked for and that it does not take is refused."""
+        for name, value in asked.items():
+            if value and name not in self.settings:
+                able = ", ".join(each.name for each in experiments().values() if name in each.settings)
+                raise InputError(f"Expected no --{name}: {self.name} does not take it, {able} does.")
+        given = asked | {"out": out, "quick": quick}
+        return {name: given[name] for name in self.settings}
 
     def jobs(self, jobs: int) -> int:
         """How many processes share its runs."""
@@ -122,6 +139,15 @@ _EXPERIMENTS = (
         path="privada.lab.experiments.summarization:run",
         runs=10,
         quick_runs=1,
+    ),
+    Experiment(
+        name="tables",
+        title="Defaults beside trivial rivals, on ordinary tables",
+        path="privada.lab.experiments.tables:run",
+        runs=10,
+        quick_runs=1,
+        shared=True,
+        settings=("half", "only", "limit", "out", "quick"),
     ),
     Experiment(
         name="transport",
