@@ -36,32 +36,6 @@ def test_a_quick_look_prints_every_figure_once_with_its_goal(small):
     assert ("C", "target-trained") in {row[:2] for row in table.rows}
 
 
-def test_latent_coordinates_are_learnt_once_for_both_budgets(small, monkeypatch):
-    pytest.importorskip("torch")
-    from privada.methods.marginals import latent
-
-    learnt = []
-
-    def noted(rows, **settings):
-        learnt.append(made := learn(rows, **settings))
-        return made
-
-    learn = latent.latent_coordinates
-    monkeypatch.setattr(latent, "latent_coordinates", noted)
-    monkeypatch.setattr(latent, "STEPS", 5)
-    monkeypatch.setitem(contenders.CLOSELY, "steps", 5)
-    setting = sets.GENERATED[4]
-    data = setting.load(5)
-    ours = contenders.learner(data, setting, 5)
-    assert ours.coordinates_ is learnt[0]
-    assert (ours.between, ours.coordinates) == (contenders.BETWEEN, "latent")
-    assert contenders.learner(data, setting, 5, question="marginals").coordinates_ is None
-    found = contenders.headline(data, setting, 5)
-    assert len(learnt) == 2
-    assert all(0 <= found[name] <= 100 for name in ("any", "any at 0.25", "any, whitened", "marginal"))
-    assert not any(setting.latent for setting in limits.SETS)
-
-
 def test_more_runs_measure_baselines_perspectives_and_curves(small, monkeypatch):
     monkeypatch.setattr(headline, "GENERATED", (sets.GENERATED[2],))
     monkeypatch.setattr(headline, "BESIDE_RUNS", 1)

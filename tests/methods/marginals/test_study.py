@@ -47,9 +47,8 @@ def made(text, home):
         'question = "embedding"',
         "reweight = false",
         "rounds = 3\nbins = 4\nstop = 0.5",
-        "between = 2",
     ],
-    ids=["auto", "cells", "marginals", "rounds", "pairs", "embedding", "reweight", "stop", "between"],
+    ids=["auto", "cells", "marginals", "rounds", "pairs", "embedding", "reweight", "stop"],
 )
 def test_a_study_becomes_a_learner(home, more):
     rng = np.random.default_rng(1)
@@ -85,9 +84,6 @@ def test_a_study_becomes_a_learner(home, more):
         ('source = "source.csv"\nstop = 3', "line 2, stop: Expected stop between 0 and 1"),
         ('source = "source.csv"\nreweight = 1', "line 2, reweight: expected true or false"),
         ('source = "source.csv"\nsize = 0', "line 2, size: Expected size"),
-        ('source = "source.csv"\nbetween = -1', "line 2, between: Expected between"),
-        ('source = "source.csv"\ncoordinates = "polar"', "line 2, coordinates: Expected coordinates"),
-        ('source = "source.csv"\nbetween = 1\nrounds = 2\nquestion = "pairs"', "only for question"),
         ('source = "source.csv"\nquestion = "cells"\nbins = 5', "line 3, bins: Expected bins only"),
     ],
     ids=str,
@@ -106,29 +102,3 @@ def test_a_missing_value_gets_a_bin_where_the_schema_allows_it(home):
     ask = next(learner(section, schemas={"clinic": schema}, guarantee=PURE, home=home))
     (table,) = ask.question.tables
     assert (table.feature, table.missing) == (0, 1)
-
-
-def test_a_study_smooths_in_latent_coordinates(home, monkeypatch):
-    pytest.importorskip("torch")
-    from privada.methods.marginals import latent
-
-    learnt, learn = [], latent.latent_coordinates
-
-    def noted(rows, **settings):
-        learnt.append(made := learn(rows, **settings))
-        return made
-
-    monkeypatch.setattr(latent, "latent_coordinates", noted)
-    monkeypatch.setattr(latent, "STEPS", 10)
-    asking = made('source = "source.csv"\ncoordinates = "latent"', home)
-    ask = next(asking)
-    plain = next(made('source = "source.csv"\nquestion = "cells"', home))
-    assert ask.question.digest == plain.question.digest
-    assert not learnt  # until there is an answer: asking and pricing take no time
-    X = np.random.default_rng(1).uniform(size=(300, 2))
-    y = np.where(X[:, 0] > 0.5, "yes", "no")
-    owner = Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=PURE)
-    with pytest.raises(StopIteration) as ended:
-        asking.send(owner.answer(ask.question))
-    (coordinates,) = learnt
-    assert ended.value.value.smoothed.coordinates is coordinates

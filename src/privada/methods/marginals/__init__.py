@@ -55,7 +55,6 @@ _HOMES = {
     "fitted": ("MarginalFit", "SyntheticTarget"),
     "forecast": ("Forecast",),
     "hypothesis": ("Constant", "Hypothesis", "Network", "from_plain", "linear"),
-    "latent": ("LatentCoordinates", "intrinsic_dimension", "latent_coordinates"),
     "learner": ("Public", "learn_cells", "learn_embedding"),
     "onnx": ("Onnx",),
     "public": ("cells", "feature_bins", "group_bins", "missing_marks"),

@@ -63,7 +63,7 @@ def askings(
 ) -> dict[tuple[str, int], Asking]:
     """What could be asked, by kind and number of rounds, best first; one alone unless ``kind`` is "auto".
 
-    A setting of one kind decides for it: ``cells``, latent coordinates or points between rows; or ``rounds``
+    A setting of one kind decides for it: ``cells``; or ``rounds``
     and what `TABLES` names. One of another kind than is asked for is refused.
     """
     _check.one_of(("auto", *KINDS), question=kind)
@@ -72,13 +72,13 @@ def askings(
         raise InputError(f"Expected reweight to be true or false, got {reweight!r}.")
     tables = _tables(TABLES | tables, public)
     settings: dict[str, Any] = {"guarantee": guarantee, "size": size, "reweight": reweight}
-    if kind == "auto" and (cells is not None or public.only_cells):
+    if kind == "auto" and cells is not None:
         kind = "cells"
     elif kind == "auto" and (rounds is not None or any(tables[name] != TABLES[name] for name in TABLES)):
         kind = "marginals"
     if kind != "auto":
         number = 1 if rounds is None else _check.count(rounds=rounds)
-        _of_one_kind(kind, number, cells, tables, public)
+        _of_one_kind(kind, number, cells, tables)
         return {(kind, number): _asking(kind, number, public, tables, cells=cells, **settings)}
     pairs = 1 < public.source.shape[1] <= MOST_PAIRED
     found = {(each, 1): _asking(each, 1, public, tables, **settings) for each in ONE_ROUND}
@@ -88,7 +88,7 @@ def askings(
     return dict(sorted(found.items(), key=lambda item: -item[1].forecast.explained))
 
 
-def _of_one_kind(kind: str, rounds: int, cells: int | None, tables: dict[str, Any], public: Public) -> None:
+def _of_one_kind(kind: str, rounds: int, cells: int | None, tables: dict[str, Any]) -> None:
     """Refuse settings that the kind of question has not."""
     given = {name: tables[name] for name in TABLES if tables[name] != TABLES[name]}
     given |= {"rounds": rounds} if rounds > 1 else {}
@@ -97,10 +97,6 @@ def _of_one_kind(kind: str, rounds: int, cells: int | None, tables: dict[str, An
         raise InputError(f'Expected {name} only for error tables, got {value!r} for question="{kind}".')
     if kind != "cells" and cells is not None:
         raise InputError(f'Expected cells only for question="cells", got {cells!r} for question="{kind}".')
-    if kind != "cells" and public.only_cells:
-        raise InputError(
-            f'Expected latent coordinates and points between rows only for question="cells", got "{kind}".'
-        )
     if "stop" in given and rounds == 1:
         raise InputError(f"Expected stop=0 for one round, got {tables['stop']!r}; several may stop early.")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -55,14 +54,6 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
     reweight : bool
         False if the learner knows that the domains agree: then no weights are estimated, and two
         classes over cells cost 1/√2 of the noise.
-    coordinates : "whitened", "latent" or LatentCoordinates
-        Of "cells": in which distances labels are smoothed. "latent" learns them from the source, where its
-        rows lie along fewer dimensions than they have features: it takes half a minute and the extra
-        ``deep``, and gains some tenths of a point where it was measured. Those of `latent_coordinates`
-        serve several fits.
-    between : int
-        Of "cells": so many points between each source row and its neighbours are labelled as the source is,
-        and trained on too, so that the classifier follows the smoothed labels closely.
     classifier : scikit-learn classifier with ``sample_weight``, optional
         By default a small network. It is tried on public rows before anything is asked; rounds after the
         first submit it, so it must have a wire form there (`of_classifier`).
@@ -81,8 +72,6 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         By kind of question and number of rounds, best first; of "auto" all that was considered.
     releases_, release_, guarantee_
         What left the owner, the last of it, and what all of it cost; at most, if it stopped early.
-    coordinates_ : LatentCoordinates or None
-        Those that were learnt or given.
     classes_, model_
 
     Privacy
@@ -128,8 +117,6 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         estimate: str = "smooth",
         stop: float = 0.0,
         reweight: bool = True,
-        coordinates: Any = "whitened",
-        between: int = 0,
         classifier: Any = None,
         random_state: int = 0,
         rehearsal: int | None = None,
@@ -152,8 +139,6 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         self.estimate = estimate
         self.stop = stop
         self.reweight = reweight
-        self.coordinates = coordinates
-        self.between = between
         self.classifier = classifier
         self.random_state = random_state
         self.rehearsal = rehearsal
@@ -162,7 +147,6 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows."""
         guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
         public, schema = self._public(source, self.classifier)
-        public = replace(public, coordinates=self.coordinates, between=self.between)
         assert self.size is not None
         found = askings(
             self.question,
@@ -172,7 +156,6 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         )
         self.forecasts_ = {key: each.forecast for key, each in found.items()}
         self.forecast_ = next(iter(self.forecasts_.values()))
-        self.coordinates_ = public.latent  # before the charge, as all that might fail
         self._hear(next(iter(found.values())).learner("owner", public), X, y, schema, guarantee)
         self.classes_ = np.asarray(schema.classes.names)
         return self

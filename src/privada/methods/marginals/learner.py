@@ -8,24 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from privada import _check
-from privada.methods.marginals import latent, log_odds, smoothing
+from privada.methods.marginals import log_odds, smoothing
 from privada.methods.marginals.classifier import check_classifier
 from privada.methods.marginals.counts import NoisyCounts
 from privada.methods.marginals.fitted import MarginalFit, SyntheticTarget
-from privada.methods.marginals.latent import LatentCoordinates
 from privada.methods.marginals.log_odds import Cells
-from privada.methods.marginals.public import EVENNESS, FINE, whitening, with_between
+from privada.methods.marginals.public import EVENNESS, FINE, whitening
 from privada.methods.marginals.question import OutcomeTables
 from privada.methods.marginals.question_features import FeatureSums, fourier
-from privada.methods.marginals.smoothing import Coordinates, Smoothed, mapped
+from privada.methods.marginals.smoothing import Smoothed, mapped
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.mechanism import KNorm, Lattice, Mechanism
 from privada.privacy.release import Release
@@ -50,12 +47,6 @@ class Public:
         Of public randomness only.
     missing : mapping of int to int
         Which feature marks that another one is missing: `missing_marks` of a schema.
-    coordinates : "whitened", "latent" or LatentCoordinates
-        In which labels over cells are smoothed: partly whitened features, if cells are many, or latent ones,
-        which are learnt from the source when they are first needed: see ``latent``.
-    between : int
-        So many points between each source row and its neighbours are labelled over cells as the source is,
-        and trained on: a classifier then follows the smoothed labels more closely.
     """
 
     source: FloatArray
@@ -63,14 +54,10 @@ class Public:
     classifier: Any = None
     seed: int = 0
     missing: Mapping[int, int] = field(default_factory=dict)
-    coordinates: LatentCoordinates | str = "whitened"
-    between: int = 0
     mean: FloatArray = field(init=False)
     scale: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
-        latent.check(self.coordinates, self.source)
-        _check.count(least=0, between=self.between)
         spread = self.source.std(axis=0)
         object.__setattr__(self, "mean", self.source.mean(axis=0))
         object.__setattr__(self, "scale", np.where(spread > 0, spread, 1.0))
@@ -96,27 +83,8 @@ class Public:
         """Any rows by the source's mean and spread."""
         return (X - self.mean) / self.scale
 
-    @property
-    def only_cells(self) -> bool:
-        """Whether something is set that labels over cells alone have."""
-        return self.coordinates != "whitened" or self.between > 0
-
-    @cached_property
-    def latent(self) -> LatentCoordinates | None:
-        """Latent coordinates, if they are to be used: learnt once."""
-        return latent.chosen(self.coordinates, self.standard, self.seed)
-
-    def crowd(self, cells: int) -> FloatArray:
-        """The source and, if asked for, points between its rows, near as so many cells measure it."""
-        if not self.between:
-            return self.source
-        rows = mapped(self.standard, self.measures(cells))
-        return with_between(self.source, rows, self.between, self.seed)
-
-    def measures(self, cells: int) -> Coordinates | None:
+    def measures(self, cells: int) -> FloatArray | None:
         """The map of standardised rows into coordinates whose distances smooth so many cells."""
-        if self.latent is not None:
-            return self.latent
         return whitening(self.standard, EVENNESS) if cells >= FINE else None
 
     def trained(self, synthetic: SyntheticTarget) -> Any:
@@ -190,13 +158,12 @@ def from_cells(
         sizes, ratio = cell_sizes(entries, groups, variance)
         observed, variance = against_others(entries), entries.shape[1] * variance
     smoothed = smooth_cells(public, groups, sizes, observed, variance)
-    X = public.crowd(len(entries))
-    points = public.standardised(X)
+    points = public.standard
     if sizes.mean() > FEW_ROWS:
-        probabilities, weights = class_probabilities(smoothed(points)), ratio[question.tables[0].assign(X)]
+        probabilities, weights = class_probabilities(smoothed(points)), ratio[groups]
     else:
         probabilities, weights = _by_counts(public, points, groups, entries, draw, smoothed, size)
-    return public.fit(probabilities, weights, X, releases=(release,), smoothed=smoothed)
+    return public.fit(probabilities, weights, public.source, releases=(release,), smoothed=smoothed)
 
 
 def _by_counts(

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from privada.methods.marginals.counts import NoisyCounts
-from privada.methods.marginals.smoothing import Coordinates, Smoothed, kernel_between, typical_distance
+from privada.methods.marginals.smoothing import Smoothed, kernel_between, typical_distance
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -87,12 +87,12 @@ class _Basis:
     cells: Cells
     family: str
     length: float
-    coordinates: Coordinates | None
+    coordinates: FloatArray | None
     values: FloatArray
     factor: FloatArray
 
     @classmethod
-    def of(cls, cells: Cells, family: str, length: float, coordinates: Coordinates | None) -> _Basis:
+    def of(cls, cells: Cells, family: str, length: float, coordinates: FloatArray | None) -> _Basis:
         """Of unit variance."""
         crossed = _averaging(cells) @ kernel_between(cells.points, cells.points, family, length)
         gram = np.asarray((_averaging(cells) @ crossed.T), dtype=np.float64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,6 @@ NOISES = 4.0  # rows a cell, in units of its signed noise; from 3 to 6 it made l
 BIN_NOISES = 12.0  # rows a bin of one feature, in units of its noise: the paper has 4
 LEAST_SPREAD = 0.02  # directions of less than this share of the largest spread are not blown up
 FIT_ROWS = 20_000
-NEIGHBOURS = 10
 
 
 def missing_marks(schema: Schema) -> dict[int, int]:
@@ -122,36 +120,6 @@ def whitening(source: FloatArray, power: float) -> FloatArray:
     return made
 
 
-def some(rows: npt.NDArray[Any], seed: int) -> npt.NDArray[Any]:
-    """As many of the rows as maps and neighbours are found from."""
-    if len(rows) <= FIT_ROWS:
-        return rows
-    return rows[np.random.default_rng(seed).permutation(len(rows))[:FIT_ROWS]]
-
-
-def with_between(source: FloatArray, coordinates: FloatArray, count: int, seed: int) -> FloatArray:
-    """Rows, then ``count`` times as many points, each somewhere between a row and one of its neighbours.
-
-    >>> len(with_between(np.arange(20.0)[:, None], np.arange(20.0)[:, None], 2, seed=0))
-    60
-    """
-    from sklearn.neighbors import NearestNeighbors
-
-    rng, n = np.random.default_rng(seed), len(source)
-    places = some(np.arange(n), seed)
-    near = min(NEIGHBOURS + 1, len(places))
-    if near < 2:
-        return source
-    search = NearestNeighbors(n_neighbors=near).fit(coordinates[places])
-    nearest = search.kneighbors(coordinates, return_distance=False)
-    found = places[nearest[:, 1:]]  # the first is the row itself
-    made = [source]
-    for _ in range(count):
-        other = found[np.arange(n), rng.integers(near - 1, size=n)]
-        made.append(source + rng.uniform(size=(n, 1)) * (source[other] - source))
-    return np.vstack(made)
-
-
 def cell_count(*, size: float, n_source: int, noise: float) -> int:
     """How many cells: as many as leave each `NOISES` times the noise of a class against the others, in rows.
 
@@ -176,8 +144,6 @@ __all__ = [
     "feature_bins",
     "group_bins",
     "missing_marks",
-    "some",
     "told",
     "whitening",
-    "with_between",
 ]

@@ -9,7 +9,6 @@ known variance makes honest, chooses kernel and scale. All post-processing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -20,7 +19,6 @@ import numpy.typing as npt
 from privada.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
-Coordinates = FloatArray | Callable[[FloatArray], FloatArray]
 
 FAMILIES = ("rbf", "matern")
 LENGTHS = (0.2, 0.35, 0.6, 1.0, 1.6)  # times the median distance of public points
@@ -51,7 +49,7 @@ class Smoothed:
     length: float
     variance: float
     evidence: float
-    coordinates: Coordinates | None = None
+    coordinates: FloatArray | None = None
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Posterior mean of g at each row, one column for each class (one alone for two classes)."""
@@ -71,7 +69,7 @@ def smooth(
     released: FloatArray,
     sampling: FloatArray,
     whole: tuple[FloatArray, FloatArray] | None = None,
-    coordinates: Coordinates | None = None,
+    coordinates: FloatArray | None = None,
 ) -> Smoothed:
     """Fit ``observed = design @ g(points) + noise``, choosing the kernel by evidence.
 
@@ -87,8 +85,8 @@ def smooth(
         Variance or covariance of sampling, at most.
     whole : (points, design), optional
         More points, and what they add up to: the chosen kernel's posterior is solved through them.
-    coordinates : array or callable, optional
-        A public map, linear if it is a matrix, into the coordinates in which distances are taken.
+    coordinates : array, optional
+        A public linear map into the coordinates in which distances are taken.
     """
     if not len(points):
         raise InputError("Expected at least one public point.")
@@ -141,10 +139,8 @@ def _typical(distances: npt.NDArray[np.float32]) -> float:
     return float(np.sqrt(np.median(distances[distances > 0]))) if np.any(distances > 0) else 1.0
 
 
-def mapped(X: FloatArray, coordinates: Coordinates | None) -> FloatArray:
+def mapped(X: FloatArray, coordinates: FloatArray | None) -> FloatArray:
     """Rows in the coordinates in which distances are taken."""
-    if callable(coordinates):
-        return coordinates(X)
     return np.asarray(X if coordinates is None else X @ coordinates, dtype=np.float64)
 
 
@@ -204,7 +200,6 @@ def representatives(groups: npt.NDArray[np.int64], seed: int, most: int = MOST_P
 IntArray = npt.NDArray[np.int64]
 
 __all__ = [
-    "Coordinates",
     "Smoothed",
     "kernel_between",
     "mapped",

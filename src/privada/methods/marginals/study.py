@@ -12,15 +12,12 @@
     bins = 4
     stop = 0.01                      # ask no further round once a smaller share of labels changed in one
     cells = 100                      # of "cells"
-    coordinates = "latent"           # of "cells": learnt from the source (extra deep)
-    between = 7                      # of "cells": points between source rows, trained on too
     reweight = false                 # if the domains are known to agree: nothing is spent on weights
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +32,7 @@ from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 
-KEYS = ("size", "cells", "rounds", "bins", "stop", "reweight", "question", "coordinates", "between")
+KEYS = ("size", "cells", "rounds", "bins", "stop", "reweight", "question")
 
 
 def learner(
@@ -55,10 +52,8 @@ def learner(
     asked = section.string("question", "auto")
     settings = {name: section.whole(name, None) for name in ("cells", "rounds", "bins")}
     settings |= {"stop": section.number("stop", 0.0), "reweight": section.flag("reweight", True)}
-    measures, between = section.string("coordinates", "whitened"), section.whole("between", 0)
     section.done()
     with section.blaming("source", *named):
-        public = replace(public, coordinates=measures, between=between)
         found = askings(asked, public, guarantee=guarantee, size=size, **settings)
     return next(iter(found.values())).learner(owner, public)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,6 @@ from privada.methods.marginals.estimator import MarginalLearner
 LIMIT = 3.0  # public bound of every standardised feature: beyond three deviations of the source lie tails
 STEPS = {2: 1200, 4: 600}  # of the optimiser by depth of the network, so that its training loss settles
 BATCH, RATE = 200, 3e-3
-BETWEEN = 15  # points a public row, labelled by the smoothed cells, that a network is trained on with it
-CLOSELY: dict[str, Any] = {"steps": 10_000, "batch": 1000, "rate": 2e-3}  # how it follows so many labels
 DECAY = 2.0  # of weights, a row: few rows are fitted by small weights
 ROUNDS = 2  # of EXPRIL, beside its importance step
 NO_PRIVACY = 1e6
@@ -28,24 +25,16 @@ DELTA = 1e-5  # of noisy gradients and votes, which have no pure form that learn
 TEACHERS, VOTES = 25, 40
 
 
-def network(
-    shape: tuple[int, ...],
-    rows: int,
-    seed: int,
-    *,
-    steps: int | None = None,
-    batch: int = BATCH,
-    rate: float = RATE,
-) -> Any:
+def network(shape: tuple[int, ...], rows: int, seed: int) -> Any:
     """The paper's hypothesis class, trained for the same number of steps whatever the rows."""
     from sklearn.neural_network import MLPClassifier
 
-    epochs = max(1, round((steps or STEPS[len(shape)]) * batch / rows))
+    epochs = max(1, round(STEPS[len(shape)] * BATCH / rows))
     return MLPClassifier(
         shape,
-        learning_rate_init=rate,
-        batch_size=min(batch, rows),
-        alpha=DECAY * min(batch, rows) / rows,  # scikit-learn divides it by the rows of a batch
+        learning_rate_init=RATE,
+        batch_size=min(BATCH, rows),
+        alpha=DECAY * min(BATCH, rows) / rows,  # scikit-learn divides it by the rows of a batch
         max_iter=epochs,
         n_iter_no_change=epochs,
         random_state=seed,
@@ -57,10 +46,6 @@ def learner(
 ) -> MarginalLearner:
     """Ours, on one set, told that the domains agree where the paper's method is."""
     classifier = network(setting.shape, len(data.source), seed)
-    if setting.latent and "question" not in rest:
-        rest = {"coordinates": "latent", "between": BETWEEN} | rest
-        rows = len(data.source) * (1 + BETWEEN)
-        classifier = network(setting.shape, rows, seed, **CLOSELY)
     return MarginalLearner(
         classes=(0, 1),
         bounds=(-LIMIT, LIMIT),
@@ -75,14 +60,10 @@ def learner(
 def headline(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float]:
     """What every run measures, in percent."""
     test = data.X_test, data.y_test
-    ours = learner(data, setting, seed)
-    again = {} if ours.coordinates_ is None else {"coordinates": ours.coordinates_}
     found = {
-        "any": ours.score(*test),
-        "any at 0.25": learner(data, setting, seed, 0.25, **again).score(*test),
+        "any": learner(data, setting, seed).score(*test),
+        "any at 0.25": learner(data, setting, seed, 0.25).score(*test),
     }
-    if setting.latent:
-        found["any, whitened"] = learner(data, replace(setting, latent=False), seed).score(*test)
     if setting.marginal_goal is not None:
         found["marginal"] = learner(data, setting, seed, question="marginals").score(*test)
     found["printed"] = accuracy(expril(data, setting, seed), data)

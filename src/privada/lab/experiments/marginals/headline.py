@@ -13,7 +13,6 @@ from privada.lab.experiments.marginals.scores import Scores, table_two
 from privada.lab.experiments.marginals.sets import CARDIOTOCOGRAMS, GENERATED, Setting
 from privada.lab.experiments.registry import Track, untracked
 from privada.lab.experiments.sharing import shared
-from privada.methods.marginals.latent import needed_torch
 from privada.report.exhibit import Curves, Exhibit
 from privada.report.figure import Figure
 
@@ -24,7 +23,6 @@ BESIDE_RUNS = 10  # at most, and a fifth of the runs: baselines, the paper's oth
 
 def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Iterator[Figure | Exhibit]:
     """Yield the figures of A to E, then of cardiotocography if its file is there."""
-    needed_torch()
     found: dict[str, tuple[Setting, Scores]] = {}
     for setting in GENERATED + (CARDIOTOCOGRAMS if data is not None else ()):
         scores, curves = measured(setting, runs, data, track)

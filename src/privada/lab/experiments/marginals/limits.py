@@ -28,7 +28,7 @@ from privada.report.figure import Figure
 from privada.report.tables import Table
 
 FIRST = 90_000  # of the seeds, none of which the figures of accuracy use
-SETS = tuple(replace(setting, latent=False) for setting in GENERATED if setting.reweight)
+SETS = tuple(setting for setting in GENERATED if setting.reweight)
 NO_NOISE = 100.0  # an ε at which no count is off
 DEFAULT, NOISELESS, KNOWN = (
     "the default",

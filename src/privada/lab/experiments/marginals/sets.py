@@ -28,9 +28,6 @@ class Setting:
         The paper's Table 2, in the order of `PRINTED`.
     shift : str or None
         Of cardiotocograms.
-    latent : bool
-        Whether labels over cells are smoothed in latent coordinates, and the network trained for long on
-        points between public rows too: on E, of ten latent dimensions, where it gained on other seeds.
     least_runs : int
         Of any but a quick look: a set of few test rows takes more runs than were asked for.
     """
@@ -42,7 +39,6 @@ class Setting:
     goal: float | None
     marginal_goal: float | None = None
     shift: str | None = None
-    latent: bool = False
     least_runs: int = 1
 
     def load(self, seed: int, folder: Path | None = None) -> HiddenTarget:
@@ -76,9 +72,8 @@ GENERATED = (
         name="E",
         shape=SMALL,
         reweight=True,
-        goal=79.0,
+        goal=78.5,
         marginal_goal=75.0,
-        latent=True,
         paper=(80.3, 72.3, 70.4, 63.0, 60.1, 54.0),
     ),
 )
