@@ -69,9 +69,10 @@ def test_a_number_of_thousands_of_digits_is_named(text):
         Section.parse(text, name="owner.toml")
 
 
-def test_an_integer_beyond_floats_is_infinite_and_a_long_one_is_shown_in_part():
+def test_an_integer_beyond_floats_is_named_and_a_long_one_is_shown_in_part():
     top = Section.parse(f"low = -{'9' * 400}\nname = {'9' * 4000}", name="owner.toml")
-    assert top.number("low") == -float("inf")
+    with pytest.raises(StudyError, match="expected a number below 1.8e308"):
+        top.number("low")
     with pytest.raises(StudyError, match="expected a string, got 999") as caught:
         top.string("name")
     assert len(str(caught.value)) < 250

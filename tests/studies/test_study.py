@@ -1,9 +1,9 @@
 import pytest
 
 from privada.exceptions import InputError, StudyError
-from privada.lab.experiments import Study
 from privada.methods import method
 from privada.methods.registry import methods
+from privada.studies import Study
 from privada.studies.example import write_example
 from privada.studies.outcome import run_study
 

@@ -8,6 +8,7 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.lab.papers.summarization import (
+    PrintedParameters,
     Tilted,
     derived_bid,
     paper_auction,
@@ -15,8 +16,9 @@ from privada.lab.papers.summarization import (
     paper_hash,
     paper_summary,
     printed_bid,
+    printed_total,
+    true_total,
 )
-from privada.methods.summarization import PrintedParameters, printed_total, true_total
 from privada.privacy import SecureNoise, accountant
 
 X = np.random.default_rng(0).normal(size=(40, 3))

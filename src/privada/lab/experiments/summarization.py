@@ -25,7 +25,7 @@ from privada.lab.baselines.summaries import fourier_threshold, kernel_greedy, un
 from privada.lab.datasets.shift import Shift, adult_shift, mnist_shift
 from privada.lab.experiments.intervals import mean_interval
 from privada.lab.experiments.registry import Track, untracked
-from privada.lab.papers.summarization import paper_features, paper_summary
+from privada.lab.papers.summarization import paper_features, paper_summary, printed_total, true_total
 from privada.methods.summarization import (
     Consumer,
     Curator,
@@ -36,8 +36,6 @@ from privada.methods.summarization import (
     herd,
     match,
     mmd2,
-    printed_total,
-    true_total,
 )
 from privada.methods.summarization.rounds import RoundPlan
 from privada.parties.owner import Owner

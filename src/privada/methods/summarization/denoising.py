@@ -78,13 +78,16 @@ def _groupings(H: FloatArray, random_state: int) -> Iterator[IntArray]:
 
     rng = np.random.default_rng(random_state)
     fitted = H if len(H) <= MOST_FITTED else H[rng.choice(len(H), MOST_FITTED, replace=False)]
+    different = len(np.unique(fitted, axis=0))  # rows may be copies of each other: no more groups than that
     for count in GROUPS:
         if count > len(fitted) // 4 and count != GROUPS[0]:
             return
         for _ in range(REPEATS):
-            means = KMeans(count, n_init=1, max_iter=20, random_state=int(rng.integers(2**31)))
+            means = KMeans(
+                min(count, different), n_init=1, max_iter=20, random_state=int(rng.integers(2**31))
+            )
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # rows may be copies of each other
+                warnings.simplefilter("ignore", ConvergenceWarning)  # groups may fall together all the same
                 labels = means.fit(fitted).predict(H)
             yield np.unique(labels, return_inverse=True)[1].reshape(-1)
 
