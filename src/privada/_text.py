@@ -8,7 +8,6 @@ r"""Text that others wrote: how much of it a message carries, and what of it a t
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Any
 
@@ -45,6 +44,8 @@ def escape_in_json(text: str) -> str:
 
 def escape_in_html(text: str) -> str:
     """Text for a page: neither markup nor control characters in it do anything."""
+    import html
+
     return html.escape(printable(text))
 
 
