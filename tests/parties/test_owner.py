@@ -321,6 +321,18 @@ def test_a_failed_answer_stays_failed_and_is_not_charged_again(monkeypatch):
     assert house.ledger.spent("rows").epsilon == pytest.approx(0.5)
 
 
+def test_an_answer_that_no_file_can_hold_has_failed_and_is_not_drawn_again(monkeypatch):
+    house, drawn = owner(), []
+    monkeypatch.setattr(
+        "privada.parties.owner.answer_rows", lambda *_, **__: drawn.append(1) or {"counts": float("nan")}
+    )
+    for _ in range(3):
+        with pytest.raises(AnswerError):
+            house.answer(ask())
+    assert len(drawn) == 1
+    assert house.ledger.spent("rows").epsilon == pytest.approx(0.5)
+
+
 def test_what_was_answered_with_seeded_noise_is_not_given_as_private(tmp_path):
     with Ledger.open(tmp_path / "l.sqlite", OwnerKey.generate()) as ledger:
         ledger.open_budget("rows", Pure(epsilon=1, relation=AR))

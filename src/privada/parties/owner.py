@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from functools import cache
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from privada.exceptions import (
     AnswerError,
@@ -31,6 +31,8 @@ from privada.privacy.noise import Noise, Rehearsal, SecureNoise
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
 from privada.privacy.release import Disclosure, Question, Release
+
+T = TypeVar("T")
 
 _LOG = logging.getLogger("privada.owner")
 
@@ -183,15 +185,15 @@ class Owner:
         if debt.state != OWED:
             return Release.from_bytes(self.kept(question.digest))
         try:
-            release = self._release(question, receipt)
+            release, blob = self._or_failure(question, lambda: self._sealed(question, receipt))
         except AnswerError:
             self.ledger.fail(debt)
             raise
-        blob = release.to_bytes()
         kept = self.ledger.keep(debt, blob)
         return release if kept is blob else Release.from_bytes(kept)
 
-    def _release(self, question: Question, receipt: Receipt) -> Release:
+    def _sealed(self, question: Question, receipt: Receipt) -> tuple[Release, bytes]:
+        """The signed release, and its file."""
         payload = self._open(question)
         release = Release(
             payload=payload,
@@ -203,7 +205,8 @@ class Owner:
             noise={name: draw.note() for name, draw in question.plan.draws.items() if name in payload},
             rehearsal=not self._noise.private,
         )
-        return release.signed(self.ledger.key)
+        signed = release.signed(self.ledger.key)
+        return signed, signed.to_bytes()
 
     def disclose(self, question: Question, *, to: str, approved: bool = False) -> Disclosure:
         """Hand raw rows to a named curator: logged as not differentially private."""
@@ -218,7 +221,8 @@ class Owner:
         receipt: Receipt = self.ledger.note(
             self.dataset, kind="disclosure", text=text, question=question.digest
         )
-        return Disclosure(rows=self._open(question), curator=to, question=question.digest, receipt=receipt)
+        rows = self._or_failure(question, lambda: self._open(question))
+        return Disclosure(rows=rows, curator=to, question=question.digest, receipt=receipt)
 
     def _check_terms(self, question: Question) -> None:
         check_terms(question, schema=self.schema, budget=self.ledger.budget(self.dataset).budget)
@@ -243,9 +247,13 @@ class Owner:
             raise ApprovalPending(f"Question {question.digest[:12]} waits for a person at the owner's.")
 
     def _open(self, question: Question) -> dict[str, Any]:
-        """Open the rows and draw. The cause of a failure stays here: it could tell of a row."""
+        """Open the rows and draw."""
+        return answer_rows(question, open_private(self._rows), noise=self._noise)
+
+    def _or_failure(self, question: Question, work: Callable[[], T]) -> T:
+        """Do some work on open rows. The cause of a failure stays here: it could tell of a row."""
         try:
-            return answer_rows(question, open_private(self._rows), noise=self._noise)
+            return work()
         except Exception as error:
             _LOG.error("answer %s failed after its charge: %s", question.digest[:12], type(error).__name__)
         raise AnswerError(

@@ -46,10 +46,6 @@ class Asked(Question):
     def parts(self):
         return {}, {}
 
-    @classmethod
-    def from_parts(cls, plain, arrays, *, guarantee, salt):
-        raise NotImplementedError
-
 
 def schema(*, bounds=(0.0, 1.0), width=1, classes=(0, 1), **more):
     label = Category(name="label", values=classes) if classes else None
