@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 DEEP = [
     "src/privada/methods/reweighting/deep.py",
-    "src/privada/methods/reweighting/network.py",
+    "src/privada/methods/reweighting/questions/network.py",
 ]
 
 collect_ignore = DEEP if find_spec("torch") is None else []

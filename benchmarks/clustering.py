@@ -34,8 +34,8 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks._figures import Figure, main
-from privada.methods.clustering.objective import cost, source_distances
-from privada.methods.clustering.solver import medoids
+from privada.methods.clustering.learner.solver.objective import cost, source_distances
+from privada.methods.clustering.learner.solver.solve import medoids
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -24,8 +24,8 @@ import numpy as np
 
 from benchmarks._figures import Figure, main
 from privada.lab.baselines.dca import dca_discrepancy
-from privada.methods.reweighting._fused import Singles, _pool, add_pulls
-from privada.methods.reweighting.discrepancy import moments, of_moments
+from privada.methods.linear.owner.fused import Singles, _pool, add_pulls
+from privada.methods.reweighting.questions.supremum import moments, of_moments
 
 ROWS, WIDTH = 16_000 + 35_000, 133
 COPIES = 5

@@ -3,7 +3,7 @@
 n = 2,000 source rows of ten classes by 1,800 target rows in 50 features, squared costs scaled to a largest
 value of 1, entropic 0.01 and group 0.1 as the paper has them. POT runs with its defaults (ten rounds of at
 most 200 iterations). Both start from the rows and take turns; ratios are medians over seeds.
-The objective is computed for both by `privada.methods.transport.coupling.objective`. ``..._objective_vs_pot``
+The objective is computed for both by `transport.learner.coupling.objective`. ``..._objective_vs_pot``
 is the ratio of POT's improvement on the independent coupling to ours, so that a sign cannot hide a loss;
 ``..._objective_ratio`` the plain one, ours over POT's. Memory is the peak of what is allocated, the costs
 included, over the size of the costs: costs, one kernel and the plan make 3.
@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks._figures import Figure, main
-from privada.methods.transport.coupling import group_lasso, objective
+from privada.methods.transport.learner.coupling import group_lasso, objective
 
 FloatArray = npt.NDArray[np.float64]
 SOURCES, TARGETS, WIDTH, CLASSES = 2_000, 1_800, 50, 10

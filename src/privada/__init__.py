@@ -20,10 +20,10 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.engines.folder import Folder as Folder
     from privada.methods.cells.estimator import CellClassifier as CellClassifier
     from privada.methods.cells.estimator import CellMeans as CellMeans
-    from privada.methods.cells.partition import Bins as Bins
-    from privada.methods.cells.partition import Nearest as Nearest
-    from privada.methods.cells.partition import Product as Product
-    from privada.methods.cells.question import CellStatistics as CellStatistics
+    from privada.methods.cells.questions.partition import Bins as Bins
+    from privada.methods.cells.questions.partition import Nearest as Nearest
+    from privada.methods.cells.questions.partition import Product as Product
+    from privada.methods.cells.questions.statistics import CellStatistics as CellStatistics
     from privada.methods.clustering.estimator import SourceTargetMedoids as SourceTargetMedoids
     from privada.methods.marginals.estimator import MarginalLearner as MarginalLearner
     from privada.methods.marginals.estimator_regression import MarginalRegressor as MarginalRegressor
@@ -59,8 +59,8 @@ __version__ = "0.2.0"
 _HOMES = {
     "engines.folder": ("Folder",),
     "methods.cells.estimator": ("CellClassifier", "CellMeans"),
-    "methods.cells.partition": ("Bins", "Nearest", "Product"),
-    "methods.cells.question": ("CellStatistics",),
+    "methods.cells.questions.partition": ("Bins", "Nearest", "Product"),
+    "methods.cells.questions.statistics": ("CellStatistics",),
     "methods.clustering.estimator": ("SourceTargetMedoids",),
     "methods.reweighting.estimator": ("ReweightedClassifier", "ReweightedRegressor"),
     "methods.summarization.estimator": ("PrivateSummarizer",),

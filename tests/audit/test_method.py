@@ -8,8 +8,8 @@ import pytest
 from dp_accounting import GaussianDpEvent, SampledWithoutReplacementDpEvent
 
 from privada.audit import audit_example, audit_method
-from privada.methods.cells.partition import Bins
-from privada.methods.cells.question import CellStatistics
+from privada.methods.cells.questions.partition import Bins
+from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.registry import Example, Method, method
 from privada.parties.schema import Number, Schema
 from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure, Question, Unit, accountant

@@ -8,8 +8,8 @@ import pytest
 
 from privada.audit import Sample, across_batches, landmarks, neighbours
 from privada.exceptions import InputError
-from privada.methods.cells.partition import Bins, Nearest
-from privada.methods.cells.question import CellStatistics
+from privada.methods.cells.questions.partition import Bins, Nearest
+from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.rows import BATCH
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy import Pure, Relation

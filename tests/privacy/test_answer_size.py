@@ -5,7 +5,7 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.methods.cells import CellStatistics
-from privada.methods.cells.partition import Bins, Product
+from privada.methods.cells.questions.partition import Bins, Product
 from privada.methods.reweighting import Descent
 from privada.methods.transport import FeatureMap, RowRelease
 from privada.privacy import Approximate, Pure, wire

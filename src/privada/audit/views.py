@@ -28,7 +28,7 @@ from privada import _check
 from privada.audit.transcript import same
 from privada.exceptions import InputError
 from privada.methods.summarization.nodes import OwnerNode
-from privada.methods.summarization.rounds import Voice
+from privada.methods.summarization.questions.protocol import Voice
 from privada.parties.protocol import Ask
 from privada.privacy.mechanism import Gaussian
 from privada.privacy.noise import Noise

@@ -20,6 +20,7 @@ from privada.audit import (
 )
 from privada.audit.transcript import coupled
 from privada.lab.papers.reweighting import paper_discrepancy, paper_pcnvxadap, printed_mu, printed_scales
+from privada.methods.linear.owner import kernels
 from privada.methods.reweighting import (
     Bounds,
     ConvexAdaptation,
@@ -27,7 +28,6 @@ from privada.methods.reweighting import (
     FiniteDiscrepancy,
     NonconvexAdaptation,
     Penalties,
-    _kernels,
 )
 from privada.methods.reweighting.example import SIZE, domains, example
 from privada.parties import Category, Rows, Schema
@@ -173,7 +173,7 @@ def answer_printed(question, rows, draw):
     X, w = Ball(radius=question.r).clip(batch.X), np.zeros(question.shape)
     for t in range(question.steps):
         grids = [question.plan.draws[f"{name}_{t}"].grid for name in ("gradient", "weights")]
-        push = 2 * (_kernels.scored(X, w[:, None], np.zeros(1))[:, 0] - batch.y)
+        push = 2 * (kernels.scored(X, w[:, None], np.zeros(1))[:, 0] - batch.y)
         slope = draw(f"gradient_{t}", grids[0].truncate(push[:, None] * X).sum(axis=0))
         draw(f"weights_{t}", grids[1].truncate(push**2 / 4))
         w = w - slope / np.linalg.norm(slope) * question.A / question.steps

@@ -10,7 +10,8 @@ import pytest
 
 from privada.audit import Sample, across_batches, audit_question, landmarks, neighbours, replay
 from privada.audit.transcript import coupled
-from privada.methods.reweighting import ModuleAdaptation, Penalties, network
+from privada.methods.reweighting import ModuleAdaptation, Penalties
+from privada.methods.reweighting.questions import network
 from privada.parties import Category, Number, Rows, Schema
 from privada.privacy import Approximate, Relation
 
@@ -117,12 +118,12 @@ def test_a_good_part_of_the_claim_is_seen(rehearsal):
 
 def test_a_clip_that_is_not_enforced_is_caught(monkeypatch):
     """The same steps with gradients as they come: a replay sees the sum move too far."""
-    from privada.methods.reweighting import _module_steps
+    from privada.methods.reweighting.owner import module_steps
 
     question, sample = CASES[0][1:]
 
     def unclipped(gradients, factors, clip, grid):
         return grid.truncate(gradients * factors[:, None]).sum(axis=0)
 
-    monkeypatch.setattr(_module_steps, "clipped", unclipped)
+    monkeypatch.setattr(module_steps, "clipped", unclipped)
     assert not all(result.passed for result, _, _ in replays(question, sample))

@@ -36,11 +36,11 @@ from privada.methods.summarization import (
     OwnerNode,
     RoundPlan,
     Voice,
-    auction,
     gather,
     match,
 )
-from privada.methods.summarization.gathering import Gathered
+from privada.methods.summarization.learner import auction
+from privada.methods.summarization.learner.gathering import Gathered
 from privada.parties.protocol import Ask
 from privada.privacy import ZCDP, Approximate, Pure, Relation, Unit, curves
 

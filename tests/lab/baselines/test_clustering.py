@@ -8,8 +8,8 @@ from privada.exceptions import InputError, RehearsalWarning
 from privada.lab.baselines import STC, ClusterT, PrivateKMeans, TreeKMeans
 from privada.lab.baselines.clustering import BASELINES, SOURCES, choose
 from privada.lab.datasets.source_target import synthetic
-from privada.methods.clustering.objective import cost
-from privada.methods.clustering.solver import medoids
+from privada.methods.clustering.learner.solver.objective import cost
+from privada.methods.clustering.learner.solver.solve import medoids
 from privada.privacy import ZCDP, Approximate, Pure
 
 PRIVATE = (PrivateKMeans, TreeKMeans)

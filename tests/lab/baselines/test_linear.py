@@ -97,7 +97,7 @@ def test_weights_bring_the_source_to_the_target():
 
 
 def test_dca_finds_a_local_maximum_never_more_than_the_supremum():
-    from privada.methods.reweighting.discrepancy import moments, of_moments
+    from privada.methods.reweighting.questions.supremum import moments, of_moments
 
     rng = np.random.default_rng(1)
     for _ in range(5):

@@ -6,9 +6,9 @@ from privada import SourceTargetMedoids
 from privada.exceptions import InputError, RehearsalWarning, SchemaError
 from privada.lab.datasets.source_target import RADIUS, synthetic
 from privada.methods.clustering import GridPyramid, LocalMeans, NearestMeans
-from privada.methods.clustering.default import default_question, forecast
-from privada.methods.clustering.objective import cost
-from privada.methods.clustering.solver import medoids
+from privada.methods.clustering.learner.default import default_question, forecast
+from privada.methods.clustering.learner.solver.objective import cost
+from privada.methods.clustering.learner.solver.solve import medoids
 from privada.privacy import ZCDP, Pure
 
 AR = "add/remove"

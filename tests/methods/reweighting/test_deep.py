@@ -5,7 +5,8 @@ import pytest
 from sklearn.base import clone
 
 from privada.exceptions import InputError, RehearsalWarning
-from privada.methods.reweighting import DeepReweightedClassifier, DeepReweightedRegressor, network
+from privada.methods.reweighting import DeepReweightedClassifier, DeepReweightedRegressor
+from privada.methods.reweighting.questions import network
 
 torch = pytest.importorskip("torch")
 

@@ -10,8 +10,9 @@ from sklearn.base import clone
 from privada import ReweightedClassifier, ReweightedRegressor
 from privada.exceptions import InputError, PrivadaWarning, SchemaError
 from privada.lab.papers.reweighting import paper_discrepancy, paper_pcnvxadap
-from privada.methods.reweighting import _public, averaged, plan, trajectory
-from privada.methods.reweighting.problem import Bounds, Penalties
+from privada.methods.linear.questions import public
+from privada.methods.reweighting import averaged, plan, trajectory
+from privada.methods.reweighting.questions.problem import Bounds, Penalties
 from privada.parties import Number, Owner, Schema
 from privada.parties.protocol import run
 from privada.privacy import Approximate, curves
@@ -254,7 +255,7 @@ def test_private_selection_is_charged_and_prefers_what_does_better():
 def test_selection_and_descent_together_keep_the_guarantee():
     for epsilon in (0.1, 1.0, 4.0, 20.0):
         whole = Approximate(epsilon=epsilon, delta=1e-5, relation="replace-one")
-        share, rest = _public.pieces(whole, 0.1)
+        share, rest = public.pieces(whole, 0.1)
         rho = share.rho + rest.rho
         assert curves.zcdp_delta(epsilon, rho) <= 1e-5
         assert curves.zcdp_delta(epsilon, 1.001 * rho) > 1e-5

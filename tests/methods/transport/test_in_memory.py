@@ -7,7 +7,7 @@ import pytest
 
 from privada.exceptions import BudgetError
 from privada.methods.transport import ClassStatistics, FeatureMap, RowRelease
-from privada.methods.transport._in_memory import owner_for
+from privada.methods.transport.in_memory import owner_for
 from privada.parties.schema import Category, Schema
 from privada.privacy import ZCDP, Approximate
 

@@ -36,9 +36,9 @@ from privada.lab.baselines._asking import ask, ball_schema, row_width
 from privada.lab.baselines.gan import GeneratedPoints
 from privada.lab.baselines.private_kmeans import SwappedCenters
 from privada.lab.baselines.tree_kmeans import TreeCenters
-from privada.methods.clustering.coreset import Coreset
-from privada.methods.clustering.objective import source_distances
-from privada.methods.clustering.solver import medoids
+from privada.methods.clustering.learner.coreset import Coreset
+from privada.methods.clustering.learner.solver.objective import source_distances
+from privada.methods.clustering.learner.solver.solve import medoids
 from privada.privacy.guarantee import Approximate, Guarantee, Pure, request
 from privada.privacy.release import Question
 
@@ -96,7 +96,7 @@ class _PrivateCenters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> IntArray:
         """Index of the nearest centre of each row."""
         check_is_fitted(self)
-        from privada.methods.cells.partition import Nearest
+        from privada.methods.cells.questions.partition import Nearest
 
         rows = _check.matrix(X=X, width=self.n_features_in_)
         if not len(self.cluster_centers_):

@@ -250,7 +250,7 @@ def _means(
     question: SwappedCenters, X: FloatArray, Y: FloatArray, centers: FloatArray, draw: Draws
 ) -> dict[str, Any]:
     """Noisy means, in the original space, of the rows nearest to each chosen candidate."""
-    from privada.methods.cells.partition import Nearest
+    from privada.methods.cells.questions.partition import Nearest
 
     counting, summing = question.plan.draws["counts"], question.plan.draws["sums"]
     assert isinstance(counting, Lattice)

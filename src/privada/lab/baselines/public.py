@@ -12,34 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from privada import _check
 from privada.lab.baselines._asking import class_list
-from privada.privacy.bounds import Ball
+from privada.methods.scaling import PublicScale
 
 FloatArray = npt.NDArray[np.float64]
 PENALTIES = [0.01, 0.1, 1.0, 10.0]  # inverse ones, of the logistic regression
 FLATTEST = 1e-3  # of the largest variance of standardised features: flatter directions count as that flat
-
-
-@dataclass(frozen=True, eq=False)
-class PublicScale:
-    """Features centred and divided by the public rows' deviations, rows then clipped to norm √d."""
-
-    mean: FloatArray
-    spread: FloatArray
-
-    @classmethod
-    def of(cls, X: FloatArray) -> Self:
-        """From public rows; a constant feature is only centred."""
-        spread = X.std(axis=0)
-        return cls(X.mean(axis=0), np.where(spread > 0, spread, 1.0))
-
-    @property
-    def radius(self) -> float:
-        """√d: about the norm that public rows have."""
-        return math.sqrt(len(self.mean))
-
-    def rows(self, X: Any) -> FloatArray:
-        """Rows in the ball."""
-        return Ball(radius=self.radius).clip((np.asarray(X) - self.mean) / self.spread)
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,8 +36,8 @@ from privada.exceptions import InputError
 from privada.lab.baselines._asking import BaselineQuestion, ask, class_list
 from privada.lab.baselines.public import PublicLogistic, PublicRidge, whiten
 from privada.methods.cells.estimator import CellClassifier
-from privada.methods.transport._kernels import project
-from privada.methods.transport.features import FeatureMap
+from privada.methods.transport.questions.features import FeatureMap
+from privada.methods.transport.questions.kernels import project
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 from privada.parties.schema import Number, Schema

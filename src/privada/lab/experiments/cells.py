@@ -24,7 +24,7 @@ from privada.lab.experiments.intervals import mean_interval
 from privada.lab.experiments.registry import Track, untracked
 from privada.lab.experiments.sharing import shared
 from privada.methods.cells.estimator import CellClassifier
-from privada.methods.cells.partition import Nearest
+from privada.methods.cells.questions.partition import Nearest
 from privada.report.figure import Figure
 
 FloatArray = npt.NDArray[np.float64]

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError, RehearsalWarning
-from privada.methods.clustering.nearest import QuickNearest
+from privada.methods.cells.questions.nearest import QuickNearest
 from privada.privacy.noise import Noise, Rehearsal
 
 FloatArray = npt.NDArray[np.float64]

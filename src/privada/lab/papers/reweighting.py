@@ -22,9 +22,9 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError, RehearsalWarning
-from privada.methods.reweighting import problem
-from privada.methods.reweighting.discrepancy import labelled
-from privada.methods.reweighting.problem import Bounds, Penalties
+from privada.methods.reweighting.questions import problem
+from privada.methods.reweighting.questions.problem import Bounds, Penalties
+from privada.methods.reweighting.questions.supremum import labelled
 from privada.privacy.bounds import Ball
 from privada.privacy.noise import Noise, Rehearsal
 

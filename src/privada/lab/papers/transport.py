@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError, RehearsalWarning
-from privada.methods.transport.coupling import barycentric, exact, l1l2
+from privada.methods.transport.learner.coupling import barycentric, exact, l1l2
 from privada.privacy.noise import Rehearsal
 
 FloatArray = npt.NDArray[np.float64]

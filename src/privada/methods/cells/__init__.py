@@ -32,7 +32,7 @@ METHOD = Method(
     name="cells",
     title="Private counts, sums and histograms over public cells",
     paper="what papers 000 and 001 share, made sound",
-    question_paths=("privada.methods.cells.question:CellStatistics",),
+    question_paths=("privada.methods.cells.questions.statistics:CellStatistics",),
     study_path="privada.methods.cells.study:learner",
     example_path="privada.methods.cells.example:example",
     demo_path="privada.methods.cells.demo:demo",
@@ -40,9 +40,9 @@ METHOD = Method(
 
 _HOMES = {
     "estimator": ("CellClassifier", "CellMeans"),
-    "learner": ("CellEstimates", "CellTable", "estimate", "learn"),
-    "partition": ("Bins", "Nearest", "Partition", "Product", "Projected"),
-    "question": ("CellStatistics",),
+    "learner.learn": ("CellEstimates", "CellTable", "estimate", "learn"),
+    "questions.partition": ("Bins", "Nearest", "Partition", "Product", "Projected"),
+    "questions.statistics": ("CellStatistics",),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

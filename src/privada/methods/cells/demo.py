@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.cells.learner import CellTable, learn
-from privada.methods.cells.partition import Nearest
-from privada.methods.cells.question import CellStatistics
+from privada.methods.cells.learner.learn import CellTable, learn
+from privada.methods.cells.questions.partition import Nearest
+from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
 from privada.parties.protocol import run

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.cells.learner import CellEstimates, learn
-from privada.methods.cells.partition import Nearest
-from privada.methods.cells.question import CellStatistics
+from privada.methods.cells.learner.learn import CellEstimates, learn
+from privada.methods.cells.questions.partition import Nearest
+from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.owner import Owner
 from privada.parties.protocol import run
 from privada.parties.schema import Category, Schema

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from privada.methods.cells.estimator import CellClassifier
-from privada.methods.cells.learner import learn
-from privada.methods.cells.partition import Bins, Nearest, Product
-from privada.methods.cells.question import CellStatistics
+from privada.methods.cells.learner.learn import learn
+from privada.methods.cells.questions.partition import Bins, Nearest, Product
+from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.registry import Example
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import ZCDP, Approximate, Pure

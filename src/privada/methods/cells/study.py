@@ -21,9 +21,9 @@ import numpy as np
 from privada._toml import Section
 from privada.exceptions import InputError, RelationError
 from privada.methods import _study
-from privada.methods.cells.learner import CellEstimates, learn
-from privada.methods.cells.partition import Bins, Nearest, Partition
-from privada.methods.cells.question import CellStatistics
+from privada.methods.cells.learner.learn import CellEstimates, learn
+from privada.methods.cells.questions.partition import Bins, Nearest, Partition
+from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee

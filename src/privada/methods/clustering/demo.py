@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.clustering.default import default_question
-from privada.methods.clustering.learner import learn
-from privada.methods.clustering.objective import cost
-from privada.methods.clustering.solver import medoids
+from privada.methods.clustering.learner.default import default_question
+from privada.methods.clustering.learner.learn import learn
+from privada.methods.clustering.learner.solver.objective import cost
+from privada.methods.clustering.learner.solver.solve import medoids
 from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
 from privada.parties.protocol import run
@@ -47,7 +47,7 @@ def demo(seed: int) -> DemoRow:
 
 
 def _seen(homes: FloatArray, helpers: FloatArray) -> npt.NDArray[np.int64]:
-    from privada.methods.clustering.objective import source_distances
+    from privada.methods.clustering.learner.solver.objective import source_distances
 
     return medoids(homes, CENTERS, caps=source_distances(homes, helpers)).indices
 

@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.clustering.default import Forecast, default_question, forecast
-from privada.methods.clustering.learner import learn
-from privada.methods.clustering.question_neighbours import SourceRadius
+from privada.methods.clustering.learner.default import Forecast, default_question, forecast
+from privada.methods.clustering.learner.learn import learn
+from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.parties.owner import Owner
 from privada.parties.protocol import run
 from privada.parties.schema import Schema
@@ -66,7 +66,7 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         The cost on the true source is at most this, with ``confidence``.
     difference_bound_ : float or None
         Costs on sanitised and true source differ by at most this for every choice, where a
-        theorem says so (`privada.methods.clustering.bound`).
+        theorem says so (`privada.methods.clustering.learner.bound`).
     source_ : array
         One synthetic source that the release makes plausible.
     question_, release_, guarantee_
@@ -165,7 +165,7 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Index of the nearest chosen centre of each row."""
         check_is_fitted(self)
-        from privada.methods.cells.partition import Nearest
+        from privada.methods.cells.questions.partition import Nearest
 
         return Nearest(centers=self.cluster_centers_).assign(_check.matrix(X=X, width=self.n_features_in_))
 

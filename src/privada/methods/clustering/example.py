@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privada.methods.clustering.default import default_question
 from privada.methods.clustering.estimator import SourceTargetMedoids
-from privada.methods.clustering.learner import Choice, learn
-from privada.methods.clustering.question import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
-from privada.methods.clustering.question_pyramid import GridPyramid
+from privada.methods.clustering.learner.default import default_question
+from privada.methods.clustering.learner.learn import Choice, learn
+from privada.methods.clustering.questions.means import (
+    LocalMeans,
+    NearestMeans,
+    NeighbourAverages,
+    SourceRadius,
+)
+from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.methods.registry import Example
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema

@@ -20,9 +20,9 @@ from typing import Any
 
 from privada._toml import Section
 from privada.methods import _study
-from privada.methods.clustering.default import default_question
-from privada.methods.clustering.learner import Choice, learn
-from privada.methods.clustering.question_neighbours import SourceRadius
+from privada.methods.clustering.learner.default import default_question
+from privada.methods.clustering.learner.learn import Choice, learn
+from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.marginals.learner import Public
+from privada.methods.marginals.learner.learn import Public
 from privada.parties.owner import Owner
 from privada.parties.protocol import Learner, run
 from privada.parties.schema import Category, Number, Schema

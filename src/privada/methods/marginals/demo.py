@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from privada.methods.marginals.default import default_cells
-from privada.methods.marginals.learner import Public, learn_cells
+from privada.methods.marginals.learner.default import default_cells
+from privada.methods.marginals.learner.learn import Public, learn_cells
 from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
 from privada.parties.protocol import run

@@ -11,8 +11,8 @@ from sklearn.base import ClassifierMixin
 
 from privada.exceptions import InputError
 from privada.methods.marginals._one_process import HiddenTargetEstimator
-from privada.methods.marginals.asking import TABLES, askings
-from privada.methods.marginals.fitted import MarginalFit
+from privada.methods.marginals.learner.asking import TABLES, askings
+from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.parties.schema import Category
 from privada.privacy.guarantee import request
 

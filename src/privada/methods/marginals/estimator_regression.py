@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 
 from privada.exceptions import InputError
 from privada.methods.marginals._one_process import HiddenTargetEstimator
-from privada.methods.marginals.regression import RegressionFit, default_regression, learn_regression
+from privada.methods.marginals.learner.regression import RegressionFit, default_regression, learn_regression
 from privada.parties.schema import Number
 from privada.privacy.guarantee import request
 

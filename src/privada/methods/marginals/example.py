@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from privada.methods.cells.partition import Bins, Nearest, Product, Projected
-from privada.methods.marginals.default import default_cells
+from privada.methods.cells.questions.partition import Bins, Nearest, Product, Projected
 from privada.methods.marginals.estimator import MarginalLearner
-from privada.methods.marginals.hypothesis import Constant, linear
-from privada.methods.marginals.learner import Public, learn_cells
-from privada.methods.marginals.question import OutcomeTables
-from privada.methods.marginals.question_choice import HypothesisChoice
-from privada.methods.marginals.question_features import FeatureSums
+from privada.methods.marginals.learner.default import default_cells
+from privada.methods.marginals.learner.learn import Public, learn_cells
+from privada.methods.marginals.questions.choice import HypothesisChoice
+from privada.methods.marginals.questions.features import FeatureSums
+from privada.methods.marginals.questions.hypotheses.forms import Constant, linear
+from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.methods.registry import Example
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import ZCDP, Approximate, Pure

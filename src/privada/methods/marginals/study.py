@@ -24,10 +24,10 @@ import numpy as np
 
 from privada._toml import Section
 from privada.methods import _study
-from privada.methods.marginals.asking import askings
-from privada.methods.marginals.fitted import MarginalFit
-from privada.methods.marginals.learner import Public
-from privada.methods.marginals.public import missing_marks
+from privada.methods.marginals.learner.asking import askings
+from privada.methods.marginals.learner.fitted import MarginalFit
+from privada.methods.marginals.learner.learn import Public
+from privada.methods.marginals.learner.public import missing_marks
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee

@@ -22,11 +22,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.reweighting import network
-from privada.methods.reweighting._domains import Domains, label_number, split
+from privada.methods.reweighting.domains import Domains, label_number, split
 from privada.methods.reweighting.estimator import _Reweighted
-from privada.methods.reweighting.problem import Penalties
-from privada.methods.reweighting.question_module import ModuleAdaptation
+from privada.methods.reweighting.questions import network
+from privada.methods.reweighting.questions.module import ModuleAdaptation
+from privada.methods.reweighting.questions.problem import Penalties
 from privada.parties.owner import Owner
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Approximate, Guarantee
@@ -92,7 +92,7 @@ class _DeepReweighted(_Reweighted):
         schema: Schema,
         guarantee: Guarantee,
     ) -> ModuleAdaptation:
-        from privada.methods.reweighting._module_steps import Gradients
+        from privada.methods.reweighting.owner.module_steps import Gradients
 
         warm = network.flat(module)
         public = Gradients(module, task.loss, scaling.rows(source), scaling.labels(task.codes))

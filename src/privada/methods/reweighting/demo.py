@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from privada.exceptions import PrivadaWarning
 from privada.methods.registry import DemoRow
-from privada.methods.reweighting.default import plan
+from privada.methods.reweighting.learner.default import plan
 from privada.parties.owner import Owner
 from privada.parties.protocol import run
 from privada.parties.schema import Number, Schema

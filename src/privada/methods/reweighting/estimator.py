@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
-from privada.methods.reweighting import losses
-from privada.methods.reweighting._domains import Domains, label_number, split
-from privada.methods.reweighting.default import DescentPlan, plan
-from privada.methods.reweighting.learner import AdaptedModel
+from privada.methods.linear.questions import losses
+from privada.methods.reweighting.domains import Domains, label_number, split
+from privada.methods.reweighting.learner.default import DescentPlan, plan
+from privada.methods.reweighting.learner.learn import AdaptedModel
 from privada.parties.owner import Owner
 from privada.parties.protocol import run
 from privada.parties.schema import Category, Number, Schema

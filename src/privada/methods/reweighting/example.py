@@ -9,17 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.registry import Example
-from privada.methods.reweighting.default import plan
-from privada.methods.reweighting.discrepancy import moments
 from privada.methods.reweighting.estimator import ReweightedRegressor
-from privada.methods.reweighting.learner import AdaptedModel
-from privada.methods.reweighting.problem import Penalties
-from privada.methods.reweighting.question import ConvexAdaptation
-from privada.methods.reweighting.question_descent import Descent
-from privada.methods.reweighting.question_discrepancy import Discrepancy, FiniteDiscrepancy
-from privada.methods.reweighting.question_module import ModuleAdaptation
-from privada.methods.reweighting.question_portrait import Portrait
-from privada.methods.reweighting.question_selection import Selection
+from privada.methods.reweighting.learner.default import plan
+from privada.methods.reweighting.learner.learn import AdaptedModel
+from privada.methods.reweighting.questions.adaptation import ConvexAdaptation
+from privada.methods.reweighting.questions.descent import Descent
+from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
+from privada.methods.reweighting.questions.module import ModuleAdaptation
+from privada.methods.reweighting.questions.portrait import Portrait
+from privada.methods.reweighting.questions.problem import Penalties
+from privada.methods.reweighting.questions.selection import Selection
+from privada.methods.reweighting.questions.supremum import moments
 from privada.parties.protocol import Learner
 from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure

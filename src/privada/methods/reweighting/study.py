@@ -22,9 +22,9 @@ import numpy as np
 
 from privada._toml import Section
 from privada.methods import _study
-from privada.methods.reweighting import losses
-from privada.methods.reweighting.default import plan
-from privada.methods.reweighting.learner import AdaptedModel
+from privada.methods.linear.questions import losses
+from privada.methods.reweighting.learner.default import plan
+from privada.methods.reweighting.learner.learn import AdaptedModel
 from privada.parties.protocol import Learner
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee

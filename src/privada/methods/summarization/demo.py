@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.registry import DemoRow
-from privada.methods.summarization.embedding import FourierEmbedding
-from privada.methods.summarization.herding import herd
-from privada.methods.summarization.learner import Matching
+from privada.methods.summarization.learner.herding import herd
+from privada.methods.summarization.learner.learn import Matching
 from privada.methods.summarization.nodes import Consumer, Curator, OwnerNode
+from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.owner import Owner
 from privada.parties.policy import Policy
 from privada.parties.schema import Category, Schema

@@ -13,10 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.summarization.embedding import FourierEmbedding
-from privada.methods.summarization.learner import Matching
+from privada.methods.summarization.learner.learn import Matching
+from privada.methods.summarization.learner.seed import Seed
 from privada.methods.summarization.nodes import Consumer, Curator, OwnerNode
-from privada.methods.summarization.seed import Seed
+from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.owner import Owner
 from privada.parties.policy import Policy
 from privada.parties.schema import Category, Schema

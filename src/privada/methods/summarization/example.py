@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from privada.methods.registry import Example
-from privada.methods.summarization.embedding import FourierEmbedding
 from privada.methods.summarization.estimator import PrivateSummarizer
-from privada.methods.summarization.learner import Allocation, Matching, match
-from privada.methods.summarization.question import EmbeddingSum, NearCount
+from privada.methods.summarization.learner.learn import Allocation, Matching, match
+from privada.methods.summarization.questions.embedding import FourierEmbedding
+from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure

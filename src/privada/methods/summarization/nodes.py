@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 
 from privada import _check
 from privada.exceptions import AnswerError, InputError, PrivadaError
-from privada.methods.summarization.auction import greedy_rounds
-from privada.methods.summarization.gathering import Summary
-from privada.methods.summarization.learner import Absent, Matching, summarise
+from privada.methods.summarization.learner.auction import greedy_rounds
+from privada.methods.summarization.learner.gathering import Summary
+from privada.methods.summarization.learner.learn import Absent, Matching, summarise
 from privada.parties.owner import Owner
 from privada.parties.protocol import Ask, Learner, check_disclosure
 from privada.privacy.release import Disclosure, Question, Release

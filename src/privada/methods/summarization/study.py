@@ -22,9 +22,9 @@ from typing import Any
 
 from privada._toml import Section
 from privada.methods import _study
-from privada.methods.summarization.embedding import FourierEmbedding
-from privada.methods.summarization.gathering import Summary
-from privada.methods.summarization.learner import Matching, summarise
+from privada.methods.summarization.learner.gathering import Summary
+from privada.methods.summarization.learner.learn import Matching, summarise
+from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.protocol import Foreseen, Learner, foreseen
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request

@@ -39,8 +39,8 @@ METHOD = Method(
     title="Classify a target by a labelled source that may not be seen",
     paper="LeTien, Habrard and Sebban 2019, Differentially private optimal transport (002)",
     question_paths=(
-        "privada.methods.transport.question:ClassStatistics",
-        "privada.methods.transport.question_rows:RowRelease",
+        "privada.methods.transport.questions.statistics:ClassStatistics",
+        "privada.methods.transport.questions.rows:RowRelease",
     ),
     study_path="privada.methods.transport.study:learner",
     example_path="privada.methods.transport.example:example",
@@ -48,16 +48,16 @@ METHOD = Method(
 )
 
 _HOMES = {
-    "coupling": ("barycentric", "entropic", "group_lasso", "objective"),
-    "default": ("default_map", "default_question"),
+    "learner.coupling": ("barycentric", "entropic", "group_lasso", "objective"),
+    "learner.default": ("default_map", "default_question"),
     "estimator": ("TransportClassifier",),
-    "features": ("FeatureMap",),
-    "graph": ("NeighbourGraph",),
-    "learner": ("TransportModel", "learn", "learn_rows"),
-    "prototypes": ("Prototypes",),
-    "question": ("ClassStatistics",),
-    "question_rows": ("RowRelease",),
-    "rows": ("NoisyRows", "corrected_distance", "plain_distance"),
+    "questions.features": ("FeatureMap",),
+    "learner.graph": ("NeighbourGraph",),
+    "learner.learn": ("TransportModel", "learn", "learn_rows"),
+    "learner.prototypes": ("Prototypes",),
+    "questions.statistics": ("ClassStatistics",),
+    "questions.rows": ("RowRelease",),
+    "learner.rows": ("NoisyRows", "corrected_distance", "plain_distance"),
     "wasserstein": ("Distance", "learn_distance", "private_wasserstein"),
 }
 

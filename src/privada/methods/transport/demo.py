@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.registry import DemoRow
-from privada.methods.transport.adaptation import adapt
-from privada.methods.transport.default import default_question
-from privada.methods.transport.features import FeatureMap
-from privada.methods.transport.learner import learn
-from privada.methods.transport.prototypes import Prototypes
+from privada.methods.transport.learner.adaptation import adapt
+from privada.methods.transport.learner.default import default_question
+from privada.methods.transport.learner.learn import learn
+from privada.methods.transport.learner.prototypes import Prototypes
+from privada.methods.transport.questions.features import FeatureMap
 from privada.parties.owner import Owner
 from privada.parties.protocol import run
 from privada.parties.schema import Category, Schema

@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.transport._domains import Domains, split
-from privada.methods.transport._in_memory import owner_for
-from privada.methods.transport.default import default_map
-from privada.methods.transport.features import FeatureMap
-from privada.methods.transport.learner import REG_CL, REG_E, learn, learn_rows
-from privada.methods.transport.question import ClassStatistics
-from privada.methods.transport.question_rows import RowRelease
+from privada.methods.transport.domains import Domains, split
+from privada.methods.transport.in_memory import owner_for
+from privada.methods.transport.learner.default import default_map
+from privada.methods.transport.learner.learn import REG_CL, REG_E, learn, learn_rows
+from privada.methods.transport.questions.features import FeatureMap
+from privada.methods.transport.questions.rows import RowRelease
+from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.owner import Owner
 from privada.parties.protocol import run
 from privada.parties.schema import Category, Schema

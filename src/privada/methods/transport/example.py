@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from privada.methods.registry import Example
-from privada.methods.transport.default import default_map
 from privada.methods.transport.estimator import TransportClassifier
-from privada.methods.transport.features import FeatureMap
-from privada.methods.transport.learner import learn
-from privada.methods.transport.question import ClassStatistics
-from privada.methods.transport.question_rows import RowRelease
+from privada.methods.transport.learner.default import default_map
+from privada.methods.transport.learner.learn import learn
+from privada.methods.transport.questions.features import FeatureMap
+from privada.methods.transport.questions.rows import RowRelease
+from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import ZCDP, Approximate
 from privada.privacy.relation import Relation

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from privada._toml import Section
 from privada.methods import _study
-from privada.methods.transport.default import default_map
-from privada.methods.transport.learner import TransportModel, learn
-from privada.methods.transport.question import ClassStatistics
+from privada.methods.transport.learner.default import default_map
+from privada.methods.transport.learner.learn import TransportModel, learn
+from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
-from privada.methods.transport._in_memory import owner_for
-from privada.methods.transport.features import FeatureMap
-from privada.methods.transport.question_rows import RowRelease
-from privada.methods.transport.rows import Estimate, NoisyRows, estimate, plain_distance
+from privada.methods.transport.in_memory import owner_for
+from privada.methods.transport.learner.rows import Estimate, NoisyRows, estimate, plain_distance
+from privada.methods.transport.questions.features import FeatureMap
+from privada.methods.transport.questions.rows import RowRelease
 from privada.parties.protocol import Ask, Learner, only_releases, run
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import request

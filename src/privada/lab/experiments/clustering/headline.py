@@ -24,7 +24,7 @@ from privada.lab.experiments.clustering.costs import Costs, shares_table
 from privada.lab.experiments.clustering.labelled import adaptation
 from privada.lab.experiments.clustering.pictured import picture
 from privada.lab.experiments.registry import Track, untracked
-from privada.methods.clustering.objective import source_distances
+from privada.methods.clustering.learner.solver.objective import source_distances
 from privada.report.exhibit import Exhibit
 from privada.report.figure import Figure
 

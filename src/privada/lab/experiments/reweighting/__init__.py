@@ -21,10 +21,10 @@ and maps, the drifts of known domains, and Table 1's averaging, among many varia
 target with as many rows as it has came after figures of splits 200 to 240, and was tried on other targets
 (gas batches 2 and 3, five months of wind, five hours of flights, three days of news; better on gas, wind and
 flights, none worse by more than 0.015 in the logarithm of the error). That numbers are predicted within the
-public labels' range, and how rehearsals drift (`privada.methods.reweighting.rehearsal`), came after figures
+public labels' range, and how rehearsals drift (`learner.rehearsal`), came after figures
 of splits 400 to 440, and was tried on other targets alone. Splits here are numbered from 600 and were not
 looked at before the design was fixed; those of classes from 1000, since what is made of one gradient
-(`privada.methods.reweighting.one_gradient`) came after figures of splits 800 to 840 and a look at splits 0 to
+(`learner.one_gradient`) came after figures of splits 800 to 840 and a look at splits 0 to
 119 of accent; those of Table 1, whose rule was last changed after figures of splits 700 to 729, 900 to 959
 and 1100 to 1159 (`selection` says on what it was chosen), from 1200, six times as many as were asked for.
 Splits of a set share rows (gas has 2,300 target rows, of which each takes all), so figures on gas are still a

@@ -22,10 +22,10 @@ from privada.lab.baselines.logistic import DPLogisticRegression
 from privada.lab.baselines.perturbation import PerturbedClassifier, PerturbedRegressor
 from privada.lab.datasets import domain_pairs
 from privada.lab.datasets.domain_pairs import DomainPair, Part
-from privada.methods.reweighting.discrepancy import labelled
 from privada.methods.reweighting.estimator import ReweightedClassifier, ReweightedRegressor
-from privada.methods.reweighting.nonprivate import cnvx_adap
-from privada.methods.reweighting.problem import Penalties
+from privada.methods.reweighting.learner.nonprivate import cnvx_adap
+from privada.methods.reweighting.questions.problem import Penalties
+from privada.methods.reweighting.questions.supremum import labelled
 
 FloatArray = npt.NDArray[np.float64]
 DELTA, EPSILONS = 1e-5, (1.0, 4.0)

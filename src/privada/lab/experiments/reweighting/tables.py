@@ -18,8 +18,8 @@ from privada.lab.experiments.registry import Track
 from privada.lab.experiments.reweighting.contenders import error, ours, squared, with_constant
 from privada.lab.experiments.reweighting.selection import Family
 from privada.lab.experiments.sharing import shared
-from privada.methods.reweighting.nonprivate import ncnvx_adap
-from privada.methods.reweighting.problem import Penalties
+from privada.methods.reweighting.learner.nonprivate import ncnvx_adap
+from privada.methods.reweighting.questions.problem import Penalties
 from privada.report.figure import Figure
 from privada.report.tables import Table
 

@@ -11,7 +11,7 @@ transport-settings`): 20 components and the median are the best of four at ε = 
 where a quarter of the norms instead of half is ahead by 1.3 ± 0.6 points; half or twice each of the
 refinement's constants makes no difference. Nothing was changed after that. How transport holds class shares,
 when refinement is kept and how much opinions are smoothed was chosen on 44 other pairs
-(`privada.methods.transport.adaptation`); that the hold on shares is weaker where nothing is refined too, but
+(`transport.learner.adaptation`); that the hold on shares is weaker where nothing is refined too, but
 the question came from SURF's scores. MNIST against scikit-learn's digits is the fair check: nobody had looked
 at it before all but that last choice was fixed.
 """

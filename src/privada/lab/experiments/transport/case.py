@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from privada.lab.baselines.propagation import Propagation
 from privada.lab.datasets.adaptation import BENCHMARKS, Domain, pairs
-from privada.methods.transport.default import default_map
-from privada.methods.transport.features import FeatureMap, rescaled
+from privada.methods.transport.learner.default import default_map
+from privada.methods.transport.questions.features import FeatureMap, rescaled
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -16,9 +16,9 @@ from privada.lab.baselines import PATE, DPLogisticRegression
 from privada.lab.baselines.transport import OTDA, source_only, target_only
 from privada.lab.experiments.transport.case import Case, Side
 from privada.lab.papers.transport import paper_dpda, printed_sigma
-from privada.methods.transport.adaptation import nearest_means
 from privada.methods.transport.estimator import TransportClassifier
-from privada.methods.transport.prototypes import Prototypes
+from privada.methods.transport.learner.adaptation import nearest_means
+from privada.methods.transport.learner.prototypes import Prototypes
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

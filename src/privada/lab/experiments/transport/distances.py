@@ -17,8 +17,8 @@ import numpy.typing as npt
 from privada.lab.datasets.adaptation import BENCHMARKS, Domain
 from privada.lab.experiments.registry import Track
 from privada.lab.experiments.transport.accuracies import QUICK
-from privada.methods.transport.features import FeatureMap
-from privada.methods.transport.rows import NoisyRows, plain_distance
+from privada.methods.transport.learner.rows import NoisyRows, plain_distance
+from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.wasserstein import private_wasserstein
 from privada.report.exhibit import Curves, Exhibit, Series
 from privada.report.figure import Figure

@@ -27,12 +27,12 @@ from privada.lab.datasets.unscored_pairs import UnscoredPair, unscored_pairs
 from privada.lab.experiments.intervals import mean_interval
 from privada.lab.experiments.registry import Track, untracked
 from privada.lab.experiments.transport.case import accuracy
-from privada.methods.transport.adaptation import USUAL, Refinement, adapt
-from privada.methods.transport.default import COMPONENTS, default_rescale
 from privada.methods.transport.estimator import TransportClassifier
-from privada.methods.transport.features import FeatureMap
-from privada.methods.transport.graph import NeighbourGraph
-from privada.methods.transport.prototypes import Prototypes
+from privada.methods.transport.learner.adaptation import USUAL, Refinement, adapt
+from privada.methods.transport.learner.default import COMPONENTS, default_rescale
+from privada.methods.transport.learner.graph import NeighbourGraph
+from privada.methods.transport.learner.prototypes import Prototypes
+from privada.methods.transport.questions.features import FeatureMap
 from privada.report.exhibit import Exhibit
 from privada.report.figure import Figure
 from privada.report.tables import Table

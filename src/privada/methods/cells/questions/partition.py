@@ -1,0 +1,276 @@
+"""Public partitions of the feature space: every record falls into exactly one cell."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.cells.questions.maps import check_map, mapped
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Arrays = dict[str, npt.NDArray[Any]]
+DEEPEST = 8  # partitions inside each other
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Partition(ABC):
+    """Cells that cover the space without overlap, fixed by public parameters."""
+
+    form: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def n_cells(self) -> int:
+        """Number of cells."""
+
+    @property
+    def depth(self) -> int:
+        """How many partitions lie inside each other."""
+        return 1
+
+    @abstractmethod
+    def assign(self, X: FloatArray) -> IntArray:
+        """Cell of each row: a function of that row alone."""
+
+    @abstractmethod
+    def fits(self, width: int) -> None:
+        """Raise `InputError` unless rows of ``width`` features can be assigned."""
+
+    @abstractmethod
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """Plain values and arrays."""
+
+    @classmethod
+    @abstractmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        """Make it from its parts."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Nearest(Partition):
+    """Cells of public centres: a row belongs to the nearest one, the first on ties."""
+
+    centers: FloatArray
+    form: ClassVar[str] = "nearest"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "centers", _frozen(_check.matrix(centers=self.centers)))
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.centers)
+
+    def assign(self, X: FloatArray) -> IntArray:
+        from privada.methods.cells.questions import kernels
+
+        found: IntArray = kernels.nearest(np.ascontiguousarray(X, dtype=np.float64), self.centers)
+        return found
+
+    def fits(self, width: int) -> None:
+        if self.centers.shape[1] != width:
+            raise InputError(f"Expected centers of {width} features, got {self.centers.shape[1]}.")
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        return {}, {"centers": self.centers}
+
+    @classmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        return cls(**plain, centers=arrays["centers"])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bins(Partition):
+    """Bins of one feature between public edges, with open ends, so that they partition the line.
+
+    ``edges`` e0 < e1 < ... give the cells below e0, [e0, e1), ..., and from the
+    last edge up. ``missing`` names the feature that marks a missing value, which
+    gets a cell of its own at the end.
+
+    >>> Bins(feature=0, edges=np.array([0.0, 1.0])).assign(np.array([[-5.0], [0.0], [7.0]])).tolist()
+    [0, 1, 2]
+    """
+
+    feature: int
+    edges: FloatArray
+    missing: int | None = None
+    form: ClassVar[str] = "bins"
+
+    def __post_init__(self) -> None:
+        _check.count(least=0, feature=self.feature)
+        if self.missing is not None:
+            _check.count(least=0, missing=self.missing)
+        edges = np.asarray(self.edges, dtype=np.float64)
+        if edges.ndim != 1 or not len(edges) or not np.isfinite(edges).all() or np.any(np.diff(edges) <= 0):
+            raise InputError(
+                "Expected edges to be finite and strictly increasing, so that bins do not overlap."
+            )
+        object.__setattr__(self, "edges", _frozen(edges))
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.edges) + 1 + (self.missing is not None)
+
+    def assign(self, X: FloatArray) -> IntArray:
+        cells = np.searchsorted(self.edges, X[:, self.feature], side="right").astype(np.int64)
+        if self.missing is None:
+            return cells
+        return np.where(X[:, self.missing] == 1.0, self.n_cells - 1, cells)
+
+    def fits(self, width: int) -> None:
+        for name, index in (("feature", self.feature), ("missing", self.missing)):
+            if index is not None and index >= width:
+                raise InputError(f"Expected {name} below {width}, got {index}.")
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        return {"feature": self.feature, "missing": self.missing}, {"edges": self.edges}
+
+    @classmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        return cls(**plain, edges=arrays["edges"])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Product(Partition):
+    """The grid of several partitions: a cell for each combination of theirs."""
+
+    factors: tuple[Partition, ...]
+    form: ClassVar[str] = "product"
+    largest: ClassVar[int] = 10_000_000
+    most: ClassVar[int] = 30  # factors: what NumPy takes, of any version
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factors", tuple(self.factors))
+        if not self.factors or not all(isinstance(factor, Partition) for factor in self.factors):
+            raise InputError("Expected factors to be at least one partition.")
+        if len(self.factors) > self.most:
+            raise InputError(f"Expected at most {self.most} factors, got {len(self.factors)}.")
+        _check_depth(self)
+        if self.n_cells > self.largest:
+            raise InputError(f"Expected at most {self.largest} cells, got {self.n_cells}.")
+
+    @property
+    def n_cells(self) -> int:
+        cells = 1
+        for factor in self.factors:
+            cells *= factor.n_cells
+        return cells
+
+    @property
+    def depth(self) -> int:
+        return 1 + max(factor.depth for factor in self.factors)
+
+    def assign(self, X: FloatArray) -> IntArray:
+        codes = tuple(factor.assign(X) for factor in self.factors)
+        shape = tuple(factor.n_cells for factor in self.factors)
+        return np.ravel_multi_index(codes, shape).astype(np.int64)
+
+    def fits(self, width: int) -> None:
+        for factor in self.factors:
+            factor.fits(width)
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        return pack(self.factors)
+
+    @classmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        return cls(factors=unpack(plain, arrays))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Projected(Partition):
+    """Cells of rows after a public linear map: ``X @ matrix`` falls into a cell of ``inner``.
+
+    Rows are mapped in chunks of a public size: their number does not decide how much memory it takes.
+    """
+
+    matrix: FloatArray
+    inner: Partition
+    form: ClassVar[str] = "projected"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "matrix", _frozen(check_map(matrix=self.matrix)))
+        if not isinstance(self.inner, Partition):
+            raise InputError("Expected inner to be a partition.")
+        _check_depth(self)
+        self.inner.fits(self.matrix.shape[1])
+
+    @property
+    def n_cells(self) -> int:
+        return self.inner.n_cells
+
+    @property
+    def depth(self) -> int:
+        return 1 + self.inner.depth
+
+    def assign(self, X: FloatArray) -> IntArray:
+        from privada.methods.cells.questions import kernels
+
+        width = self.matrix.shape[1]
+        shift = np.zeros(width)
+        return mapped(
+            np.ascontiguousarray(X, dtype=np.float64),
+            width,
+            lambda rows: self.inner.assign(kernels.affine(rows, self.matrix, shift)),
+        )
+
+    def fits(self, width: int) -> None:
+        if len(self.matrix) != width:
+            raise InputError(f"Expected a matrix of {width} rows, got {len(self.matrix)}.")
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        plain, arrays = pack((self.inner,))
+        return plain, arrays | {"matrix": self.matrix}
+
+    @classmethod
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
+        rest = {name: array for name, array in arrays.items() if name != "matrix"}
+        return cls(matrix=arrays["matrix"], inner=unpack(plain, rest)[0])
+
+
+_FORMS: dict[str, type[Partition]] = {form.form: form for form in (Nearest, Bins, Product, Projected)}
+
+
+def pack(partitions: tuple[Partition, ...]) -> tuple[dict[str, Any], Arrays]:
+    """Several partitions as plain values and arrays."""
+    forms: list[dict[str, Any]] = []
+    arrays: Arrays = {}
+    for index, partition in enumerate(partitions):
+        plain, own = partition.parts()
+        forms.append({"form": partition.form, "plain": plain})
+        arrays |= {f"{index}/{name}": array for name, array in own.items()}
+    return {"partitions": forms}, arrays
+
+
+def unpack(plain: dict[str, Any], arrays: Arrays) -> tuple[Partition, ...]:
+    """Make partitions from what `pack` wrote."""
+    own: dict[str, Arrays] = defaultdict(dict)
+    for name, array in arrays.items():
+        index, _, rest = name.partition("/")
+        own[index][rest] = array
+    made = []
+    for place, entry in enumerate(plain["partitions"]):
+        form = _FORMS[_check.one_of(_FORMS, form=entry["form"])]
+        made.append(form.from_parts(dict(entry["plain"]), own[str(place)]))
+    return tuple(made)
+
+
+def _check_depth(partition: Partition) -> None:
+    if partition.depth > DEEPEST:
+        raise InputError(f"Expected at most {DEEPEST} partitions inside each other, got {partition.depth}.")
+
+
+def _frozen(array: FloatArray) -> FloatArray:
+    copy = np.array(array, dtype=np.float64, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+__all__ = ["Bins", "Nearest", "Partition", "Product", "Projected", "pack", "unpack"]

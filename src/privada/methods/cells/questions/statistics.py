@@ -1,0 +1,269 @@
+"""Counts and sums over public cells: what is asked, and what it costs.
+
+A record touches one cell of each table. With K tables, at most m rows a unit,
+clipping radius R and d features (PRIVACY, sections 1 (c), 6.2 and 6.7):
+
+==============  =====================  ==================================================
+                add/remove             replace-one (and attribute)
+==============  =====================  ==================================================
+counts, L1      m a table              2 m a table
+counts, L2²     m² a table             2 m² a table
+sums, L1        m R √d a table         m (2 R √d + g d) a table
+sums, L2        m R a table            m (2 R + g √d) a table, g the grid step
+both, μ²        m² (1/σₙ² + R²/σᵣ²)    m² max(2/σₙ² + s²/2, s²), s = (2R + g√d)/σᵣ, a table;
+                                       by label, where a label may change in its own
+                                       cell, m² (2/σₙ² + s²)
+==============  =====================  ==================================================
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.cells.questions.partition import Nearest, Partition, pack, unpack
+from privada.privacy.bounds import Grid
+from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
+from privada.privacy.relation import Relation
+from privada.privacy.release import Question
+
+LEAST_COUNT_SHARE = 0.1
+LARGEST = 50_000_000  # numbers in one answer: what a small file asks for must fit an owner's memory
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CellStatistics(Question):
+    """Ask for noisy counts, by class if wanted, and sums of vectors, over public cells.
+
+    Parameters
+    ----------
+    tables : tuple of Partition
+        Each is released as one table; a record touches one cell of each.
+    n_classes : int, optional
+        Count by label: the number of the schema's classes.
+    radius : float, optional
+        Release sums as well, of rows clipped to this norm.
+    recentred : bool
+        Sum rows as seen from their cell's centre (`Nearest` only): the noise
+        is then proportional to the cells' size, not the domain's.
+    width : int, optional
+        Number of features, needed for sums.
+    count_share : float, optional
+        Share of the budget for counts beside sums; by default the one that
+        makes the error of the means least.
+
+    Privacy
+    -------
+    Pure guarantees use discrete Laplace noise, others discrete Gaussian.
+    Every cell is noised, empty or not.
+
+    >>> from privada.privacy import Pure
+    >>> q = CellStatistics(tables=(Nearest(centers=np.eye(2)),),
+    ...                    guarantee=Pure(epsilon=1, relation="add/remove"))
+    >>> q.plan.draws["counts"].scale
+    1.0
+    """
+
+    tables: tuple[Partition, ...]
+    n_classes: int | None = None
+    radius: float | None = None
+    recentred: bool = False
+    width: int | None = None
+    count_share: float | None = None
+    kind: ClassVar[str] = "cells.statistics"
+    answered_by: ClassVar[str] = "privada.methods.cells.owner.answer:answer"
+
+    def validate(self) -> None:
+        """Check every public parameter by name."""
+        object.__setattr__(self, "tables", tuple(self.tables))
+        if not self.tables or not all(isinstance(table, Partition) for table in self.tables):
+            raise InputError("Expected tables to be at least one partition.")
+        if self.n_classes is not None:
+            _check.count(least=2, n_classes=self.n_classes)
+        self._check_size()
+        if self.radius is None:
+            if self.recentred or self.count_share is not None or self.width is not None:
+                raise InputError(
+                    "Expected radius beside recentred, width or count_share: they are about sums."
+                )
+            return
+        _check.positive(radius=self.radius)
+        _check.count(width=self.width)
+        if self.count_share is not None:
+            _check.probability(count_share=self.count_share)
+        if self.recentred and not all(isinstance(table, Nearest) for table in self.tables):
+            raise InputError("Expected recentred=False: only Nearest cells have centres.")
+
+    def _check_size(self) -> None:
+        width = 0 if self.width is None else _check.count(width=self.width)
+        numbers = sum(table.n_cells for table in self.tables) * ((self.n_classes or 1) + width)
+        if numbers > LARGEST:
+            raise InputError(f"Expected an answer of at most {LARGEST} numbers, got {numbers}.")
+
+    def fits(self, schema: Any) -> None:
+        """Check features and classes against the owner's schema."""
+        for table in self.tables:
+            table.fits(schema.width)
+        if self.width is not None and self.width != schema.width:
+            raise InputError(f"Expected width {schema.width}, got {self.width}.")
+        if self.n_classes is not None and self.n_classes != len(schema.classes):
+            raise InputError(f"Expected n_classes to be {len(schema.classes)}, got {self.n_classes}.")
+
+    def names(self, index: int) -> tuple[str, str]:
+        """Payload names of a table's counts and sums."""
+        mark = "" if len(self.tables) == 1 else f".{index}"
+        return f"counts{mark}", f"sums{mark}"
+
+    def origins(self, table: Partition) -> npt.NDArray[np.float64]:
+        """Where each cell's rows are seen from."""
+        if self.recentred and isinstance(table, Nearest):
+            return table.centers
+        return np.zeros((table.n_cells, self.width or 0))
+
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        for index, table in enumerate(self.tables):
+            counts, sums = self.names(index)
+            shapes[counts] = (table.n_cells,) if self.n_classes is None else (table.n_cells, self.n_classes)
+            if self.width is not None:
+                shapes[sums] = (table.n_cells, self.width)
+        return shapes
+
+    def planned(self) -> Plan:
+        """Split the budget over tables, counts and sums, and calibrate each draw."""
+        return _PLANS[type(self.guarantee)](self)
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Own fields as plain values and arrays."""
+        plain, arrays = pack(self.tables)
+        fields = ("n_classes", "radius", "recentred", "width", "count_share")
+        return plain | {name: getattr(self, name) for name in fields}, arrays
+
+    @classmethod
+    def from_parts(
+        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
+    ) -> Self:
+        """Make the question from its parts."""
+        tables = unpack({"partitions": plain.pop("partitions")}, arrays)
+        return cls(tables=tables, guarantee=guarantee, salt=salt, **plain)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Reach:
+    """How far one step of the relation moves one table (the table above)."""
+
+    rows: int
+    replaces: bool
+    by_label: bool
+
+    @classmethod
+    def of(cls, question: CellStatistics) -> _Reach:
+        return cls(
+            rows=question.guarantee.unit.max_rows,
+            replaces=question.guarantee.relation is not Relation.ADD_REMOVE,
+            by_label=question.n_classes is not None,
+        )
+
+    @property
+    def counts_l1(self) -> float:
+        return self.rows * (2.0 if self.replaces else 1.0)
+
+    @property
+    def counts_l2(self) -> float:
+        return self.rows * (math.sqrt(2) if self.replaces else 1.0)
+
+    def sums_l2(self, radius: float, width: int, step: float) -> float:
+        return self.rows * (2 * radius + step * math.sqrt(width) if self.replaces else radius)
+
+    def sums_l1(self, radius: float, width: int, step: float) -> float:
+        root = radius * math.sqrt(width)
+        return self.rows * (2 * root + step * width if self.replaces else root)
+
+    def joint(self, count_mu: float, sum_mu: float) -> float:
+        """μ² of counts and sums together, from what each would be alone."""
+        if not self.replaces or self.by_label:
+            return count_mu**2 + sum_mu**2
+        return max(count_mu**2 + sum_mu**2 / 2, sum_mu**2)
+
+    def best_count_share(self, width: int) -> float:
+        """The count's share of μ² that makes the error of a cell's mean least, at the worst mean.
+
+        The error is ``d σᵣ² + R² σₙ²``. Under add/remove its optimum is PRIVACY, section 1 (c). Under
+        replace-one the same-cell term binds for every d, and the optimum meets both terms at once:
+        μ² is the sums' alone, half of it the counts'. By label both add up.
+        """
+        if not self.replaces:
+            return 1 / (1 + math.sqrt(width))
+        return 1 / (1 + math.sqrt(2 * width)) if self.by_label else 1 / 3
+
+
+def _count_share(question: CellStatistics, optimum: float) -> float:
+    """Share of the budget for counts: all of it without sums, the caller's, or the optimum, floored."""
+    if question.radius is None:
+        return 1.0
+    if question.count_share is not None:
+        return question.count_share
+    return max(LEAST_COUNT_SHARE, optimum)
+
+
+def _laplace_plan(question: CellStatistics) -> Plan:
+    """Pure: epsilons add over tables and over counts and sums."""
+    assert isinstance(question.guarantee, Pure)
+    reach = _Reach.of(question)
+    share = _count_share(question, 1 / (1 + math.pow(question.width or 1, 2 / 3)))
+    epsilon = question.guarantee.epsilon / len(question.tables)
+    draws: dict[str, Mechanism] = {}
+    for index in range(len(question.tables)):
+        counts, sums = question.names(index)
+        draws[counts] = Laplace.calibrated(sensitivity=reach.counts_l1, epsilon=epsilon * share)
+        if question.radius is not None and question.width is not None:
+            grid = Grid.finer_than(question.radius * 2.0**-20)
+            l1 = reach.sums_l1(question.radius, question.width, grid.step)
+            draws[sums] = Laplace.calibrated(sensitivity=l1, epsilon=epsilon * (1 - share), grid=grid)
+    return Plan(draws=draws)
+
+
+def _gaussian_plan(question: CellStatistics) -> Plan:
+    """Other guarantees: squares of μ add; counts and sums share one joint sensitivity."""
+    mu = question.guarantee.gaussian_mu()
+    reach = _Reach.of(question)
+    share = _count_share(question, reach.best_count_share(question.width or 1))
+    alone = mu / math.sqrt(len(question.tables))
+    if question.radius is not None:  # split so that the joint μ², not its parts, is the budget
+        alone /= math.sqrt(reach.joint(math.sqrt(share), math.sqrt(1 - share)))
+    draws: dict[str, Mechanism] = {}
+    joint = 0.0
+    for index in range(len(question.tables)):
+        counts, sums = question.names(index)
+        count = Gaussian.calibrated(sensitivity=reach.counts_l2, mu=alone * math.sqrt(share), whole=True)
+        draws[counts] = count
+        if question.radius is None or question.width is None:
+            joint += count.mu**2
+            continue
+        total = _sums(question, reach, alone * math.sqrt(1 - share))
+        draws[sums] = total
+        joint += reach.joint(count.mu, total.mu)
+    return Plan(draws=draws, event=gaussian_event(math.sqrt(joint)))
+
+
+def _sums(question: CellStatistics, reach: _Reach, mu: float) -> Gaussian:
+    """Gaussian noise on sums; the grid's slack is part of the sensitivity."""
+    assert question.radius is not None
+    assert question.width is not None
+    grid = Grid.finer_than(question.radius / mu * 2.0**-20)
+    return Gaussian.calibrated(
+        sensitivity=reach.sums_l2(question.radius, question.width, grid.step), mu=mu, grid=grid
+    )
+
+
+_PLANS = {Pure: _laplace_plan, ZCDP: _gaussian_plan, Approximate: _gaussian_plan}
+
+__all__ = ["CellStatistics"]

@@ -1,0 +1,144 @@
+"""What is made of a sanitised source: k target points that serve the target best. All post-processing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.clustering.learner.bound import CostBound, cost_bound
+from privada.methods.clustering.learner.expected import expected_medoids
+from privada.methods.clustering.learner.posterior import Fixed, LocalPosterior, Posterior, PyramidPosterior
+from privada.methods.clustering.learner.sanitised import RadiusEstimate, estimate_radius, sanitise
+from privada.methods.clustering.learner.solver.objective import source_distances
+from privada.methods.clustering.questions.local import LocalMeans
+from privada.methods.clustering.questions.neighbours import SourceRadius
+from privada.methods.clustering.questions.pyramid import GridPyramid
+from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
+from privada.privacy.release import Question, Release
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choice:
+    """The chosen target points.
+
+    Attributes
+    ----------
+    indices : array of shape (k,)
+        Which target points.
+    centers : array of shape (k, d)
+        The points themselves.
+    cost : float
+        Expected mean distance of the target to the nearest of source and chosen, over the draws.
+    source : array of shape (m, d)
+        One synthetic source that the release makes plausible, to look at.
+    bound : CostBound
+        What the choice can cost at most on the true source.
+    release : Release
+        What was learnt from.
+    """
+
+    indices: IntArray
+    centers: FloatArray
+    cost: float
+    source: FloatArray
+    bound: CostBound
+    release: Release
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for reports."""
+        return {
+            "guarantee": str(self.release.guarantee),
+            "stamps": list(self.release.stamps),
+            "indices": self.indices.tolist(),
+            "centers": self.centers.tolist(),
+            "expected_cost": self.cost,
+            "cost_bound": self.bound.cost if math.isfinite(self.bound.cost) else None,
+            "confidence": self.bound.confidence,
+        }
+
+
+def posterior(question: Question, release: Release, target: FloatArray) -> Posterior:
+    """Plausible sources, given the answer to any question of this room."""
+    only_releases(release)
+    if isinstance(question, GridPyramid):
+        return PyramidPosterior(question, release)
+    if isinstance(question, LocalMeans):
+        return LocalPosterior(question, release, target)
+    return Fixed(sanitise(question, release).points)
+
+
+def choose(
+    target: npt.ArrayLike,
+    question: Question,
+    release: Release,
+    *,
+    n_centers: int,
+    n_draws: int = 32,
+    radius: RadiusEstimate | None = None,
+    confidence: float = 0.95,
+    random_state: int | None = None,
+) -> Choice:
+    """Choose target points that cost least on average over plausible sources."""
+    points = _check.matrix(target=target)
+    _check.count(least=0, n_centers=n_centers)
+    if n_centers > len(points):
+        raise InputError(
+            f"Expected n_centers to be at most the {len(points)} target points, got {n_centers}."
+        )
+    _check.count(n_draws=n_draws)
+    rng = np.random.default_rng(random_state)
+    found = posterior(question, release, points)
+    sources = [found.draw(rng) for _ in range(1 if isinstance(found, Fixed) else n_draws)]
+    caps = np.stack([source_distances(points, source) for source in sources])
+    solution = expected_medoids(points, n_centers, caps=caps, random_state=random_state)
+    centers = points[solution.indices]
+    return Choice(
+        indices=solution.indices,
+        centers=centers,
+        cost=solution.cost,
+        source=sources[0],
+        bound=cost_bound(points, centers, question, release, radius=radius, confidence=confidence),
+        release=release,
+    )
+
+
+def learn(
+    owner: str,
+    target: npt.ArrayLike,
+    question: Question,
+    *,
+    n_centers: int,
+    n_draws: int = 32,
+    radius: SourceRadius | None = None,
+    confidence: float = 0.95,
+    random_state: int | None = None,
+) -> Learner[Choice]:
+    """Ask one owner once, and once more for Δᵗ(S) if a bound by it is wanted, and choose."""
+
+    def asking() -> Learner[Choice]:
+        release = yield Ask(owner, question)
+        estimate = estimate_radius(radius, (yield Ask(owner, radius))) if radius is not None else None
+        return choose(
+            target,
+            question,
+            release,
+            n_centers=n_centers,
+            n_draws=n_draws,
+            radius=estimate,
+            confidence=confidence,
+            random_state=random_state,
+        )
+
+    return Foreseen(asking(), [Ask(owner, each) for each in (question, radius) if each is not None])
+
+
+__all__ = ["Choice", "choose", "learn", "posterior"]

@@ -1,0 +1,1 @@
+"""Public: what is made of the releases."""

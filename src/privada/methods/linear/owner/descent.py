@@ -1,0 +1,73 @@
+"""How a noisy descent is answered: a step at a time, exact sums on the grid, then noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.methods.linear.owner import fused, kernels
+from privada.methods.linear.questions.descent import LinearDescent
+from privada.parties.answering import Draws
+from privada.parties.rows import Batch, Rows
+from privada.privacy.mechanism import Lattice
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def answer_descent(question: LinearDescent, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Every step: the sum of pulls at the current point, noised; the next point follows from it."""
+    parts = [_prepared(question, batch) for batch in rows.batches()]
+    V, velocity = question.start()
+    released = {}
+    for name in question.names():
+        sums = np.zeros(V.shape, dtype=np.int64)
+        for part in parts:
+            _add_pulls(question, sums, part, V)
+        released[name] = draw(name, sums)
+        V, velocity = question.go_on(V, velocity, released[name])
+    return released
+
+
+def _prepared(question: LinearDescent, batch: Batch) -> tuple[Any, FloatArray, FloatArray]:
+    """Mapped features, base scores and labels of a batch, each record by itself."""
+    X, y = labelled(batch)
+    Z = kernels.mapped(X, question.transform, question.shift, np.inf)
+    base = kernels.scored(X, question.weights, question.intercepts)
+    if question.loss == "softmax":
+        return Z, base, y
+    return fused.Singles.of(Z, bound=question.bound, per_step=_per_step(question)), base[:, 0], y
+
+
+def _add_pulls(
+    question: LinearDescent,
+    sums: npt.NDArray[np.int64],
+    part: tuple[Any, FloatArray, FloatArray],
+    V: FloatArray,
+) -> None:
+    """Add a batch's contributions at V, in grid steps."""
+    rows, base, y = part
+    if question.loss == "softmax":
+        per_step = _per_step(question)
+        threshold, bound = float(question.threshold), float(question.bound)
+        kernels.add_softmax(sums, rows, base, y, V, threshold, bound, per_step)
+    else:
+        v = V[:, 0].astype(np.float32)
+        threshold = float(question.threshold)
+        fused.add_pulls(sums[:, 0], rows, base, y, v, loss=question.loss, threshold=threshold)
+
+
+def _per_step(question: LinearDescent) -> float:
+    mechanism = question.plan.draws[question.names()[0]]
+    assert isinstance(mechanism, Lattice)
+    return 1 / mechanism.grid.step
+
+
+def labelled(batch: Batch) -> tuple[FloatArray, FloatArray]:
+    """Features and labels as the kernels want them."""
+    assert batch.y is not None
+    return np.ascontiguousarray(batch.X), np.ascontiguousarray(batch.y, dtype=np.float64)
+
+
+__all__ = ["answer_descent", "labelled"]

@@ -1,0 +1,169 @@
+"""What the questions of this room share: public arrays, sizes, grids, and μ of a guarantee's share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError, RelationError
+from privada.methods.reweighting.questions.problem import Penalties
+from privada.privacy.bounds import Grid
+from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
+from privada.privacy.relation import Relation
+
+FloatArray = npt.NDArray[np.float64]
+LARGEST = 1e100
+MOST_NUMBERS = 200_000_000
+MOST_STEPS = 100_000
+LEAST_ALPHA = 1e-30
+
+
+def matrix(*, width: int | None = None, **named: Any) -> FloatArray:
+    """A public matrix as a read-only copy."""
+    return _kept(_check.matrix(width=width, **named), next(iter(named)))
+
+
+def vector(*, length: int | None = None, **named: Any) -> FloatArray:
+    """A public vector as a read-only copy."""
+    ((name, value),) = named.items()
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim != 1 or not len(array) or (length is not None and len(array) != length):
+        wanted = "a vector" if length is None else f"a vector of length {length}"
+        raise InputError(f"Expected {name} to be {wanted}, got shape {array.shape}.")
+    if not np.isfinite(array).all():
+        raise InputError(f"Expected {name} to be finite; it holds a missing or infinite value.")
+    return _kept(array, name)
+
+
+def _kept(array: FloatArray, name: str) -> FloatArray:
+    copy = np.array(array, dtype=np.float64, order="C")
+    if copy.size and np.abs(copy).max() > LARGEST:
+        raise InputError(f"Expected {name} within ±{LARGEST:g}.")
+    copy.flags.writeable = False
+    return copy
+
+
+def moderate(penalties: Penalties) -> None:
+    """Refuse a mixture or penalties so extreme that step sizes or weights leave the floats."""
+    if not LEAST_ALPHA <= penalties.alpha < 1:
+        raise InputError(
+            f"Expected penalties with alpha from {LEAST_ALPHA:g} to below 1, got {penalties.alpha!r}."
+        )
+    for name in ("kappa1", "kappa2", "kappa_inf", "discrepancy"):
+        if getattr(penalties, name) > LARGEST:
+            raise InputError(f"Expected penalties with {name} of at most {LARGEST:g}.")
+
+
+def replaced(guarantee: Guarantee) -> None:
+    """These questions need a public number of rows: they are asked under replace-one only."""
+    if guarantee.relation is Relation.ADD_REMOVE:
+        raise RelationError(
+            "This question divides by the public number of rows, so it is asked under replace-one; "
+            "under add/remove that number would be private."
+        )
+
+
+def gaussian(guarantee: Guarantee, what: str) -> None:
+    """Gaussian noise keeps no pure guarantee."""
+    if isinstance(guarantee, Pure):
+        raise InputError(f"{what} is asked for (epsilon, delta) or rho, not for {guarantee}.")
+
+
+def declared(size: int, schema: Any, width: int) -> None:
+    """Check the public size and the number of features against an owner's schema."""
+    if schema.size is None or size != schema.size:
+        raise InputError(f"Expected size to be the {schema.size} rows that the owner declared, got {size}.")
+    if width != schema.width:
+        raise InputError(f"Expected {schema.width} features as the owner's schema has, got {width}.")
+
+
+def numeric_label(schema: Any) -> None:
+    """Refuse a schema without a number to predict."""
+    from privada.parties.schema import Number
+
+    if not isinstance(schema.label, Number) or schema.label.missing:
+        raise InputError("Expected the owner's schema to have a numeric label without missing values.")
+
+
+def fine_grid(unit: float, scale: float) -> Grid:
+    """A grid 2^20 times finer than a unit and its noise, within what integers can hold."""
+    return Grid.finer_than(max(min(unit, scale) * 2.0**-20, unit * 2.0**-30, scale * 2.0**-45))
+
+
+def equal_sums(names: tuple[str, ...], *, reach: float, guarantee: Guarantee) -> Plan:
+    """Gaussian sums of equal noise, one for each name; together they use up the guarantee."""
+    mu = guarantee.gaussian_mu() / math.sqrt(len(names))
+    draw = Gaussian.calibrated(sensitivity=reach, mu=mu, grid=fine_grid(reach, reach / mu))
+    return Plan(draws=dict.fromkeys(names, draw), event=gaussian_event(draw.mu * math.sqrt(len(names))))
+
+
+def few_numbers(total: int, what: str) -> None:
+    """Refuse a question that would not fit into memory, before it is charged."""
+    if total > MOST_NUMBERS:
+        raise InputError(f"Expected at most {MOST_NUMBERS:,} numbers in {what}, got {total:,}.")
+
+
+def shares(guarantee: Guarantee, part: float) -> tuple[Guarantee | None, Guarantee]:
+    """Two guarantees whose Gaussian releases together keep the whole: ``μ² = part μ² + (1 - part) μ²``.
+
+    >>> from privada.privacy import Approximate
+    >>> first, rest = shares(Approximate(epsilon=1, delta=1e-5, relation="replace-one"), 0.05)
+    >>> round(math.hypot(first.gaussian_mu(), rest.gaussian_mu()) * 3.7306, 3)
+    1.0
+    """
+    if not 0 <= part < 1:
+        raise InputError(f"Expected a share from 0 up to below 1, got {part!r}.")
+    from privada.privacy.guarantee import ZCDP
+
+    rho = guarantee.gaussian_mu() ** 2 / 2
+    unit: dict[str, Any] = {"relation": guarantee.relation, "unit": guarantee.unit}
+    if part == 0:
+        return None, guarantee
+    return ZCDP(rho=part * rho, **unit), ZCDP(rho=(1 - part) * rho, **unit)
+
+
+def pieces(guarantee: Guarantee, part: float) -> tuple[Guarantee, Guarantee]:
+    """Two zCDP guarantees that together keep the whole, whatever mechanisms ask for them.
+
+    >>> from privada.privacy import Approximate
+    >>> first, rest = pieces(Approximate(epsilon=1, delta=1e-5, relation="replace-one"), 0.1)
+    >>> round(first.rho + rest.rho, 4)
+    0.0306
+    """
+    from privada.privacy import curves
+    from privada.privacy.guarantee import ZCDP, Approximate
+
+    if isinstance(guarantee, Approximate):
+        rho = curves.zcdp_rho(epsilon=guarantee.epsilon, delta=guarantee.delta) * (1 - 1e-6)
+    else:
+        rho = guarantee.gaussian_mu() ** 2 / 2 * (1 - 1e-9)
+    unit: dict[str, Any] = {"relation": guarantee.relation, "unit": guarantee.unit}
+    return ZCDP(rho=part * rho, **unit), ZCDP(rho=(1 - part) * rho, **unit)
+
+
+def mu_of(guarantee: Guarantee, part: float = 1.0) -> float:
+    """μ of a part of a guarantee."""
+    return math.sqrt(part) * guarantee.gaussian_mu()
+
+
+__all__ = [
+    "MOST_STEPS",
+    "declared",
+    "equal_sums",
+    "few_numbers",
+    "fine_grid",
+    "gaussian",
+    "matrix",
+    "moderate",
+    "mu_of",
+    "numeric_label",
+    "pieces",
+    "replaced",
+    "shares",
+    "vector",
+]

@@ -1,0 +1,144 @@
+"""What a learner returns: a classifier, labels and weights of the public source, a synthetic target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import InputError
+from privada.methods.marginals.learner.classifiers.translated import of_classifier
+from privada.methods.marginals.learner.smoothing.process import Smoothed
+from privada.methods.marginals.questions.hypotheses.forms import Hypothesis, to_plain
+from privada.privacy.release import Release
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SyntheticTarget:
+    """Public rows, weighted and labelled to stand for the private target.
+
+    Attributes
+    ----------
+    X : array
+        The public source's rows.
+    probabilities : array of shape (rows, classes)
+    weights : array
+        Mean 1.
+    guarantees : tuple of str
+        What the labels and weights cost: they are post-processing of these releases.
+    """
+
+    X: FloatArray
+    probabilities: FloatArray
+    weights: FloatArray
+    guarantees: tuple[str, ...]
+
+    def first(self, count: int) -> SyntheticTarget:
+        """Its first rows alone, of mean weight 1."""
+        if count == len(self.X):
+            return self
+        weights = self.weights[:count]
+        return replace(
+            self, X=self.X[:count], probabilities=self.probabilities[:count], weights=weights / weights.mean()
+        )
+
+    @property
+    def codes(self) -> npt.NDArray[np.int64]:
+        """Most likely class of each row."""
+        return np.asarray(self.probabilities.argmax(axis=1), dtype=np.int64)
+
+    @property
+    def margins(self) -> FloatArray:
+        """How far the likeliest class is ahead of the next, times the weight."""
+        ordered = np.sort(self.probabilities, axis=1)
+        return (ordered[:, -1] - ordered[:, -2]) * self.weights
+
+    def to_dict(self, classes: tuple[Any, ...]) -> dict[str, Any]:
+        """Plain form: what was learnt of each public row, in their order, without the rows themselves."""
+        shares = self.probabilities.T.tolist()
+        return {
+            "guarantees": list(self.guarantees),
+            "weights": self.weights.tolist(),
+            "probabilities": {str(name): share for name, share in zip(classes, shares, strict=True)},
+        }
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MarginalFit:
+    """A classifier learnt through releases.
+
+    Attributes
+    ----------
+    model : classifier
+        Fitted on ``(X - mean) / scale`` with class codes as labels.
+    synthetic : SyntheticTarget
+    releases : tuple of Release
+    smoothed : Smoothed or None
+        The posterior, where a Gaussian process was used.
+    hypotheses : tuple of Hypothesis
+        What was submitted, one for each round.
+    """
+
+    model: Any
+    mean: FloatArray
+    scale: FloatArray
+    synthetic: SyntheticTarget
+    releases: tuple[Release, ...]
+    smoothed: Smoothed | None = None
+    hypotheses: tuple[Hypothesis, ...] = ()
+    classes: tuple[Any, ...] = (0, 1)
+
+    def codes(self, X: FloatArray) -> npt.NDArray[np.int64]:
+        """Class code of each row."""
+        return np.asarray(self.model.predict((X - self.mean) / self.scale), dtype=np.int64)
+
+    def probabilities(self, X: FloatArray) -> FloatArray:
+        """Class probabilities of each row, by the model."""
+        known = np.asarray(self.model.classes_, dtype=np.int64)
+        found = np.zeros((len(X), len(self.classes)))
+        found[:, known] = self.model.predict_proba((X - self.mean) / self.scale)
+        return found
+
+    def hypothesis(self) -> Hypothesis:
+        """The classifier in its wire form, on rows as they are; raises `InputError` if it has none."""
+        return of_classifier(
+            self.model,
+            mean=self.mean,
+            scale=self.scale,
+            n_classes=len(self.classes),
+            rows=self.synthetic.X,
+        )
+
+    def _plain_hypothesis(self) -> dict[str, Any]:
+        try:
+            return to_plain(self.hypothesis())
+        except InputError as error:
+            return {"form": "none", "reason": str(error)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for reports, with the synthetic target and the classifier's wire form.
+
+        Weights and probabilities stand in the order of the public rows. `from_plain` makes the hypothesis
+        again, which labels rows by class code; one that has no wire form says why.
+        """
+        share = np.average(self.synthetic.probabilities, axis=0, weights=self.synthetic.weights)
+        kernel = None
+        if self.smoothed is not None:
+            kernel = {"family": self.smoothed.family, "length": round(self.smoothed.length, 4)}
+        return {
+            "guarantees": [str(release.guarantee) for release in self.releases],
+            "stamps": sorted({stamp for release in self.releases for stamp in release.stamps}),
+            "rounds": len(self.releases),
+            "classes": list(self.classes),
+            "class shares of the synthetic target": [round(float(value), 4) for value in share],
+            "kernel": kernel,
+            "synthetic_target": self.synthetic.to_dict(self.classes),
+            "hypothesis": self._plain_hypothesis(),
+        }
+
+
+__all__ = ["MarginalFit", "SyntheticTarget"]

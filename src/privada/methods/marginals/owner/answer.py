@@ -1,0 +1,103 @@
+"""How tables of outcomes are answered: whole numbers over the rows, then noise on every entry."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.methods.cells.questions.maps import chunks
+from privada.methods.marginals.questions.choice import HypothesisChoice
+from privada.methods.marginals.questions.features import GRID as WAVES
+from privada.methods.marginals.questions.features import FeatureSums, fourier
+from privada.methods.marginals.questions.outcomes import OutcomeTables
+from privada.methods.marginals.questions.squares import GRID as SQUARES
+from privada.methods.marginals.questions.squares import SquaredErrors
+from privada.parties.answering import Draws
+from privada.parties.rows import Batch, Rows
+from privada.privacy.mechanism import Lattice
+
+IntArray = npt.NDArray[np.int64]
+
+
+def answer_outcomes(question: OutcomeTables, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Count in integers, then draw; every entry is noised, empty or not."""
+    entries = math.prod(question.outcomes)
+    counts = [np.zeros(table.n_cells * entries, dtype=np.int64) for table in question.tables]
+    for batch in rows.batches():
+        codes, signs = _outcomes(question, batch)
+        for index, table in enumerate(question.tables):
+            places = table.assign(batch.X) * entries + codes
+            # a float sum of ±1 is exact below 2^53
+            counts[index] += np.bincount(places, weights=signs, minlength=len(counts[index])).astype(np.int64)
+    payload = {}
+    for name, table, count in zip(question.names(), question.tables, counts, strict=True):
+        shaped = _placed(question, name, count).reshape(table.n_cells, *question.outcomes)
+        payload[name] = draw(name, shaped)
+    return payload
+
+
+def _outcomes(question: OutcomeTables, batch: Batch) -> tuple[IntArray, npt.NDArray[np.float64] | None]:
+    """Place of each row among its cell's entries, and its sign for signed tables."""
+    if question.count == "rows":
+        return np.zeros(len(batch), dtype=np.int64), None
+    assert batch.y is not None
+    if question.hypothesis is None:
+        return batch.y, None
+    wrong = question.hypothesis.codes(batch.X) != batch.y
+    if question.count == "signed":
+        return np.zeros(len(batch), dtype=np.int64), np.where(wrong, 1.0, -1.0)
+    right = (~wrong).astype(np.int64)
+    return (batch.y * 2 + right if question.count == "classes" else right), None
+
+
+def answer_choice(question: HypothesisChoice, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Score every candidate by its correct labels, then choose."""
+    scores = np.zeros(len(question.candidates), dtype=np.int64)
+    for batch in rows.batches():
+        scores += [int((candidate.codes(batch.X) == batch.y).sum()) for candidate in question.candidates]
+    return {"choice": draw("choice", scores)}
+
+
+def answer_squares(question: SquaredErrors, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Counts and clipped squared errors, in whole steps."""
+    counts = [np.zeros(table.n_cells, dtype=np.int64) for table in question.tables]
+    sums = [np.zeros(table.n_cells, dtype=np.int64) for table in question.tables]
+    for batch in rows.batches():
+        assert batch.y is not None
+        with np.errstate(all="ignore"):  # a number beyond floats is an error of 1, not a failure
+            off = question.hypothesis.scores(batch.X)[:, 0] - batch.y
+            squares = np.nan_to_num(off * off / question.largest, nan=1.0)
+        steps = SQUARES.truncate(np.minimum(squares, 1.0))
+        for index, table in enumerate(question.tables):
+            cells = table.assign(batch.X)
+            counts[index] += np.bincount(cells, minlength=table.n_cells)
+            np.add.at(sums[index], cells, steps)
+    payload: dict[str, Any] = {}
+    for index, (count, total) in enumerate(zip(counts, sums, strict=True)):
+        first, second = question.names(index)
+        payload[first] = draw(first, _placed(question, first, count))
+        payload[second] = draw(second, total)
+    return payload
+
+
+def answer_features(question: FeatureSums, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Sum clipped features of each class, in whole steps (K-norm: in floats)."""
+    total = np.zeros((question.n_classes, question.dimension), dtype=np.int64)
+    for batch in rows.batches():
+        assert batch.y is not None
+        for part in chunks(len(batch), question.dimension):
+            np.add.at(total, batch.y[part], WAVES.truncate(fourier(batch.X[part], question.frequencies)))
+    exact = WAVES.values(total) if question.idealised else total
+    return {"sums": draw("sums", exact)}
+
+
+def _placed(question: OutcomeTables | SquaredErrors, name: str, counts: IntArray) -> IntArray:
+    mechanism = question.plan.draws[name]
+    assert isinstance(mechanism, Lattice)
+    return mechanism.place(counts)
+
+
+__all__ = ["answer_choice", "answer_features", "answer_outcomes", "answer_squares"]

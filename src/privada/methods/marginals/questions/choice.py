@@ -1,0 +1,105 @@
+"""The best of several public hypotheses, by the exponential mechanism: what is asked, and what it costs."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.marginals.questions.hypotheses.forms import Hypothesis, pack, unpack
+from privada.privacy.guarantee import ZCDP, Guarantee, Pure
+from privada.privacy.mechanism import Exponential, Plan
+from privada.privacy.release import Question
+
+LARGEST = 1000
+TRIALS_SECONDS = 120.0  # by the clock, on public rows, for all candidates together
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class HypothesisChoice(Question):
+    """Ask which of several public hypotheses labels the owner's rows best.
+
+    Parameters
+    ----------
+    candidates : tuple of Hypothesis
+    n_classes : int
+
+    Privacy
+    -------
+    A candidate's score is the number of rows that it labels correctly. Adding,
+    removing or replacing one row moves each score by at most 1, a person with m
+    rows by at most m. The exponential mechanism at ε is ε-private, and its loss
+    has range ε, so it is (ε²/8)-zCDP.
+    """
+
+    candidates: tuple[Hypothesis, ...]
+    n_classes: int = 2
+    kind: ClassVar[str] = "marginals.choice"
+    answered_by: ClassVar[str] = "privada.methods.marginals.owner.answer:answer_choice"
+
+    def validate(self) -> None:
+        """Check every public parameter by name."""
+        object.__setattr__(self, "candidates", tuple(self.candidates))
+        if not 2 <= len(self.candidates) <= LARGEST:
+            raise InputError(f"Expected from 2 to {LARGEST} candidates, got {len(self.candidates)}.")
+        if not all(isinstance(candidate, Hypothesis) for candidate in self.candidates):
+            raise InputError("Expected candidates to be hypotheses.")
+        _check.count(least=2, n_classes=self.n_classes)
+        if not isinstance(self.guarantee, (Pure, ZCDP)):
+            raise InputError(f"A choice is asked for epsilon or rho, not for {self.guarantee}.")
+
+    def fits(self, schema: Any) -> None:
+        """Check classes and every candidate against the owner's schema."""
+        if self.n_classes != len(schema.classes):
+            raise InputError(f"Expected n_classes to be {len(schema.classes)}, got {self.n_classes}.")
+        began = time.monotonic()
+        for candidate in self.candidates:
+            candidate.fits(schema.width, self.n_classes)
+            if time.monotonic() - began > TRIALS_SECONDS:
+                raise InputError(f"The candidates take more than {TRIALS_SECONDS:g} seconds to try.")
+
+    def seconds(self, schema: Any, *, rows: int) -> float:
+        """Each row goes through every candidate."""
+        return rows * sum(candidate.seconds(schema.width) for candidate in self.candidates)
+
+    def answer_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the payload."""
+        return {"choice": (1,)}
+
+    def planned(self) -> Plan:
+        """One choice."""
+        guarantee = self.guarantee
+        assert isinstance(guarantee, (Pure, ZCDP))
+        budget = guarantee.epsilon if isinstance(guarantee, Pure) else math.sqrt(8 * guarantee.rho)
+        rows = self.guarantee.unit.max_rows
+        return Plan(draws={"choice": Exponential(sensitivity=rows, budget=budget)})
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Own fields as plain values and arrays."""
+        entries: list[dict[str, Any]] = []
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for index, candidate in enumerate(self.candidates):
+            entry, own = pack(candidate)
+            entries.append(entry)
+            arrays |= {f"{index}/{name}": array for name, array in own.items()}
+        return {"candidates": entries, "n_classes": self.n_classes}, arrays
+
+    @classmethod
+    def from_parts(
+        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
+    ) -> Self:
+        """Make the question from its parts."""
+        made = []
+        for index, entry in enumerate(plain["candidates"]):
+            mark = f"{index}/"
+            own = {name[len(mark) :]: array for name, array in arrays.items() if name.startswith(mark)}
+            made.append(unpack(entry, own))
+        return cls(candidates=tuple(made), n_classes=plain["n_classes"], guarantee=guarantee, salt=salt)
+
+
+__all__ = ["HypothesisChoice"]

@@ -1,0 +1,81 @@
+"""Predictions in which the result for a record depends on that record alone.
+
+Each layer sums over inputs in one fixed order, so neither a record's place in a
+batch nor its neighbours can move its last bit, and hence no other record's label.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from privada.methods.cells.questions import kernels
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _relu(values: FloatArray) -> None:  # pragma: no cover - compiled
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            values[i, j] = max(values[i, j], 0.0)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _tanh(values: FloatArray) -> None:  # pragma: no cover - compiled
+    for i in range(values.shape[0]):
+        for j in range(values.shape[1]):
+            values[i, j] = np.tanh(values[i, j])
+
+
+_ACTIVATIONS = {"relu": _relu, "tanh": _tanh}
+
+
+def forward(X: FloatArray, layers: tuple[tuple[FloatArray, FloatArray], ...], activation: str) -> FloatArray:
+    """Scores of a feed-forward network."""
+    values = np.ascontiguousarray(X, dtype=np.float64)
+    for index, (weights, bias) in enumerate(layers):
+        values = kernels.affine(values, weights, bias)
+        if index < len(layers) - 1:
+            _ACTIVATIONS[activation](values)
+    return values
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def largest(scores: FloatArray) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
+    """Index of the largest score of each row, the first on ties; one score is compared with 0."""
+    found = np.zeros(scores.shape[0], dtype=np.int64)
+    for i in range(scores.shape[0]):
+        if scores.shape[1] == 1:
+            found[i] = 1 if scores[i, 0] > 0.0 else 0
+            continue
+        best = 0
+        for j in range(1, scores.shape[1]):
+            if scores[i, j] > scores[i, best]:
+                best = j
+        found[i] = best
+    return found
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _circles(phases: FloatArray) -> FloatArray:  # pragma: no cover - compiled
+    count = phases.shape[1]
+    found = np.empty((phases.shape[0], 2 * count))
+    length = np.sqrt(float(count))
+    for i in range(phases.shape[0]):
+        for j in range(count):
+            known = np.isfinite(phases[i, j])
+            found[i, j] = np.cos(phases[i, j]) / length if known else 0.0
+            found[i, count + j] = np.sin(phases[i, j]) / length if known else 0.0
+    return found
+
+
+def waves(X: FloatArray, frequencies: FloatArray) -> FloatArray:
+    """Cosines and sines of ``X @ frequencies``, of norm 1 up to rounding; 0 where that is not finite."""
+    rows = np.ascontiguousarray(X, dtype=np.float64)
+    found: FloatArray = _circles(kernels.affine(rows, frequencies, np.zeros(frequencies.shape[1])))
+    return found
+
+
+__all__ = ["forward", "largest", "waves"]

@@ -1,0 +1,211 @@
+"""PCnvxAdap and PNCnvxAdap as the paper composes them: the discrepancy first, then the descent.
+
+The discrepancy gets 5 % of μ². Its released value, projected to [0, B], is the discrepancy of the objective
+on which the descent goes, with the other 95 %. Both are Gaussian, so ``μ² = 0.05 μ² + 0.95 μ²`` is the whole
+price; what is made of the releases is post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import InputError
+from privada.methods.linear.questions import losses, public
+from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
+from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
+from privada.methods.reweighting.questions.supremum import moments
+from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
+from privada.privacy.bounds import Ball
+from privada.privacy.guarantee import Guarantee
+from privada.privacy.release import Release
+
+FloatArray = npt.NDArray[np.float64]
+Adaptation = ConvexAdaptation | NonconvexAdaptation
+SHARE = 0.05  # of μ², for the discrepancy
+_SCALES = (1.0, 0.5, -0.5, -1.0)  # of the source's own minimiser: the hypotheses of the discrepancy
+_FIT_STEPS = 300
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AdaptedPredictor:
+    """A linear predictor of clipped features, adapted to a private target.
+
+    Attributes
+    ----------
+    coef : array of shape (features,) or (features, classes)
+    discrepancy : float
+        As released, projected to [0, B].
+    guarantee : Guarantee
+        Of both releases together.
+    releases : tuple of Release
+    question : ConvexAdaptation or NonconvexAdaptation
+        What was asked last.
+    """
+
+    coef: FloatArray
+    discrepancy: float
+    guarantee: Guarantee
+    releases: tuple[Release, ...]
+    question: Adaptation = field(repr=False)
+
+    def scores(self, X: npt.ArrayLike) -> FloatArray:
+        """Scores of public rows, which are clipped to the ball as those that were learned from."""
+        return np.asarray(Ball(radius=self.question.r).clip(X) @ self.coef)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for reports."""
+        return {
+            "guarantee": str(self.guarantee),
+            "stamps": sorted({stamp for release in self.releases for stamp in release.stamps}),
+            "discrepancy": self.discrepancy,
+            "alpha": self.question.penalties.alpha,
+            "steps": self.question.steps,
+            "coef": self.coef.tolist(),
+        }
+
+
+def learn_convex(owner: str, question: ConvexAdaptation) -> Learner[AdaptedPredictor]:
+    """Ask for the exact discrepancy, then for PCnvxAdap.
+
+    Parameters
+    ----------
+    owner : str
+    question : ConvexAdaptation
+        Under the guarantee of the whole; its penalties' discrepancy is 0, for it is asked for.
+
+    Privacy
+    -------
+    Unit and relation are the question's. `Discrepancy` and `ConvexAdaptation` have the proofs.
+    """
+    _only(ConvexAdaptation, question)
+    share, last = _split(question)
+    ball, features = Ball(radius=question.r), question.source.shape[1]
+    first = Discrepancy(
+        size=question.size,
+        weights=np.zeros(features),
+        transform=np.eye(features),
+        shift=np.zeros(features),
+        source_moments=moments(ball.clip(question.source), np.clip(question.source_labels, -1, 1)),
+        radius=question.r,
+        hypothesis_radius=question.A,
+        guarantee=share,
+        salt=question.salt,
+    )
+    return _learned(owner, first, last, question.guarantee)
+
+
+def learn_nonconvex(
+    owner: str, question: NonconvexAdaptation, *, hypotheses: npt.ArrayLike | None = None
+) -> Learner[AdaptedPredictor]:
+    """Ask for the discrepancy over a few public hypotheses, then for PNCnvxAdap.
+
+    The exact supremum over all hypotheses is out of reach, so it is that over ``hypotheses``, which is less
+    or equal. Their losses are clipped to B, and their features are not clipped, on both sides alike.
+
+    Parameters
+    ----------
+    owner : str
+    question : NonconvexAdaptation
+        Under the guarantee of the whole; its penalties' discrepancy is 0, for it is asked for.
+    hypotheses : array of shape (hypotheses, *weights), optional
+        Public. By default the source's own minimiser in the ball, half of it, and their opposites.
+
+    Privacy
+    -------
+    Unit and relation are the question's. `FiniteDiscrepancy` and `NonconvexAdaptation` have the proofs.
+    """
+    _only(NonconvexAdaptation, question)
+    share, last = _split(question)
+    weights = _public_hypotheses(question) if hypotheses is None else _given(question, hypotheses)
+    first = FiniteDiscrepancy(
+        size=question.size,
+        weights=weights,
+        intercepts=np.zeros((len(weights), *question.shape[1:])),
+        source_losses=np.array([_mean_loss(question, each) for each in weights]),
+        loss=_loss(question),
+        largest_loss=question.largest_loss,
+        guarantee=share,
+        salt=question.salt,
+    )
+    return _learned(owner, first, last, question.guarantee)
+
+
+def _only(kind: type[ConvexAdaptation] | type[NonconvexAdaptation], question: Any) -> None:
+    if not isinstance(question, kind):
+        raise InputError(f"Expected question to be {kind.__name__}, got {type(question).__name__}.")
+    told = question.penalties.discrepancy
+    if told:
+        raise InputError(f"Expected penalties of discrepancy 0, for it is asked for, got {told:g}.")
+
+
+def _split(question: Adaptation) -> tuple[Guarantee, Adaptation]:
+    """The guarantee of the discrepancy, and the descent under the rest."""
+    share, rest = public.shares(question.guarantee, SHARE)
+    assert share is not None
+    last = replace(question, guarantee=rest)
+    _ = last.plan  # what cannot be planned fails here, before anything is charged
+    return share, last
+
+
+def _learned(
+    owner: str, first: Discrepancy | FiniteDiscrepancy, last: Adaptation, guarantee: Guarantee
+) -> Learner[AdaptedPredictor]:
+    return Foreseen(_asking(owner, first, last, guarantee), [Ask(owner, first), Ask(owner, last)])
+
+
+def _asking(
+    owner: str, first: Discrepancy | FiniteDiscrepancy, last: Adaptation, guarantee: Guarantee
+) -> Learner[AdaptedPredictor]:
+    told = yield Ask(owner, first)
+    only_releases(told)
+    value = float(np.clip(told["discrepancy"][0], 0.0, first.largest_loss))
+    asked = replace(last, penalties=replace(last.penalties, discrepancy=value))
+    release = yield Ask(owner, asked)
+    only_releases(release)
+    return AdaptedPredictor(
+        coef=release["coef"],
+        discrepancy=value,
+        guarantee=guarantee,
+        releases=(told, release),
+        question=asked,
+    )
+
+
+def _given(question: NonconvexAdaptation, hypotheses: npt.ArrayLike) -> FloatArray:
+    """Hypotheses of the weights' shape, finite."""
+    weights = np.asarray(hypotheses, dtype=np.float64)
+    if weights.shape[1:] != question.shape or not len(weights):
+        sizes = ", ".join(map(str, question.shape))
+        raise InputError(f"Expected hypotheses of shape (1 or more, {sizes}), got {weights.shape}.")
+    return public.matrix(hypotheses=weights.reshape(len(weights), -1)).reshape(weights.shape)
+
+
+def _loss(question: NonconvexAdaptation) -> str:
+    return "logistic" if question.n_classes == 2 else "softmax"
+
+
+def _mean_loss(question: NonconvexAdaptation, w: FloatArray) -> float:
+    """Of the public rows, clipped to B."""
+    scores = (question.source @ w).reshape(len(question.source), -1)
+    each = losses.values(_loss(question), scores, question.source_labels)
+    return float(np.minimum(each, question.largest_loss).mean())
+
+
+def _public_hypotheses(question: NonconvexAdaptation) -> FloatArray:
+    """Multiples of the predictor that projected gradient finds on the source alone."""
+    X, y = Ball(radius=question.r).clip(question.source), question.source_labels
+    onehot = y[:, None] if question.n_classes == 2 else np.eye(question.n_classes)[y.astype(np.int64)]
+    w = np.zeros((X.shape[1], onehot.shape[1]))
+    curvature = max(float((X**2).sum(axis=1).mean()) / 2, 1e-300)
+    for _ in range(_FIT_STEPS):
+        push = losses.probabilities(_loss(question), X @ w) - onehot
+        w = w - X.T @ push / (len(X) * curvature)
+        w = w * min(1.0, question.A / max(float(np.linalg.norm(w)), 1e-300))
+    return np.array([scale * w.reshape(question.shape) for scale in _SCALES])
+
+
+__all__ = ["SHARE", "AdaptedPredictor", "learn_convex", "learn_nonconvex"]

@@ -1,0 +1,152 @@
+"""How the questions of this room are answered: exact sums on the grid, a step at a time, then noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.methods.cells.questions.kernels import nearest
+from privada.methods.linear.owner import kernels
+from privada.methods.linear.owner.descent import labelled
+from privada.methods.linear.questions import losses
+from privada.methods.reweighting.owner.adaptation import adapt
+from privada.methods.reweighting.questions import supremum
+from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
+from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
+from privada.methods.reweighting.questions.module import ModuleAdaptation
+from privada.methods.reweighting.questions.portrait import Portrait
+from privada.methods.reweighting.questions.selection import Selection
+from privada.parties.answering import Draws
+from privada.parties.rows import Rows
+from privada.privacy.bounds import Grid
+from privada.privacy.mechanism import Lattice
+from privada.privacy.release import Question
+
+FloatArray = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+FINE, COARSE = (
+    Grid(-30),
+    Grid(-20),
+)  # of a share of the largest loss; sums of 2^33 coarse ones are exact floats
+
+
+def _step(question: Question, name: str) -> float:
+    mechanism = question.plan.draws[name]
+    assert isinstance(mechanism, Lattice)
+    return mechanism.grid.step
+
+
+def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Second moments of the private rows, the exact supremum, then noise."""
+    total = np.zeros_like(question.source_moments)
+    for batch in rows.batches():
+        X, y = labelled(batch)
+        Z = kernels.mapped(X, question.transform, question.shift, float(question.radius))
+        base = kernels.scored(X, question.weights[:, None], np.array([float(question.intercept)]))[:, 0]
+        left = np.nan_to_num(y - base, nan=0.0)  # a score that overflows says nothing of its record
+        total += kernels.pair_moments(Z, np.clip(left, -question.label_bound, question.label_bound))
+    gap = total / question.size - question.source_moments
+    if question.labelled:
+        found = supremum.of_moments(gap, question.hypothesis_radius)
+    else:
+        found = supremum.of_second_moments(gap[:-1, :-1], question.hypothesis_radius)
+    return _released(question, found.value, draw)
+
+
+def answer_finite(question: FiniteDiscrepancy, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Mean clipped loss of every hypothesis, the largest difference from the source's, then noise."""
+    total = np.zeros(len(question.weights), dtype=np.int64)
+    weights, intercepts = question.table()
+    wide = len(intercepts) // len(total)
+    for batch in rows.batches():
+        X, y = labelled(batch)
+        scores = kernels.scored(X, weights, intercepts)
+        for at in range(len(total)):
+            each = scores[:, at * wide : (at + 1) * wide]
+            total[at] += _steps(question, each, y, FINE).sum()
+    means = FINE.values(total) * question.largest_loss / question.size
+    return _released(question, float(np.abs(means - question.source_losses).max()), draw)
+
+
+def _steps(
+    question: FiniteDiscrepancy | Selection, scores: FloatArray, y: FloatArray, grid: Grid
+) -> Integers:
+    """Clipped losses over the largest, from 0 to 1, in whole steps: their sum is the same in every order."""
+    each = losses.clipped(question.loss, scores, y, question.largest_loss)
+    return grid.truncate(np.minimum(each / question.largest_loss, 1.0))
+
+
+def answer_portrait(question: Portrait, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Rows nearest to each centre and the sum of all, each record by itself, then noise."""
+    counts = np.zeros(len(question.centers), dtype=np.int64)
+    sums = np.zeros(question.centers.shape[1], dtype=np.int64)
+    whole, fine = (question.plan.draws[name] for name in ("counts", "sums"))
+    assert isinstance(whole, Lattice)
+    assert isinstance(fine, Lattice)
+    for batch in rows.batches():
+        X = np.ascontiguousarray(batch.X)
+        Z = np.nan_to_num(kernels.mapped(X, question.transform, question.shift, float(question.radius)))
+        counts += np.bincount(nearest(Z, question.centers), minlength=len(counts))
+        sums += fine.grid.truncate(Z).sum(axis=0)
+    return {"counts": draw("counts", whole.grid.truncate(counts)), "sums": draw("sums", sums)}
+
+
+def _released(question: Discrepancy | FiniteDiscrepancy, value: float, draw: Draws) -> dict[str, Any]:
+    """No two means of losses are further apart than the largest loss: a value beyond it is cut."""
+    mechanism = question.plan.draws["discrepancy"]
+    assert isinstance(mechanism, Lattice)
+    exact = mechanism.grid.truncate(np.array([min(value, question.largest_loss)]))
+    return {"discrepancy": draw("discrepancy", exact)}
+
+
+def answer_selection(question: Selection, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Minus the sum of clipped losses of every candidate, then a choice."""
+    steps = np.zeros(len(question.weights), dtype=np.int64)
+    for batch in rows.batches():
+        X, y = labelled(batch)
+        for at, (weights, intercepts) in enumerate(zip(question.weights, question.intercepts, strict=True)):
+            steps[at] -= _steps(question, kernels.scored(X, weights, intercepts), y, COARSE).sum()
+    return {"choice": draw("choice", COARSE.values(steps))}
+
+
+def answer_convex(question: ConvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """PCnvxAdap: the average of all iterates."""
+    coef = np.zeros(question.shape)
+    for w in adapt(question, rows, draw):
+        coef += w / question.steps
+    return {"coef": coef}
+
+
+def answer_nonconvex(question: NonconvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """PNCnvxAdap: the iterate of a random step, and nothing else."""
+    stop = min(int(draw.noise.uniform((1,))[0] * question.steps), question.steps - 1)
+    coef = np.zeros(question.shape)
+    for t, w in enumerate(adapt(question, rows, draw)):  # to the end: time must not tell the step
+        coef = w if t == stop else coef
+    return {"coef": coef}
+
+
+def answer_module(question: ModuleAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """PNCnvxAdap on a torch module: the iterate of a random step, or the mean of the later half."""
+    from privada.methods.reweighting.owner import module_steps
+
+    stop = int(draw.noise.uniform((1,))[0] * question.steps)
+    path, half = module_steps.adapt(question, rows, draw), question.steps // 2
+    taken, mean = question.start, np.zeros_like(question.start)
+    for t, w in enumerate(path):
+        taken = w if t == min(stop, question.steps - 1) else taken
+        mean = mean + w / (question.steps - half) if t >= half else mean
+    return {"weights": np.array(taken if question.stopping == "random" else mean)}
+
+
+__all__ = [
+    "answer_convex",
+    "answer_discrepancy",
+    "answer_finite",
+    "answer_module",
+    "answer_nonconvex",
+    "answer_portrait",
+    "answer_selection",
+]

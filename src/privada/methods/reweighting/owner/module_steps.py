@@ -1,0 +1,176 @@
+"""The steps of PNCnvxAdap on a torch module, at the owner's: public parts exact, private parts noised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.methods.reweighting.owner.counted import counted
+from privada.methods.reweighting.questions import network, problem
+from privada.methods.reweighting.questions.module import ModuleAdaptation
+from privada.parties.answering import Draws
+from privada.parties.rows import Rows
+from privada.privacy.bounds import Grid
+from privada.privacy.mechanism import Lattice
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+BLOCK = 128
+_BLOCK_NUMBERS = 2**23
+WEIGHT_STEP = 0.5  # as `nonprivate.ncnvx_adap` has it
+_INSIDE = 1 - 2.0**-40  # of a norm, for the rounding of its own computation
+
+
+class Gradients:
+    """Losses and gradients of single rows, in blocks of one shape.
+
+    Parameters
+    ----------
+    module : torch module in double precision
+    loss : "cross-entropy" or "squared"
+    X, y : arrays
+        Rows as the module sees them.
+    """
+
+    def __init__(self, module: Any, loss: str, X: FloatArray, y: FloatArray) -> None:
+        torch = network.torch_module()
+        self.module, self.loss = module, loss
+        parameters = sum(each.numel() for each in module.parameters())
+        self.block = max(1, min(BLOCK, _BLOCK_NUMBERS // max(1, parameters)))
+        short = -len(X) % self.block
+        self._X = torch.from_numpy(np.vstack([X, np.zeros((short, X.shape[1]))]))
+        kind = np.float64 if loss == "squared" else np.int64
+        self._y = torch.from_numpy(np.r_[y, np.zeros(short)].astype(kind))
+        self.size = len(X)
+
+    def _value(self, parameters: Any, x: Any, y: Any) -> Any:
+        """Loss of one row."""
+        torch = network.torch_module()
+        scores = torch.func.functional_call(self.module, parameters, (x[None],))
+        if self.loss == "squared":
+            return ((scores[0, 0] - y) ** 2).clone()
+        return torch.nn.functional.cross_entropy(scores, y[None])
+
+    def blocks(self, w: FloatArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """For each block: its place, its rows' losses, its rows' gradients of shape (rows, parameters)."""
+        torch = network.torch_module()
+        one = torch.func.grad_and_value(self._value)
+        named = network.shaped(self.module, w)
+        own = {name: part.expand(self.block, *part.shape) for name, part in named.items()}
+        for at in range(0, self.size, self.block):
+            end = at + self.block
+            slopes, values = torch.func.vmap(one)(own, self._X[at:end], self._y[at:end])
+            each = torch.cat([part.flatten(1) for part in slopes.values()], dim=1).numpy()
+            live = min(end, self.size) - at
+            yield slice(at, at + live), values.numpy()[:live], each[:live]
+
+    def weighted(self, w: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """``Σ q_i ∇l_i`` and all losses, in one pass: for public rows."""
+        torch = network.torch_module()
+        named = {name: part.requires_grad_() for name, part in network.shaped(self.module, w).items()}
+        scores = torch.func.functional_call(self.module, named, (self._X[: self.size],))
+        y = self._y[: self.size]
+        if self.loss == "squared":
+            values = (scores[:, 0] - y) ** 2
+        else:
+            values = torch.nn.functional.cross_entropy(scores, y, reduction="none")
+        slopes = torch.autograd.grad((values * torch.from_numpy(q)).sum(), list(named.values()))
+        return np.concatenate([part.numpy().ravel() for part in slopes]), values.detach().numpy()
+
+
+def clipped(gradients: FloatArray, factors: FloatArray, clip: float, grid: Grid) -> IntArray:
+    """Sum of rows of norm at most ``clip`` times their factor, in whole grid steps.
+
+    A row that is not finite, or whose factor is not in [0, 1], adds nothing.
+    """
+    norms = np.sqrt((gradients * gradients).sum(axis=1))
+    usable = np.isfinite(norms) & (factors >= 0) & (factors <= 1)
+    shrunk = np.where(usable, factors * np.minimum(1.0, clip * _INSIDE / np.maximum(norms, 1e-300)), 0.0)
+    rows = np.where(usable[:, None], gradients, 0.0) * shrunk[:, None]
+    return np.asarray(grid.truncate(rows).sum(axis=0))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch work in one thread, so that no result depends on how work is shared."""
+    torch = network.torch_module()
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def adapt(question: ModuleAdaptation, rows: Rows, draw: Draws) -> Iterator[FloatArray]:
+    """All iterates, after each of T steps."""
+    module = network.resolve(question.network, width=question.source.shape[1])
+    public = _side(question, module, question.source, question.source_labels)
+    X, y, present = counted(rows, question.size, question.mean, draw.noise)
+    private = _side(question, module, X, y)
+    m, n, penalties = public.size, question.size, question.penalties
+    low = problem.lowest(penalties.reference(m, n))
+    w, u = question.start.copy(), low.copy()
+    u[m + present :] = np.inf  # places without a row weigh nothing
+    pace = _pace(question)
+    with one_thread():
+        for name in question.names():
+            slope, seen = public.weighted(w, 1 / u[:m])
+            sums, kept = _private_sums(question, private, w, u[m:], name)
+            slope = slope + draw(name, sums) * (1 - penalties.alpha) / n
+            losses = np.minimum(np.r_[seen, kept], question.largest_loss)
+            losses[:m] += penalties.discrepancy
+            u = _reweighted(question, u, low, losses)
+            w = _near(w - pace * slope, question.start, question.A)
+            yield w
+
+
+def _private_sums(
+    question: ModuleAdaptation, private: Gradients, w: FloatArray, u: FloatArray, name: str
+) -> tuple[IntArray, FloatArray]:
+    """Exact sum of the private rows' clipped gradients, and their losses (worst where not finite)."""
+    mechanism = question.plan.draws[name]
+    assert isinstance(mechanism, Lattice)
+    least = question.size / (1 - question.penalties.alpha)
+    factors = np.minimum(1.0, least / u)
+    sums, losses = np.zeros(len(w), dtype=np.int64), np.zeros(question.size)
+    for at, values, gradients in private.blocks(w):
+        sums += clipped(gradients, factors[at], question.clip, mechanism.grid)
+        losses[at] = np.nan_to_num(values, nan=question.largest_loss, posinf=question.largest_loss)
+    return sums, losses
+
+
+def _pace(question: ModuleAdaptation) -> float:
+    """The paper's step size of w (line 4), with A and G of the question and its exact noise."""
+    noise = question.plan.draws["gradient_0"]
+    assert isinstance(noise, Lattice)
+    left = (1 - question.penalties.alpha) / question.size
+    deviation = left * noise.scale * math.sqrt(len(question.start))
+    return question.step_scale * question.A / math.sqrt(question.steps * (question.clip**2 + deviation**2))
+
+
+def _reweighted(question: ModuleAdaptation, u: FloatArray, low: FloatArray, losses: FloatArray) -> FloatArray:
+    """A projected step on J's separable form, in units of the least u: nothing in it is noised."""
+    penalties = question.penalties
+    slope = (penalties.kappa1 - losses) / u**2 - 2 * penalties.kappa2 / u**3
+    return np.asarray(np.fmax(low, u - WEIGHT_STEP * low**3 * slope))  # the lowest where a step overflows
+
+
+def _side(question: ModuleAdaptation, module: Any, X: FloatArray, y: FloatArray) -> Gradients:
+    if question.loss == "squared":
+        y = (y - question.label_mean) / question.label_scale
+    return Gradients(module, question.loss, (X - question.mean) / question.scale, y)
+
+
+def _near(w: FloatArray, start: FloatArray, radius: float) -> FloatArray:
+    """The nearest point of the ball around the start."""
+    away = float(np.linalg.norm(w - start))
+    return w if away <= radius else start + (w - start) * (radius / away)
+
+
+__all__ = ["Gradients", "adapt", "clipped", "one_thread"]

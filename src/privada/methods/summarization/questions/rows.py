@@ -1,0 +1,102 @@
+"""Rows for the curator: questions that disclose. They carry no guarantee, and say so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.summarization.questions.embedding import FourierEmbedding, with_embedding
+from privada.methods.summarization.questions.rounds import undrawn
+from privada.methods.summarization.questions.sums import vector
+from privada.privacy.guarantee import Guarantee
+from privada.privacy.mechanism import Plan
+from privada.privacy.release import Question
+
+FloatArray = npt.NDArray[np.float64]
+MOST_ROWS = 10_000_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class SummaryRows(Question):
+    """Ask an owner for the rows of its own that match a noisy validation mean best.
+
+    Parameters
+    ----------
+    embedding : FourierEmbedding
+    target : array of shape (features,)
+        The noisy mean, public.
+    variance : float
+        Of the noise on each coordinate of ``target``; the owner removes what its own rows cannot
+        express (`denoise`). 0 matches the target as it is.
+    size : int
+        How many rows, all different. An owner of fewer sends all it has.
+    skip : int
+        Leave out this many rows that would come first: they were sent before.
+
+    Privacy
+    -------
+    None from the curator: this is a disclosure of raw rows, which the owner's policy must allow for
+    the curator by name. Nothing of it reaches other owners.
+    """
+
+    embedding: FourierEmbedding
+    target: FloatArray
+    size: int
+    variance: float = 0.0
+    skip: int = 0
+    kind: ClassVar[str] = "summarization.rows"
+    answered_by: ClassVar[str] = "privada.methods.summarization.owner.answer:answer_rows"
+    discloses: ClassVar[bool] = True
+
+    def validate(self) -> None:
+        """Check every public parameter by name."""
+        if not isinstance(self.embedding, FourierEmbedding):
+            raise InputError(f"Expected a FourierEmbedding, got {type(self.embedding).__name__}.")
+        object.__setattr__(self, "target", vector(self.embedding, target=self.target))
+        object.__setattr__(self, "variance", _check.non_negative(variance=self.variance))
+        if _check.count(size=self.size) + _check.count(least=0, skip=self.skip) > MOST_ROWS:
+            raise InputError(f"Expected size and skip of at most {MOST_ROWS:,} together.")
+
+    def fits(self, schema: Any) -> None:
+        """Check the width against the owner's schema."""
+        if self.embedding.width != schema.width:
+            raise InputError(f"Expected an embedding of width {schema.width}, got {self.embedding.width}.")
+
+    def planned(self) -> Plan:
+        """No draw: nothing here is differentially private."""
+        return undrawn()
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Own fields as plain values and arrays."""
+        arrays = {"frequencies": self.embedding.frequencies, "target": self.target}
+        return {name: getattr(self, name) for name in ("size", "variance", "skip")}, arrays
+
+    @classmethod
+    def from_parts(
+        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
+    ) -> Self:
+        """Make the question from its parts."""
+        return cls(**plain, **with_embedding(arrays), guarantee=guarantee, salt=salt)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class EmbeddedRows(SummaryRows):
+    """Ask for the same rows' embeddings and labels only, for a curator that is trusted less.
+
+    Privacy
+    -------
+    **This is not differential privacy.** Embeddings tell all pairwise distances of the rows, and
+    with enough features the rows themselves; they only spare the curator the raw columns. Kernel
+    models can be trained on them.
+    """
+
+    kind: ClassVar[str] = "summarization.embeddings"
+    answered_by: ClassVar[str] = "privada.methods.summarization.owner.answer:answer_embeddings"
+
+
+__all__ = ["EmbeddedRows", "SummaryRows"]

@@ -1,0 +1,52 @@
+"""An owner in memory whose budget is one question, for the faces that hold both sides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privada.methods.transport.questions.rows import RowRelease
+from privada.methods.transport.questions.statistics import ClassStatistics
+from privada.parties.owner import Owner
+from privada.parties.schema import Schema
+from privada.privacy import accountant
+from privada.privacy.guarantee import ZCDP, Approximate, Guarantee
+
+MARGIN = 1 + 1e-9  # for sums of floats
+
+
+def owner_for(
+    question: ClassStatistics | RowRelease,
+    rows: Any,
+    *,
+    y: Any = None,
+    schema: Schema,
+    dataset: str,
+    rehearsal: int | None = None,
+) -> Owner:
+    """Hold rows for this one question and no other.
+
+    Gaussian noise alone composes exactly, and the budget is the question's guarantee. Randomised labels and
+    sampled batches keep their guarantee by a privacy-loss distribution, which no filter can add up: their
+    budget is the ρ that the ledger charges for them, all of which the question uses.
+    """
+    budget: Guarantee = question.guarantee
+    accounting = None
+    if isinstance(budget, Approximate):
+        event = question.price.event
+        if accountant.only_gaussian(event):
+            accounting = "gaussian"
+        else:
+            rho = accountant.zcdp(event) * MARGIN
+            budget = ZCDP(rho=rho, relation=budget.relation, unit=budget.unit)
+    return Owner(
+        rows,
+        y=y,
+        schema=schema,
+        dataset=dataset,
+        budget=budget,
+        accounting=accounting,
+        rehearsal=rehearsal,
+    )
+
+
+__all__ = ["owner_for"]

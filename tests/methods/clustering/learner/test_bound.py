@@ -1,0 +1,158 @@
+"""What is certain of the cost on the true source."""
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from privada import Owner, SourceTargetMedoids
+from privada.exceptions import InputError, RehearsalWarning
+from privada.lab.datasets.source_target import RADIUS, synthetic
+from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
+from privada.methods.clustering.learner.bound import certified, cost_bound
+from privada.methods.clustering.learner.coreset import Coreset
+from privada.methods.clustering.learner.sanitised import estimate_radius, sanitise
+from privada.methods.clustering.learner.solver.objective import cost, source_distances
+from privada.methods.clustering.questions.pyramid import GridPyramid
+from privada.parties import Policy, Schema
+from privada.privacy import ZCDP, Approximate, Pure
+
+AR = "add/remove"
+PURE, RHO = Pure(epsilon=2, relation=AR), ZCDP(rho=1, relation=AR)
+SCHEMA = Schema.of_numbers(bounds=(-RADIUS, RADIUS), width=2)
+
+
+def owner(X, seed, budget):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RehearsalWarning)
+        return Owner(
+            X,
+            schema=SCHEMA,
+            dataset="s",
+            budget=budget,
+            policy=Policy(idealised=True),
+            accounting="gaussian" if isinstance(budget, Approximate) else None,
+            rehearsal=seed,
+            allow_empty=True,
+        )
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(
+    "question",
+    [
+        GridPyramid(levels=(2, 3, 4), domain=RADIUS, width=2, guarantee=PURE),
+        GridPyramid(levels=(2, 3, 4), domain=RADIUS, width=2, guarantee=RHO),
+        LocalMeans(cells=[[0.1, 0.1], [-0.2, 0.1]], shells=[0.05, 0.1, 0.2], domain=RADIUS, guarantee=PURE),
+        LocalMeans(
+            cells=[[0.1, 0.1], [-0.2, 0.1]],
+            shells=[0.05, 0.1, 0.2],
+            domain=RADIUS,
+            moments="pooled",
+            guarantee=RHO,
+        ),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("rows", [0, 1, 3])
+def test_certified_distances_hold_as_often_as_they_say(question, rows):
+    """Few rows, so that noise alone would certify; false alarm 1e-4."""
+    rng = np.random.default_rng(0)
+    source = rng.uniform(-0.3, 0.3, size=(rows, 2))
+    target = rng.uniform(-0.3, 0.3, size=(60, 2))
+    true, gamma, runs = source_distances(target, source), 0.3, 200
+    broken = 0
+    for seed in range(runs):
+        release = owner(source, seed, question.guarantee).answer(question)
+        broken += bool(np.any(certified(question, release, target, gamma) < true - 1e-12))
+    assert broken <= binom.ppf(1 - 1e-4, runs, gamma)
+
+
+def test_certified_distances_are_worth_having():
+    pair = synthetic(2, seed=3)
+    model = SourceTargetMedoids(20, norm_bound=RADIUS, rho=3, rehearsal=1, random_state=0)
+    with pytest.warns(RehearsalWarning):
+        model.fit(pair.source, Xt=pair.target)
+    ours = cost(pair.target, pair.source, model.cluster_centers_)
+    without = source_distances(pair.target, model.cluster_centers_).mean()
+    assert ours <= model.cost_bound_ < 0.2 * without
+
+
+def test_averages_certify_nothing():
+    question = NearestMeans(cells=[[0.0, 0.0]], radius=RADIUS, guarantee=PURE)
+    release = owner(np.zeros((50, 2)), 0, PURE).answer(question)
+    assert np.isinf(certified(question, release, np.zeros((3, 2)), 0.05)).all()
+    found = cost_bound(np.ones((3, 2)) * 0.1, np.zeros((1, 2)), question, release)
+    assert found.cost == pytest.approx(0.1 * math.sqrt(2))
+    assert found.difference is None
+
+
+@pytest.mark.parametrize("guarantee", [PURE, RHO, Approximate(epsilon=2, delta=1e-6, relation=AR)], ids=str)
+@pytest.mark.parametrize("radius", [0.0, 0.05])
+@pytest.mark.parametrize("size", [0, 3, 2000])
+def test_the_theorem_bounds_the_difference_of_every_choice(guarantee, radius, size):
+    """Theorems 5.5, 5.9 and 5.11 and Corollary B.1, with the constants of the docstring."""
+    rng = np.random.default_rng(size)
+    target, source = rng.normal(0, 0.1, size=(80, 2)), rng.normal(0.05, 0.1, size=(size, 2))
+    coreset = target[Coreset.of(target, radius=radius).indices]
+    asked = NeighbourAverages(targets=coreset, t=40, radius=RADIUS, guarantee=guarantee.part(0.7))
+    about = SourceRadius(targets=target, t=40, radius=RADIUS, guarantee=guarantee.part(0.3))
+    for seed in range(5):
+        house = owner(source, seed, guarantee)
+        release, estimate = house.answer(asked), estimate_radius(about, house.answer(about))
+        found = cost_bound(target, target[:3], asked, release, radius=estimate, confidence=0.999)
+        sanitised = sanitise(asked, release).points
+        for _ in range(20):
+            chosen = target[rng.choice(80, 3, replace=False)]
+            gap = abs(cost(target, source, chosen) - cost(target, sanitised, chosen))
+            assert gap <= found.difference
+        assert cost(target, source, target[:3]) <= found.cost
+
+
+def test_k_norm_averages_have_a_bound_too():
+    rng = np.random.default_rng(0)
+    target, source = rng.normal(0, 0.1, size=(30, 2)), rng.normal(0, 0.1, size=(500, 2))
+    asked = NeighbourAverages(targets=target, t=40, radius=RADIUS, noise="k-norm", guarantee=PURE.part(0.7))
+    about = SourceRadius(targets=target, t=40, radius=RADIUS, guarantee=PURE.part(0.3))
+    house = owner(source, 0, PURE)
+    release, estimate = house.answer(asked), estimate_radius(about, house.answer(about))
+    found = cost_bound(target, target[:3], asked, release, radius=estimate)
+    gap = abs(cost(target, source, target[:3]) - cost(target, sanitise(asked, release).points, target[:3]))
+    assert gap <= found.difference < 100
+
+
+@pytest.mark.parametrize("price", [{"epsilon": 3.0}, {"rho": 3.0}, {"epsilon": 3.0, "delta": 1e-6}])
+def test_a_share_of_the_budget_buys_the_radius(price):
+    pair = synthetic(1, seed=1, source_size=2000, target_size=200)
+    model = SourceTargetMedoids(
+        3,
+        norm_bound=RADIUS,
+        bound_share=0.2,
+        bound_neighbours=20,
+        rehearsal=3,
+        random_state=0,
+        n_draws=4,
+        **price,
+    )
+    with pytest.warns(RehearsalWarning):
+        model.fit(pair.source, Xt=pair.target)
+    assert cost(pair.target, pair.source, model.cluster_centers_) <= model.cost_bound_
+    whole = model.guarantee_
+    assert all(getattr(whole, name) == value for name, value in price.items())
+    assert model.release_.guarantee < whole, "the question got the rest"
+
+
+def test_a_question_must_leave_what_the_bound_needs():
+    target = np.random.default_rng(0).uniform(-0.3, 0.3, size=(20, 2))
+    greedy = NearestMeans(cells=target, radius=RADIUS, guarantee=PURE)
+    model = SourceTargetMedoids(3, norm_bound=RADIUS, epsilon=2, question=greedy, bound_share=0.1)
+    with pytest.raises(InputError, match="bound_share"):
+        model.fit(target, Xt=target)
+
+
+@pytest.mark.parametrize("bad", [{"bound_share": 1.0}, {"bound_share": -0.1}, {"confidence": 1.5}])
+def test_bad_shares_are_named(bad):
+    with pytest.raises(InputError, match=next(iter(bad))):
+        SourceTargetMedoids(2, norm_bound=RADIUS, epsilon=1, **bad).fit(np.zeros((3, 2)), Xt=np.zeros((5, 2)))

@@ -1,0 +1,361 @@
+"""The solver against brute force, against its own parts, and at its edges."""
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
+
+from privada.exceptions import InputError
+from privada.methods.clustering.learner.solver import problem, search, solve
+from privada.methods.clustering.learner.solver.objective import cost, source_distances
+from privada.methods.clustering.learner.solver.solve import medoids
+
+FORMS = [problem.MatrixProblem, problem.PointProblem]
+
+
+def capped_cost(T, caps, chosen, weights=None):
+    paid = np.minimum(caps, cdist(T, T[list(chosen)]).min(axis=1))
+    return np.average(paid, weights=weights)
+
+
+def instance(seed, n=200, width=2, sources=20, spread=0.05):
+    """Clumps of target points, some of them near the source; n points, distinct with probability 1."""
+    rng = np.random.default_rng(seed)
+    middles = rng.random((12, width))
+    T = middles[rng.integers(12, size=n)] + spread * rng.normal(size=(n, width))
+    S = middles[rng.integers(6, size=sources)] + 0.1 * rng.normal(size=(sources, width))
+    return T, source_distances(T, S), rng
+
+
+def posed_problem(form, T, caps=None, weights=None):
+    caps = np.full(len(T), np.inf) if caps is None else caps
+    weights = np.ones(len(T)) if weights is None else weights
+    return form(*solve.scaled(T, caps), weights, solve.distinct(T))
+
+
+# Optimality
+
+
+def test_swaps_reach_the_optimum_of_tiny_instances_and_never_pass_it():
+    """Each cap belongs to a row: were it taken for a column's, hardly any optimum would be found."""
+    rng = np.random.default_rng(0)
+    reached = []
+    for n, k in [(8, 2), (10, 3), (12, 4)] * 40:
+        T, S = rng.normal(size=(n, 2)), rng.normal(size=(3, 2))
+        caps, weights = source_distances(T, S), rng.integers(1, 4, size=n)
+        subsets = itertools.combinations(range(n), k)
+        best = min(capped_cost(T, caps, subset, weights) for subset in subsets)
+        found = medoids(T, k, caps=caps, weights=weights)
+        assert found.cost >= best - 1e-12
+        assert found.cost == pytest.approx(capped_cost(T, caps, found.indices, weights), abs=1e-12)
+        reached.append(found.cost <= best + 1e-12)
+    assert np.mean(reached) >= 0.95
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("k", [1, 5, 20])
+def test_knowing_the_source_never_costs_more_than_ignoring_it(seed, k):
+    T, caps, _ = instance(seed)
+    ignoring = medoids(T, k).indices
+    assert medoids(T, k, caps=caps).cost <= capped_cost(T, caps, ignoring) + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_single_swap_is_left(seed):
+    T, caps, _ = instance(seed, n=60)
+    found = medoids(T, 4, caps=caps)
+    for out, new in itertools.product(found.indices.tolist(), range(len(T))):
+        swapped = [new if index == out else index for index in found.indices.tolist()]
+        assert capped_cost(T, caps, swapped) >= found.cost - 1e-12
+
+
+def test_no_swap_is_left_in_single_precision_either():
+    T, caps, rng = instance(0, n=4500, width=3)
+    found = medoids(T, 6, caps=caps)
+    D, near = cdist(T, T[found.indices]), []
+    for new in rng.choice(len(T), 200):
+        column = np.linalg.norm(T - T[new], axis=1)
+        for out in range(6):
+            others = np.delete(D, out, axis=1).min(axis=1)
+            near.append(np.minimum(np.minimum(caps, column), others).mean())
+    assert min(near) >= found.cost * (1 - 3e-6)
+
+
+# The parts
+
+
+def plain_greedy(T, caps, weights, k):
+    D, near, chosen = cdist(T, T), caps.copy(), []
+    for _ in range(k):
+        gains = weights @ np.maximum(near[:, None] - D, 0.0)
+        gains[chosen] = -1.0
+        chosen.append(int(np.argmax(np.round(gains, 9))))
+        near = np.minimum(near, D[:, chosen[-1]])
+    return chosen
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_lazy_greedy_chooses_what_plain_greedy_chooses(form):
+    """Clumps so narrow that whole runs of points are passed over."""
+    T, caps, rng = instance(3, n=2000, spread=0.005)
+    weights = rng.random(2000)
+    found = search.greedy(posed_problem(form, T, caps, weights), 25)
+    assert found.tolist() == plain_greedy(T, caps, weights, 25)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_greedy_breaks_ties_by_the_smallest_index(form):
+    T = np.array([[3.0], [-3.0], [1.0], [-1.0]])
+    found = search.greedy(posed_problem(form, T, np.ones(4)), 4)
+    assert found.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("capped", [True, False])
+def test_screening_and_offers_see_the_true_change_of_every_swap(form, capped):
+    T, caps, rng = instance(4, n=2000, width=3, spread=0.005)
+    posed = posed_problem(form, T, caps if capped else None, rng.random(2000))
+    chosen = rng.choice(2000, 9, replace=False)
+    found = search.Search(posed, chosen, 10)
+    D, everyone = cdist(posed.rows, posed.rows), np.arange(2000)
+    paid = np.minimum(posed.caps, D[:, chosen].min(axis=1)) @ posed.weights
+    assert found.cost == pytest.approx(paid)
+    expected = np.full(2000, np.inf)
+    for out in range(9):
+        others = np.minimum(posed.caps, np.delete(D[:, chosen], out, axis=1).min(axis=1))
+        expected = np.minimum(expected, posed.weights @ np.minimum(others[:, None], D) - paid)
+    np.testing.assert_allclose(posed.changes(everyone, found.ranking()), expected, atol=1e-10)
+    some = everyone[5:777:3]
+    np.testing.assert_allclose(posed.changes(some, found.ranking()), expected[some], atol=1e-10)
+    best = int(np.argmin(expected))
+    assert found.promising(everyone)[0] == best
+    assert found.offer(best)
+    assert found.cost == pytest.approx(paid + expected[best])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_improvement_ends_where_no_candidate_promises_any(seed):
+    T, caps, rng = instance(seed, n=600)
+    posed = posed_problem(problem.PointProblem, T, caps)
+    found = search.Search(posed, rng.choice(600, 25, replace=False), 10_000)
+    found.improve()
+    assert found.promising(posed.candidates) == []
+
+
+def test_books_after_many_swaps_are_those_of_a_fresh_start():
+    T, caps, rng = instance(5, n=300)
+    posed = posed_problem(problem.PointProblem, T, caps)
+    found = search.Search(posed, rng.choice(300, 10, replace=False), 10_000)
+    found.improve()
+    fresh = search.Search(posed, found.chosen, 10_000)
+    assert found.swaps > 5
+    np.testing.assert_array_equal(found.near, fresh.near)
+    np.testing.assert_array_equal(found.second, fresh.second)
+    np.testing.assert_array_equal(found.slot, fresh.slot)
+    np.testing.assert_allclose(found._losses, fresh._losses, atol=1e-10)
+
+
+def test_branch_and_bound_finds_the_best_member_of_each_cluster():
+    from privada.methods.clustering.learner.solver import large
+
+    T, caps, rng = instance(6, n=1200, width=3)
+    posed = posed_problem(problem.PointProblem, T, caps, rng.random(1200))
+    found = search.Search(posed, rng.choice(1200, 3, replace=False), 10)
+    D, expected = cdist(posed.rows, posed.rows), []
+    for c, centre in enumerate(found.chosen):
+        members = np.flatnonzero(found.slot == c)
+        served = np.minimum(D[np.ix_(members, members)], found.second[members, None])
+        best = members[np.argmin(posed.weights[members] @ served)]
+        expected += [best] if best != centre else []
+    assert sorted(large._best_members(found).tolist()) == sorted(expected)
+
+
+# Invariances
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_weight_is_a_repetition(seed):
+    T, caps, rng = instance(seed, n=80)
+    weights = rng.integers(1, 4, size=80)
+    weighted = medoids(T, 6, caps=caps, weights=weights)
+    repeated = medoids(np.repeat(T, weights, axis=0), 6, caps=np.repeat(caps, weights))
+    assert repeated.cost == pytest.approx(weighted.cost, rel=1e-12)
+    assert np.repeat(np.arange(80), weights)[repeated.indices].tolist() == weighted.indices.tolist()
+
+
+@pytest.mark.parametrize("n", [120, 2500])
+def test_the_order_of_points_does_not_matter(n):
+    T, caps, rng = instance(7, n=n)
+    order = rng.permutation(n)
+    found, moved = medoids(T, 8, caps=caps), medoids(T[order], 8, caps=caps[order])
+    assert sorted(order[moved.indices].tolist()) == found.indices.tolist()
+
+
+@pytest.mark.parametrize("factor", [1e-9, 1e9])
+def test_units_and_origin_do_not_matter(factor):
+    T, caps, _ = instance(8)
+    found, moved = medoids(T, 8, caps=caps), medoids(factor * (T - 3.0), 8, caps=factor * caps)
+    assert moved.indices.tolist() == found.indices.tolist()
+    assert moved.cost == pytest.approx(factor * found.cost)
+
+
+def test_both_forms_of_a_problem_have_the_same_solution(monkeypatch):
+    T, caps, _ = instance(9, n=500, width=5)
+    found = []
+    for matrix in (True, False):
+        monkeypatch.setattr(solve, "_pays_off", lambda n, width, answer=matrix: answer)
+        found.append(medoids(T, 12, caps=caps).indices.tolist())
+    assert found[0] == found[1]
+
+
+# Many points
+
+
+def test_the_method_for_many_points_is_within_two_percent_of_swaps_and_repeatable():
+    T, caps, _ = instance(10, n=3000, width=4)
+    swap = medoids(T, 30, caps=caps, method="swap")
+    large = [medoids(T, 30, caps=caps, method="large", random_state=seed) for seed in (0, 0, 1)]
+    assert large[0].cost <= 1.02 * swap.cost
+    assert large[2].cost <= 1.02 * swap.cost
+    assert large[0].indices.tolist() == large[1].indices.tolist()
+    assert large[0].cost == large[1].cost
+
+
+def test_swaps_draw_nothing():
+    T, caps, _ = instance(11)
+    found = [medoids(T, 9, caps=caps, random_state=seed).indices.tolist() for seed in (None, 1, 2)]
+    assert found[0] == found[1] == found[2]
+
+
+def test_many_points_need_no_square_matrix():
+    n = 12_000
+    T, caps, _ = instance(12, n=n, width=3)
+    medoids(T[:5000], 5, caps=caps[:5000], method="large", random_state=0)  # compile
+    tracemalloc.start()
+    try:
+        medoids(T, 20, caps=caps, method="large", random_state=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < n * n * 4 / 10
+
+
+@pytest.mark.parametrize("width", [2, 16])
+def test_no_matrix_above_20_000_points(monkeypatch, width):
+    def refuse(*_):
+        raise AssertionError("a matrix")
+
+    monkeypatch.setattr(problem.MatrixProblem, "__init__", refuse)
+    T = np.random.default_rng(13).normal(size=(solve.LARGEST_MATRIX + 1, width))
+    assert len(medoids(T, 2, random_state=0).indices) == 2
+
+
+# Edges
+
+
+@pytest.mark.parametrize("method", ["swap", "large"])
+def test_more_centres_than_points_chooses_each_point_once(method):
+    T = np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [-0.0, 0.0], [2.0, 2.0]])
+    for k in (3, 4, 5, 99):
+        found = medoids(T, k, method=method)
+        assert found.indices.tolist() == [0, 1, 4]
+        assert found.cost == 0.0
+
+
+@pytest.mark.parametrize("method", ["swap", "large"])
+def test_a_target_of_few_distinct_points_never_has_one_chosen_twice(method):
+    T = np.random.default_rng(14).integers(0, 3, size=(200, 2)).astype(float)
+    found = medoids(T, 5, method=method, random_state=0)
+    assert len(np.unique(T[found.indices], axis=0)) == 5
+
+
+def test_no_centre_costs_the_mean_cap():
+    T, caps, rng = instance(15, n=30)
+    weights = rng.random(30)
+    found = medoids(T, 0, caps=caps, weights=weights)
+    assert found.indices.shape == (0,)
+    assert found.cost == pytest.approx(np.average(caps, weights=weights))
+    with pytest.raises(InputError, match="without any centre the cost is infinite"):
+        medoids(T, 0)
+
+
+def test_one_point_and_points_that_are_all_the_same():
+    assert medoids([[1.0, 2.0]], 1).indices.tolist() == [0]
+    assert medoids([[1.0, 2.0]] * 4, 2, caps=[0.0, 1.0, 2.0, 3.0]).indices.tolist() == [0]
+    assert medoids([[1.0, 2.0]] * 4, 0, caps=[0.0, 1.0, 2.0, 3.0]).cost == 1.5
+
+
+def test_a_source_on_every_point_leaves_nothing_to_gain():
+    T, _, _ = instance(16, n=50)
+    found = medoids(T, 3, caps=np.zeros(50))
+    assert found.indices.tolist() == [0, 1, 2]
+    assert found.cost == 0.0
+
+
+def test_some_points_may_have_no_source():
+    T, caps, _ = instance(17, n=40)
+    caps[::2] = np.inf
+    found = medoids(T, 3, caps=caps)
+    assert found.cost == pytest.approx(capped_cost(T, caps, found.indices))
+
+
+def test_points_without_weight_ask_for_nothing():
+    T, caps, rng = instance(18, n=60)
+    weights = np.where(rng.random(60) < 0.5, 0.0, 1.0)
+    for method in ("swap", "large"):
+        found = medoids(T, 4, caps=caps, weights=weights, method=method, random_state=0)
+        kept = weights > 0
+        assert found.cost <= 1.1 * medoids(T[kept], 4, caps=caps[kept]).cost
+
+
+def test_without_swaps_the_choice_is_greedy():
+    T, caps, _ = instance(19, n=5000)
+    found = medoids(T, 5, caps=caps, max_swaps=0).indices
+    greedy = search.greedy(posed_problem(problem.PointProblem, T, caps), 5)
+    assert found.tolist() == sorted(greedy.tolist())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"target": [[0.0], [np.nan]]}, "target to be finite"),
+        ({"target": [0.0, 1.0]}, "target to be a non-empty matrix"),
+        ({"target": [[-1e160], [1e160]]}, "below 1e150"),
+        ({"k": -1}, "k to be a whole number >= 0"),
+        ({"k": 1.5}, "k to be a whole number >= 0"),
+        ({"caps": [1.0]}, r"caps of shape \(2,\), got \(1,\)"),
+        ({"caps": [1.0, np.nan]}, "caps >= 0"),
+        ({"caps": [1.0, -1.0]}, "caps >= 0"),
+        ({"weights": [1.0, np.inf]}, "weights to be finite"),
+        ({"method": "exact"}, "method to be one of auto, large, swap, got 'exact'"),
+        ({"max_swaps": -1}, "max_swaps to be a whole number >= 0"),
+    ],
+)
+def test_bad_input_is_named(change, message):
+    with pytest.raises(InputError, match=message):
+        medoids(**({"target": [[0.0], [1.0]], "k": 1} | change))
+
+
+coordinates = st.one_of(st.integers(-2, 2).map(float), st.floats(-100, 100, width=16))
+targets = arrays(np.float64, st.tuples(st.integers(1, 14), st.integers(1, 3)), elements=coordinates)
+
+
+@settings(max_examples=80, deadline=None)
+@given(target=targets, k=st.integers(0, 16), data=st.data())
+def test_whatever_the_target_the_solution_is_sound(target, k, data):
+    n, width = target.shape
+    source = data.draw(arrays(np.float64, (2, width), elements=coordinates))
+    weights = data.draw(arrays(np.float64, n, elements=st.integers(0, 3).map(float)))
+    weights[0] += 1.0
+    caps = source_distances(target, source)
+    found = medoids(target, k, caps=caps, weights=weights, method=data.draw(st.sampled_from(solve.METHODS)))
+    distinct = len(np.unique(target, axis=0))
+    assert len(found.indices) == min(k, distinct) == len(np.unique(target[found.indices], axis=0))
+    assert np.all(np.diff(found.indices) > 0)
+    assert found.cost == pytest.approx(cost(target, source, target[found.indices], weights=weights), abs=1e-9)
+    assert found.cost <= np.average(caps, weights=weights) + 1e-9

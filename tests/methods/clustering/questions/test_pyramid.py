@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+
+from privada import Owner
+from privada.exceptions import InputError
+from privada.methods.clustering.learner.posterior import PyramidPosterior, _joined, _likeliest, _spread
+from privada.methods.clustering.questions.pyramid import GridPyramid
+from privada.parties import Rows, Schema
+from privada.parties.answering import answer_rows
+from privada.privacy import ZCDP, Pure
+
+AR = "add/remove"
+
+
+def pyramid(epsilon=1000.0, levels=(2, 3, 4), width=2, relation=AR):
+    return GridPyramid(
+        levels=levels, domain=0.5, width=width, guarantee=Pure(epsilon=epsilon, relation=relation)
+    )
+
+
+def test_each_row_is_in_one_cell_of_each_level(rehearsal):
+    X = np.random.default_rng(0).uniform(-0.6, 0.6, size=(300, 2))
+    question, seen = pyramid(), {}
+    rows = Rows(X, schema=Schema.of_numbers(bounds=(-1, 1), width=2))
+    answer_rows(question, rows, noise=rehearsal, witness=lambda n, m, e: seen.setdefault(n, e))
+    assert [int(table.sum()) for table in seen.values()] == [300] * 3
+    assert [table.size for table in seen.values()] == [16, 64, 256]
+
+
+def test_levels_are_nested():
+    """The sum over a cell's children at one level is the cell at the level above."""
+    X = np.random.default_rng(1).uniform(-0.5, 0.5, size=(500, 2))
+    house = Owner(
+        X,
+        schema=Schema.of_numbers(bounds=(-1, 1), width=2),
+        dataset="s",
+        budget=Pure(epsilon=1e3, relation=AR),
+    )
+    counts = pyramid().counts(house.answer(pyramid()))
+    for level in (2, 3):
+        assert np.abs(_joined(counts[level + 1]) - counts[level]).max() <= 1
+
+
+@pytest.mark.parametrize(("relation", "scale"), [(AR, 3.0), ("replace-one", 6.0)])
+def test_a_row_touches_one_count_of_each_level(relation, scale):
+    draws = pyramid(epsilon=1.0, relation=relation).plan.draws
+    assert {draw.scale for draw in draws.values()} == {scale}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"levels": ()}, {"levels": (2, 2)}, {"levels": (0,)}, {"domain": -1}, {"width": 0}, {"levels": (30,)}],
+)
+def test_bad_pyramids(bad):
+    good = {"levels": (1, 2), "domain": 0.5, "width": 2, "guarantee": Pure(epsilon=1, relation=AR)}
+    with pytest.raises(InputError):
+        GridPyramid(**(good | bad))
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_cubes_are_joined_and_spread(width):
+    cube = np.random.default_rng(2).normal(size=(4,) * width)
+    joined = _joined(cube)
+    assert joined.shape == (2,) * width
+    assert joined.sum() == pytest.approx(cube.sum())
+    assert np.array_equal(_joined(_spread(joined)), joined * 2**width)
+    best = _likeliest(cube)
+    assert best.sum() == 2**width
+    assert np.array_equal(_joined(best), np.ones((2,) * width))
+    chosen = _spread(_joined(np.where(best, cube, 0.0)))
+    assert np.all(chosen >= cube)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_with_little_noise_a_draw_is_where_the_source_is(width):
+    rng = np.random.default_rng(3)
+    source = np.clip(rng.normal(0.2, 0.02, size=(400, width)), -0.5, 0.5)
+    question = GridPyramid(levels=(2, 4), domain=0.5, width=width, guarantee=ZCDP(rho=50.0, relation=AR))
+    schema = Schema.of_numbers(bounds=(-0.5, 0.5), width=width)
+    house = Owner(source, schema=schema, dataset="s", budget=ZCDP(rho=50.0, relation=AR))
+    drawn = PyramidPosterior(question, house.answer(question)).draw(rng)
+    assert len(drawn) > 5
+    assert np.mean(np.abs(drawn - 0.2).max(axis=1) < 0.2) > 0.9
+
+
+def test_noise_alone_draws_little():
+    """An empty source: what noise makes up is a handful of points, not a source."""
+    question = GridPyramid(levels=(3, 5), domain=0.5, width=2, guarantee=ZCDP(rho=1.0, relation=AR))
+    schema = Schema.of_numbers(bounds=(-0.5, 0.5), width=2)
+    house = Owner(
+        np.empty((0, 2)), schema=schema, dataset="s", budget=ZCDP(rho=30.0, relation=AR), allow_empty=True
+    )
+    rng = np.random.default_rng(4)
+    sizes = [len(PyramidPosterior(question, house.answer(question)).draw(rng)) for _ in range(20)]
+    assert np.mean(sizes) < 40
