@@ -92,7 +92,7 @@ class _DeepReweighted(_Reweighted):
         schema: Schema,
         guarantee: Guarantee,
     ) -> ModuleAdaptation:
-        from privada.methods.reweighting.owner.module_steps import Gradients
+        from privada.methods.reweighting.questions.gradients import Gradients
 
         warm = network.flat(module)
         public = Gradients(module, task.loss, scaling.rows(source), scaling.labels(task.codes))

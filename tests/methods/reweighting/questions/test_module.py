@@ -16,6 +16,7 @@ from privada.privacy import Approximate, Pure, Question, Unit, accountant
 torch = pytest.importorskip("torch")
 
 from privada.methods.reweighting.owner import module_steps  # noqa: E402
+from privada.methods.reweighting.questions.gradients import Gradients  # noqa: E402
 
 N, WIDTH = 30, 4
 RNG = np.random.default_rng(0)
@@ -108,7 +109,7 @@ def test_rows_have_the_gradients_that_autograd_gives_one_by_one(make):
 
 
 def _gradients(module, X, y):
-    return module_steps.Gradients(module, "cross-entropy", X, y)
+    return Gradients(module, "cross-entropy", X, y)
 
 
 @pytest.mark.parametrize("make", [perceptron, convolution, Gated], ids=["perceptron", "conv", "gated"])

@@ -1,4 +1,4 @@
-"""What the questions of this room share: public arrays, sizes, grids, and μ of a guarantee's share."""
+"""What questions about linear models share: public arrays, sizes, grids, and μ of a guarantee's share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError, RelationError
-from privada.methods.reweighting.questions.problem import Penalties
 from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
@@ -20,7 +19,6 @@ FloatArray = npt.NDArray[np.float64]
 LARGEST = 1e100
 MOST_NUMBERS = 200_000_000
 MOST_STEPS = 100_000
-LEAST_ALPHA = 1e-30
 
 
 def matrix(*, width: int | None = None, **named: Any) -> FloatArray:
@@ -46,17 +44,6 @@ def _kept(array: FloatArray, name: str) -> FloatArray:
         raise InputError(f"Expected {name} within ±{LARGEST:g}.")
     copy.flags.writeable = False
     return copy
-
-
-def moderate(penalties: Penalties) -> None:
-    """Refuse a mixture or penalties so extreme that step sizes or weights leave the floats."""
-    if not LEAST_ALPHA <= penalties.alpha < 1:
-        raise InputError(
-            f"Expected penalties with alpha from {LEAST_ALPHA:g} to below 1, got {penalties.alpha!r}."
-        )
-    for name in ("kappa1", "kappa2", "kappa_inf", "discrepancy"):
-        if getattr(penalties, name) > LARGEST:
-            raise InputError(f"Expected penalties with {name} of at most {LARGEST:g}.")
 
 
 def replaced(guarantee: Guarantee) -> None:
@@ -152,6 +139,7 @@ def mu_of(guarantee: Guarantee, part: float = 1.0) -> float:
 
 
 __all__ = [
+    "LARGEST",
     "MOST_STEPS",
     "declared",
     "equal_sums",
@@ -159,7 +147,6 @@ __all__ = [
     "fine_grid",
     "gaussian",
     "matrix",
-    "moderate",
     "mu_of",
     "numeric_label",
     "pieces",

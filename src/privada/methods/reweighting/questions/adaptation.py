@@ -68,7 +68,7 @@ class _Adaptation(Question):
         object.__setattr__(self, "source", public.matrix(source=self.source))
         labels = public.vector(source_labels=self.source_labels, length=len(self.source))
         object.__setattr__(self, "source_labels", labels)
-        public.moderate(self.penalties)
+        self.penalties.check_moderate()
         if self.penalties.kappa_inf:
             raise InputError("Expected kappa_inf to be 0: it couples the weights of the rows.")
         self._validate_hidden()

@@ -129,7 +129,7 @@ class ModuleAdaptation(Question):
         for name in ("clip", "largest_loss", "A", "step_scale", "label_scale"):
             _check.positive(**{name: getattr(self, name)})
         _check.finite(label_mean=self.label_mean)
-        public.moderate(self.penalties)
+        self.penalties.check_moderate()
         if self.penalties.kappa_inf:
             raise InputError("Expected kappa_inf to be 0: it couples the weights of the rows.")
         if _check.count(steps=self.steps) > public.MOST_STEPS:

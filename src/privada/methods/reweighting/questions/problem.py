@@ -21,8 +21,10 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.linear.questions.public import LARGEST
 
 FloatArray = npt.NDArray[np.float64]
+LEAST_ALPHA = 1e-30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +81,16 @@ class Penalties:
         """p⁰: α/m for public rows, (1-α)/n for private ones."""
         parts = np.full(m, self.alpha / max(m, 1)), np.full(n, (1 - self.alpha) / max(n, 1))
         return np.concatenate(parts)
+
+    def check_moderate(self) -> None:
+        """Refuse a mixture or penalties so extreme that step sizes or weights leave the floats."""
+        if not LEAST_ALPHA <= self.alpha < 1:
+            raise InputError(
+                f"Expected penalties with alpha from {LEAST_ALPHA:g} to below 1, got {self.alpha!r}."
+            )
+        for name in ("kappa1", "kappa2", "kappa_inf", "discrepancy"):
+            if getattr(self, name) > LARGEST:
+                raise InputError(f"Expected penalties with {name} of at most {LARGEST:g}.")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""

@@ -1,0 +1,128 @@
+"""How the house stands: who is behind the wall, how large folders are, what has a test of its name.
+
+* ``contract_coverage``: share of room modules that the wall's contracts (pyproject.toml) put on a side. The
+  contracts' own globs are matched against the import graph; ``owner/`` is the private side.
+* ``largest_folder``: modules in the largest folder of the package, not counting those in folders below it.
+* ``modules_with_own_test``: share of public modules with a file ``test_NAME.py`` that holds a test, in the
+  folder of ``tests`` that mirrors the module's, or in one above it.
+* ``room_lines``: lines under ``methods/``.
+* ``modules_touched_by_one_answer``: modules whose code runs while an owner answers one question about cells.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from benchmarks._figures import Figure, main
+
+HERE = Path(__file__).resolve().parent.parent
+PACKAGE, TESTS = HERE / "src" / "privada", HERE / "tests"
+WALL = ("Questions and learners never touch private rows", "At the top of a room nobody opens rows")
+
+
+def measure(quick: bool) -> Iterator[Figure]:  # noqa: ARG001 - nothing takes long
+    """Count."""
+    yield Figure("contract_coverage", contract_coverage(), 1.0, "higher", "room modules", 1)
+    yield Figure("largest_folder", max(folder_sizes().values()), 14, "lower", "modules", 1)
+    untested, public = modules_without_own_test()
+    share = 1 - len(untested) / len(public)
+    yield Figure("modules_with_own_test", share, 0.85, "higher", f"{len(public)} public modules", 1)
+    yield Figure("room_lines", room_lines(), 19_000, "lower", "lines", 1)
+    touched = len(modules_touched_by_one_answer())
+    yield Figure("modules_touched_by_one_answer", touched, 20, "lower", "modules", 1)
+
+
+def contract_coverage() -> float:
+    """Share of the rooms' modules that are on one side of the wall by contract."""
+    import grimp
+
+    graph = grimp.build_graph("privada", cache_dir=None)
+    rooms = {each for each in graph.modules if each.startswith("privada.methods.")}
+    covered = set(graph.find_matching_modules("privada.methods.*.owner.**"))
+    for contract in wall_contracts():
+        for expression in contract["source_modules"]:
+            found = graph.find_matching_modules(expression)
+            covered |= found
+            if contract.get("as_packages", True):
+                covered |= {below for each in found for below in graph.find_descendants(each)}
+    return len(rooms & covered) / len(rooms)
+
+
+def wall_contracts() -> list[dict[str, Any]]:
+    """The contracts that keep the wall."""
+    settings = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    return [each for each in contracts if each["name"] in WALL]
+
+
+def modules() -> list[Path]:
+    """All modules but ``__init__``."""
+    return sorted(each for each in PACKAGE.rglob("*.py") if each.name != "__init__.py")
+
+
+def folder_sizes() -> Counter[str]:
+    """Number of modules in each folder."""
+    return Counter(str(each.parent.relative_to(PACKAGE)) for each in modules())
+
+
+def modules_without_own_test() -> tuple[list[str], list[str]]:
+    """Public modules without a test file of their name, and all public modules."""
+    tests = {
+        (each.parent.relative_to(TESTS).parts, each.stem) for each in TESTS.rglob("test_*.py") if _tests(each)
+    }
+    public = [each for each in modules() if not each.name.startswith("_")]
+    untested = [str(each.relative_to(PACKAGE)) for each in public if not _mirrored(each) & tests]
+    return untested, [str(each) for each in public]
+
+
+def _mirrored(module: Path) -> set[tuple[tuple[str, ...], str]]:
+    """Where a module's test may stand: in the folder that mirrors its own, or above."""
+    folder = module.parent.relative_to(PACKAGE).parts
+    return {(folder[:depth], f"test_{module.stem}") for depth in range(len(folder) + 1)}
+
+
+def _tests(path: Path) -> bool:
+    """Whether a file holds a test."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return any(isinstance(each, ast.FunctionDef) and each.name.startswith("test_") for each in ast.walk(tree))
+
+
+def room_lines() -> int:
+    """Lines of all rooms."""
+    return sum(each.read_text(encoding="utf-8").count("\n") for each in (PACKAGE / "methods").rglob("*.py"))
+
+
+def modules_touched_by_one_answer() -> set[str]:
+    """Modules whose code runs in `Owner.answer`, from the question to the release."""
+    import numpy as np
+
+    from privada import Bins, CellStatistics, Owner, Pure, Schema
+
+    guarantee = Pure(epsilon=1, relation="add/remove")
+    rows = np.linspace(0, 1, 100)[:, None]
+    owner = Owner(rows, schema=Schema.of_numbers(bounds=(0, 1), width=1), dataset="rows", budget=guarantee)
+    question = CellStatistics(tables=(Bins(feature=0, edges=np.array([0.5])),), guarantee=guarantee)
+    seen: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and PACKAGE in path.parents and path.name != "__init__.py":
+            seen.add(str(path.relative_to(PACKAGE)))
+
+    sys.setprofile(note)
+    try:
+        owner.answer(question)
+    finally:
+        sys.setprofile(None)
+    return seen
+
+
+if __name__ == "__main__":
+    main(measure, "The house")
