@@ -12,8 +12,8 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from privada import _check
 from privada._text import printable_line
 from privada.exceptions import GuaranteeError, InputError, PrivadaError, TamperError, WireError
-from privada.privacy import wire
+from privada.privacy import codec, wire
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Plan
 from privada.privacy.price import Price
@@ -163,17 +163,20 @@ class Question(ABC):
         check_answer_size(self)
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays; a field that is neither needs a form of its own."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("guarantee", "salt")}
-        arrays = {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
-        return {name: value for name, value in own.items() if name not in arrays}, arrays
+        """Own fields as plain values and arrays; a field that is neither declares how it is written.
+
+        `privada.privacy.codec` has the declarations.
+        """
+        return codec.write_fields(self, but=("guarantee", "salt"))
 
     @classmethod
     def from_parts(
         cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
     ) -> Self:
         """Make the question from its parts; everything is validated anew."""
-        return cls(**plain, **arrays, guarantee=guarantee, salt=salt)
+        make = partial(cls, guarantee=guarantee, salt=salt)
+        made: Self = codec.read_fields(cls, make, plain, arrays, but=("guarantee", "salt"))
+        return made
 
     @property
     def price(self) -> Price:

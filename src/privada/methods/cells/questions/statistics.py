@@ -19,17 +19,18 @@ both, μ²        m² (1/σₙ² + R²/σᵣ²)    m² max(2/σₙ² + s²/2, s�
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Nearest, Partition, pack, unpack
+from privada.methods.cells.questions.partition import Nearest, Partition
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.codec import several_of
+from privada.privacy.guarantee import ZCDP, Approximate, Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
@@ -71,7 +72,7 @@ class CellStatistics(Question):
     1.0
     """
 
-    tables: tuple[Partition, ...]
+    tables: tuple[Partition, ...] = field(metadata=several_of(Partition, key="partitions", path=""))
     n_classes: int | None = None
     radius: float | None = None
     recentred: bool = False
@@ -140,20 +141,6 @@ class CellStatistics(Question):
     def planned(self) -> Plan:
         """Split the budget over tables, counts and sums, and calibrate each draw."""
         return _PLANS[type(self.guarantee)](self)
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain, arrays = pack(self.tables)
-        fields = ("n_classes", "radius", "recentred", "width", "count_share")
-        return plain | {name: getattr(self, name) for name in fields}, arrays
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        tables = unpack({"partitions": plain.pop("partitions")}, arrays)
-        return cls(tables=tables, guarantee=guarantee, salt=salt, **plain)
 
 
 @dataclass(frozen=True, kw_only=True)
