@@ -65,7 +65,8 @@ class Form:
     @classmethod
     def from_parts(cls, plain: Plain, arrays: Arrays) -> Self:
         """Make it from its parts; everything is validated anew."""
-        return read_fields(cls, cls, plain, arrays)
+        made: Self = read_fields(cls, cls, plain, arrays)
+        return made
 
 
 def write_fields(value: Any, *, but: tuple[str, ...] = ()) -> tuple[Plain, Arrays]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +30,10 @@ from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Nearest, Partition
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import several_of
-from privada.privacy.guarantee import ZCDP, Approximate, Pure
+from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.relation import Relation
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 LEAST_COUNT_SHARE = 0.1
 LARGEST = 50_000_000  # numbers in one answer: what a small file asks for must fit an owner's memory
@@ -108,7 +108,7 @@ class CellStatistics(Question):
         if numbers > LARGEST:
             raise InputError(f"Expected an answer of at most {LARGEST} numbers, got {numbers}.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check features and classes against the owner's schema."""
         for table in self.tables:
             table.fits(schema.width)
@@ -140,7 +140,9 @@ class CellStatistics(Question):
 
     def planned(self) -> Plan:
         """Split the budget over tables, counts and sums, and calibrate each draw."""
-        return _PLANS[type(self.guarantee)](self)
+        if isinstance(self.guarantee, Pure):
+            return _laplace_plan(self, self.guarantee.epsilon)
+        return _gaussian_plan(self, self.guarantee.gaussian_mu())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,12 +203,11 @@ def _count_share(question: CellStatistics, optimum: float) -> float:
     return max(LEAST_COUNT_SHARE, optimum)
 
 
-def _laplace_plan(question: CellStatistics) -> Plan:
+def _laplace_plan(question: CellStatistics, budget: float) -> Plan:
     """Pure: epsilons add over tables and over counts and sums."""
-    assert isinstance(question.guarantee, Pure)
     reach = _Reach.of(question)
     share = _count_share(question, 1 / (1 + math.pow(question.width or 1, 2 / 3)))
-    epsilon = question.guarantee.epsilon / len(question.tables)
+    epsilon = budget / len(question.tables)
     draws: dict[str, Mechanism] = {}
     for index in range(len(question.tables)):
         counts, sums = question.names(index)
@@ -218,9 +219,8 @@ def _laplace_plan(question: CellStatistics) -> Plan:
     return Plan(draws=draws)
 
 
-def _gaussian_plan(question: CellStatistics) -> Plan:
+def _gaussian_plan(question: CellStatistics, mu: float) -> Plan:
     """Other guarantees: squares of μ add; counts and sums share one joint sensitivity."""
-    mu = question.guarantee.gaussian_mu()
     reach = _Reach.of(question)
     share = _count_share(question, reach.best_count_share(question.width or 1))
     alone = mu / math.sqrt(len(question.tables))
@@ -235,22 +235,16 @@ def _gaussian_plan(question: CellStatistics) -> Plan:
         if question.radius is None or question.width is None:
             joint += count.mu**2
             continue
-        total = _sums(question, reach, alone * math.sqrt(1 - share))
+        total = _sums(reach, radius=question.radius, width=question.width, mu=alone * math.sqrt(1 - share))
         draws[sums] = total
         joint += reach.joint(count.mu, total.mu)
     return Plan(draws=draws, event=gaussian_event(math.sqrt(joint)))
 
 
-def _sums(question: CellStatistics, reach: _Reach, mu: float) -> Gaussian:
+def _sums(reach: _Reach, *, radius: float, width: int, mu: float) -> Gaussian:
     """Gaussian noise on sums; the grid's slack is part of the sensitivity."""
-    assert question.radius is not None
-    assert question.width is not None
-    grid = Grid.finer_than(question.radius / mu * 2.0**-20)
-    return Gaussian.calibrated(
-        sensitivity=reach.sums_l2(question.radius, question.width, grid.step), mu=mu, grid=grid
-    )
+    grid = Grid.finer_than(radius / mu * 2.0**-20)
+    return Gaussian.calibrated(sensitivity=reach.sums_l2(radius, width, grid.step), mu=mu, grid=grid)
 
-
-_PLANS = {Pure: _laplace_plan, ZCDP: _gaussian_plan, Approximate: _gaussian_plan}
 
 __all__ = ["CellStatistics"]

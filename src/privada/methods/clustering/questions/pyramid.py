@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from privada.methods.cells.questions.partition import Bins, Product
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.questions.calibration import few_numbers, sized
 from privada.privacy.mechanism import Lattice, Plan
-from privada.privacy.release import Question, Release
+from privada.privacy.release import PublicSchema, Question, Release
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -74,7 +74,7 @@ class GridPyramid(Question):
         _check.count(width=self.width)
         few_numbers(sum(2 ** min(level * self.width, 64) for level in levels), "the answer")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the features against the owner's schema."""
         if self.width != schema.width:
             raise InputError(f"Expected width {schema.width}, got {self.width}.")
@@ -110,9 +110,7 @@ class GridPyramid(Question):
     @property
     def noise(self) -> Lattice:
         """The noise on each count, the same at every level."""
-        draw = self.plan.draws[self.statistics.names(0)[0]]
-        assert isinstance(draw, Lattice)
-        return draw
+        return self.plan.lattice(self.statistics.names(0)[0])
 
 
 __all__ = ["GridPyramid"]
