@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.parties.owner import Owner as Owner
     from privada.parties.policy import Policy as Policy
     from privada.parties.protocol import Ask as Ask
-    from privada.parties.protocol import run as run
+    from privada.parties.running import run as run
     from privada.parties.schema import Category as Category
     from privada.parties.schema import Number as Number
     from privada.parties.schema import Schema as Schema
@@ -70,7 +70,8 @@ _HOMES = {
     "methods.marginals.estimator_regression": ("MarginalRegressor",),
     "parties.owner": ("Owner",),
     "parties.policy": ("Policy",),
-    "parties.protocol": ("Ask", "run"),
+    "parties.protocol": ("Ask",),
+    "parties.running": ("run",),
     "parties.schema": ("Category", "Number", "Schema"),
     "privacy.guarantee": ("Approximate", "Guarantee", "Pure", "ZCDP", "request"),
     "privacy.ledger": ("Ledger",),

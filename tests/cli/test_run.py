@@ -105,7 +105,7 @@ def test_a_study_cannot_pass_the_owners_policy(cli, home, edit):
         ("[owners.clinic]", "[owner.clinic]", "expected at least one [owners.NAME]"),
         ("seed = 0", "seed = -4", "line 3, study.seed: Expected seed to be a whole number >= 0"),
         ("title =", "titel =", "line 1, study.title: expected a string, but it is missing"),
-        ("by_label = true", 'by_label = true\n[baselines]\nnames = ["best"]', "cells has no baseline 'best'"),
+        ("by_label = true", "by_label = true\n[baselines]\nnames = []", "line 15, baselines: nobody knows"),
         ("by_label = true", "by_label = true\n[budgets]", "line 15, budgets: nobody knows this key"),
         ("[budget]", "[budget", "study.toml: Expected"),
     ],

@@ -3,7 +3,14 @@ import pytest
 
 from privada import Ask, CellStatistics, Nearest, Owner, Schema, run
 from privada.exceptions import BudgetError, InputError, TamperError
-from privada.parties.protocol import Foreseen, drive, foreseen, only_releases
+from privada.parties.protocol import (
+    BegunLearner,
+    PlannedLearner,
+    drive,
+    drive_rounds,
+    list_asks,
+    only_releases,
+)
 from privada.privacy import Pure
 
 AR = "add/remove"
@@ -69,7 +76,7 @@ def in_rounds(rounds):
             found.append((yield Ask("north", question(str(number)))))  # noqa: PERF401
         return len(found)
 
-    return Foreseen(learner(), [Ask("north", question()) for _ in range(rounds)])
+    return PlannedLearner(learner(), [Ask("north", question()) for _ in range(rounds)])
 
 
 def test_rounds_that_cannot_all_be_paid_are_refused_before_the_first(houses):
@@ -81,15 +88,15 @@ def test_rounds_that_cannot_all_be_paid_are_refused_before_the_first(houses):
         run(in_rounds(1), houses)
 
 
-def test_a_learner_that_foresees_nothing_has_a_first_round():
+def test_a_learner_without_a_plan_has_a_first_round():
     def learner():
         yield [Ask("north", question()), Ask("south", question())]
 
-    assert [ask.owner for ask in foreseen(learner())] == ["north", "south"]
-    assert len(foreseen(in_rounds(3))) == 3
+    assert [ask.owner for ask in list_asks(learner())] == ["north", "south"]
+    assert len(list_asks(in_rounds(3))) == 3
 
 
-def test_a_foreseen_learner_is_a_generator_like_any(houses):
+def test_a_planned_learner_is_a_generator_like_any(houses):
     def around():
         return (yield from in_rounds(2))
 
@@ -97,3 +104,48 @@ def test_a_foreseen_learner_is_a_generator_like_any(houses):
     with pytest.raises(KeyError, match="lost"):
         in_rounds(1).throw(KeyError("lost"))
     in_rounds(1).close()
+
+
+def test_a_learner_that_was_looked_at_is_driven_from_its_beginning(houses):
+    begun = BegunLearner(in_rounds(2))
+    assert begun.first.question == question("0")
+    assert run(begun, houses) == 2
+    begun = BegunLearner(in_rounds(1))
+    with pytest.raises(KeyError, match="lost"):
+        begun.throw(KeyError("lost"))
+
+
+def test_rounds_are_driven_by_one_loop():
+    def learner():
+        one = yield Ask("north", question())
+        several = yield [Ask("north", question("2")), Ask("south", question("2"))]
+        none = yield []
+        return one, several, none
+
+    asked = []
+    found = drive_rounds(learner(), lambda asks: asked.append(len(asks)) or [ask.owner for ask in asks])
+    assert found == ("north", ["north", "south"], [])
+    assert asked == [1, 2, 0]
+
+
+def test_a_witness_sees_every_release(houses):
+    seen = []
+    assert run(in_rounds(2), houses, witness=seen.append) == 2
+    assert [release.question for release in seen] == [question("0").digest, question("1").digest]
+
+
+def test_the_protocol_knows_no_owner_and_old_names_are_found():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, privada.parties.protocol as p\n"
+        "wall = ('owner', 'owner_file', 'rows', 'private', 'answering', 'running')\n"
+        "assert not {f'privada.parties.{name}' for name in wall} & set(sys.modules)\n"
+        "assert not [name for name in sys.modules if name.startswith('privada.privacy.ledger')]\n"
+        "assert p.Foreseen is p.PlannedLearner and p.foreseen is p.list_asks\n"
+        "assert p.run.__module__ == 'privada.parties.running'\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(ImportError):
+        from privada.parties.protocol import nothing  # noqa: F401

@@ -202,3 +202,13 @@ def test_noise_too_rare_for_a_number_to_tell_has_no_variance():
     assert draw.variance == 0
     assert (draw.characteristic(np.linspace(0, 3, 5)) == 1).all()
     assert Laplace.calibrated(sensitivity=1, epsilon=1e-4).variance == pytest.approx(2e8, rel=1e-8)
+
+
+def test_a_plan_finds_its_draws_by_name_and_family():
+    plan = Plan(draws={"count": Laplace(sensitivity=1, scale=2.0), "mean": KNorm(sensitivity=1, budget=1.0)})
+    assert plan.lattice("count").steps == 2.0
+    assert plan.find("mean", KNorm).epsilon == 1.0
+    with pytest.raises(InputError, match=r"has a K-norm \(ball\) draw of the name 'mean', not a Lattice"):
+        plan.lattice("mean")
+    with pytest.raises(InputError, match="has nothing of the name 'sum', not a Gaussian"):
+        plan.find("sum", Gaussian)

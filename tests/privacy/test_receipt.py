@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from privada.exceptions import InputError, LedgerError, TamperError
 from privada.privacy import OwnerKey, Receipt
-from privada.privacy.receipt import canonical, verify_signature
+from privada.privacy.receipt import verify_signature
+from privada.privacy.wire import canonical
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from privada.privacy import ZCDP, Ledger, OwnerKey, Price, Receipt
 from privada.privacy.ledger import rotation
 from privada.privacy.ledger.lines import KEY, Line, following
 from privada.privacy.ledger.rotation import HandOver
-from privada.privacy.receipt import canonical
+from privada.privacy.wire import canonical
 
 BUDGET = ZCDP(rho=4.0, relation="add/remove")
 PRICE = Price(

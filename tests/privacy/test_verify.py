@@ -14,7 +14,7 @@ from privada.privacy.ledger import table
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import following, opening
 from privada.privacy.ledger.verify import verify
-from privada.privacy.receipt import canonical
+from privada.privacy.wire import canonical
 
 QUESTION = "ab" * 32
 BUDGET = Approximate(epsilon=40, delta=1e-4, relation="attribute")

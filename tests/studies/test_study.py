@@ -2,7 +2,6 @@ import pytest
 
 from privada.exceptions import InputError, StudyError
 from privada.methods import method
-from privada.methods.registry import methods
 from privada.studies import Study
 from privada.studies.example import write_example
 from privada.studies.outcome import run_study
@@ -39,18 +38,23 @@ def test_owners_that_protect_different_things(example, tmp_path):
         Study.read(tmp_path / "study.toml")
 
 
-def test_a_baseline_is_run_and_paid_for_once_with_the_method(example, monkeypatch):
-    from dataclasses import replace
+def test_a_study_makes_its_learner_once_however_much_is_asked_about_it(example, monkeypatch):
+    from privada.methods.registry import Method
 
-    path = method("cells").study_path
-    monkeypatch.setitem(methods(), "cells", replace(method("cells"), baseline_paths={"twin": path}))
-    study_file = example / "with_baseline.toml"
-    study_file.write_text((example / "study.toml").read_text() + '\n[baselines]\nnames = ["twin"]\n')
-    outcome = run_study(Study.read(study_file))
-    assert outcome.baselines["twin"]["tables"][0]["counts"].keys() == {"well", "ill"}
-    assert len(outcome.releases) == 2
-    lines = outcome.ledgers["clinic"]["datasets"]["patients"]["lines"]
-    assert [line["kind"] for line in lines] == ["charge"], "its question is the method's: one charge for both"
+    make, made = method("cells").study(), []
+
+    def counted(*args, **more):
+        made.append(1)
+        return make(*args, **more)
+
+    monkeypatch.setattr(Method, "study", lambda card: counted)
+    study = Study.read(example / "study.toml")
+    assert study.asks_in_all == study.first_asks
+    assert not study.foresees
+    assert len(run_study(study).releases) == 1
+    assert len(made) == 1
+    assert next(study.learner()).question == study.first_asks[0].question, "and can be run again"
+    assert len(made) == 2
 
 
 def test_the_command_and_the_study_must_name_one_method(example):

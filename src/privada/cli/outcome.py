@@ -68,10 +68,7 @@ def finish(outcome: Outcome, *, out: Path | None, page: Path | None, as_json: bo
 def _results(outcome: Outcome) -> list[Table]:
     from privada.report.plain import tables_of
 
-    made = tables_of(_numbers(outcome.result), title=f"Result of {outcome.study.method.name}")
-    for name, plain in outcome.baselines.items():
-        made += tables_of(_numbers(plain), title=f"Baseline {name}")
-    return made
+    return tables_of(_numbers(outcome.result), title=f"Result of {outcome.study.method.name}")
 
 
 def _numbers(plain: Mapping[str, Any]) -> dict[str, Any]:

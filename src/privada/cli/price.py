@@ -197,7 +197,7 @@ def _charged(asks: list[Ask]) -> list[Question]:
 
 
 def _of_owner(name: str, asks: list[Ask], party: OwnerFile) -> Together:
-    from privada.parties.protocol import quote_all
+    from privada.parties.running import quote_all
 
     try:
         quote = quote_all(asks, party)

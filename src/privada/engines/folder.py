@@ -21,7 +21,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -36,7 +36,7 @@ from privada.exceptions import (
     WireError,
 )
 from privada.parties.owner import Owner
-from privada.parties.protocol import Ask, Foreseen, Learner, drive
+from privada.parties.protocol import Ask, Learner, PlannedLearner, drive
 from privada.privacy import wire
 from privada.privacy.refusal import LARGEST, Refusal
 from privada.privacy.release import Question, Release
@@ -83,11 +83,14 @@ class Folder:
         """Where the reason is, if it was refused."""
         return self.path / "refused" / _plain(owner) / f"{digest}.refusal"
 
-    def learn(self, learner: Learner[T]) -> T:
-        """Drive a learner with the releases that are here; raise `Waiting` for those that are not."""
-        for ask in learner.asks if isinstance(learner, Foreseen) else ():
+    def learn(self, learner: Learner[T], *, witness: Callable[[Release], None] | None = None) -> T:
+        """Drive a learner with the releases that are here; raise `Waiting` for those that are not.
+
+        ``witness`` sees the releases that the learner is sent.
+        """
+        for ask in learner.asks if isinstance(learner, PlannedLearner) else ():
             _carried(ask)
-        return drive(learner, self._fetch, announce=self._ask)
+        return drive(learner, self._fetch, announce=self._ask, witness=witness)
 
     def _ask(self, ask: Ask) -> None:
         """Write a question, unless it is there or was settled."""

@@ -80,13 +80,11 @@ class Method:
     study_path : "module:function"
         ``(section, schemas, guarantee, home, seed) -> learner`` for declarative
         studies; what the learner returns has a ``to_dict()``. One that asks in
-        rounds is `privada.parties.Foreseen`.
+        rounds is `privada.parties.PlannedLearner`.
     example_path : "module:function"
         ``() -> Example``.
     demo_path : "module:function" or None
         ``(seed) -> DemoRow``; the seed is of public randomness only.
-    baseline_paths : mapping of name to "module:function"
-        What a study may run beside it: like ``study_path``, and paid for alike.
     """
 
     name: str
@@ -96,8 +94,6 @@ class Method:
     study_path: str
     example_path: str
     demo_path: str | None = None
-    baseline_paths: Mapping[str, str] = field(default_factory=dict)
-    figures: Mapping[str, str] = field(default_factory=dict)
 
     def questions(self) -> tuple[type[Question], ...]:
         """The question classes."""

@@ -10,10 +10,10 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.parties.owner import Owner as Owner
     from privada.parties.policy import Policy as Policy
     from privada.parties.protocol import Ask as Ask
-    from privada.parties.protocol import Foreseen as Foreseen
     from privada.parties.protocol import Learner as Learner
-    from privada.parties.protocol import run as run
+    from privada.parties.protocol import PlannedLearner as PlannedLearner
     from privada.parties.rows import Rows as Rows
+    from privada.parties.running import run as run
     from privada.parties.schema import Category as Category
     from privada.parties.schema import Number as Number
     from privada.parties.schema import Schema as Schema
@@ -22,8 +22,9 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
 _HOMES = {
     "owner": ("Owner",),
     "policy": ("Policy",),
-    "protocol": ("Ask", "Foreseen", "Learner", "run"),
+    "protocol": ("Ask", "Learner", "PlannedLearner"),
     "rows": ("Rows",),
+    "running": ("run",),
     "schema": ("Category", "Number", "Schema"),
 }
 

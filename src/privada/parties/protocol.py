@@ -1,13 +1,16 @@
 """Learners are written once: as generators that yield `Ask`s and are sent releases.
 
-A learner has no input or output of its own. Engines drive it: `run` in one
-process, ``engines.folder`` through files, others over a network. It must be a
-deterministic function of its public parameters and of the releases, so that an
-engine may start it again from the beginning.
+A learner has no input or output of its own. Engines drive it, all by the same loop
+(`drive_rounds`): ``parties.running`` in one process, ``engines.folder`` through
+files, others over a network. It must be a deterministic function of its public
+parameters and of the releases, so that an engine may start it again from the
+beginning.
 
-One that asks in rounds is `Foreseen`: it says beforehand what it will ask for at
-most, and whoever has the owners at hand can refuse before the first charge what
-could not be paid to the end (`check_ahead`).
+One that asks in rounds is a `PlannedLearner`: it says beforehand what it will ask
+for at most, and whoever has the owners at hand can refuse before the first charge
+what could not be paid to the end (``parties.running.check_ahead``).
+
+This module is on the learner's side of the wall: it knows no owner, no ledger and no rows.
 
 >>> def curious(question):
 ...     release = yield Ask("clinic", question)
@@ -16,14 +19,12 @@ could not be paid to the end (`check_ahead`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from privada.exceptions import InputError, TamperError
-from privada.parties.owner import Owner
-from privada.parties.owner_file import OwnerFile
-from privada.privacy.ledger import Quote
 from privada.privacy.release import Disclosure, Question, Release
 
 T = TypeVar("T")
@@ -44,7 +45,7 @@ class Ask:
 Learner = Generator[Ask | Sequence[Ask], Any, T]
 
 
-class Foreseen(Generator[Ask | Sequence[Ask], Any, T]):
+class PlannedLearner(Generator[Ask | Sequence[Ask], Any, T]):
     """A learner that says beforehand what it asks for in all its rounds, at most.
 
     Parameters
@@ -69,40 +70,50 @@ class Foreseen(Generator[Ask | Sequence[Ask], Any, T]):
         return self._learner.throw(*error)
 
 
-def foreseen(learner: Learner[Any]) -> tuple[Ask, ...]:
+class BegunLearner(Generator[Ask | Sequence[Ask], Any, T]):
+    """A learner whose first round was looked at already; whoever drives it is given that round first."""
+
+    def __init__(self, learner: Learner[T]) -> None:
+        self.first = next(learner)
+        self._looked_at = True
+        self._learner = learner
+
+    def send(self, value: Any) -> Ask | Sequence[Ask]:
+        """Begin with the first round, then go on with replies."""
+        if self._looked_at:
+            self._looked_at = False
+            return self.first
+        return self._learner.send(value)
+
+    def throw(self, *error: Any) -> Ask | Sequence[Ask]:
+        """Go on with an error."""
+        return self._learner.throw(*error)
+
+
+def list_asks(learner: Learner[Any]) -> tuple[Ask, ...]:
     """What a learner asks for in all; of one that does not say so, its first round, which starts it."""
-    if isinstance(learner, Foreseen):
-        return learner.asks
-    asked = next(learner)
+    return learner.asks if isinstance(learner, PlannedLearner) else as_round(next(learner))
+
+
+def as_round(asked: Ask | Sequence[Ask]) -> tuple[Ask, ...]:
+    """The asks of one round: a learner yields one, or several at once."""
     return (asked,) if isinstance(asked, Ask) else tuple(asked)
 
 
-def check_ahead(asks: Iterable[Ask], parties: Mapping[str, Owner | OwnerFile]) -> None:
-    """Refuse what an owner at hand would not answer to the end; nothing is charged.
+def drive_rounds(learner: Learner[T], reply_all: Callable[[tuple[Ask, ...]], Sequence[Any]]) -> T:
+    """Send into the learner what ``reply_all`` brings for each round, until it returns: the one loop.
 
-    One that was asked before for a part of it was looked at then, and goes on.
-
-    Raises
-    ------
-    InputError, PolicyError, BudgetError
-        As an owner would, but before the first charge.
+    A learner that yields one ask is sent its reply; one that yields several at once, a list of theirs.
+    Whoever calls this checks the replies (`check_reply`); `drive` does.
     """
-    asked = tuple(asks)
-    for name, party in parties.items():
-        mine = [ask for ask in asked if ask.owner == name]
-        if mine and not any(party.has_paid(ask.question) for ask in mine):
-            quote = quote_all(mine, party)
-            if not quote.affordable:
-                raise quote.refusal()
-
-
-def quote_all(asks: Iterable[Ask], party: Owner | OwnerFile) -> Quote:
-    """What asks of one owner would take together; raises where its policy forbids one of them."""
-    asked = tuple(asks)
-    for ask in asked:
-        if ask.question.discloses:
-            party.policy.admit_curator(ask.to)
-    return party.price_all([ask.question for ask in asked])
+    try:
+        asked = next(learner)
+        while True:
+            replies = reply_all(as_round(asked))
+            asked = learner.send(replies[0] if isinstance(asked, Ask) else list(replies))
+    except StopIteration as stop:
+        result: T = stop.value
+        return result
 
 
 def drive(
@@ -110,28 +121,30 @@ def drive(
     reply: Callable[[Ask], Release | Disclosure],
     *,
     announce: Callable[[Ask], None] | None = None,
+    witness: Callable[[Release], None] | None = None,
 ) -> T:
-    """Send each release that ``reply`` brings into the learner until it returns.
+    """Drive a learner with the checked replies that ``reply`` brings, one ask after another.
 
-    A learner that yields several asks at once is sent as many releases; all
-    of them are announced before the first reply is awaited.
+    All asks of a round are announced before the first reply is awaited; ``witness`` sees the releases that
+    the learner is sent.
     """
-    try:
-        asked = next(learner)
-        while True:
-            for ask in [asked] if isinstance(asked, Ask) else asked:
-                if announce is not None:
-                    announce(ask)
-            if isinstance(asked, Ask):
-                asked = learner.send(_checked(asked, reply(asked)))
-            else:
-                asked = learner.send([_checked(ask, reply(ask)) for ask in asked])
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
+
+    def reply_all(asks: tuple[Ask, ...]) -> list[Release | Disclosure]:
+        if announce is not None:
+            for ask in asks:
+                announce(ask)
+        replies = [check_reply(ask, reply(ask)) for ask in asks]
+        if witness is not None:
+            for each in replies:
+                if isinstance(each, Release):
+                    witness(each)
+        return replies
+
+    return drive_rounds(learner, reply_all)
 
 
-def _checked(ask: Ask, reply: Release | Disclosure) -> Release | Disclosure:
+def check_reply(ask: Ask, reply: Release | Disclosure) -> Release | Disclosure:
+    """Return a reply that answers this ask; refuse any other."""
     if ask.question.discloses:
         check_disclosure(ask, reply)
     elif isinstance(reply, Release):
@@ -150,26 +163,6 @@ def check_disclosure(ask: Ask, reply: Any) -> None:
     reply.receipt.verify()
 
 
-def run(learner: Learner[T], owners: Mapping[str, Owner]) -> T:
-    """Drive a learner in one process, with every owner at hand.
-
-    Of one that is `Foreseen`, nothing is charged unless all that it asks for can be paid.
-    """
-    if isinstance(learner, Foreseen):
-        check_ahead(learner.asks, owners)
-
-    def reply(ask: Ask) -> Release | Disclosure:
-        if ask.owner not in owners:
-            raise InputError(
-                f"The learner asks {ask.owner!r}; known owners: {', '.join(sorted(owners)) or 'none'}."
-            )
-        if ask.question.discloses:
-            return owners[ask.owner].disclose(ask.question, to=ask.to)
-        return owners[ask.owner].answer(ask.question)
-
-    return drive(learner, reply)
-
-
 def only_releases(*releases: Any) -> None:
     """Refuse anything but releases at the door of a learner-side function."""
     for release in releases:
@@ -177,15 +170,39 @@ def only_releases(*releases: Any) -> None:
             raise InputError(f"A learner accepts Releases only, got {type(release).__name__}.")
 
 
+if TYPE_CHECKING:
+    from privada.parties import running
+
+    check_ahead, quote_all, run = running.check_ahead, running.quote_all, running.run
+    Foreseen, foreseen = PlannedLearner, list_asks
+
+_MOVED = {  # names of 0.2, to be removed in 0.4
+    "Foreseen": "protocol:PlannedLearner",
+    "foreseen": "protocol:list_asks",
+    "check_ahead": "running:check_ahead",
+    "quote_all": "running:quote_all",
+    "run": "running:run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Find names that moved or were renamed; nothing of the owner's side is imported before that."""
+    if name not in _MOVED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, new = _MOVED[name].partition(":")
+    return getattr(import_module(f"privada.parties.{module}"), new)
+
+
 __all__ = [
     "Ask",
-    "Foreseen",
+    "BegunLearner",
     "Learner",
-    "check_ahead",
+    "PlannedLearner",
+    "as_round",
     "check_disclosure",
+    "check_reply",
     "drive",
-    "foreseen",
+    "drive_rounds",
+    "list_asks",
     "only_releases",
-    "quote_all",
-    "run",
 ]

@@ -33,10 +33,12 @@ from privada.exceptions import InputError, RelationError
 from privada.privacy import curves
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.relation import Relation
-from privada.privacy.rules import SIMPLE, Event, RandomisedResponse, Rule
+from privada.privacy.rules import SIMPLE, RandomisedResponse, Rule
 from privada.privacy.sampled import FloatArray, LogProfile, Measures, SecretSample, VisibleSample
 
 if TYPE_CHECKING:
+    from dp_accounting import DpEvent
+
     from privada.privacy.mechanism import Plan
 
 PLD_STEP = 1e-4
@@ -45,12 +47,14 @@ GAUSSIAN = ("GaussianDpEvent", "NoOpDpEvent")
 SECRET, VISIBLE = "SampledWithoutReplacementDpEvent", "VisiblySampledDpEvent"
 
 
-def leaves(event: Event, times: int = 1) -> Iterator[tuple[Rule, Event, int]]:
-    """Walk an event down to its single applications: rule, event, how often."""
+def leaves(event: DpEvent, times: int = 1) -> Iterator[tuple[Rule[Any], Any, int]]:
+    """Walk an event down to its single applications: rule, event of the rule's kind, how often."""
+    import dp_accounting
+
     name = type(event).__name__
-    if name == "SelfComposedDpEvent":
+    if type(event) is dp_accounting.SelfComposedDpEvent:
         yield from leaves(event.event, times * _check.count(least=0, count=event.count))
-    elif name == "ComposedDpEvent":
+    elif type(event) is dp_accounting.ComposedDpEvent:
         for part in event.events:
             yield from leaves(part, times)
     elif name in RULES:
@@ -60,7 +64,7 @@ def leaves(event: Event, times: int = 1) -> Iterator[tuple[Rule, Event, int]]:
         raise InputError(f"privada cannot account for {name}; known: {', '.join(sorted(RULES))}.")
 
 
-def _check_numbers(event: Event, times: int) -> None:
+def _check_numbers(event: DpEvent, times: int) -> None:
     """dp-accounting's events check nothing; a negative number would pay for less than nothing."""
     import attr
 
@@ -70,7 +74,7 @@ def _check_numbers(event: Event, times: int) -> None:
         raise InputError(f"Expected the numbers of an event to be >= 0, got {event!r}, {times} times.")
 
 
-def check_relation(event: Event, relation: Relation) -> None:
+def check_relation(event: DpEvent, relation: Relation) -> None:
     """Raise `RelationError` if the event counts on a secret sample under another relation than replace-one.
 
     A secret sample amplifies between samples that hold a record and samples that hold another one instead.
@@ -84,43 +88,43 @@ def check_relation(event: Event, relation: Relation) -> None:
         )
 
 
-def amplifies_wrongly(event: Event, relation: Relation) -> bool:
+def amplifies_wrongly(event: DpEvent, relation: Relation) -> bool:
     """Whether the event counts on a secret sample under a relation for which nothing follows from it."""
     return relation is not Relation.REPLACE_ONE and SECRET in _kinds(event)
 
 
-def _kinds(event: Event) -> set[str]:
+def _kinds(event: DpEvent) -> set[str]:
     """Names of all events in an event."""
-    parts = event.events if type(event).__name__ == "ComposedDpEvent" else [getattr(event, "event", None)]
+    parts = getattr(event, "events", [getattr(event, "event", None)])
     return {type(event).__name__}.union(*(_kinds(part) for part in parts if part is not None))
 
 
-def renyi(event: Event, order: float) -> float:
+def renyi(event: DpEvent, order: float) -> float:
     """Rényi divergence of an event at one order."""
     return math.fsum(times * rule.renyi(leaf, order) for rule, leaf, times in leaves(event))
 
 
-def zcdp(event: Event) -> float:
+def zcdp(event: DpEvent) -> float:
     """Smallest known ρ of an event."""
     return math.fsum(times * rule.zcdp(leaf) for rule, leaf, times in leaves(event))
 
 
-def pure_epsilon(event: Event) -> float:
+def pure_epsilon(event: DpEvent) -> float:
     """Pure epsilon of an event, infinite if it has none."""
     return math.fsum(times * rule.pure(leaf) for rule, leaf, times in leaves(event))
 
 
-def gaussian_mu(event: Event) -> float:
+def gaussian_mu(event: DpEvent) -> float:
     """Smallest known μ for which the event is μ-Gaussian differentially private."""
     return math.sqrt(math.fsum(times * rule.mu(leaf) ** 2 for rule, leaf, times in leaves(event)))
 
 
-def only_gaussian(event: Event) -> bool:
+def only_gaussian(event: DpEvent) -> bool:
     """Whether the event is made of Gaussian noise alone, which composes exactly."""
     return all(type(leaf).__name__ in GAUSSIAN for _, leaf, _ in leaves(event))
 
 
-def closed_profile(event: Event) -> LogProfile | None:
+def closed_profile(event: DpEvent) -> LogProfile | None:
     """``log δ`` at an array of ε >= 0 in closed form, or None if the event has none that we know.
 
     There is one for Gaussians, for Gaussians beside a single randomised response (a mixture over its
@@ -163,7 +167,7 @@ def _mixed_log_deltas(
     return total
 
 
-def delta(event: Event, epsilon: float, *, step: float = PLD_STEP) -> float:
+def delta(event: DpEvent, epsilon: float, *, step: float = PLD_STEP) -> float:
     """δ(ε) of an event: exact where it has a closed form, else by a certified privacy-loss distribution."""
     closed = closed_profile(event)
     if closed is not None:
@@ -171,7 +175,7 @@ def delta(event: Event, epsilon: float, *, step: float = PLD_STEP) -> float:
     return float(privacy_loss_distribution(event, step=step).get_delta_for_epsilon(epsilon))
 
 
-def epsilon(event: Event, delta: float, *, step: float = PLD_STEP) -> float:
+def epsilon(event: DpEvent, delta: float, *, step: float = PLD_STEP) -> float:
     """ε(δ) of an event: exact where it has a closed form, else by a certified privacy-loss distribution."""
     closed = closed_profile(event)
     if closed is None:
@@ -184,7 +188,7 @@ def epsilon(event: Event, delta: float, *, step: float = PLD_STEP) -> float:
     return curves._smallest(lambda value: float(closed(np.array([value]))[0]) <= target)
 
 
-def privacy_loss_distribution(event: Event, *, step: float = PLD_STEP) -> Any:
+def privacy_loss_distribution(event: DpEvent, *, step: float = PLD_STEP) -> Any:
     """Compose the privacy-loss distributions of all parts (pessimistic)."""
     from dp_accounting.pld import privacy_loss_distribution as pld
 
@@ -195,7 +199,7 @@ def privacy_loss_distribution(event: Event, *, step: float = PLD_STEP) -> Any:
     return total
 
 
-def widened(event: Event, steps: int) -> Event:
+def widened(event: DpEvent, steps: int) -> DpEvent:
     """The event over ``steps`` steps of its relation; compositions keep their shape."""
     import dp_accounting
 
@@ -208,27 +212,27 @@ def widened(event: Event, steps: int) -> Event:
     return composed[0] if len(composed) == 1 else dp_accounting.ComposedDpEvent(composed)
 
 
-def unsampled(event: Event) -> Event:
+def unsampled(event: DpEvent) -> DpEvent:
     """The event without its samples, which costs no less; itself if it has none."""
     import dp_accounting
 
-    name = type(event).__name__
     if not _kinds(event) & {SECRET, VISIBLE}:
         return event
-    if name == "SelfComposedDpEvent":
+    if type(event) is dp_accounting.SelfComposedDpEvent:
         return dp_accounting.SelfComposedDpEvent(unsampled(event.event), event.count)
-    if name == "ComposedDpEvent":
+    if type(event) is dp_accounting.ComposedDpEvent:
         return dp_accounting.ComposedDpEvent([unsampled(part) for part in event.events])
-    return unsampled(event.event)
+    sample: Any = event
+    return unsampled(sample.event)
 
 
-def satisfies(event: Event, guarantee: Guarantee) -> bool:
+def satisfies(event: DpEvent, guarantee: Guarantee) -> bool:
     """Whether the event keeps the guarantee (under the guarantee's own relation)."""
     check_relation(event, guarantee.relation)
     return _SATISFIES[type(guarantee)](event, guarantee)
 
 
-def _satisfies_approximate(event: Event, wanted: Approximate) -> bool:
+def _satisfies_approximate(event: DpEvent, wanted: Approximate) -> bool:
     """Every distribution is pessimistic, so a coarse one that is good enough spares the fine one."""
     most = wanted.delta * (1 + 1e-9)
     if closed_profile(event) is not None:
@@ -237,7 +241,7 @@ def _satisfies_approximate(event: Event, wanted: Approximate) -> bool:
     return any(delta(event, wanted.epsilon, step=step) <= most for step in steps)
 
 
-def pld_step(event: Event, epsilon: float, *, fineness: float = 1.0) -> float:
+def pld_step(event: DpEvent, epsilon: float, *, fineness: float = 1.0) -> float:
     """A step for the event's privacy-loss distribution that is small beside ε, if that is affordable.
 
     It is never so small beside what the event may lose that the distribution has many millions of points: a
@@ -253,7 +257,7 @@ def pld_step(event: Event, epsilon: float, *, fineness: float = 1.0) -> float:
     return max(small, spread * 1e-6) if math.isfinite(spread) else small
 
 
-_SATISFIES: dict[type[Guarantee], Callable[[Event, Any], bool]] = {
+_SATISFIES: dict[type[Guarantee], Callable[[DpEvent, Any], bool]] = {
     Pure: lambda event, wanted: pure_epsilon(event) <= wanted.epsilon * (1 + 1e-12),
     ZCDP: lambda event, wanted: zcdp(event) <= wanted.rho * (1 + 1e-12),
     Approximate: _satisfies_approximate,
@@ -284,7 +288,7 @@ def _kept(event: str, guarantee: Guarantee) -> bool:
     return satisfies(from_dict(json.loads(event)), guarantee)
 
 
-def calibrate(make: Callable[[float], Event], guarantee: Guarantee) -> float:
+def calibrate(make: Callable[[float], DpEvent], guarantee: Guarantee) -> float:
     """Smallest scale for which ``make(scale)`` keeps the guarantee.
 
     ``make`` turns a noise scale into the events of a whole plan; larger scales
@@ -308,7 +312,7 @@ def calibrate(make: Callable[[float], Event], guarantee: Guarantee) -> float:
     return high
 
 
-def to_dict(event: Event) -> dict[str, Any]:
+def to_dict(event: DpEvent) -> dict[str, Any]:
     """JSON form of an event: its dp-accounting class name and fields."""
     import attr
 
@@ -322,7 +326,7 @@ def to_dict(event: Event) -> dict[str, Any]:
     }
 
 
-def from_dict(form: dict[str, Any]) -> Event:
+def from_dict(form: dict[str, Any]) -> DpEvent:
     """Read the JSON form back; only known event classes are made."""
     from dp_accounting import dp_event
 
@@ -334,9 +338,10 @@ def from_dict(form: dict[str, Any]) -> Event:
         raise InputError(f"{name!r} is not an event that privada knows.")
     kind = getattr(events if name == VISIBLE else dp_event, name)
     try:
-        return kind(**{key: _read(value) for key, value in fields.items()})
+        made: DpEvent = kind(**{key: _read(value) for key, value in fields.items()})
     except TypeError:
         raise InputError(f"{name} does not take the fields {', '.join(sorted(fields))}.") from None
+    return made
 
 
 def _read(value: Any) -> Any:
@@ -353,10 +358,9 @@ _MEASURES = Measures(
     closed=closed_profile,
     pld=lambda event, step: privacy_loss_distribution(event, step=step),
 )
-RULES: dict[str, Rule] = {**SIMPLE, SECRET: SecretSample(_MEASURES), VISIBLE: VisibleSample(_MEASURES)}
+RULES: dict[str, Rule[Any]] = {**SIMPLE, SECRET: SecretSample(_MEASURES), VISIBLE: VisibleSample(_MEASURES)}
 
 __all__ = [
-    "Event",
     "amplifies_wrongly",
     "calibrate",
     "check_relation",

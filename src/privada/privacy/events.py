@@ -20,7 +20,7 @@ from dp_accounting import dp_event
 
 
 @attr.s(frozen=True, slots=True, auto_attribs=True)
-class VisiblySampledDpEvent(dp_event.DpEvent):  # type: ignore[misc]  # dp-accounting has no types
+class VisiblySampledDpEvent(dp_event.DpEvent):
     """A mechanism on ``sample_size`` of ``source_dataset_size`` rows, drawn afresh; it shows who was drawn.
 
     The fields are those of dp-accounting's ``SampledWithoutReplacementDpEvent``.

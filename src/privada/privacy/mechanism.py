@@ -25,7 +25,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,9 @@ from privada.privacy import curves
 from privada.privacy._lattice import LARGEST_SCALE
 from privada.privacy.bounds import Grid
 from privada.privacy.noise import Noise
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -63,7 +66,7 @@ class Mechanism(ABC):
 
     @property
     @abstractmethod
-    def event(self) -> Any:
+    def event(self) -> DpEvent:
         """The accounting event of one draw."""
 
     @property
@@ -164,7 +167,7 @@ class Laplace(Lattice):
         return max(1, math.floor(self.sensitivity / self.grid.step * (1 + 1e-12)))
 
     @property
-    def event(self) -> Any:
+    def event(self) -> DpEvent:
         """The continuous event that dominates the lattice (second lemma above), or the pure one.
 
         On a coarse grid the discrete law is nearer to randomised response at the same epsilon
@@ -244,7 +247,7 @@ class Gaussian(Lattice):
         return self.sensitivity / self.grid.step / left
 
     @property
-    def event(self) -> Any:
+    def event(self) -> DpEvent:
         """The continuous event that dominates the lattice (first lemma above)."""
         from dp_accounting import GaussianDpEvent
 
@@ -299,7 +302,7 @@ class KNorm(Mechanism):
         return self.budget
 
     @property
-    def event(self) -> Any:
+    def event(self) -> DpEvent:
         """Binary randomised response, which dominates every pure mechanism."""
         return pure_event(self.budget)
 
@@ -354,7 +357,7 @@ class Exponential(Mechanism):
         return self.budget
 
     @property
-    def event(self) -> Any:
+    def event(self) -> DpEvent:
         """The loss has range ε, hence ``ε²/8``-zCDP."""
         from dp_accounting import ZCDpEvent
 
@@ -397,7 +400,7 @@ class RandomisedResponse(Mechanism):
         return self.budget
 
     @property
-    def event(self) -> Any:
+    def event(self) -> DpEvent:
         """Randomised response over q buckets, in dp-accounting's parameters."""
         from dp_accounting import RandomizedResponseDpEvent
 
@@ -424,18 +427,21 @@ class RandomisedResponse(Mechanism):
         return super().note() | {"epsilon": self.budget, "n_classes": self.n_classes}
 
 
-def gaussian_event(mu: float) -> Any:
+def gaussian_event(mu: float) -> DpEvent:
     """The event of Gaussian noise at μ, the joint sensitivity over the standard deviation."""
     from dp_accounting import GaussianDpEvent
 
     return GaussianDpEvent(1 / mu)
 
 
-def pure_event(epsilon: float) -> Any:
+def pure_event(epsilon: float) -> DpEvent:
     """The event that dominates every pure mechanism: binary randomised response."""
     from dp_accounting import RandomizedResponseDpEvent
 
     return RandomizedResponseDpEvent(curves.response(_check.positive(epsilon=epsilon)), 2)
+
+
+M = TypeVar("M", bound=Mechanism)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -452,20 +458,36 @@ class Plan:
     """
 
     draws: Mapping[str, Mechanism]
-    event: Any = None
+    event: DpEvent = None  # type: ignore[assignment]  # composed of the draws' where none is given
     epsilon: float | None = None
 
     def __post_init__(self) -> None:
-        if self.event is None and not self.draws:
+        if _is_missing(self.event) and not self.draws:
             raise InputError("A plan needs at least one draw.")
-        if self.event is None:
+        if _is_missing(self.event):
             object.__setattr__(self, "event", _composed([draw.event for draw in self.draws.values()]))
             pure = [draw.epsilon for draw in self.draws.values()]
             if self.epsilon is None and all(value is not None for value in pure):
                 object.__setattr__(self, "epsilon", math.fsum(value for value in pure if value is not None))
 
+    def lattice(self, name: str) -> Lattice:
+        """The draw of this name, which is on a grid."""
+        return self.find(name, Lattice)  # type: ignore[type-abstract]  # only looked for, never made
 
-def _composed(events: list[Any]) -> Any:
+    def find(self, name: str, family: type[M]) -> M:
+        """The draw of this name, which is of this family; `InputError` if it is not."""
+        found = self.draws.get(name)
+        if not isinstance(found, family):
+            has = "nothing" if found is None else f"a {found.family} draw"
+            raise InputError(f"The plan has {has} of the name {name!r}, not a {family.__name__}.")
+        return found
+
+
+def _is_missing(event: DpEvent | None) -> bool:
+    return event is None
+
+
+def _composed(events: list[DpEvent]) -> DpEvent:
     from dp_accounting import ComposedDpEvent
 
     return events[0] if len(events) == 1 else ComposedDpEvent(events)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from privada import _check
 from privada.exceptions import InputError
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import Relation
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +33,7 @@ class Price:
         The relation under which the event was computed, where the price was converted from another one.
     """
 
-    event: Any
+    event: DpEvent
     guarantee: Guarantee
     epsilon: float | None = None
     times: int = 1
@@ -71,7 +74,7 @@ class Price:
             computed_under=self.origin,
         )
 
-    def whole_event(self) -> Any:
+    def whole_event(self) -> DpEvent:
         """The event with its repetitions written out for dp-accounting."""
         import dp_accounting
 

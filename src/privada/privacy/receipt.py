@@ -15,7 +15,6 @@ privada.exceptions.TamperError: The signature does not fit the message and the o
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from collections.abc import Mapping
@@ -26,33 +25,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from privada import _files
 from privada.exceptions import InputError, LedgerError, TamperError
 from privada.privacy.passphrase import check_passphrase, find_passphrase
+from privada.privacy.wire import canonical
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 LARGEST_KEY = 1 << 16
 _DOMAIN = b"privada receipt 1\n"  # a signed receipt can never pass for another signed message
-
-
-def canonical(value: Any) -> bytes:
-    """JSON with sorted keys and no spaces, in ASCII: what is hashed and signed.
-
-    >>> canonical({"b": 0.1, "a": [1, None]})
-    b'{"a":[1,null],"b":0.1}'
-    """
-    try:
-        return json.dumps(
-            value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain_number
-        ).encode("ascii")
-    except (TypeError, ValueError) as error:
-        raise InputError(f"This has no plain JSON form: {error}.") from None
-
-
-def _plain_number(value: Any) -> Any:
-    """NumPy scalars are numbers too."""
-    if hasattr(value, "item"):
-        return value.item()
-    raise TypeError(f"a {type(value).__name__} is not plain")
 
 
 class OwnerKey:
@@ -293,4 +272,4 @@ class Receipt:
         return cls(**form)
 
 
-__all__ = ["OwnerKey", "Receipt", "canonical", "verify_signature"]
+__all__ = ["OwnerKey", "Receipt", "verify_signature"]

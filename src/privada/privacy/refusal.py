@@ -16,7 +16,8 @@ from typing import Any, Self
 
 from privada._text import bounded, printable_line
 from privada.exceptions import TamperError, WireError
-from privada.privacy.receipt import OwnerKey, canonical, verify_signature
+from privada.privacy.receipt import OwnerKey, verify_signature
+from privada.privacy.wire import canonical
 
 LARGEST = 20_000  # bytes of a refusal: what is longer was not written by privada
 _DOMAIN = b"privada refusal 1\n"  # a signed refusal can never pass for another signed message

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from importlib import metadata
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,8 @@ import numpy.typing as npt
 from privada import _check
 from privada._text import printable_line
 from privada.exceptions import GuaranteeError, InputError, PrivadaError, TamperError, WireError
-from privada.privacy import wire
+from privada.privacy import codec, wire
+from privada.privacy.bounds import Box, Classes
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Plan
 from privada.privacy.price import Price
@@ -33,6 +34,34 @@ from privada.privacy.receipt import OwnerKey, Receipt, verify_signature
 METHODS = "privada.methods"
 PACE = 1e9  # numbers of a question that an owner's processor applies to rows in a second, from below
 _KIND = re.compile(r"[A-Za-z0-9_-]{1,50}(\.[A-Za-z0-9_-]{1,50}){0,3}")
+
+
+class PublicSchema(Protocol):
+    """What a question may know of an owner's data: all of it public (`privada.parties.Schema`)."""
+
+    @property
+    def width(self) -> int:
+        """Number of features of an encoded row."""
+
+    @property
+    def size(self) -> int | None:
+        """The declared number of rows, if it is public."""
+
+    @property
+    def label(self) -> object | None:
+        """The column of labels: a number, a category, or none."""
+
+    @property
+    def columns(self) -> Sequence[object]:
+        """The columns that features are made of."""
+
+    @property
+    def classes(self) -> Classes:
+        """The public classes of a categorical label."""
+
+    @property
+    def box(self) -> Box:
+        """The public bounds of the features."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,17 +152,17 @@ class Question(ABC):
     def validate(self) -> None:  # noqa: B027 - a question without more to check needs none
         """Check every public parameter by name."""
 
-    def fits(self, schema: Any) -> None:  # noqa: B027 - a question that fits every schema needs none
+    def fits(self, schema: PublicSchema) -> None:  # noqa: B027 - a question that fits every schema needs none
         """Raise `InputError` if an owner's public schema does not have what is asked for."""
 
-    def seconds(self, schema: Any, *, rows: int) -> float:
+    def seconds(self, schema: PublicSchema, *, rows: int) -> float:
         """Seconds of a processor that an answer may take on so many rows, from above: a public number.
 
         A policy limits them before anything is charged. By default each row meets every number of the
         question once; a question that works harder says so.
         """
         numbers = sum(array.size for array in self.parts()[1].values())
-        return rows * (int(schema.width) + numbers) / PACE
+        return rows * (schema.width + numbers) / PACE
 
     @cached_property
     def plan(self) -> Plan:
@@ -163,17 +192,20 @@ class Question(ABC):
         check_answer_size(self)
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays; a field that is neither needs a form of its own."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in ("guarantee", "salt")}
-        arrays = {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
-        return {name: value for name, value in own.items() if name not in arrays}, arrays
+        """Own fields as plain values and arrays; a field that is neither declares how it is written.
+
+        `privada.privacy.codec` has the declarations.
+        """
+        return codec.write_fields(self, but=("guarantee", "salt"))
 
     @classmethod
     def from_parts(
         cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
     ) -> Self:
         """Make the question from its parts; everything is validated anew."""
-        return cls(**plain, **arrays, guarantee=guarantee, salt=salt)
+        make = partial(cls, guarantee=guarantee, salt=salt)
+        made: Self = codec.read_fields(cls, make, plain, arrays, but=("guarantee", "salt"))
+        return made
 
     @property
     def price(self) -> Price:

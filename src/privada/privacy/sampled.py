@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,14 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.privacy import curves
-from privada.privacy.rules import Event, Rule, distribution, two_sided
+from privada.privacy.rules import Rule, distribution, two_sided
+
+if TYPE_CHECKING:
+    from dp_accounting import DpEvent, SampledWithoutReplacementDpEvent
+
+    from privada.privacy.events import VisiblySampledDpEvent
+
+    Sampled = SampledWithoutReplacementDpEvent | VisiblySampledDpEvent
 
 FloatArray = npt.NDArray[np.float64]
 LogProfile = Callable[[FloatArray], FloatArray]
@@ -30,16 +37,16 @@ NEGLIGIBLE = 40.0  # e^-40 of a moment is left out of that integral, and added a
 class Measures:
     """What an accountant knows of the mechanism inside a sample."""
 
-    renyi: Callable[[Event, float], float]
-    zcdp: Callable[[Event], float]
-    pure: Callable[[Event], float]
-    mu: Callable[[Event], float]
-    closed: Callable[[Event], LogProfile | None]
-    pld: Callable[[Event, float], Any]
+    renyi: Callable[[DpEvent, float], float]
+    zcdp: Callable[[DpEvent], float]
+    pure: Callable[[DpEvent], float]
+    mu: Callable[[DpEvent], float]
+    closed: Callable[[DpEvent], LogProfile | None]
+    pld: Callable[[DpEvent, float], Any]
 
 
 @dataclass(frozen=True)
-class VisibleSample(Rule):
+class VisibleSample(Rule["Sampled"]):
     """Whoever is in the sample loses what the mechanism loses, everybody else nothing: ``γ δ(ε)``.
 
     This holds for every sample, secret or not, under every relation: who is in it does not depend on any
@@ -48,7 +55,7 @@ class VisibleSample(Rule):
 
     inside: Measures
 
-    def rate(self, event: Event) -> float:
+    def rate(self, event: Sampled) -> float:
         """Sampling rate γ."""
         size = _check.count(source_dataset_size=event.source_dataset_size)
         drawn = _check.count(least=0, sample_size=event.sample_size)
@@ -56,7 +63,7 @@ class VisibleSample(Rule):
             raise InputError(f"Expected a sample of 1 to {size}, got {drawn}.")
         return drawn / size
 
-    def renyi(self, event: Event, order: float) -> float:
+    def renyi(self, event: Sampled, order: float) -> float:
         """Of the mixture: the moments ``E[(P/Q)^(α-1)]`` average."""
         rate, whole = self.rate(event), self.inside.renyi(event.event, order)
         power = (order - 1) * whole
@@ -65,36 +72,36 @@ class VisibleSample(Rule):
         log_rest = math.log1p(-rate) if rate < 1 else -math.inf
         return max(0.0, float(np.logaddexp(log_rest, math.log(rate) + power)) / (order - 1))
 
-    def zcdp(self, event: Event) -> float:
+    def zcdp(self, event: Sampled) -> float:
         """Of the mechanism: at large orders the rate does not help."""
         self.rate(event)
         return self.inside.zcdp(event.event)
 
-    def pure(self, event: Event) -> float:
+    def pure(self, event: Sampled) -> float:
         """Of the mechanism: whoever is in the sample sees all of it."""
         self.rate(event)
         return self.inside.pure(event.event)
 
-    def mu(self, event: Event) -> float:
+    def mu(self, event: Sampled) -> float:
         """Of the mechanism."""
         self.rate(event)
         return self.inside.mu(event.event)
 
-    def pld(self, event: Event, step: float) -> Any:
+    def pld(self, event: Sampled, step: float) -> Any:
         """From the profile, which is symmetric and convex."""
         profile = self.log_profile(event, step)
         reach = self._reach(event, profile)
         grid = step * np.arange(math.ceil(reach / step) + 1, dtype=np.float64)
         return distribution(two_sided(grid, np.exp(profile(grid))), step)
 
-    def _reach(self, event: Event, profile: LogProfile) -> float:
+    def _reach(self, event: Sampled, profile: LogProfile) -> float:
         """The ε beyond which the profile is 1e-15, or no more than what the distribution inside cut off."""
         pure = self.pure(event)
         least = max(math.log(1e-15), float(profile(np.array([min(pure, FARTHEST)]))[0]) + 1e-9)
         found = curves._smallest(lambda value: float(profile(np.array([value]))[0]) <= least)
         return min(found, pure)
 
-    def log_profile(self, event: Event, step: float) -> LogProfile:
+    def log_profile(self, event: Sampled, step: float) -> LogProfile:
         """``log δ`` of the sampled mechanism at an array of ε >= 0."""
         rate, inner = self.rate(event), event.event
         mechanism = self._log_deltas(inner, step)
@@ -104,7 +111,7 @@ class VisibleSample(Rule):
         """The ε at which the mechanism inside is asked."""
         return epsilons
 
-    def _log_deltas(self, inner: Event, step: float) -> LogProfile:
+    def _log_deltas(self, inner: DpEvent, step: float) -> LogProfile:
         closed = self.inside.closed(inner)
         if closed is not None:
             return closed
@@ -116,7 +123,7 @@ class VisibleSample(Rule):
 
         return log_deltas
 
-    def widened(self, event: Event, steps: int) -> Event:  # noqa: ARG002
+    def widened(self, event: Sampled, steps: int) -> Sampled:  # noqa: ARG002
         """Refuse: a group may be in the sample in part."""
         raise InputError(
             f"A sampled event is priced under its own relation only, not over {steps} steps of it."
@@ -140,12 +147,12 @@ class SecretSample(VisibleSample):
         large = epsilons + np.log1p((rate - 1) * np.exp(-np.maximum(epsilons, 1.0))) - math.log(rate)
         return np.where(epsilons < 1, small, large)
 
-    def pure(self, event: Event) -> float:
+    def pure(self, event: Sampled) -> float:
         """``log(1 + γ (e^ε - 1))``."""
         rate, inner = self.rate(event), self.inside.pure(event.event)
         return math.log1p(rate * math.expm1(inner)) if inner < 700 else math.inf
 
-    def renyi(self, event: Event, order: float) -> float:
+    def renyi(self, event: Sampled, order: float) -> float:
         """From the profile: ``E[(P/Q)^α] = 1 + α(α-1) ∫₀^∞ (e^((α-1)ε) + e^(-αε)) δ(ε) dε``, from above.
 
         Beyond ``top`` the bound ``δ(ε) <= e^((2α-1)(D - ε))``, D the mechanism's divergence at order 2α,

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _files
-from privada.exceptions import WireError
+from privada.exceptions import InputError, WireError
 from privada.privacy._write import plain_folder, write
 
 FORMAT = 1
@@ -40,9 +40,25 @@ _BLOCK = 1 << 20
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
-def canonical(plain: Any) -> bytes:
-    """One byte string per JSON value: sorted keys, no spaces, no NaN."""
-    return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+def canonical(value: Any) -> bytes:
+    """JSON with sorted keys and no spaces, in ASCII, without NaN: what is hashed and signed, everywhere.
+
+    >>> canonical({"b": 0.1, "a": [1, None]})
+    b'{"a":[1,null],"b":0.1}'
+    """
+    try:
+        return json.dumps(
+            value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain_number
+        ).encode("ascii")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"This has no plain JSON form: {error}.") from None
+
+
+def _plain_number(value: Any) -> Any:
+    """NumPy scalars are numbers too."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} is not plain")
 
 
 def digest(header: Mapping[str, Any], arrays: Arrays) -> str:
@@ -111,7 +127,7 @@ def _peeked(stream: IO[bytes], size: int, kind: str) -> Peeked:
     header = _header(envelope, kind)
     try:
         total = hashlib.sha256(canonical(header))
-    except ValueError:
+    except InputError:
         raise WireError("The file's header holds a number that is not finite.") from None
     left = size - 8 - length
     for name in sorted(specs):

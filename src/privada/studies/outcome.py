@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from privada.engines.folder import Folder
 from privada.exceptions import InputError
 from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
-from privada.parties.protocol import Foreseen, Learner, check_ahead, run
-from privada.privacy.release import Disclosure, Release
+from privada.parties.running import check_ahead, run
+from privada.privacy.release import Release
 from privada.studies.study import Study
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +26,6 @@ class Outcome:
         Plain form of what the method's learner returned.
     releases : tuple of Release
         All that crossed the wall.
-    baselines : mapping of name to mapping
-        Plain forms of the baselines' results.
     ledgers : mapping of owner's name to export
         The owners' ledgers, with the lines of this study only; empty where they are elsewhere.
     """
@@ -37,7 +33,6 @@ class Outcome:
     study: Study
     result: Mapping[str, Any]
     releases: tuple[Release, ...]
-    baselines: Mapping[str, Mapping[str, Any]]
     ledgers: Mapping[str, Mapping[str, Any]]
 
     @property
@@ -55,7 +50,6 @@ class Outcome:
             "guarantee": self.study.guarantee.to_dict(),
             "stamps": list(self.stamps),
             "result": dict(self.result),
-            "baselines": {name: dict(plain) for name, plain in self.baselines.items()},
             "releases": [_plain(release) for release in self.releases],
             "ledgers": {name: dict(export) for name, export in self.ledgers.items()},
         }
@@ -73,25 +67,6 @@ def _plain(release: Release) -> dict[str, Any]:
     }
 
 
-def witnessed(learner: Learner[T], seen: list[Release]) -> Learner[T]:
-    """The same learner, with every release that it is sent also put into ``seen``."""
-    made = _witnessed(learner, seen)
-    return Foreseen(made, learner.asks) if isinstance(learner, Foreseen) else made
-
-
-def _witnessed(learner: Learner[T], seen: list[Release]) -> Learner[T]:
-    try:
-        asked = next(learner)
-        while True:
-            replies: Release | Disclosure | Sequence[Release | Disclosure] = yield asked
-            several = [replies] if isinstance(replies, (Release, Disclosure)) else replies
-            seen += [reply for reply in several if isinstance(reply, Release)]
-            asked = learner.send(replies)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-
-
 def run_study(study: Study) -> Outcome:
     """Run a study in one process, with every owner at hand.
 
@@ -102,13 +77,11 @@ def run_study(study: Study) -> Outcome:
     owners = {name: Owner.from_file(file) for name, file in files.items()}
     before = {name: _height(owner) for name, owner in owners.items()}
     seen: list[Release] = []
-    result = run(witnessed(study.learner(), seen), owners)
-    baselines = {name: run(witnessed(study.learner(name), seen), owners) for name in study.baselines}
+    result = run(study.learner(), owners, witness=seen.append)
     return Outcome(
         study=study,
         result=result.to_dict(),
         releases=tuple(seen),
-        baselines={name: made.to_dict() for name, made in baselines.items()},
         ledgers={name: _written(owner, before[name]) for name, owner in owners.items()},
     )
 
@@ -122,13 +95,11 @@ def learn_from(folder: Folder, study: Study) -> Outcome:
     if not any(folder.release_path(ask.owner, ask.question.digest).exists() for ask in study.first_asks):
         check_ahead(study.asks_in_all, study.at_hand)
     seen: list[Release] = []
-    result = folder.learn(witnessed(study.learner(), seen))
-    baselines = {name: folder.learn(witnessed(study.learner(name), seen)) for name in study.baselines}
+    result = folder.learn(study.learner(), witness=seen.append)
     return Outcome(
         study=study,
         result=result.to_dict(),
         releases=tuple(seen),
-        baselines={name: made.to_dict() for name, made in baselines.items()},
         ledgers={},
     )
 
@@ -155,4 +126,4 @@ def _written(owner: Owner, before: int) -> dict[str, Any]:
     return export
 
 
-__all__ = ["Outcome", "learn_from", "run_study", "witnessed"]
+__all__ = ["Outcome", "learn_from", "run_study"]

@@ -17,9 +17,6 @@
     centers = "centers.csv"
     by_label = true
 
-    [baselines]
-    names = []                            # methods' baselines, each paid for like the method
-
 Relation and unit follow the owners'. Paths are relative to the study's file.
 A study cannot override an owner's policy.
 """
@@ -36,9 +33,9 @@ from typing import Any, Self
 from privada import _check
 from privada._toml import Section
 from privada.exceptions import InputError
-from privada.methods.registry import Method, load, method
+from privada.methods.registry import Method, method
 from privada.parties.owner_file import Card, OwnerFile
-from privada.parties.protocol import Ask, Foreseen, Learner, foreseen
+from privada.parties.protocol import Ask, BegunLearner, Learner, PlannedLearner, as_round
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request
 
@@ -59,8 +56,6 @@ class Study:
         What each question asks to spend, under the owners' relation and unit.
     method : Method
         Its card.
-    baselines : tuple of str
-        Names of the method's baselines to run beside it.
     """
 
     title: str
@@ -69,8 +64,8 @@ class Study:
     parties: Mapping[str, OwnerFile | Card]
     guarantee: Guarantee
     method: Method
-    baselines: tuple[str, ...] = ()
     _file: Path = field(repr=False)
+    _ready: list[Learner[Any]] = field(repr=False, default_factory=list)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -78,7 +73,6 @@ class Study:
         top = Section.read(path)
         home = Path(path).resolve().parent
         about, budget, asked = top.section("study"), top.section("budget"), top.section("method")
-        beside = top.section("baselines")
         parties = _parties(top.section("owners"), home)
         named = _method(asked)
         with about.blaming("seed"):
@@ -90,12 +84,11 @@ class Study:
             parties=parties,
             guarantee=_guarantee(budget, parties),
             method=named,
-            baselines=_baselines(beside, named),
             _file=Path(path),
         )
-        for section in (about, budget, beside, top):
+        for section in (about, budget, top):
             section.done()
-        made.learner()  # reads the method's own keys
+        made._ready.append(made._make_learner())  # reads the method's own keys
         return made
 
     @property
@@ -115,31 +108,41 @@ class Study:
         files = {name: party for name, party in self.parties.items() if isinstance(party, OwnerFile)}
         return {name: file for name, file in files.items() if file.key.is_file()}
 
-    def learner(self, baseline: str | None = None) -> Learner[Any]:
-        """A fresh learner of the method, or of one of its baselines."""
+    def learner(self) -> Learner[Any]:
+        """A learner of the method, not driven yet: the one that was made with the study, then new ones."""
+        return self._ready.pop() if self._ready else self._make_learner()
+
+    def _make_learner(self) -> Learner[Any]:
         section = Section.read(self._file).section("method")
         section.string("name")
-        make = self.method.study() if baseline is None else load(self.method.baseline_paths[baseline])
-        made: Learner[Any] = make(
+        return self.method.study()(
             section, schemas=self.schemas, guarantee=self.guarantee, home=self.home, seed=self.seed
         )
-        return made
 
     @cached_property
+    def _opening(self) -> tuple[tuple[Ask, ...], tuple[Ask, ...] | None]:
+        """What the learner asks first, and what it says that it asks in all; it can be driven afterwards."""
+        learner = self.learner()
+        begun = BegunLearner(learner)
+        planned = learner.asks if isinstance(learner, PlannedLearner) else None
+        self._ready.append(begun if planned is None else PlannedLearner(begun, planned))
+        return as_round(begun.first), planned
+
+    @property
     def first_asks(self) -> tuple[Ask, ...]:
         """What the method asks before it has seen any answer."""
-        asked = next(self.learner())
-        return (asked,) if isinstance(asked, Ask) else tuple(asked)
+        return self._opening[0]
 
-    @cached_property
+    @property
     def foresees(self) -> bool:
         """Whether the method says beforehand what it asks for in all."""
-        return isinstance(self.learner(), Foreseen)
+        return self._opening[1] is not None
 
-    @cached_property
+    @property
     def asks_in_all(self) -> tuple[Ask, ...]:
-        """What the method and its baselines ask for in all rounds, at most, as far as they foresee it."""
-        return tuple(ask for name in (None, *self.baselines) for ask in foreseen(self.learner(name)))
+        """What the method asks for in all rounds, at most, as far as it says so."""
+        first, planned = self._opening
+        return first if planned is None else planned
 
 
 def _parties(section: Section, home: Path) -> dict[str, OwnerFile | Card]:
@@ -176,15 +179,6 @@ def _guarantee(section: Section, parties: Mapping[str, OwnerFile | Card]) -> Gua
     numbers = {name: section.number(name, None) for name in ("epsilon", "delta", "rho")}
     with section.blaming("epsilon", "delta", "rho"):
         return request(**numbers, relation=relation, unit=unit)
-
-
-def _baselines(section: Section, asked: Method) -> tuple[str, ...]:
-    names = section.array("names", [])
-    for name in names:
-        if name not in asked.baseline_paths:
-            known = ", ".join(asked.baseline_paths) or "none"
-            section.fail("names", f"{asked.name} has no baseline {name!r} (it has: {known}).")
-    return tuple(names)
 
 
 def check_method(study: Study, name: str) -> None:

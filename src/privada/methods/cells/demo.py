@@ -12,7 +12,7 @@ from privada.methods.cells.questions.partition import Nearest
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
-from privada.parties.protocol import run
+from privada.parties.running import run
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Pure
 from privada.privacy.relation import Relation

@@ -11,7 +11,7 @@ from privada.methods.clustering.learner.solver.objective import cost
 from privada.methods.clustering.learner.solver.solve import medoids
 from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
-from privada.parties.protocol import run
+from privada.parties.running import run
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Pure
 from privada.privacy.relation import Relation

@@ -15,7 +15,7 @@ from privada.methods.clustering.learner.default import Forecast, default_questio
 from privada.methods.clustering.learner.learn import learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.parties.owner import Owner
-from privada.parties.protocol import run
+from privada.parties.running import run
 from privada.parties.schema import Schema
 from privada.privacy.bounds import Ball
 from privada.privacy.guarantee import Approximate, Guarantee, request

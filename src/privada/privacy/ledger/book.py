@@ -46,8 +46,9 @@ from privada.privacy.ledger.rotation import HandOver
 from privada.privacy.ledger.store import Store
 from privada.privacy.ledger.verify import Verification, verify
 from privada.privacy.price import Price
-from privada.privacy.receipt import OwnerKey, Receipt, canonical
+from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
+from privada.privacy.wire import canonical
 
 LEAST_ROOM = 1 << 20  # bytes of the disk that a charge and its notes may need
 

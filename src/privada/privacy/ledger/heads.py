@@ -18,7 +18,7 @@ from typing import Any
 
 from privada.exceptions import LedgerError, TamperError
 from privada.privacy.ledger.lines import Line
-from privada.privacy.receipt import canonical
+from privada.privacy.wire import canonical
 
 
 class Heads:

@@ -19,7 +19,8 @@ from sqlalchemy import RowMapping
 from privada.exceptions import InputError, TamperError
 from privada.privacy.ledger.account import Account
 from privada.privacy.price import Price
-from privada.privacy.receipt import OwnerKey, Receipt, canonical
+from privada.privacy.receipt import OwnerKey, Receipt
+from privada.privacy.wire import canonical
 
 BUDGET, CHARGE, KEY = "budget", "charge", "key"
 START = "0" * 64  # what line 0 has instead of a line before it

@@ -37,7 +37,8 @@ from privada.exceptions import InputError, LedgerError, TamperError
 from privada.privacy import wire
 from privada.privacy.ledger import schema, table
 from privada.privacy.ledger.lines import KEY, Line, following
-from privada.privacy.receipt import OwnerKey, canonical, verify_signature
+from privada.privacy.receipt import OwnerKey, verify_signature
+from privada.privacy.wire import canonical
 
 FORMAT = "privada-hand-over/1"
 _DOMAIN = b"privada hand-over 1\n"

@@ -7,7 +7,6 @@ from hypothesis.extra import numpy as hnp
 from privada.exceptions import InputError
 from privada.methods.cells import Bins, Nearest, Product, Projected
 from privada.methods.cells.questions import maps
-from privada.methods.cells.questions.partition import pack, unpack
 
 points = hnp.arrays(np.float64, (7, 2), elements=st.floats(-5, 5).map(lambda v: round(v, 1)))
 
@@ -77,20 +76,6 @@ def test_public_arrays_cannot_be_changed_afterwards():
     assert nearest.centers[0, 0] == 1
     with pytest.raises(ValueError, match="read-only"):
         nearest.centers[0, 0] = 2
-
-
-def test_many_tables_are_read_in_one_pass():
-    class Counted(dict):
-        looks = 0
-
-        def items(self):
-            Counted.looks += 1
-            return super().items()
-
-    plain, arrays = pack(tuple(Bins(feature=0, edges=np.array([float(i)])) for i in range(12)))
-    made = unpack(plain, Counted(arrays))
-    assert Counted.looks == 1
-    assert [float(bins.edges[0]) for bins in made] == list(range(12))
 
 
 HALVES = Bins(feature=0, edges=np.array([0.5]))

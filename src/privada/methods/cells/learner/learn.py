@@ -13,7 +13,6 @@ from privada.exceptions import InputError
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.bounds import Ball
-from privada.privacy.mechanism import Lattice
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -104,8 +103,7 @@ def estimate(
     tables = []
     for index, partition in enumerate(question.tables):
         counts, sums = question.names(index)
-        draw = question.plan.draws[counts]
-        assert isinstance(draw, Lattice)
+        draw = question.plan.lattice(counts)
         deviation = math.sqrt(draw.variance)
         tables.append(
             CellTable(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import defaultdict
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +12,18 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.maps import check_map, mapped
+from privada.privacy.codec import Form, only_of, several_of
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Arrays = dict[str, npt.NDArray[Any]]
 DEEPEST = 8  # partitions inside each other
+_WRITTEN = {"key": "partitions", "path": ""}  # where files have partitions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Partition(ABC):
+class Partition(Form, ABC):
     """Cells that cover the space without overlap, fixed by public parameters."""
-
-    form: ClassVar[str]
 
     @property
     @abstractmethod
@@ -43,15 +42,6 @@ class Partition(ABC):
     @abstractmethod
     def fits(self, width: int) -> None:
         """Raise `InputError` unless rows of ``width`` features can be assigned."""
-
-    @abstractmethod
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """Plain values and arrays."""
-
-    @classmethod
-    @abstractmethod
-    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
-        """Make it from its parts."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,13 +67,6 @@ class Nearest(Partition):
     def fits(self, width: int) -> None:
         if self.centers.shape[1] != width:
             raise InputError(f"Expected centers of {width} features, got {self.centers.shape[1]}.")
-
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        return {}, {"centers": self.centers}
-
-    @classmethod
-    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
-        return cls(**plain, centers=arrays["centers"])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -129,19 +112,12 @@ class Bins(Partition):
             if index is not None and index >= width:
                 raise InputError(f"Expected {name} below {width}, got {index}.")
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        return {"feature": self.feature, "missing": self.missing}, {"edges": self.edges}
-
-    @classmethod
-    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
-        return cls(**plain, edges=arrays["edges"])
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Product(Partition):
     """The grid of several partitions: a cell for each combination of theirs."""
 
-    factors: tuple[Partition, ...]
+    factors: tuple[Partition, ...] = field(metadata=several_of(Partition, **_WRITTEN))
     form: ClassVar[str] = "product"
     largest: ClassVar[int] = 10_000_000
     most: ClassVar[int] = 30  # factors: what NumPy takes, of any version
@@ -176,13 +152,6 @@ class Product(Partition):
         for factor in self.factors:
             factor.fits(width)
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        return pack(self.factors)
-
-    @classmethod
-    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
-        return cls(factors=unpack(plain, arrays))
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Projected(Partition):
@@ -192,7 +161,7 @@ class Projected(Partition):
     """
 
     matrix: FloatArray
-    inner: Partition
+    inner: Partition = field(metadata=only_of(Partition, **_WRITTEN))
     form: ClassVar[str] = "projected"
 
     def __post_init__(self) -> None:
@@ -225,41 +194,22 @@ class Projected(Partition):
         if len(self.matrix) != width:
             raise InputError(f"Expected a matrix of {width} rows, got {len(self.matrix)}.")
 
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        plain, arrays = pack((self.inner,))
-        return plain, arrays | {"matrix": self.matrix}
 
-    @classmethod
-    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
-        rest = {name: array for name, array in arrays.items() if name != "matrix"}
-        return cls(matrix=arrays["matrix"], inner=unpack(plain, rest)[0])
+@dataclass(frozen=True)
+class _Tables(Form):
+    """Several partitions, as questions write them."""
 
-
-_FORMS: dict[str, type[Partition]] = {form.form: form for form in (Nearest, Bins, Product, Projected)}
+    tables: tuple[Partition, ...] = field(metadata=several_of(Partition, **_WRITTEN))
 
 
 def pack(partitions: tuple[Partition, ...]) -> tuple[dict[str, Any], Arrays]:
     """Several partitions as plain values and arrays."""
-    forms: list[dict[str, Any]] = []
-    arrays: Arrays = {}
-    for index, partition in enumerate(partitions):
-        plain, own = partition.parts()
-        forms.append({"form": partition.form, "plain": plain})
-        arrays |= {f"{index}/{name}": array for name, array in own.items()}
-    return {"partitions": forms}, arrays
+    return _Tables(partitions).parts()
 
 
 def unpack(plain: dict[str, Any], arrays: Arrays) -> tuple[Partition, ...]:
     """Make partitions from what `pack` wrote."""
-    own: dict[str, Arrays] = defaultdict(dict)
-    for name, array in arrays.items():
-        index, _, rest = name.partition("/")
-        own[index][rest] = array
-    made = []
-    for place, entry in enumerate(plain["partitions"]):
-        form = _FORMS[_check.one_of(_FORMS, form=entry["form"])]
-        made.append(form.from_parts(dict(entry["plain"]), own[str(place)]))
-    return tuple(made)
+    return _Tables.from_parts(plain, arrays).tables
 
 
 def _check_depth(partition: Partition) -> None:

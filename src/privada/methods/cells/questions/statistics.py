@@ -19,20 +19,21 @@ both, μ²        m² (1/σₙ² + R²/σᵣ²)    m² max(2/σₙ² + s²/2, s�
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Nearest, Partition, pack, unpack
+from privada.methods.cells.questions.partition import Nearest, Partition
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.codec import several_of
+from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.relation import Relation
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 LEAST_COUNT_SHARE = 0.1
 LARGEST = 50_000_000  # numbers in one answer: what a small file asks for must fit an owner's memory
@@ -71,7 +72,7 @@ class CellStatistics(Question):
     1.0
     """
 
-    tables: tuple[Partition, ...]
+    tables: tuple[Partition, ...] = field(metadata=several_of(Partition, key="partitions", path=""))
     n_classes: int | None = None
     radius: float | None = None
     recentred: bool = False
@@ -107,7 +108,7 @@ class CellStatistics(Question):
         if numbers > LARGEST:
             raise InputError(f"Expected an answer of at most {LARGEST} numbers, got {numbers}.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check features and classes against the owner's schema."""
         for table in self.tables:
             table.fits(schema.width)
@@ -139,21 +140,9 @@ class CellStatistics(Question):
 
     def planned(self) -> Plan:
         """Split the budget over tables, counts and sums, and calibrate each draw."""
-        return _PLANS[type(self.guarantee)](self)
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain, arrays = pack(self.tables)
-        fields = ("n_classes", "radius", "recentred", "width", "count_share")
-        return plain | {name: getattr(self, name) for name in fields}, arrays
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        tables = unpack({"partitions": plain.pop("partitions")}, arrays)
-        return cls(tables=tables, guarantee=guarantee, salt=salt, **plain)
+        if isinstance(self.guarantee, Pure):
+            return _laplace_plan(self, self.guarantee.epsilon)
+        return _gaussian_plan(self, self.guarantee.gaussian_mu())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,12 +203,11 @@ def _count_share(question: CellStatistics, optimum: float) -> float:
     return max(LEAST_COUNT_SHARE, optimum)
 
 
-def _laplace_plan(question: CellStatistics) -> Plan:
+def _laplace_plan(question: CellStatistics, budget: float) -> Plan:
     """Pure: epsilons add over tables and over counts and sums."""
-    assert isinstance(question.guarantee, Pure)
     reach = _Reach.of(question)
     share = _count_share(question, 1 / (1 + math.pow(question.width or 1, 2 / 3)))
-    epsilon = question.guarantee.epsilon / len(question.tables)
+    epsilon = budget / len(question.tables)
     draws: dict[str, Mechanism] = {}
     for index in range(len(question.tables)):
         counts, sums = question.names(index)
@@ -231,9 +219,8 @@ def _laplace_plan(question: CellStatistics) -> Plan:
     return Plan(draws=draws)
 
 
-def _gaussian_plan(question: CellStatistics) -> Plan:
+def _gaussian_plan(question: CellStatistics, mu: float) -> Plan:
     """Other guarantees: squares of μ add; counts and sums share one joint sensitivity."""
-    mu = question.guarantee.gaussian_mu()
     reach = _Reach.of(question)
     share = _count_share(question, reach.best_count_share(question.width or 1))
     alone = mu / math.sqrt(len(question.tables))
@@ -248,22 +235,16 @@ def _gaussian_plan(question: CellStatistics) -> Plan:
         if question.radius is None or question.width is None:
             joint += count.mu**2
             continue
-        total = _sums(question, reach, alone * math.sqrt(1 - share))
+        total = _sums(reach, radius=question.radius, width=question.width, mu=alone * math.sqrt(1 - share))
         draws[sums] = total
         joint += reach.joint(count.mu, total.mu)
     return Plan(draws=draws, event=gaussian_event(math.sqrt(joint)))
 
 
-def _sums(question: CellStatistics, reach: _Reach, mu: float) -> Gaussian:
+def _sums(reach: _Reach, *, radius: float, width: int, mu: float) -> Gaussian:
     """Gaussian noise on sums; the grid's slack is part of the sensitivity."""
-    assert question.radius is not None
-    assert question.width is not None
-    grid = Grid.finer_than(question.radius / mu * 2.0**-20)
-    return Gaussian.calibrated(
-        sensitivity=reach.sums_l2(question.radius, question.width, grid.step), mu=mu, grid=grid
-    )
+    grid = Grid.finer_than(radius / mu * 2.0**-20)
+    return Gaussian.calibrated(sensitivity=reach.sums_l2(radius, width, grid.step), mu=mu, grid=grid)
 
-
-_PLANS = {Pure: _laplace_plan, ZCDP: _gaussian_plan, Approximate: _gaussian_plan}
 
 __all__ = ["CellStatistics"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from privada.exceptions import InputError
 from privada.methods.clustering.questions.calibration import few_numbers, frozen, sized
 from privada.methods.clustering.questions.local_pricing import LocalPricing
 from privada.privacy.mechanism import Plan
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 MOMENTS = ("none", "trace", "full", "pooled")
@@ -85,7 +85,7 @@ class LocalMeans(Question):
             raise InputError("Expected count_share and moment_share to leave something for the sums.")
         few_numbers(self.n_shells * (1 + self.width) + math.prod(self.moments_shape), "the answer")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the features against the owner's schema."""
         if self.width != schema.width:
             raise InputError(f"Expected cells of {schema.width} features, got {self.width}.")

@@ -37,7 +37,7 @@ import math
 from dataclasses import dataclass
 
 from privada.methods.cells.questions.statistics import LEAST_COUNT_SHARE
-from privada.methods.clustering.questions.calibration import fine_grid, replaces
+from privada.methods.clustering.questions.calibration import budget_of, fine_grid, replaces
 from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
@@ -125,14 +125,13 @@ class LocalPricing:
 
     def _laplace(self) -> Plan:
         """Pure: epsilons add over counts, sums and moments."""
-        assert isinstance(self.guarantee, Pure)
         times = 2 if replaces(self.guarantee) else 1
         draws: dict[str, Mechanism] = {}
         numbers = (0, self.width, self.triangle)  # that truncation can move; counts are whole
         for name, moving, reach, share in zip(PARTS, numbers, self._l1, self.shares, strict=True):
             if not share:
                 continue
-            epsilon = self.guarantee.epsilon * share
+            epsilon = budget_of(self.guarantee) * share
             grid = Grid() if name == "counts" else fine_grid(1.0, self.rows * times * reach / epsilon)
             l1 = self.rows * (times * reach + (times - 1) * grid.step * moving)
             draws[name] = Laplace.calibrated(sensitivity=l1, epsilon=epsilon, grid=grid)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from privada.methods.cells.questions.nearest import QuickNearest
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.questions.calibration import (
     NOISES,
+    budget_of,
     fine_grid,
     frozen,
     only_pure,
@@ -37,9 +38,8 @@ from privada.methods.clustering.questions.calibration import (
 from privada.methods.clustering.questions.local import LocalMeans
 from privada.methods.clustering.questions.neighbours import NeighbourAverages, SourceRadius
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import KNormCylinder, Plan, pure_event
-from privada.privacy.release import Question, Release
+from privada.privacy.release import PublicSchema, Question, Release
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -112,7 +112,7 @@ class NearestMeans(Question):
             if self.count_share is not None:
                 raise InputError("Expected count_share to be absent beside noise='k-norm': nothing is split.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the features against the owner's schema."""
         self.statistics.fits(schema)
 
@@ -159,8 +159,10 @@ class NearestMeans(Question):
         """Lattice noise as over cells, or one K-norm draw of the whole table."""
         if self.noise == "lattice":
             return self.statistics.plan
-        assert isinstance(self.guarantee, Pure)
-        epsilon, _ = self.guarantee.epsilon, self.grid  # a radius without a grid is refused before the charge
+        epsilon, _ = (
+            budget_of(self.guarantee),
+            self.grid,
+        )  # without a grid refused before the charge
         draw = KNormCylinder(sensitivity=1.0, budget=epsilon)
         return Plan(draws={"table": draw}, event=pure_event(epsilon), epsilon=epsilon)
 

@@ -30,7 +30,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +50,7 @@ from privada.methods.clustering.questions.calibration import (
 from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import KNorm, Plan
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -71,7 +71,7 @@ class _Neighbours(Question):
         sized(radius=self.radius)
         few_numbers(len(self.targets) * self.t * (self.width + 1), "the neighbours of all target points")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the features against the owner's schema."""
         if self.width != schema.width:
             raise InputError(f"Expected targets of {schema.width} features, got {self.width}.")

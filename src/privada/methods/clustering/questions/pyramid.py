@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,8 @@ from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, Product
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.questions.calibration import few_numbers, sized
-from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Lattice, Plan
-from privada.privacy.release import Question, Release
+from privada.privacy.release import PublicSchema, Question, Release
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -75,7 +74,7 @@ class GridPyramid(Question):
         _check.count(width=self.width)
         few_numbers(sum(2 ** min(level * self.width, 64) for level in levels), "the answer")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the features against the owner's schema."""
         if self.width != schema.width:
             raise InputError(f"Expected width {schema.width}, got {self.width}.")
@@ -111,22 +110,7 @@ class GridPyramid(Question):
     @property
     def noise(self) -> Lattice:
         """The noise on each count, the same at every level."""
-        draw = self.plan.draws[self.statistics.names(0)[0]]
-        assert isinstance(draw, Lattice)
-        return draw
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        return {"levels": list(self.levels), "domain": self.domain, "width": self.width}, {}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        if arrays:
-            raise InputError("A pyramid has no arrays.")
-        return cls(**(plain | {"levels": tuple(plain["levels"])}), guarantee=guarantee, salt=salt)
+        return self.plan.lattice(self.statistics.names(0)[0])
 
 
 __all__ = ["GridPyramid"]

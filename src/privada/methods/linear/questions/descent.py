@@ -21,7 +21,7 @@ exactly, adaptively too: ``μ² = Σ μ_t²``. Averaging, and the model, are pos
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.linear.questions import losses, public
 from privada.privacy.mechanism import Plan
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -124,7 +124,7 @@ class LinearDescent(Question):
         public.few_numbers(self.size * self.width_mapped, "the mapped rows")
         public.few_numbers(self.steps * self.width_mapped * self.outputs, "all gradients")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check size, features and label against the owner's schema."""
         public.declared(self.size, schema, len(self.weights))
         if self.loss == "squared":

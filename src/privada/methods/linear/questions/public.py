@@ -14,6 +14,7 @@ from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.relation import Relation
+from privada.privacy.release import PublicSchema
 
 FloatArray = npt.NDArray[np.float64]
 LARGEST = 1e100
@@ -61,7 +62,7 @@ def gaussian(guarantee: Guarantee, what: str) -> None:
         raise InputError(f"{what} is asked for (epsilon, delta) or rho, not for {guarantee}.")
 
 
-def declared(size: int, schema: Any, width: int) -> None:
+def declared(size: int, schema: PublicSchema, width: int) -> None:
     """Check the public size and the number of features against an owner's schema."""
     if schema.size is None or size != schema.size:
         raise InputError(f"Expected size to be the {schema.size} rows that the owner declared, got {size}.")
@@ -69,7 +70,7 @@ def declared(size: int, schema: Any, width: int) -> None:
         raise InputError(f"Expected {schema.width} features as the owner's schema has, got {width}.")
 
 
-def numeric_label(schema: Any) -> None:
+def numeric_label(schema: PublicSchema) -> None:
     """Refuse a schema without a number to predict."""
     from privada.parties.schema import Number
 

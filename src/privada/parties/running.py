@@ -1,0 +1,72 @@
+"""Run a learner where its owners are at hand, in one process; refuse before the first charge what cannot end.
+
+The learner's side is ``parties.protocol``, which knows no owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from privada.exceptions import InputError
+from privada.parties.owner import Owner
+from privada.parties.owner_file import OwnerFile
+from privada.parties.protocol import Ask, Learner, PlannedLearner, drive
+from privada.privacy.ledger import Quote
+from privada.privacy.release import Disclosure, Release
+
+T = TypeVar("T")
+
+
+def run(
+    learner: Learner[T], owners: Mapping[str, Owner], *, witness: Callable[[Release], None] | None = None
+) -> T:
+    """Drive a learner in one process, with every owner at hand.
+
+    Of a `PlannedLearner`, nothing is charged unless all that it asks for can be paid. ``witness`` sees the
+    releases that the learner is sent.
+    """
+    if isinstance(learner, PlannedLearner):
+        check_ahead(learner.asks, owners)
+
+    def reply(ask: Ask) -> Release | Disclosure:
+        if ask.owner not in owners:
+            raise InputError(
+                f"The learner asks {ask.owner!r}; known owners: {', '.join(sorted(owners)) or 'none'}."
+            )
+        if ask.question.discloses:
+            return owners[ask.owner].disclose(ask.question, to=ask.to)
+        return owners[ask.owner].answer(ask.question)
+
+    return drive(learner, reply, witness=witness)
+
+
+def check_ahead(asks: Iterable[Ask], parties: Mapping[str, Owner | OwnerFile]) -> None:
+    """Refuse what an owner at hand would not answer to the end; nothing is charged.
+
+    One that was asked before for a part of it was looked at then, and goes on.
+
+    Raises
+    ------
+    InputError, PolicyError, BudgetError
+        As an owner would, but before the first charge.
+    """
+    asked = tuple(asks)
+    for name, party in parties.items():
+        mine = [ask for ask in asked if ask.owner == name]
+        if mine and not any(party.has_paid(ask.question) for ask in mine):
+            quote = quote_all(mine, party)
+            if not quote.affordable:
+                raise quote.refusal()
+
+
+def quote_all(asks: Iterable[Ask], party: Owner | OwnerFile) -> Quote:
+    """What asks of one owner would take together; raises where its policy forbids one of them."""
+    asked = tuple(asks)
+    for ask in asked:
+        if ask.question.discloses:
+            party.policy.admit_curator(ask.to)
+    return party.price_all([ask.question for ask in asked])
+
+
+__all__ = ["check_ahead", "quote_all", "run"]
