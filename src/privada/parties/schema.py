@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,29 +22,25 @@ from privada.privacy.bounds import Box, Classes
 from privada.privacy.relation import ROW, Unit
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 MOST_ROWS = 10**15
 
 
-class Column(Protocol):
-    """One column: how it is checked and how many features it becomes."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Coded:
+    """A column as its distinct values and, for each row, the place of its value among them.
 
-    name: str
+    Place -1 is a missing value. Distinct values that no row has are allowed.
+    """
 
-    def encode(self, values: npt.NDArray[Any]) -> FloatArray:
-        """Features of a column's values, one row each."""
-        ...
+    distinct: npt.NDArray[Any]
+    places: npt.NDArray[np.int64]
 
-    def features(self) -> tuple[str, ...]:
-        """Names of the features."""
-        ...
+    def __repr__(self) -> str:
+        return "<Coded>"
 
-    def limits(self) -> tuple[tuple[float, float], ...]:
-        """Public bounds of the features."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain form."""
-        ...
+    def __len__(self) -> int:
+        return len(self.places)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,19 +95,41 @@ class Category:
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", Classes(tuple(self.values)).names)
 
-    def encode(self, values: npt.NDArray[Any]) -> FloatArray:
+    def encode(self, values: npt.NDArray[Any] | Coded) -> FloatArray:
         """One-hot, after refusing unknown values."""
-        absent = is_missing(values)
+        codes, absent = self._look_up(values)
         if absent.any() and not self.missing:
             raise SchemaError(f"Column {self.name!r} holds a missing value; the schema allows none.")
+        if np.any((codes < 0) & ~absent):
+            raise SchemaError(f"Column {self.name!r} holds a value outside {list(self.values)}.")
         hot = np.zeros((len(values), len(self.features())))
-        try:
-            hot[np.flatnonzero(~absent), Classes(self.values).encode(values[~absent])] = 1.0
-        except SchemaError:
-            raise SchemaError(f"Column {self.name!r} holds a value outside {list(self.values)}.") from None
+        known = np.flatnonzero(~absent)
+        hot[known, codes[known]] = 1.0
         if self.missing:
             hot[:, -1] = absent
         return hot
+
+    def label_codes(self, values: npt.NDArray[Any] | Coded) -> IntArray:
+        """Code of each row's class, where this column is the label."""
+        codes, absent = self._look_up(values)
+        if absent.any():
+            raise SchemaError(f"Column {self.name!r} holds a missing label.")
+        if np.any(codes < 0):
+            raise SchemaError(f"A label is not among the public classes {list(self.values)}.")
+        return codes
+
+    def _look_up(self, values: npt.NDArray[Any] | Coded) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+        """Code of each row, -1 if it has none of the public values; and whether it is missing."""
+        if isinstance(values, Coded):
+            codes, absent = self._look_up(values.distinct)
+            return np.append(codes, -1)[values.places], np.append(absent, True)[values.places]
+        try:
+            codes = Classes(self.values).look_up(values)
+        except TypeError:  # a list or the like
+            raise SchemaError(f"Column {self.name!r} holds a value outside {list(self.values)}.") from None
+        absent, unknown = np.zeros(len(values), dtype=np.bool_), np.flatnonzero(codes < 0)
+        absent[unknown] = is_missing(values[unknown])
+        return codes, absent
 
     def features(self) -> tuple[str, ...]:
         """One name for each value, and the missing mark."""
@@ -282,4 +300,4 @@ def is_missing(values: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[np.bool_
     return np.array([v is None or (isinstance(v, float) and math.isnan(v)) for v in array], dtype=np.bool_)
 
 
-__all__ = ["Category", "Number", "Schema", "is_missing"]
+__all__ = ["Category", "Coded", "Number", "Schema", "is_missing"]

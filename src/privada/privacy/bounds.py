@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -150,13 +151,25 @@ class Classes:
 
     def encode(self, labels: Sequence[Any] | npt.NDArray[Any]) -> IntArray:
         """Codes of labels. An unknown label is an error that does not show the label."""
-        codes = {name: code for code, name in enumerate(self.names)}
-        values = np.asarray(labels)
-        distinct, inverse = np.unique(values, return_inverse=True)
-        table = np.array([codes.get(v.item() if isinstance(v, np.generic) else v, -1) for v in distinct])
-        if np.any(table < 0):
+        found = self.look_up(labels)
+        if np.any(found < 0):
             raise SchemaError(f"A label is not among the public classes {list(self.names)}.")
-        return table.astype(np.int64)[inverse.reshape(values.shape)]
+        return found
+
+    def look_up(self, values: Sequence[Any] | npt.NDArray[Any]) -> IntArray:
+        """Codes of values, -1 for those that are no label. Only numbers are sorted, which is quick.
+
+        >>> Classes(("no", "yes")).look_up(np.array(["yes", "perhaps"])).tolist()
+        [1, -1]
+        """
+        codes = {name: code for code, name in enumerate(self.names)}
+        array = np.asarray(values)
+        if array.dtype.kind in "biuf":
+            distinct, inverse = np.unique(array, return_inverse=True)
+            table = np.array([codes.get(value, -1) for value in distinct.tolist()], dtype=np.int64)
+            return table[inverse.reshape(array.shape)]
+        found = np.fromiter(map(codes.get, array.ravel().tolist(), repeat(-1)), np.int64, array.size)
+        return found.reshape(array.shape)
 
     def decode(self, codes: npt.ArrayLike) -> npt.NDArray[Any]:
         """Labels of codes."""

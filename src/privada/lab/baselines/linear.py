@@ -98,11 +98,22 @@ class SecondMoments(_Bounded):
 
     def planned(self) -> Plan:
         """One release of all sums."""
-        numbers = self.width * (self.width + 1) // 2 + (self.width if self.labelled else 0)
         mu, reach = self.guarantee.gaussian_mu(), math.sqrt(6 if self.labelled else 2) * self.rows
         grid = Grid.finer_than(reach / mu * 2.0**-20)
-        slack = grid.step * math.sqrt(numbers) * self.rows
+        slack = grid.step * math.sqrt(self.numbers) * self.rows
         return Plan(draws={"sums": Gaussian.calibrated(sensitivity=reach + slack, mu=mu, grid=grid)})
+
+    @property
+    def numbers(self) -> int:
+        """How many sums there are."""
+        return self.width * (self.width + 1) // 2 + (self.width if self.labelled else 0)
+
+    def packed(self, batch: Batch) -> FloatArray:
+        """What each row adds: the upper triangle of ``xx'``, off-diagonal entries times √2, and ``xy``."""
+        X, y = self.inside(batch)
+        a, b = np.triu_indices(self.width)
+        squares = X[:, a] * X[:, b] * np.where(a == b, 1.0, math.sqrt(2))
+        return np.hstack([squares, X * y[:, None]]) if self.labelled else squares
 
     def unpacked(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Noisy mean of ``xx'`` and of ``xy``, in the rows' own units."""
@@ -119,19 +130,12 @@ def answer_moments(question: SecondMoments, rows: Rows, draw: Draws) -> dict[str
     """Packed sums in whole grid steps, then noise."""
     mechanism = question.plan.draws["sums"]
     assert isinstance(mechanism, Lattice)
-    a, b = np.triu_indices(question.width)
-    factor = np.where(a == b, 1.0, math.sqrt(2))
-    total = np.zeros(len(a) + (question.width if question.labelled else 0), dtype=np.int64)
-    for batch in rows.batches():
-        X, y = question.inside(batch)
-        size = max(1, min(512, AT_ONCE // len(total)))
-        for at in range(0, len(X), size):
-            part = X[at : at + size]
-            packed = part[:, a] * part[:, b] * factor
-            if question.labelled:
-                packed = np.hstack([packed, part * y[at : at + size, None]])
-            total += mechanism.grid.truncate(packed).sum(axis=0)
-    return {"sums": draw("sums", total)}
+
+    def sums(batch: Batch) -> IntArray:
+        return np.asarray(mechanism.grid.truncate(question.packed(batch)).sum(axis=0))
+
+    few = AT_ONCE // 512  # rows at a time, which stay in the processor's cache
+    return {"sums": draw("sums", rows.total(sums, numbers=max(few, question.numbers)))}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -180,9 +184,7 @@ class MinibatchDescent(_Bounded):
 
 def answer_minibatches(question: MinibatchDescent, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Descend; only noisy sums move the weights, whose later half is averaged."""
-    parts = [question.inside(batch) for batch in rows.batches()]
-    X = np.vstack([x for x, _ in parts]) if parts else np.zeros((0, question.width))
-    y = np.concatenate([label for _, label in parts]) if parts else np.zeros(0)
+    X, y = question.inside(rows.gathered())
     mechanism = question.plan.draws["gradient 0"]
     assert isinstance(mechanism, Lattice)
     w, total, steps = np.zeros(question.width), np.zeros(question.width), question.epochs * question.batches

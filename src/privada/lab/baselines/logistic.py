@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,12 +31,14 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.lab.baselines._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
 from privada.parties.answering import Draws
-from privada.parties.rows import Batch, Rows
+from privada.parties.rows import Batch, Prepared, Rows
 from privada.privacy.bounds import Ball, Grid
 from privada.privacy.guarantee import Pure, request
 from privada.privacy.mechanism import Gaussian, Lattice, Mechanism, Plan, gaussian_event
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Part = tuple[FloatArray, IntArray]
 
 INTERCEPT = 0.5  # the constant feature, where rows have norm 1 at most
 NORM = math.sqrt(2 * (1 + INTERCEPT**2)) * (1 + 2.0**-40)  # of one row's gradient; the margin is for rounding
@@ -119,13 +122,14 @@ class NoisyGradients(BaselineQuestion):
 
 def answer(question: NoisyGradients, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Descend; only noisy sums of gradients move the weights, whose later half is averaged."""
-    batches = [_prepared(batch, question) for batch in rows.batches()]
-    size = _size(question, batches, draw)
+    parts = rows.prepared(lambda batch: _prepared(batch, question))
+    size = _size(question, parts, draw)
     pace = _pace(question, size)
     weights = np.zeros((question.n_classes, question.width + 1))
     total = np.zeros_like(weights)
     for t in range(question.n_steps):
-        gradient = draw(f"gradient {t}", _gradient_sum(question, batches, weights, f"gradient {t}")) / size
+        name = f"gradient {t}"
+        gradient = draw(name, parts.total(partial(_gradient_sum, question, weights, name))) / size
         gradient -= gradient.mean(axis=0)  # exact gradients of the softmax loss have no part there
         weights = weights - pace * (gradient + question.regularisation * weights)
         if 2 * t >= question.n_steps:
@@ -133,20 +137,19 @@ def answer(question: NoisyGradients, rows: Rows, draw: Draws) -> dict[str, Any]:
     return {"weights": total / (question.n_steps // 2) if question.n_steps > 1 else weights}
 
 
-def _prepared(batch: Batch, question: NoisyGradients) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+def _prepared(batch: Batch, question: NoisyGradients) -> Part:
     """Rows of norm 1 at most with the constant feature, and their codes."""
-    assert batch.y is not None
     inside = Ball(radius=1.0).clip(batch.X / question.norm_bound)
-    return np.column_stack([inside, np.full(len(inside), INTERCEPT)]), batch.y.astype(np.int64)
+    return np.column_stack([inside, np.full(len(inside), INTERCEPT)]), batch.labels.astype(np.int64)
 
 
-def _size(question: NoisyGradients, batches: list[Any], draw: Draws) -> float:
+def _size(question: NoisyGradients, parts: Prepared[Part], draw: Draws) -> float:
     """The declared number of rows, or a noisy one."""
     if question.size is not None:
         return float(question.size)
     mechanism = question.plan.draws["size"]
     assert isinstance(mechanism, Lattice)
-    counted = draw("size", mechanism.place([sum(len(codes) for _, codes in batches)]))
+    counted = draw("size", mechanism.place(parts.total(lambda part: np.array([len(part[1])]))))
     return max(1.0, float(counted[0]))
 
 
@@ -156,17 +159,14 @@ def _pace(question: NoisyGradients, size: float) -> float:
     return min(1 / (SMOOTHNESS + question.regularisation), horizon / question.n_steps)
 
 
-def _gradient_sum(
-    question: NoisyGradients, batches: list[Any], weights: FloatArray, name: str
-) -> npt.NDArray[np.int64]:
-    """The exact sum of all rows' gradients in whole grid steps. Never leaves this module."""
+def _gradient_sum(question: NoisyGradients, weights: FloatArray, name: str, part: Part) -> IntArray:
+    """The exact sum of a batch's gradients in whole grid steps. Never leaves this module."""
     from privada.lab.baselines import _kernels
 
     mechanism = question.plan.draws[name]
     assert isinstance(mechanism, Lattice)
     sums = np.zeros(weights.shape, dtype=np.int64)
-    for X, codes in batches:
-        _kernels.add_softmax_gradients(sums, X, codes, weights, 1 / mechanism.grid.step)
+    _kernels.add_softmax_gradients(sums, *part, weights, 1 / mechanism.grid.step)
     return sums
 
 

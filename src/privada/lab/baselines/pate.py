@@ -101,9 +101,9 @@ class TeacherVotes(BaselineQuestion):
 
 def answer(question: TeacherVotes, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Train a teacher on each shard, count the votes, then draw."""
-    X, codes = _gathered(rows, question.norm_bound)
+    everything, ball = rows.gathered(), Ball(radius=question.norm_bound)
+    X, codes, queries = ball.clip(everything.X), everything.labels, ball.clip(question.queries)
     shards = _shards(len(X), question.n_teachers, draw.noise)
-    queries = Ball(radius=question.norm_bound).clip(question.queries)
     counts = np.zeros((len(queries), question.n_classes), dtype=np.int64)
     for index in range(question.n_teachers):
         mine = shards == index
@@ -112,14 +112,6 @@ def answer(question: TeacherVotes, rows: Rows, draw: Draws) -> dict[str, Any]:
     mechanism = question.plan.draws["votes"]
     assert isinstance(mechanism, Lattice)
     return {"votes": draw("votes", mechanism.place(counts))}
-
-
-def _gathered(rows: Rows, norm_bound: float) -> tuple[FloatArray, IntArray]:
-    batches = list(rows.batches())
-    X = np.concatenate([batch.X for batch in batches]) if batches else np.zeros((0, rows.schema.width))
-    codes = [batch.y for batch in batches if batch.y is not None]
-    clipped = Ball(radius=norm_bound).clip(X)
-    return clipped, np.concatenate(codes).astype(np.int64) if codes else np.zeros(0, dtype=np.int64)
 
 
 def _shards(n: int, n_teachers: int, noise: Noise) -> IntArray:

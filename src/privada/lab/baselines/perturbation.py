@@ -136,10 +136,8 @@ class PerturbedMinimum(BaselineQuestion):
 
 def answer(question: PerturbedMinimum, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Tilt, minimise, perturb the output."""
-    ball = Ball(radius=1.0)
-    parts = [(ball.clip(batch.X / question.norm_bound), batch.y) for batch in rows.batches()]
-    X = np.vstack([part for part, _ in parts]) if parts else np.zeros((0, question.width))
-    y = np.concatenate([np.asarray(label, dtype=np.float64) for _, label in parts]) if parts else np.zeros(0)
+    everything = rows.gathered()
+    X, y = Ball(radius=1.0).clip(everything.X / question.norm_bound), everything.labels.astype(np.float64)
     tilt = draw("slope", np.zeros(question.width))
     if question.loss == "huber":
         y = np.clip(y / question.label_bound, -1, 1)

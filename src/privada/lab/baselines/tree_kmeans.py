@@ -141,8 +141,7 @@ def answer(question: TreeCenters, rows: Rows, draw: Draws) -> dict[str, Any]:
 
 def clipped_rows(rows: Rows, norm_bound: float) -> FloatArray:
     """All rows, in the ball."""
-    parts = [Ball(radius=norm_bound).clip(batch.X) for batch in rows.batches()]
-    return np.concatenate(parts) if parts else np.zeros((0, rows.schema.width))
+    return Ball(radius=norm_bound).clip(rows.gathered().X)
 
 
 @dataclass(frozen=True, eq=False)

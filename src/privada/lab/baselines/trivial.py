@@ -45,6 +45,7 @@ from privada.privacy.guarantee import Guarantee, Pure, request
 from privada.privacy.mechanism import Gaussian, Lattice, Plan, gaussian_event
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 SHIFT_SHARE = 0.25  # of μ², for the mean residual
 RESIDUALS = 3.0  # public root mean squared residuals, to which private ones are clipped
 ROUNDING = 1 + 2.0**-40  # of a product of two clipped factors
@@ -95,8 +96,7 @@ class ResidualMean(BaselineQuestion):
 
     def residuals(self, batch: Batch, shift: float = 0.0) -> FloatArray:
         """Clipped residuals; one whose arithmetic overflows is 0."""
-        assert batch.y is not None
-        left = batch.y - project(batch.X, self.coef[:, None])[:, 0] - self.intercept - shift
+        left = batch.labels - project(batch.X, self.coef[:, None])[:, 0] - self.intercept - shift
         return np.where(np.isnan(left), 0.0, np.clip(left, -self.clip, self.clip))
 
     def planned(self) -> Plan:
@@ -116,9 +116,8 @@ def answer_mean(question: ResidualMean, rows: Rows, draw: Draws) -> dict[str, An
 def _noisy_mean(question: ResidualMean, rows: Rows, draw: Draws) -> float:
     mechanism = question.plan.draws["mean"]
     assert isinstance(mechanism, Lattice)
-    total = np.zeros(1, dtype=np.int64)
-    for batch in rows.batches():
-        total += mechanism.grid.truncate(question.residuals(batch)).sum()
+    grid = mechanism.grid
+    total = rows.total(lambda batch: grid.truncate(question.residuals(batch)).sum(keepdims=True))
     return float(draw("mean", total)[0] / question.size)
 
 
@@ -183,12 +182,14 @@ def answer_sum(question: ResidualSum, rows: Rows, draw: Draws) -> dict[str, Any]
     shift, features = question.shift(mean), question.features
     mechanism = question.plan.draws["sum"]
     assert isinstance(mechanism, Lattice)
-    total = np.zeros(len(question.coef) + 1, dtype=np.int64)
-    for batch in rows.batches():
-        Z = features.apply(batch.X)
-        extended = np.column_stack([np.ones(len(Z)), Z])
-        total += mechanism.grid.truncate(extended * question.residuals(batch, shift)[:, None]).sum(axis=0)
-    return {"mean": mean, "means": draw("sum", total) / question.size}
+    grid = mechanism.grid
+
+    def sums(batch: Batch) -> IntArray:
+        extended = np.column_stack([np.ones(len(batch)), features.apply(batch.X)])
+        steps = grid.truncate(extended * question.residuals(batch, shift)[:, None])
+        return np.asarray(steps.sum(axis=0))
+
+    return {"mean": mean, "means": draw("sum", rows.total(sums)) / question.size}
 
 
 def shrinkage(noisy: FloatArray, deviation: float) -> float:

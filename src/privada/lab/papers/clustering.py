@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError, RehearsalWarning
-from privada.methods.cells.questions.nearest import QuickNearest
+from privada.methods.cells.questions.partition import Nearest
 from privada.privacy.noise import Noise, Rehearsal
 
 FloatArray = npt.NDArray[np.float64]
@@ -83,7 +83,7 @@ def paper_nna(
         drawn = _gaussian(noise, sigma, (n, d + 1))
         least = 1 + math.sqrt(2) * sigma * math.log(2 * root / _check.probability(gamma=gamma))
     exact = np.zeros((n, d + 1))
-    np.add.at(exact, QuickNearest(centers=T).assign(S), np.column_stack([np.ones(len(S)), S]))
+    np.add.at(exact, Nearest(centers=T).assign(S), np.column_stack([np.ones(len(S)), S]))
     table = exact + drawn
     at = table[:, 0] >= least
     return PaperSource(points=table[at, 1:] / table[at, :1], counts=table[:, 0], sums=table[:, 1:])

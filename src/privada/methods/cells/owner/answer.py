@@ -7,67 +7,49 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.cells.questions.partition import Partition
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 from privada.privacy.mechanism import Lattice
 
+FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
 def answer(question: CellStatistics, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Count and sum in integers, then draw; every cell is noised, empty or not."""
-    tables = [_Table(question, index, table) for index, table in enumerate(question.tables)]
-    for batch in rows.batches():
-        for table in tables:
-            table.add(batch)
-    payload: dict[str, Any] = {}
-    for table in tables:
-        payload |= table.drawn(draw)
-    return payload
+    exact = rows.total(lambda batch: _tabulate(question, batch))
+    return {name: draw(name, value) for name, value in exact.items()}
 
 
-class _Table:
-    """Exact integer counts and sums of one table. Never leaves this module."""
-
-    def __init__(self, question: CellStatistics, index: int, partition: Partition) -> None:
-        self._question, self._partition = question, partition
-        self._names = question.names(index)
-        self._classes = question.n_classes or 1
-        self._counts = np.zeros(partition.n_cells * self._classes, dtype=np.int64)
-        self._origins = question.origins(partition)
-        self._sums = np.zeros(self._origins.shape, dtype=np.int64)
-
-    def add(self, batch: Batch) -> None:
-        """Add a batch of rows."""
-        cells = self._partition.assign(batch.X)
-        codes = cells * self._classes
-        if self._question.n_classes is not None:
-            assert batch.y is not None
-            codes = codes + batch.y
-        self._counts += np.bincount(codes, minlength=len(self._counts))
-        if self._question.radius is not None:
-            from privada.methods.cells.questions import kernels
-
-            radius = float(self._question.radius)
-            kernels.add_clipped(self._sums, batch.X, cells, self._origins, radius, 1 / self._step())
-
-    def _step(self) -> float:
-        mechanism = self._question.plan.draws[self._names[1]]
-        assert isinstance(mechanism, Lattice)
-        return mechanism.grid.step
-
-    def drawn(self, draw: Draws) -> dict[str, Any]:
-        """Noisy counts and sums under their payload names."""
-        counts, sums = self._names
-        mechanism = self._question.plan.draws[counts]
-        assert isinstance(mechanism, Lattice)
-        shape = (-1, self._classes) if self._question.n_classes else (-1,)
-        payload = {counts: draw(counts, mechanism.place(self._counts).reshape(shape))}
-        if self._question.radius is not None:
-            payload[sums] = draw(sums, self._sums)
-        return payload
+def _tabulate(question: CellStatistics, batch: Batch) -> dict[str, IntArray]:
+    """Exact counts and sums of every table, in grid steps, under their payload names."""
+    classes, shapes, found = question.n_classes or 1, question.answer_shapes(), {}
+    for index, table in enumerate(question.tables):
+        counts, sums = question.names(index)
+        cells = table.assign(batch.X)
+        codes = cells if question.n_classes is None else cells * classes + batch.labels
+        counted = np.bincount(codes, minlength=table.n_cells * classes).reshape(shapes[counts])
+        found[counts] = _lattice(question, counts).place(counted)
+        if question.radius is not None:
+            step = _lattice(question, sums).grid.step
+            found[sums] = clipped_sums(batch.X, cells, question.origins(table), question.radius, step)
+    return found
 
 
-__all__ = ["answer"]
+def clipped_sums(X: FloatArray, cells: IntArray, origins: FloatArray, radius: float, step: float) -> IntArray:
+    """Sums of rows by cell, each seen from its cell's origin and clipped, in whole steps."""
+    from privada.methods.cells.questions import kernels
+
+    sums = np.zeros(origins.shape, dtype=np.int64)
+    kernels.add_clipped(sums, X, cells, origins, float(radius), 1 / step)
+    return sums
+
+
+def _lattice(question: CellStatistics, name: str) -> Lattice:
+    mechanism = question.plan.draws[name]
+    assert isinstance(mechanism, Lattice)
+    return mechanism
+
+
+__all__ = ["answer", "clipped_sums"]

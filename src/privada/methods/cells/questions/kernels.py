@@ -11,28 +11,14 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from privada.methods.cells.questions.nearest import NearestSearch
+
 _INSIDE = 1 - 2.0**-40
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def nearest(
-    X: npt.NDArray[np.float64], centers: npt.NDArray[np.float64]
-) -> npt.NDArray[np.int64]:  # pragma: no cover - compiled
+def nearest(X: npt.NDArray[np.float64], centers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     """Index of the nearest centre of each row; the smallest index on ties."""
-    found = np.empty(X.shape[0], dtype=np.int64)
-    for i in range(X.shape[0]):
-        best, best_index = np.inf, 0
-        for j in range(centers.shape[0]):
-            total = 0.0
-            for k in range(X.shape[1]):
-                gap = X[i, k] - centers[j, k]
-                total += gap * gap
-                if total >= best:
-                    break
-            if total < best:
-                best, best_index = total, j
-        found[i] = best_index
-    return found
+    return NearestSearch(centers).assign(X)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]

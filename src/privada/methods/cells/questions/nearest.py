@@ -24,20 +24,15 @@ else it runs over all centres.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.cells.questions.partition import Nearest
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-T = TypeVar("T")
 
 FEW_CENTERS = 64  # below, the exact rule alone is as fast
 MOST_FEATURES = 1000  # within the rounding analysis above
@@ -45,43 +40,52 @@ SCALES = (1e-100, 1e100)  # of the centres' spread: within float64 when squared
 CHUNK_ROWS = 8192
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class QuickNearest(Nearest):
-    """Cells of public centres, as `Nearest`, found by a quick search with the same result.
+class NearestSearch:
+    """The nearest of public centres, the first on ties.
 
-    >>> cells = QuickNearest(centers=np.arange(100.0)[:, None])
-    >>> cells.assign(np.array([[41.5], [41.6], [1e3]])).tolist()
+    Parameters
+    ----------
+    centers : array of shape (centers, features)
+
+    Examples
+    --------
+    >>> search = NearestSearch(np.arange(100.0)[:, None])
+    >>> search.assign(np.array([[41.5], [41.6], [1e3]])).tolist()
     [41, 42, 99]
     """
 
+    def __init__(self, centers: FloatArray) -> None:
+        self.centers = centers
+
     def assign(self, X: FloatArray) -> IntArray:
-        """Cell of each row: a function of that row alone, whatever the batch and the machine."""
-        rows = np.ascontiguousarray(X, dtype=np.float64)
-        if not self._quick:
-            return super().assign(rows)
+        """Centre of each row: a function of that row alone, whatever the batch and the machine."""
         from privada.methods.cells.questions import nearest_kernel as kernel
 
+        rows = np.ascontiguousarray(X, dtype=np.float64)
         found = np.empty(len(rows), dtype=np.int64)
+        search = kernel.assign if self.quick else kernel.assign_exactly
+        prepared = self.prepared if self.quick else ()
 
         def work(part: slice) -> None:
-            kernel.assign(rows[part], self.centers, *self._prepared, found[part])
+            search(rows[part], self.centers, *prepared, found[part])
 
         in_parts(work, len(rows), CHUNK_ROWS)
         return found
 
     @cached_property
     def _spread(self) -> float:
-        shifted = self.centers - self.centers.mean(axis=0)
-        return float(np.abs(shifted).max() * np.sqrt(self.centers.shape[1]))
+        with np.errstate(all="ignore"):  # centres may be as far as floats go
+            shifted = self.centers - self.centers.mean(axis=0)
+            return float(np.abs(shifted).max() * np.sqrt(self.centers.shape[1]))
 
-    @property
-    def _quick(self) -> bool:
+    @cached_property
+    def quick(self) -> bool:
         """Whether the analysis above holds and is worth it."""
         fits = self.centers.shape[1] <= MOST_FEATURES and SCALES[0] < self._spread < SCALES[1]
         return fits and len(self.centers) >= FEW_CENTERS
 
     @cached_property
-    def _prepared(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], FloatArray, float]:
+    def prepared(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], FloatArray, float]:
         """Twice the centres and their squared norms in single precision, origin and scale.
 
         Rows are filled up to whole chunks of coordinates, centres to an even number of groups
@@ -114,20 +118,6 @@ def in_parts(work: Callable[[slice], None], total: int, size: int) -> None:
             pass
 
 
-def ahead(items: Iterator[T]) -> Iterator[T]:
-    """The same items, each made in the background while the one before it is used.
-
-    >>> list(ahead(iter("abc")))
-    ['a', 'b', 'c']
-    """
-    end = object()
-    with ThreadPoolExecutor(max_workers=1) as pool:
-        coming: Future[Any] = pool.submit(next, items, end)
-        while (item := coming.result()) is not end:
-            coming = pool.submit(next, items, end)
-            yield item
-
-
 def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -136,4 +126,4 @@ def _up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-__all__ = ["QuickNearest", "ahead", "in_parts"]
+__all__ = ["NearestSearch", "in_parts"]

@@ -181,4 +181,13 @@ def assign(
     return ties
 
 
-__all__ = ["CHUNK", "FAR", "GROUP", "LAST", "TILE", "assign"]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def assign_exactly(
+    X: Doubles, centers: Doubles, found: npt.NDArray[np.int64]
+) -> None:  # pragma: no cover - compiled
+    """Write the index of each row's nearest centre, by the exact rule over all of them."""
+    for i in range(X.shape[0]):
+        found[i] = _exact(X[i], centers, 0, centers.shape[0])
+
+
+__all__ = ["CHUNK", "FAR", "GROUP", "LAST", "TILE", "assign", "assign_exactly"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.maps import check_map, mapped
+from privada.methods.cells.questions.nearest import NearestSearch
 from privada.privacy.codec import Form, only_of, several_of
 
 FloatArray = npt.NDArray[np.float64]
@@ -59,10 +61,11 @@ class Nearest(Partition):
         return len(self.centers)
 
     def assign(self, X: FloatArray) -> IntArray:
-        from privada.methods.cells.questions import kernels
+        return self._search.assign(X)
 
-        found: IntArray = kernels.nearest(np.ascontiguousarray(X, dtype=np.float64), self.centers)
-        return found
+    @cached_property
+    def _search(self) -> NearestSearch:
+        return NearestSearch(self.centers)
 
     def fits(self, width: int) -> None:
         if self.centers.shape[1] != width:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
-from privada.methods.cells.questions.nearest import QuickNearest
+from privada.methods.cells.questions.partition import Nearest
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -69,7 +69,7 @@ class Coreset:
         points = np.ascontiguousarray(_check.matrix(target=target))
         reach = _check.non_negative(radius=radius)
         chosen = np.sort(_greedy_cover(points, reach))
-        labels = QuickNearest(centers=points[chosen]).assign(points)
+        labels = Nearest(centers=points[chosen]).assign(points)
         weights = np.bincount(labels, minlength=len(chosen)).astype(np.int64)
         return cls(indices=chosen, weights=weights, labels=labels, radius=reach)
 

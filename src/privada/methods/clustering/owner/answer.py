@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.cells.owner import answer as cells_owner
-from privada.methods.cells.questions.nearest import QuickNearest, ahead, in_parts
+from privada.methods.cells.questions.nearest import in_parts
+from privada.methods.cells.questions.partition import Nearest
 from privada.methods.clustering.questions.means import (
     LocalMeans,
     NearestMeans,
@@ -17,11 +18,12 @@ from privada.methods.clustering.questions.means import (
 )
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.parties.answering import Draws
-from privada.parties.rows import Rows
+from privada.parties.rows import Batch, Rows
 from privada.privacy.mechanism import Lattice, Plan
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+Neighbours = tuple[FloatArray, FloatArray]
 FEW_TARGETS = 8  # target points that one worker takes at a time
 
 
@@ -29,24 +31,18 @@ def answer_nearest(question: NearestMeans, rows: Rows, draw: Draws) -> dict[str,
     """Counts and sums of cells; every cell is noised, empty or not."""
     if question.noise == "lattice":
         return cells_owner.answer(question.statistics, rows, draw)
-    counts, sums = _counts_and_sums(question, rows)
-    table = np.column_stack([counts, question.grid.values(sums) / question.radius])
+    exact = rows.total(lambda batch: _count_and_sum(question, batch))
+    table = np.column_stack([exact["counts"], question.grid.values(exact["sums"]) / question.radius])
     return {"table": draw("table", table / question.moves)}
 
 
-def _counts_and_sums(question: NearestMeans, rows: Rows) -> tuple[IntArray, IntArray]:
-    from privada.methods.cells.questions import kernels
-
-    cells = QuickNearest(centers=question.cells)
-    origins = question.origins
-    counts = np.zeros(cells.n_cells, dtype=np.int64)
-    sums = np.zeros(origins.shape, dtype=np.int64)
-    for batch in rows.batches():
-        found = cells.assign(batch.X)
-        counts += np.bincount(found, minlength=cells.n_cells)
-        radius, steps = float(question.radius), 1 / question.grid.step
-        kernels.add_clipped(sums, batch.X, found, origins, radius, steps)
-    return counts, sums
+def _count_and_sum(question: NearestMeans, batch: Batch) -> dict[str, IntArray]:
+    cells = question.statistics.tables[0].assign(batch.X)
+    step, radius = question.grid.step, question.radius
+    return {
+        "counts": np.bincount(cells, minlength=len(question.cells)),
+        "sums": cells_owner.clipped_sums(batch.X, cells, question.origins, radius, step),
+    }
 
 
 def answer_pyramid(question: GridPyramid, rows: Rows, draw: Draws) -> dict[str, Any]:
@@ -56,24 +52,26 @@ def answer_pyramid(question: GridPyramid, rows: Rows, draw: Draws) -> dict[str, 
 
 def answer_local(question: LocalMeans, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Counts, sums and moments of shells; every shell is noised, empty or not."""
+    cells = Nearest(centers=question.cells)
+    exact = rows.total(lambda batch: _sum_shells(question, batch.X, cells.assign(batch.X)))
+    shape = (len(question.cells), len(question.shells))
+    payload = {"counts": draw("counts", _placed(question.plan, exact["counts"]).reshape(shape))}
+    payload["sums"] = draw("sums", exact["sums"].reshape(*shape, question.width))
+    if question.moments != "none":
+        payload["moments"] = draw("moments", exact["moments"].reshape(question.moments_shape))
+    return payload
+
+
+def _sum_shells(question: LocalMeans, X: FloatArray, cells: IntArray) -> dict[str, IntArray]:
     from privada.methods.clustering.owner import passes
 
-    cells = QuickNearest(centers=question.cells)
-    shape = (len(question.cells), len(question.shells))
-    counts = np.zeros(question.n_shells, dtype=np.int64)
-    sums = np.zeros((question.n_shells, question.width), dtype=np.int64)
-    kept = len(question.shells) if question.moments == "pooled" else question.n_shells
-    moments = np.zeros((kept, question.triangle), dtype=np.int64)
+    n = question.n_shells
+    pooled = len(question.shells) if question.moments == "pooled" else n
+    shapes = {"counts": (n,), "sums": (n, question.width), "moments": (pooled, question.triangle)}
+    exact = {name: np.zeros(shape, dtype=np.int64) for name, shape in shapes.items()}
     steps = np.array([1 / _step(question.plan, "sums"), 1 / _step(question.plan, "moments")])
-    for batch in ahead(rows.batches()):
-        X = np.ascontiguousarray(batch.X)
-        found = cells.assign(X)
-        passes.add_local(counts, sums, moments, X, found, question.cells, question.shells, steps)
-    payload = {"counts": draw("counts", _placed(question.plan, counts).reshape(shape))}
-    payload["sums"] = draw("sums", sums.reshape(*shape, question.width))
-    if question.moments != "none":
-        payload["moments"] = draw("moments", moments.reshape(question.moments_shape))
-    return payload
+    passes.add_local(*exact.values(), X, cells, question.cells, question.shells, steps)
+    return exact
 
 
 def _step(plan: Plan, name: str) -> float:
@@ -106,24 +104,31 @@ def answer_radius(question: SourceRadius, rows: Rows, draw: Draws) -> dict[str, 
     return {"total": draw("total", steps.sum(keepdims=True).reshape(1))}
 
 
-def _nearest_rows(question: NeighbourAverages | SourceRadius, rows: Rows) -> tuple[FloatArray, FloatArray]:
-    """Squared distances and clipped rows of the t first neighbours of each target point, unordered.
+def _nearest_rows(question: NeighbourAverages | SourceRadius, rows: Rows) -> Neighbours:
+    """Squared distances and clipped rows of the t first neighbours of each target point, unordered."""
+    return rows.merged(lambda batch: _nearest_of_batch(question, batch), _merge_nearest)
 
-    It begins with t copies of the centre, infinitely far.
-    """
+
+def _nearest_of_batch(question: NeighbourAverages | SourceRadius, batch: Batch) -> Neighbours:
+    """It begins with t copies of the centre, infinitely far."""
     from privada.methods.clustering.owner import passes
 
     n, d = question.targets.shape
-    squared = np.full((n, question.t), np.inf)
-    kept = np.zeros((n, question.t, d))
-    for batch in rows.batches():
-        X = passes.into_ball(np.ascontiguousarray(batch.X), float(question.radius))
+    squared, kept = np.full((n, question.t), np.inf), np.zeros((n, question.t, d))
+    X = passes.into_ball(batch.X, float(question.radius))
 
-        def work(part: slice, X: FloatArray = X) -> None:
-            passes.keep_nearest(squared[part], kept[part], X, question.targets[part])
+    def work(part: slice) -> None:
+        passes.keep_nearest(squared[part], kept[part], X, question.targets[part])
 
-        in_parts(work, n, FEW_TARGETS)
+    in_parts(work, n, FEW_TARGETS)
     return squared, kept
+
+
+def _merge_nearest(found: Neighbours, more: Neighbours) -> Neighbours:
+    from privada.methods.clustering.owner import passes
+
+    passes.merge_nearest(*found, *more)
+    return found
 
 
 __all__ = ["answer_local", "answer_nearest", "answer_neighbours", "answer_radius"]

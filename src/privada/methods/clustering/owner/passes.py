@@ -166,4 +166,19 @@ def keep_nearest(
                 _sink(heap, kept)
 
 
-__all__ = ["add_local", "into_ball", "keep_nearest"]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def merge_nearest(
+    distances: Doubles, rows: Doubles, more: Doubles, others: Doubles
+) -> None:  # pragma: no cover - compiled
+    """Keep the t first of two sets of neighbours of each target point in the first set, as heaps."""
+    for j in range(distances.shape[0]):
+        heap, kept = distances[j], rows[j]
+        for i in range(more.shape[1]):
+            if _before(more[j, i], others[j, i], heap[0], kept[0]):
+                heap[0] = more[j, i]
+                for k in range(rows.shape[2]):
+                    kept[0, k] = others[j, i, k]
+                _sink(heap, kept)
+
+
+__all__ = ["add_local", "into_ball", "keep_nearest", "merge_nearest"]

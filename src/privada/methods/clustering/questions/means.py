@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.cells.questions.nearest import QuickNearest
+from privada.methods.cells.questions.partition import Nearest
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.questions.calibration import (
     NOISES,
@@ -120,7 +120,7 @@ class NearestMeans(Question):
     def statistics(self) -> CellStatistics:
         """The same question over cells; lattice noise is planned and answered there."""
         return CellStatistics(
-            tables=(QuickNearest(centers=self.cells),),
+            tables=(Nearest(centers=self.cells),),
             radius=self.radius,
             recentred=self.recentred,
             width=self.cells.shape[1],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,23 +15,22 @@ from privada.parties.rows import Batch, Rows
 from privada.privacy.mechanism import Lattice
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+Part = tuple[Any, FloatArray, FloatArray]
 
 
 def answer_descent(question: LinearDescent, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Every step: the sum of pulls at the current point, noised; the next point follows from it."""
-    parts = [_prepared(question, batch) for batch in rows.batches()]
+    parts = rows.prepared(lambda batch: _prepare(question, batch))
     V, velocity = question.start()
     released = {}
     for name in question.names():
-        sums = np.zeros(V.shape, dtype=np.int64)
-        for part in parts:
-            _add_pulls(question, sums, part, V)
-        released[name] = draw(name, sums)
+        released[name] = draw(name, parts.total(partial(_sum_pulls, question, V)))
         V, velocity = question.go_on(V, velocity, released[name])
     return released
 
 
-def _prepared(question: LinearDescent, batch: Batch) -> tuple[Any, FloatArray, FloatArray]:
+def _prepare(question: LinearDescent, batch: Batch) -> Part:
     """Mapped features, base scores and labels of a batch, each record by itself."""
     X, y = labelled(batch)
     Z = kernels.mapped(X, question.transform, question.shift, np.inf)
@@ -40,22 +40,17 @@ def _prepared(question: LinearDescent, batch: Batch) -> tuple[Any, FloatArray, F
     return fused.Singles.of(Z, bound=question.bound, per_step=_per_step(question)), base[:, 0], y
 
 
-def _add_pulls(
-    question: LinearDescent,
-    sums: npt.NDArray[np.int64],
-    part: tuple[Any, FloatArray, FloatArray],
-    V: FloatArray,
-) -> None:
-    """Add a batch's contributions at V, in grid steps."""
+def _sum_pulls(question: LinearDescent, V: FloatArray, part: Part) -> IntArray:
+    """A batch's contributions at V, in grid steps."""
     rows, base, y = part
+    sums, threshold = np.zeros(V.shape, dtype=np.int64), float(question.threshold)
     if question.loss == "softmax":
-        per_step = _per_step(question)
-        threshold, bound = float(question.threshold), float(question.bound)
+        per_step, bound = _per_step(question), float(question.bound)
         kernels.add_softmax(sums, rows, base, y, V, threshold, bound, per_step)
     else:
         v = V[:, 0].astype(np.float32)
-        threshold = float(question.threshold)
         fused.add_pulls(sums[:, 0], rows, base, y, v, loss=question.loss, threshold=threshold)
+    return sums
 
 
 def _per_step(question: LinearDescent) -> float:
@@ -66,8 +61,7 @@ def _per_step(question: LinearDescent) -> float:
 
 def labelled(batch: Batch) -> tuple[FloatArray, FloatArray]:
     """Features and labels as the kernels want them."""
-    assert batch.y is not None
-    return np.ascontiguousarray(batch.X), np.ascontiguousarray(batch.y, dtype=np.float64)
+    return np.ascontiguousarray(batch.X), np.ascontiguousarray(batch.labels, dtype=np.float64)
 
 
 __all__ = ["answer_descent", "labelled"]

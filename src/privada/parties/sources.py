@@ -1,0 +1,245 @@
+"""Where rows come from: arrays, frames, Arrow tables, Parquet and CSV, all read in tables of columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import SchemaError
+from privada.parties.schema import Category, Coded, Number, Schema
+
+Table = dict[str, Any]  # columns as arrays; those of categories may be `Coded`
+COLUMN_ROWS = 65_536  # of one column, read at a time
+
+
+class Source(Protocol):
+    """Rows that can be read again and again, in the same order."""
+
+    def tables(self, size: int) -> Iterator[Table]:
+        """Columns of at most ``size`` rows at a time."""
+        ...
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """One whole column, in memory."""
+        ...
+
+
+def open_source(data: Any, schema: Schema, y: Any, person: Any) -> Source:
+    """Rows of any make; ``y`` and ``person`` stand beside an array."""
+    if isinstance(data, (str, os.PathLike)):
+        return _Arrow(_scan(Path(data), schema), schema)
+    if isinstance(data, np.ndarray) or (isinstance(data, (list, tuple)) and y is None) or y is not None:
+        return _Arrays(data, schema, y, person)
+    return _Arrow(_as_dataset(data), schema)
+
+
+class _Arrays:
+    """A NumPy matrix with optional label and person."""
+
+    def __init__(self, data: Any, schema: Schema, y: Any, person: Any) -> None:
+        X = np.asarray(data)
+        if X.ndim != 2 or X.shape[1] != len(schema.columns):
+            wanted = len(schema.columns)
+            raise SchemaError(
+                f"Expected rows of {wanted} columns, got an array of shape (rows, {X.shape[1:]})."
+            )
+        self._columns = {column.name: X[:, i] for i, column in enumerate(schema.columns)}
+        for name, values, what in _extras(schema, y, person):
+            if values is None:
+                raise SchemaError(f"The schema has a {what}; pass it beside the array.")
+            column = _exactly(values) if what == "person" else np.asarray(values)
+            if column.ndim != 1:
+                shape = f"(rows, {', '.join(map(str, column.shape[1:]))})" if column.ndim else "()"
+                raise SchemaError(f"Expected one {what} for each row, got an array of shape {shape}.")
+            if len(column) != len(X):
+                raise SchemaError(f"Expected one {what} for each row; the lengths differ.")
+            self._columns[name] = column
+        self._height = len(X)
+
+    def tables(self, size: int) -> Iterator[Table]:
+        for start in range(0, self._height, size):
+            yield {name: values[start : start + size] for name, values in self._columns.items()}
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        return self._columns[name]
+
+
+class _Arrow:
+    """Anything that Arrow can scan in batches."""
+
+    def __init__(self, dataset: Any, schema: Schema) -> None:
+        names = list(dataset.schema.names)
+        doubled = sorted({name for name in names if names.count(name) > 1})
+        absent = [name for name in schema.needed if name not in names]
+        if doubled:
+            raise SchemaError(f"The table has columns of one name: {', '.join(doubled)}.")
+        if absent:
+            raise SchemaError(f"The table lacks columns of the schema: {', '.join(absent)}.")
+        self._dataset, self._names = dataset, list(schema.needed)
+        self._categories = _categories(schema)
+
+    def tables(self, size: int) -> Iterator[Table]:
+        for batch in self._batches(self._names, size):
+            columns = zip(batch.schema.names, batch.columns, strict=True)
+            yield {name: _read(name, column, coded=name in self._categories) for name, column in columns}
+
+    def _batches(self, names: list[str], size: int) -> Iterator[Any]:
+        import pyarrow as pa
+
+        try:
+            for batch in self._dataset.to_batches(
+                columns=names,
+                batch_size=size,
+                use_threads=False,
+                batch_readahead=1,  # rows that wait to be looked at fill the memory
+                fragment_readahead=1,
+            ):
+                if batch.num_rows:
+                    yield batch
+        except (pa.ArrowException, OSError, ValueError) as error:  # its message shows a value
+            raise SchemaError(
+                f"The table cannot be read to its end, it may be damaged: {type(error).__name__}."
+            ) from None
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        parts = [_values(batch.column(0)) for batch in self._batches([name], COLUMN_ROWS)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _read(name: str, column: Any, *, coded: bool) -> npt.NDArray[Any] | Coded:
+    import pyarrow as pa
+
+    try:
+        return _coded(column) if coded else _values(column)
+    except (pa.ArrowException, ValueError, IndexError) as error:  # its message shows a value
+        raise SchemaError(
+            f"Column {name!r} cannot be read, it may be damaged: {type(error).__name__}."
+        ) from None
+
+
+def _values(column: Any) -> npt.NDArray[Any]:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _coded(column: Any) -> npt.NDArray[Any] | Coded:
+    """Distinct values and places, found by hashing: only distinct values become Python objects."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        try:
+            column = column.dictionary_encode()
+        except pa.ArrowNotImplementedError:  # of a type that is no category's
+            return _values(column)
+    places = column.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    distinct = _values(column.dictionary)
+    if places.min() < -1 or places.max() >= len(distinct):
+        raise IndexError
+    return Coded(distinct, places)
+
+
+def _described(schema: Schema) -> list[Number | Category]:
+    return [*schema.columns, *([schema.label] if schema.label else [])]
+
+
+def _categories(schema: Schema) -> set[str]:
+    return {column.name for column in _described(schema) if isinstance(column, Category)}
+
+
+def _extras(schema: Schema, y: Any, person: Any) -> list[tuple[str, Any, str]]:
+    label = [(schema.label.name, y, "label")] if schema.label else []
+    return label + ([(schema.person_id, person, "person")] if schema.person_id else [])
+
+
+def _scan(path: Path, schema: Schema) -> Any:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    if not (path.is_file() or path.is_dir()):
+        raise SchemaError(f"There is no data at {path.name}, or it is neither a plain file nor a folder.")
+    try:
+        form = "csv" if path.suffix.lower() == ".csv" else "parquet"
+        reader = _typed_csv(schema) if form == "csv" else _streaming_parquet(schema)
+        return ds.dataset(path, format=reader, exclude_invalid_files=False)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        why = (
+            "it is empty, lacks a header, or names a column twice" if form == "csv" else type(error).__name__
+        )
+        raise SchemaError(f"{path.name} cannot be read as {form}: {why}.") from None
+
+
+def _typed_csv(schema: Schema) -> Any:
+    """CSV whose columns have the schema's types: none is guessed from rows, and an empty cell is missing."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    from pyarrow import csv
+
+    types = {column.name: _arrow_type(column) for column in _described(schema)}
+    if schema.person_id:
+        types[schema.person_id] = pa.string()
+    options = csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+    return ds.CsvFileFormat(convert_options=options)
+
+
+def _arrow_type(column: Number | Category) -> Any:
+    """The type that holds a column's public values."""
+    import pyarrow as pa
+
+    if isinstance(column, Number):
+        return pa.float64()
+    kinds = {type(value) for value in column.values}
+    simple = {frozenset({str}): pa.string(), frozenset({bool}): pa.bool_(), frozenset({int}): pa.int64()}
+    return simple.get(frozenset(kinds), pa.float64())
+
+
+def _streaming_parquet(schema: Schema) -> Any:
+    """Parquet without the buffer ahead of the reader, which grows to more than the file.
+
+    Text of categories is read as the dictionary that it mostly is in the file.
+    """
+    import pyarrow.dataset as ds
+
+    options = ds.ParquetFragmentScanOptions(pre_buffer=False)
+    return ds.ParquetFileFormat(dictionary_columns=_categories(schema), default_fragment_scan_options=options)
+
+
+def _as_dataset(data: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    if hasattr(data, "to_arrow"):  # polars
+        data = data.to_arrow()
+    elif hasattr(data, "iloc"):  # pandas
+        if not data.columns.is_unique:
+            raise SchemaError("The table has columns of one name.")
+        try:
+            data = pa.Table.from_pandas(data, preserve_index=False)
+        except pa.ArrowException as error:  # its message shows a value
+            raise SchemaError(f"The frame has a column of mixed types: {type(error).__name__}.") from None
+    if not isinstance(data, (pa.Table, pa.RecordBatch)):
+        raise SchemaError(
+            "Expected an array, a pandas or polars frame, an Arrow table or a Parquet path, "
+            f"got {type(data).__name__}."
+        )
+    table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+    names = table.schema.names
+    if len(set(names)) != len(names):
+        raise SchemaError("The table has columns of one name.")
+    return ds.dataset(table)
+
+
+def _exactly(values: Any) -> npt.NDArray[Any]:
+    """An array of what a list holds: without a common type, for which 1 and "1" would be one person."""
+    return np.array(values, dtype=object) if isinstance(values, (list, tuple)) else np.asarray(values)
+
+
+__all__ = ["Source", "Table", "open_source"]
