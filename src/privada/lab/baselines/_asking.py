@@ -9,9 +9,9 @@ import numpy as np
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.parties.owner import Owner
+from privada.parties.in_memory import owner_in_memory
+from privada.parties.policy import Policy
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Approximate
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question, Release
 
@@ -38,17 +38,12 @@ def ask(
 
     A baseline that is known in idealised arithmetic only (K-norm noise) is allowed it; its release says so.
     """
-    from privada.parties.policy import Policy
-    from privada.privacy import accountant
-
-    exact = isinstance(question.guarantee, Approximate) and accountant.only_gaussian(question.plan.event)
-    owner = Owner(
+    owner = owner_in_memory(
         np.asarray(X),
+        [question],
         y=None if y is None else np.asarray(y),
         schema=schema,
-        dataset="fit",
         budget=question.guarantee,
-        accounting="gaussian" if exact else None,
         policy=Policy(idealised=any(draw.idealised for draw in question.plan.draws.values())),
         rehearsal=rehearsal,
         allow_empty=True,

@@ -14,10 +14,10 @@ from privada.exceptions import InputError
 from privada.methods.cells.learner.learn import CellEstimates, learn
 from privada.methods.cells.questions.partition import Nearest
 from privada.methods.cells.questions.statistics import CellStatistics
-from privada.parties.owner import Owner
+from privada.parties.in_memory import owner_in_memory
 from privada.parties.running import run
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Approximate, Guarantee, request
+from privada.privacy.guarantee import Guarantee, request
 
 
 class _Cells(BaseEstimator):  # type: ignore[misc]
@@ -33,15 +33,8 @@ class _Cells(BaseEstimator):  # type: ignore[misc]
         return Schema.of_numbers(bounds=self.bounds, width=np.shape(self.centers)[1], size=size, **rest)
 
     def _ask(self, X: Any, y: Any, schema: Schema, question: CellStatistics) -> CellEstimates:
-        accounting = "gaussian" if isinstance(question.guarantee, Approximate) else None
-        owner = Owner(
-            X,
-            y=y,
-            schema=schema,
-            dataset="fit",
-            budget=question.guarantee,
-            accounting=accounting,
-            rehearsal=self.rehearsal,
+        owner = owner_in_memory(
+            X, [question], y=y, schema=schema, budget=question.guarantee, rehearsal=self.rehearsal
         )
         estimates = run(learn("owner", question), {"owner": owner})
         self.release_ = estimates.release

@@ -14,11 +14,13 @@ from privada.exceptions import InputError
 from privada.methods.clustering.learner.default import Forecast, default_question, forecast
 from privada.methods.clustering.learner.learn import learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
+from privada.methods.domains import split_domains
+from privada.parties.in_memory import owner_in_memory
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Schema
 from privada.privacy.bounds import Ball
-from privada.privacy.guarantee import Approximate, Guarantee, request
+from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
@@ -135,10 +137,12 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Give the private source as ``X`` and the public target as ``Xt`` (POT's form), or both in
         ``X`` with ``sample_domain``, positive for source and negative for target (skada's form).
         """
-        source, target = _domains(X, Xt, sample_domain)
+        domains = split_domains(X, Xt=Xt, sample_domain=sample_domain)
+        target = _check.matrix(target=domains.target.X)
         question, radius = self._question(target), self._radius(target)
         budget = question.guarantee if radius is None else self._guarantee()
-        owner = self._owner(source, budget)
+        asked = [question] if radius is None else [question, radius]
+        owner = self._owner(domains.source.X, asked, budget)
         choice = run(
             learn(
                 "owner",
@@ -220,39 +224,21 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         t = _check.count(bound_neighbours=self.bound_neighbours)
         return SourceRadius(targets=target, t=t, radius=self.norm_bound, guarantee=guarantee)
 
-    def _owner(self, source: Any, budget: Guarantee) -> Owner:
+    def _owner(self, source: npt.NDArray[Any], questions: list[Question], budget: Guarantee) -> Owner:
         assert self.norm_bound is not None
         size = None if budget.relation == "add/remove" else self.source_size
         schema = Schema.of_numbers(
-            bounds=(-self.norm_bound, self.norm_bound), width=np.shape(source)[1], size=size
+            bounds=(-self.norm_bound, self.norm_bound), width=source.shape[1], size=size
         )
-        return Owner(
+        return owner_in_memory(
             source,
+            questions,
             schema=schema,
-            dataset="source",
             budget=budget,
-            accounting="gaussian" if isinstance(budget, Approximate) else None,
+            dataset="source",
             rehearsal=self.rehearsal,
             allow_empty=True,
         )
-
-
-def _domains(X: Any, Xt: Any, sample_domain: Any) -> tuple[npt.NDArray[Any], FloatArray]:
-    """Source and target, from either form."""
-    if (Xt is None) == (sample_domain is None):
-        raise InputError("Expected the target as Xt, or both domains in X with sample_domain.")
-    rows = np.asarray(X)
-    if Xt is not None:
-        target = _check.matrix(target=Xt)
-        if rows.ndim != 2 or rows.shape[1] != target.shape[1]:
-            raise InputError(
-                f"Expected source and target of one width, got {rows.shape[1:]} and {target.shape[1:]}."
-            )
-        return rows, target
-    domain = np.asarray(sample_domain)
-    if domain.shape != rows.shape[:1] or np.any(domain == 0):
-        raise InputError("Expected one sample_domain a row: positive for source, negative for target.")
-    return rows[domain > 0], _check.matrix(target=rows[domain < 0])
 
 
 __all__ = ["SourceTargetMedoids"]

@@ -1,0 +1,110 @@
+"""An owner in memory, for whoever holds both sides in one process: estimators, demos and baselines.
+
+Its budget pays for the questions that it is given and is gone with the process. There is one rule for how it
+is accounted for (`cover`):
+
+* a pure or zCDP budget by its own filter;
+* an (epsilon, delta) budget exactly, by ``"gaussian"``, where all noise is Gaussian, and by the Rényi filter
+  otherwise;
+* one question that keeps its (epsilon, delta) by a privacy-loss distribution only, which no filter can add
+  up (randomised labels, sampled batches), has the ρ that the ledger charges for it as its budget: all of it
+  is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from privada.parties.owner import Owner
+from privada.parties.policy import Policy
+from privada.parties.schema import Schema
+from privada.privacy import accountant
+from privada.privacy.guarantee import ZCDP, Approximate, Guarantee
+from privada.privacy.ledger import Ledger
+from privada.privacy.receipt import OwnerKey
+from privada.privacy.release import Question
+
+MARGIN = 1 + 1e-9  # of ρ: a ledger counts in whole grains
+
+
+def owner_in_memory(
+    rows: Any,
+    questions: Sequence[Question],
+    *,
+    schema: Schema,
+    budget: Guarantee,
+    y: Any = None,
+    dataset: str = "fit",
+    policy: Policy | None = None,
+    rehearsal: int | None = None,
+    allow_empty: bool = False,
+) -> Owner:
+    """Hold rows for these questions, in memory.
+
+    Parameters
+    ----------
+    rows : array, frame or Arrow table
+        The private rows.
+    questions : sequence of Question
+        All that will be asked, or questions that cost as much (`PlannedLearner.asks`). None means that only
+        Gaussian noise is expected beside an (epsilon, delta) budget.
+    schema : Schema
+        Public description of the rows.
+    budget : Guarantee
+        What all questions may cost together.
+    y : array, optional
+        Label of each row.
+    dataset : str, default="fit"
+        Name in the ledger.
+    policy : Policy, optional
+        What the owner allows.
+    rehearsal : int, optional
+        Seed for reproducible noise: not private.
+    allow_empty : bool, default=False
+        Whether a data set without rows is meant.
+
+    Privacy
+    -------
+    Questions that cost more than the budget are refused when they are asked, like any owner's: the rule
+    above never makes a budget larger than what a question's own plan was checked to keep.
+    """
+    opened, accounting = cover(questions, budget)
+    return Owner(
+        rows,
+        y=y,
+        schema=schema,
+        dataset=dataset,
+        budget=opened,
+        accounting=accounting,
+        policy=policy,
+        rehearsal=rehearsal,
+        allow_empty=allow_empty,
+    )
+
+
+def cover(questions: Sequence[Question], budget: Guarantee) -> tuple[Guarantee, str | None]:
+    """The budget to open for some questions, and its accounting: the rule of this module."""
+    if not isinstance(budget, Approximate):
+        return budget, None
+    prices = [question.price for question in questions if not question.discloses]
+    if all(accountant.only_gaussian(price.event) for price in prices):
+        return budget, "gaussian"
+    if len(prices) > 1 or prices[0].guarantee != budget or _is_payable(budget, questions[0]):
+        return budget, None
+    questions[0].check_guarantee()
+    rho = accountant.zcdp(prices[0].whole_event()) * MARGIN
+    return ZCDP(rho=rho, relation=budget.relation, unit=budget.unit), None
+
+
+def _is_payable(budget: Guarantee, question: Question) -> bool:
+    """Whether a ledger would pay for a question from a budget, by its usual filter."""
+    ledger = Ledger.open(":memory:", OwnerKey.generate())
+    try:
+        ledger.open_budget("one question", budget)
+        return ledger.price("one question", question.price).affordable
+    finally:
+        ledger.close()
+
+
+__all__ = ["cover", "owner_in_memory"]
