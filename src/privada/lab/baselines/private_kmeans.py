@@ -42,9 +42,9 @@ from privada.lab.baselines._asking import BaselineQuestion
 from privada.lab.baselines.tree_kmeans import clipped_rows
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
-from privada.privacy import curves
 from privada.privacy.bounds import Ball, Grid
-from privada.privacy.guarantee import ZCDP, Approximate, Pure
+from privada.privacy.budget import zcdp_within
+from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Exponential, Laplace, Lattice, Mechanism, Plan
 
 FloatArray = npt.NDArray[np.float64]
@@ -121,10 +121,7 @@ class SwappedCenters(BaselineQuestion):
 
         if isinstance(self.guarantee, Pure):
             return Plan(draws=self._draws(self.guarantee.epsilon))
-        rho = self.guarantee.zcdp_constant()
-        if isinstance(self.guarantee, Approximate):
-            rho = curves.zcdp_rho(epsilon=self.guarantee.epsilon, delta=self.guarantee.delta) * (1 - 1e-9)
-        wanted = ZCDP(rho=rho, relation=self.guarantee.relation)
+        wanted = zcdp_within(self.guarantee)
         scale = accountant.calibrate(lambda scale: Plan(draws=self._draws(1 / scale)).event, wanted)
         draws = self._draws(1 / scale)
         return Plan(draws=draws, event=ZCDpEvent(accountant.zcdp(Plan(draws=draws).event)))

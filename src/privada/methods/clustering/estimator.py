@@ -20,6 +20,7 @@ from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Schema
 from privada.privacy.bounds import Ball
+from privada.privacy.budget import split_alike
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.release import Question
 
@@ -213,7 +214,10 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """What the question and, if it is asked, Δᵗ(S) may cost."""
         whole = self._guarantee()
         share = _check.probability(bound_share=self.bound_share) if self.bound_share else 0.0
-        return (whole.part(1 - share), whole.part(share)) if share else (whole, None)
+        if not share:
+            return whole, None
+        bounding, asking = split_alike(whole, share)
+        return asking, bounding
 
     def _radius(self, target: FloatArray) -> SourceRadius | None:
         _check.probability(confidence=self.confidence)

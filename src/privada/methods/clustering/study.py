@@ -25,6 +25,7 @@ from privada.methods.clustering.learner.learn import Choice, learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
+from privada.privacy.budget import split_alike
 from privada.privacy.guarantee import Guarantee
 
 
@@ -59,8 +60,9 @@ def _radius(
     if not share:
         return None, guarantee
     with section.blaming("bound_share"):
-        about = SourceRadius(targets=target, t=t, radius=radius, guarantee=guarantee.part(share), salt=salt)
-        return about, guarantee.part(1 - share)
+        bounding, asking = split_alike(guarantee, share)
+        about = SourceRadius(targets=target, t=t, radius=radius, guarantee=bounding, salt=salt)
+        return about, asking
 
 
 __all__ = ["learner"]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError, RelationError
 from privada.privacy.bounds import Grid
+from privada.privacy.budget import split_budget
 from privada.privacy.guarantee import Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.relation import Relation
@@ -97,41 +98,23 @@ def few_numbers(total: int, what: str) -> None:
 
 
 def shares(guarantee: Guarantee, part: float) -> tuple[Guarantee | None, Guarantee]:
-    """Two guarantees whose Gaussian releases together keep the whole: ``μ² = part μ² + (1 - part) μ²``.
+    """Two guarantees whose Gaussian releases together keep the whole; none for a part of 0.
 
     >>> from privada.privacy import Approximate
     >>> first, rest = shares(Approximate(epsilon=1, delta=1e-5, relation="replace-one"), 0.05)
     >>> round(math.hypot(first.gaussian_mu(), rest.gaussian_mu()) * 3.7306, 3)
     1.0
     """
-    if not 0 <= part < 1:
-        raise InputError(f"Expected a share from 0 up to below 1, got {part!r}.")
-    from privada.privacy.guarantee import ZCDP
-
-    rho = guarantee.gaussian_mu() ** 2 / 2
-    unit: dict[str, Any] = {"relation": guarantee.relation, "unit": guarantee.unit}
     if part == 0:
         return None, guarantee
-    return ZCDP(rho=part * rho, **unit), ZCDP(rho=(1 - part) * rho, **unit)
+    first, rest = split_budget(guarantee, part, gaussian=True)
+    return first, rest
 
 
 def pieces(guarantee: Guarantee, part: float) -> tuple[Guarantee, Guarantee]:
-    """Two zCDP guarantees that together keep the whole, whatever mechanisms ask for them.
-
-    >>> from privada.privacy import Approximate
-    >>> first, rest = pieces(Approximate(epsilon=1, delta=1e-5, relation="replace-one"), 0.1)
-    >>> round(first.rho + rest.rho, 4)
-    0.0306
-    """
-    from privada.privacy import curves
-    from privada.privacy.guarantee import ZCDP, Approximate
-
-    if isinstance(guarantee, Approximate):
-        rho = curves.zcdp_rho(epsilon=guarantee.epsilon, delta=guarantee.delta) * (1 - 1e-6)
-    else:
-        rho = guarantee.gaussian_mu() ** 2 / 2 * (1 - 1e-9)
-    unit: dict[str, Any] = {"relation": guarantee.relation, "unit": guarantee.unit}
-    return ZCDP(rho=part * rho, **unit), ZCDP(rho=(1 - part) * rho, **unit)
+    """Two guarantees that together keep the whole, whatever mechanisms ask for them."""
+    first, rest = split_budget(guarantee, part)
+    return first, rest
 
 
 def mu_of(guarantee: Guarantee, part: float = 1.0) -> float:
