@@ -1,15 +1,19 @@
 """A ledger belongs to its user alone: others could put an older one in its place."""
 
+from __future__ import annotations
+
 import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from privada.exceptions import LedgerError
-from privada.privacy import Ledger
+from privada.privacy import Ledger, OwnerKey
 from privada.privacy.ledger.backends import backend
+from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian, tampering
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
@@ -85,3 +89,64 @@ def test_one_data_set_does_not_wait_for_another(tmp_path):
         waiting.start()
         waiting.join(0.2)
         assert waiting.is_alive()
+
+
+def test_another_database_is_not_a_ledger(place: str, key: OwnerKey) -> None:
+    if "://" not in place:
+        Path(place).touch()
+    with tampering(place) as connection:
+        connection.exec_driver_sql("CREATE TABLE schema_version (version INTEGER)")
+    with pytest.raises(LedgerError, match="a database, but not a ledger"):
+        Ledger.open(place, key)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path, key: OwnerKey) -> None:
+    wrong = tmp_path / "notes.txt"
+    wrong.write_bytes(b"these are only my notes of the day\n" * 100)
+    with pytest.raises(LedgerError, match=r"notes.txt is not a ledger"):
+        Ledger.open(wrong, key)
+    with pytest.raises(LedgerError, match="is not a file"):
+        Ledger.open(tmp_path, key)
+    with pytest.raises(LedgerError, match="cannot be made"):
+        Ledger.open(tmp_path / "absent" / "ledger.sqlite", key)
+
+
+def test_a_corrupt_file_is_named(sqlite_place: str, key: OwnerKey) -> None:
+    with Ledger.open(sqlite_place, key) as ledger:
+        ledger.open_budget("patients", BUDGET)
+        for _ in range(4):
+            ledger.charge("patients", gaussian(), question=QUESTION)
+    content = bytearray(Path(sqlite_place).read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    Path(sqlite_place).write_bytes(content)
+    with (
+        pytest.raises(LedgerError, match="is corrupt; restore a backup"),
+        Ledger.open(sqlite_place, key) as ledger,
+    ):
+        ledger.verify()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://host/ledger",
+        "sqlite:///ledger.sqlite?mode=ro",
+        "postgresql://[",
+        "nonsense://",
+        "",
+        "sqlite://",
+    ],
+)
+def test_a_url_that_is_no_place_for_a_ledger_is_refused(key: OwnerKey, url: str) -> None:
+    with pytest.raises(LedgerError, match="ledger"):
+        Ledger.open(url, key)
+
+
+def test_sqlite_is_durable_and_private_to_its_user(sqlite_place: str, key: OwnerKey) -> None:
+    with Ledger.open(f"sqlite:///{sqlite_place}", key) as ledger, ledger._store.reading() as connection:
+        asked = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in PRAGMAS}
+    assert asked == PRAGMAS
+    assert Path(sqlite_place).stat().st_mode & 0o777 == 0o600
+
+
+PRAGMAS = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "busy_timeout": 120_000}

@@ -1,4 +1,4 @@
-"""What only PostgreSQL has; the common contract is in test_ledger.py, where it runs on both databases."""
+"""What only PostgreSQL has; the common contract is in the files beside it, which run on both databases."""
 
 from __future__ import annotations
 
