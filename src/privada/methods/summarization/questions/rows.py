@@ -11,7 +11,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.summarization.questions.embedding import FourierEmbedding, with_embedding
-from privada.methods.summarization.questions.rounds import undrawn
+from privada.methods.summarization.questions.rounds import disclosure_plan
 from privada.methods.summarization.questions.sums import vector
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Plan
@@ -69,7 +69,7 @@ class SummaryRows(Question):
 
     def planned(self) -> Plan:
         """No draw: nothing here is differentially private."""
-        return undrawn()
+        return disclosure_plan()
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Own fields as plain values and arrays."""
