@@ -25,6 +25,7 @@ from privada.audit.transcript import coupled
 from privada.exceptions import RehearsalWarning
 from privada.lab.papers.summarization import paper_auction
 from privada.methods.summarization import (
+    Absent,
     AskRule,
     Consumer,
     Curator,
@@ -41,7 +42,7 @@ from privada.methods.summarization import (
 from privada.methods.summarization.learner import rounds
 from privada.methods.summarization.learner.collection import PointCollection
 from privada.methods.summarization.learner.draws import AskedOwners, NoisySum
-from privada.parties.protocol import Absent, Ask
+from privada.parties.protocol import Ask
 from privada.privacy import ZCDP, Approximate, Pure, Relation, Unit, curves
 
 E = FourierEmbedding.of(width=2, n_features=12, gamma=0.5, random_state=0)

@@ -58,7 +58,7 @@ METHOD = Method(
 )
 
 _HOMES = {
-    "learner.allocation": ("Allocation", "Reference", "allocate", "estimate_shares"),
+    "learner.allocation": ("Absent", "Allocation", "Reference", "allocate", "estimate_shares"),
     "questions.asking_rules": (
         "AskRule",
         "Everyone",

@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 from privada import _check
 from privada.exceptions import AnswerError, InputError, PrivadaError
 from privada.methods.summarization.curator_noise import CuratorNoise, supply_noise
+from privada.methods.summarization.learner.allocation import Absent
 from privada.methods.summarization.learner.draws import Draw
 from privada.methods.summarization.learner.learn import summarise
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.learner.rounds import greedy_rounds
 from privada.methods.summarization.learner.summary import Summary
 from privada.methods.summarization.nodes import OwnerNode, Transcript
-from privada.parties.protocol import Absent, Ask, Learner, check_reply, drive
+from privada.parties.protocol import Ask, Learner, check_reply, drive_rounds
 from privada.privacy.release import Disclosure, Release
 
 Reply = Release | Disclosure
@@ -93,24 +94,21 @@ class Curator:
         from threadpoolctl import threadpool_limits
 
         pool = ThreadPoolExecutor(max_workers=self.workers)
-        coming: dict[int, tuple[Future[Reply], float]] = {}
 
-        def announce(ask: Ask) -> None:
-            coming[id(ask)] = pool.submit(nodes[ask.owner].reply, ask), time.monotonic()
-
-        def reply(ask: Ask) -> Reply | Absent:
-            return self._await_reply(ask, *coming.pop(id(ask)))
+        def reply_all(asks: tuple[Ask, ...]) -> list[Reply | Absent]:
+            coming = [pool.submit(nodes[ask.owner].reply, ask) for ask in asks]
+            end = None if self.deadline is None else time.monotonic() + self.deadline
+            return [self._await_reply(ask, each, end) for ask, each in zip(asks, coming, strict=True)]
 
         try:
             with threadpool_limits(limits=1, user_api="blas"):
-                return drive(learner, reply, announce=announce)
+                return drive_rounds(learner, reply_all)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _await_reply(self, ask: Ask, coming: Future[Reply], since: float) -> Reply | Absent:
-        left = None if self.deadline is None else max(0.0, since + self.deadline - time.monotonic())
+    def _await_reply(self, ask: Ask, coming: Future[Reply], end: float | None) -> Reply | Absent:
         try:
-            reply = coming.result(left)
+            reply = coming.result(None if end is None else max(0.0, end - time.monotonic()))
             check_reply(ask, reply)
         except TooLate:
             return self._note_absent(ask, "too late")

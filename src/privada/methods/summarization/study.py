@@ -26,7 +26,7 @@ from privada.methods.summarization.learner.learn import summarise
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.learner.summary import Summary
 from privada.methods.summarization.questions.embedding import FourierEmbedding
-from privada.parties.protocol import Foreseen, Learner, foreseen
+from privada.parties.protocol import Learner, PlannedLearner, list_asks
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request
 
@@ -46,7 +46,7 @@ def learner(
             "size", f"the owners have {sum(sizes.values())} rows, the summary wants {matching.size}."
         )
     summarising = summarise(consumer, validation_size, sizes, matching)
-    return Foreseen(_save_summary(summarising, file), foreseen(summarising))
+    return PlannedLearner(_save_summary(summarising, file), list_asks(summarising))
 
 
 def _save_summary(learner: Learner[Summary], file: Path | None) -> Learner[Summary]:

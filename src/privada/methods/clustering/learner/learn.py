@@ -25,7 +25,7 @@ from privada.methods.clustering.learner.source.sanitised import RadiusEstimate, 
 from privada.methods.clustering.questions.local import LocalMeans
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.methods.clustering.questions.pyramid import GridPyramid
-from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
+from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.release import Question, Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -151,7 +151,9 @@ def learn(
             random_state=random_state,
         )
 
-    return Foreseen(ask_and_choose(), [Ask(owner, each) for each in (question, radius) if each is not None])
+    return PlannedLearner(
+        ask_and_choose(), [Ask(owner, each) for each in (question, radius) if each is not None]
+    )
 
 
 __all__ = ["Choice", "choose", "learn", "posterior"]

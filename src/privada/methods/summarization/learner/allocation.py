@@ -13,7 +13,6 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.summarization.questions.round_plan import ANY_COALITION
-from privada.parties.protocol import Absent
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -126,6 +125,19 @@ def _fill(wanted: FloatArray, plenty: IntArray, most: IntArray, total: int) -> I
     return given
 
 
+@dataclass(frozen=True)
+class Absent:
+    """Stands for an answer that did not come: late, refused, or not to be read.
+
+    ``opened`` says that it failed while the rows were open. Rows may have been the cause, so nobody may be
+    asked for more because of it.
+    """
+
+    owner: str
+    reason: str
+    opened: bool = False
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Allocation:
     """How many rows each owner contributes, and what that was made from.
@@ -208,4 +220,4 @@ def check_size(sizes: Mapping[str, int], size: int) -> None:
         )
 
 
-__all__ = ["BACKGROUND", "Allocation", "Reference", "allocate", "check_size", "estimate_shares"]
+__all__ = ["BACKGROUND", "Absent", "Allocation", "Reference", "allocate", "check_size", "estimate_shares"]

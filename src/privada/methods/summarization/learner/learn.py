@@ -18,6 +18,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.summarization.learner.allocation import (
+    Absent,
     Allocation,
     Reference,
     allocate,
@@ -27,7 +28,7 @@ from privada.methods.summarization.learner.allocation import (
 from privada.methods.summarization.learner.collection import PointCollection
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.learner.summary import Summary
-from privada.parties.protocol import Absent, Ask, Foreseen, Learner, only_releases
+from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.release import Disclosure, Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -79,7 +80,7 @@ def match(
     matching : Matching
     """
     asks = matching.planned_asks(consumer, owners)
-    return Foreseen(_match(consumer, validation_size, owners, matching), asks)
+    return PlannedLearner(_match(consumer, validation_size, owners, matching), asks)
 
 
 def summarise(
@@ -90,7 +91,7 @@ def summarise(
     The parameters are those of `match`.
     """
     asks = (*matching.planned_asks(consumer, owners), *matching.planned_row_asks(owners))
-    return Foreseen(_summarise(consumer, validation_size, owners, matching), asks)
+    return PlannedLearner(_summarise(consumer, validation_size, owners, matching), asks)
 
 
 def gather(allocation: Allocation, matching: Matching) -> Learner[Summary]:

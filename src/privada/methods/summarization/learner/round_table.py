@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import InputError
-from privada.methods.summarization.learner.allocation import Allocation
+from privada.methods.summarization.learner.allocation import Absent, Allocation
 from privada.methods.summarization.learner.summary import Summary
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.methods.summarization.questions.scoring import score_points
-from privada.parties.protocol import Absent
 from privada.privacy.release import Disclosure
 
 FloatArray = npt.NDArray[np.float64]

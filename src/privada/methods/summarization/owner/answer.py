@@ -15,7 +15,6 @@ from privada.methods.summarization.questions.scoring import order_points, score_
 from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
-from privada.privacy.mechanism import Lattice
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -23,40 +22,32 @@ IntArray = npt.NDArray[np.int64]
 
 def answer_sum(question: EmbeddingSum, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Sum the embedding in whole grid steps, then draw."""
-    mechanism = question.plan.draws["sum"]
-    assert isinstance(mechanism, Lattice)
-    sums = np.zeros(question.embedding.dimension, dtype=np.int64)
-    for batch in rows.batches():
-        sums += _sum_batch(question, batch, steps=1 / mechanism.grid.step)
-    return {"sum": draw("sum", sums)}
+    steps = 1 / question.plan.lattice("sum").grid.step
+    width = question.embedding.dimension
+    return {"sum": draw("sum", rows.total(lambda batch: _sum_batch(question, batch, steps), numbers=width))}
 
 
-def _sum_batch(question: EmbeddingSum, batch: Batch, *, steps: float) -> IntArray:
+def _sum_batch(question: EmbeddingSum, batch: Batch, steps: float) -> IntArray:
     """The batch's embeddings in whole grid steps, added up."""
     from privada.methods.summarization.questions import kernels
 
     sums = np.zeros(question.embedding.dimension, dtype=np.int64)
-    for part in batch.parts(len(sums)):
-        kernels.add_truncated(sums, question.embedding.transform(part.X), steps)
+    kernels.add_truncated(sums, question.embedding.transform(batch.X), steps)
     return sums
 
 
 def answer_near(question: NearCount, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Count rows beyond the hyperplane, then draw."""
-    mechanism = question.plan.draws["count"]
-    assert isinstance(mechanism, Lattice)
-    count = 0
-    for batch in rows.batches():
-        count += _count_batch(question, batch)
-    return {"count": draw("count", mechanism.place(np.array([count])))}
+    count = rows.total(lambda batch: _count_batch(question, batch), numbers=question.embedding.dimension)
+    return {"count": draw("count", question.plan.lattice("count").place(count))}
 
 
-def _count_batch(question: NearCount, batch: Batch) -> int:
+def _count_batch(question: NearCount, batch: Batch) -> IntArray:
     """How many rows of the batch lie beyond the hyperplane."""
     from privada.methods.summarization.questions import kernels
 
-    embedded = (question.embedding.transform(part.X) for part in batch.parts(question.embedding.dimension))
-    return sum(kernels.count_beyond(each, question.direction, question.threshold) for each in embedded)
+    features = question.embedding.transform(batch.X)
+    return np.array([kernels.count_beyond(features, question.direction, question.threshold)])
 
 
 def answer_rows(question: SummaryRows, rows: Rows, draw: Draws) -> dict[str, Any]:  # noqa: ARG001
@@ -81,7 +72,7 @@ def answer_bids(question: RoundBids, rows: Rows, draw: Draws) -> dict[str, Any]:
 
     A row's score is a function of that row; ties are broken by the rows' values (`order_points`).
     """
-    X, _ = read_all(rows)
+    X = rows.gathered().X
     left = np.setdiff1d(first_of_equals(X), question.sent)
     scores = score_points(question.embedding.transform(X[left]), question.slope)
     order = order_points(scores, X[left], most=question.batch)
@@ -90,30 +81,22 @@ def answer_bids(question: RoundBids, rows: Rows, draw: Draws) -> dict[str, Any]:
 
 def answer_points(question: RoundPoints, rows: Rows, draw: Draws) -> dict[str, Any]:  # noqa: ARG001
     """Raw rows and labels by number."""
-    X, y = read_all(rows)
+    held = rows.gathered()
+    X, y = held.X, held.y
     return {"X": X[question.index]} | ({} if y is None else {"y": y[question.index]})
 
 
 def _match_rows(
     question: SummaryRows, rows: Rows
 ) -> tuple[FloatArray, npt.NDArray[Any] | None, IntArray, FloatArray]:
-    X, y = read_all(rows)
+    held = rows.gathered()
+    X, y = held.X, held.y
     features = question.embedding.transform(X)
     target, _ = denoise(features, question.target, question.variance)
     distinct = first_of_equals(X)
     quick = features[distinct].astype(np.float32)
     chosen = herd(quick, target, min(question.skip + question.size, len(distinct)))[question.skip :]
     return X, y, distinct[chosen], features
-
-
-def read_all(rows: Rows) -> tuple[FloatArray, npt.NDArray[Any] | None]:
-    """All rows of a data set at once."""
-    batches = list(rows.batches())
-    if not batches:
-        return np.zeros((0, rows.schema.width)), None
-    X = np.concatenate([batch.X for batch in batches])
-    labels = [batch.y for batch in batches if batch.y is not None]
-    return X, np.concatenate(labels) if labels else None
 
 
 def first_of_equals(X: FloatArray) -> IntArray:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.summarization.questions.embedding import FourierEmbedding, with_embedding
+from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.methods.summarization.questions.round_plan import RoundPlan
 from privada.methods.summarization.questions.sums import vector
-from privada.privacy.guarantee import Guarantee
+from privada.privacy.codec import inlined
 from privada.privacy.mechanism import Plan, gaussian_event
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -108,7 +108,7 @@ class RoundBids(Question):
     for by `Participation` and by the validation set.
     """
 
-    embedding: FourierEmbedding
+    embedding: FourierEmbedding = field(metadata=inlined(FourierEmbedding))
     target: FloatArray
     broadcast: FloatArray
     count: int
@@ -126,7 +126,7 @@ class RoundBids(Question):
         _check.count(batch=self.batch)
         object.__setattr__(self, "sent", check_numbers(sent=self.sent))
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the width against the owner's schema."""
         if self.embedding.width != schema.width:
             raise InputError(f"Expected an embedding of width {schema.width}, got {self.embedding.width}.")
@@ -139,20 +139,6 @@ class RoundBids(Question):
     def planned(self) -> Plan:
         """No draw: nothing here is differentially private."""
         return disclosure_plan()
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        arrays = {name: getattr(self, name) for name in ("target", "broadcast", "sent")}
-        return {"count": self.count, "batch": self.batch}, arrays | {
-            "frequencies": self.embedding.frequencies
-        }
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        return cls(**plain, **with_embedding(arrays), guarantee=guarantee, salt=salt)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
