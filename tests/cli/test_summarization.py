@@ -1,7 +1,5 @@
 """``privada run`` with one file for the consumer and one for each owner."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -169,29 +167,37 @@ def test_a_folder_carries_no_rows_and_that_is_said_before_the_first_question(mar
     assert not any(list(folder.pending(name)) for name in study.parties)
 
 
-def test_owners_as_processes_and_one_that_is_killed(market):
-    """Consumer and owners in processes of their own; one dies, the run completes with the rest."""
-    from contextlib import ExitStack
+def test_releases_travel_in_a_folder_and_an_owner_leaves_before_its_rows(market):
+    """Matching needs releases alone, so a folder carries it; rows need owners that are at hand."""
+    from privada import Owner
+    from privada.engines.folder import Folder
+    from privada.exceptions import Waiting
+    from privada.methods.summarization import Curator, FourierEmbedding, Matching, OwnerNode, gather, match
 
-    from privada.methods.summarization import Curator, FourierEmbedding, Matching
-    from privada.methods.summarization.processes import ProcessNode
+    class Gone(OwnerNode):
+        def disclose(self, question, to):
+            raise ConnectionError
 
     budget = Approximate(epsilon=1.0, delta=1e-4, relation="replace-one")
     embedding = FourierEmbedding.of(width=2, n_features=40, gamma=0.5, random_state=0)
     matching = Matching(embedding=embedding, size=30, validation=budget, owners=budget)
     begin(market)
-    with ExitStack() as stack:
-        hospital, east, west = (
-            stack.enter_context(ProcessNode(name, market / f"{name}.toml"))
-            for name in ("hospital", "east", "west")
-        )
-        summary = Curator().summarise(hospital, [east, west], matching)
-        assert summary.points_seen == len(summary) == 30
-        assert summary.allocation.rows["east"] > 20
-        west.process.kill()
-        alone = Curator().summarise(hospital, [east, west], replace(matching, salt="again"))
-        assert set(alone.owner) == {"east"}
-        assert [each.owner for each in alone.allocation.absent] == ["west"]
+    folder = Folder(market / "exchange")
+    parties = {name: Owner.from_toml(market / f"{name}.toml") for name in ("hospital", "east", "west")}
+    for _ in range(3):
+        with pytest.raises(Waiting):
+            folder.learn(match("hospital", 100, {"east": 200, "west": 200}, matching))
+        for name, owner in parties.items():
+            folder.answer(name, owner)
+    allocation = folder.learn(match("hospital", 100, {"east": 200, "west": 200}, matching))
+    assert allocation.rows["east"] > 20
+    for kind, sources, points in ((OwnerNode, {"east", "west"}, 250), (Gone, {"east"}, 200)):
+        nodes = {"east": OwnerNode("east", parties["east"]), "west": kind("west", parties["west"])}
+        summary = Curator().drive(gather(allocation.resized(250), matching), nodes)
+        assert set(summary.owner) == sources
+        assert summary.points_seen == len(summary) == points
+    assert [each.owner for each in summary.allocation.absent] == ["west"]
+    for owner in parties.values():
+        owner.ledger.close()
     lines = Ledger.open(market / "east.sqlite", OwnerKey.load(market / "east.key")).lines("east")
-    kinds = [line.kind for line in lines]
-    assert kinds.count("disclosure") == 2
+    assert [line.kind for line in lines].count("charge") == 2

@@ -27,8 +27,9 @@ import numpy.typing as npt
 from privada import _check
 from privada.audit.transcript import same
 from privada.exceptions import InputError
+from privada.methods.summarization.curator_noise import CuratorNoise
+from privada.methods.summarization.learner.draws import AskedOwners, Draw, NoisySum
 from privada.methods.summarization.nodes import OwnerNode
-from privada.methods.summarization.questions.protocol import Voice
 from privada.parties.protocol import Ask
 from privada.privacy.mechanism import Gaussian
 from privada.privacy.noise import Noise
@@ -219,8 +220,8 @@ class _Said:
     mechanism: Gaussian | None = None
 
 
-class _Recorder(Voice):
-    """Speaks, and remembers exact sums, ranks and bits; what was said before is said again.
+class _Recorder(CuratorNoise):
+    """Draws, and remembers exact sums, ranks and bits; what was drawn before is drawn again.
 
     Bits are played back for ``viewers`` only: the coins of all others are theirs, and no viewer may
     notice how they fell.
@@ -230,19 +231,19 @@ class _Recorder(Voice):
         super().__init__(noise)
         self.said, self.played, self.viewers = said, played, viewers
 
-    def say(self, features: FloatArray, mechanism: Gaussian) -> FloatArray:
-        turn = len(self.said.exact)
+    def noisy_sum(self, wanted: NoisySum) -> FloatArray:
+        turn, mechanism = len(self.said.exact), wanted.mechanism
         self.said.mechanism = mechanism
-        self.said.exact.append(mechanism.grid.values(mechanism.grid.truncate(features).sum(axis=0)))
+        self.said.exact.append(mechanism.grid.values(mechanism.grid.truncate(wanted.features).sum(axis=0)))
         again = self.played is not None and turn < len(self.played.noisy)
-        noisy = self.played.noisy[turn] if again and self.played else super().say(features, mechanism)
+        noisy = self.played.noisy[turn] if again and self.played else super().noisy_sum(wanted)
         self.said.noisy.append(noisy)
         return noisy
 
-    def ask(self, found: Mapping[str, int], rule: Any) -> set[str]:
-        turn = len(self.said.ranks)
+    def asked_owners(self, wanted: AskedOwners) -> set[str]:
+        turn, found, rule = len(self.said.ranks), wanted.ranks, wanted.rule
         self.said.ranks.append(dict(found))
-        asked = super().ask(found, rule)
+        asked = super().asked_owners(wanted)
         if self.played is not None and turn < len(self.played.ranks):
             for name in self.viewers:
                 asked = self._again(asked, name, turn, found, rule)
@@ -260,7 +261,7 @@ class _Recorder(Voice):
 
 
 def replay_rounds(
-    run: Callable[[Sequence[OwnerNode], Voice], Any],
+    run: Callable[[Sequence[OwnerNode], Callable[[Draw], Any]], Any],
     world: Sequence[OwnerNode],
     neighbour: Sequence[OwnerNode],
     *,
@@ -273,7 +274,7 @@ def replay_rounds(
 
     Parameters
     ----------
-    run : function of nodes and a Voice
+    run : function of nodes and a function that draws (``draw`` of `Curator.auction`)
     world, neighbour, changed
         As for `replay_views`.
     steps : int
@@ -304,7 +305,7 @@ def replay_rounds(
 
 
 def _replay_once(
-    run: Callable[[Sequence[OwnerNode], Voice], Any],
+    run: Callable[[Sequence[OwnerNode], Callable[[Draw], Any]], Any],
     sides: Sequence[tuple[Sequence[OwnerNode], Mapping[str, _Watch]]],
     viewers: Sequence[str],
     noise: Noise,
@@ -315,7 +316,7 @@ def _replay_once(
         for watch in watches.values():
             watch.restart()
         said.append(_Said())
-        run(nodes, _Recorder(noise, said[-1], said[0] if len(said) > 1 else None, viewers))
+        run(nodes, _Recorder(noise, said[-1], said[0] if len(said) > 1 else None, viewers).draw)
     first, second = said
     assert first.mechanism is not None
     here, there = (watches for _, watches in sides)

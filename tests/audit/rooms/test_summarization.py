@@ -29,18 +29,19 @@ from privada.methods.summarization import (
     AskRule,
     Consumer,
     Curator,
+    CuratorNoise,
     EmbeddingSum,
     FourierEmbedding,
     Matching,
     NearCount,
     OwnerNode,
     RoundPlan,
-    Voice,
     gather,
     match,
 )
-from privada.methods.summarization.learner import auction
-from privada.methods.summarization.learner.gathering import Gathered
+from privada.methods.summarization.learner import rounds
+from privada.methods.summarization.learner.collection import PointCollection
+from privada.methods.summarization.learner.draws import AskedOwners, NoisySum
 from privada.parties.protocol import Ask
 from privada.privacy import ZCDP, Approximate, Pure, Relation, Unit, curves
 
@@ -268,7 +269,7 @@ def replayed(worlds, *, size=16, batch=5, ask_share=0.0, runs=3, seed=0):
     plan = RoundPlan(size=size, batch=batch, dimension=12, ask_share=ask_share, guarantee=guarantee)
     options = {"batch": batch, "ask_share": ask_share}
     return replay_rounds(
-        lambda nodes, voice: Curator().auction(nodes[0], nodes[1:], matching, voice=voice, **options),
+        lambda nodes, draw: Curator().auction(nodes[0], nodes[1:], matching, draw=draw, **options),
         *worlds,
         changed="a",
         steps=plan.steps,
@@ -299,40 +300,40 @@ def test_all_that_owners_are_shown_in_rounds_is_the_same(batch, ask_share, rows,
         assert found.messages > 8
 
 
-def old_round(table, plan, matching, voice, turn):
+def old_round(table, plan, matching, turn):
     """The round as it was: it told owners how many points are in the summary."""
     count = table.start_size + len(table.chosen)
     mechanism = plan.broadcast
-    noisy = voice.say(table.features(), mechanism)
+    noisy = yield NoisySum(table.summary_features(), mechanism)
     expected = len(table.chosen) * table.target
-    broadcast = table.start + auction.shrunk(
+    broadcast = table.start + rounds.shrink_sum(
         noisy, expected, count=len(table.chosen), variance=mechanism.variance
     )
     slope = (count + 1) * table.target - broadcast
-    bids = yield from auction._bids(table, matching, broadcast, count, plan.batch)
-    yield from auction._asked_points(table, plan, matching, voice, bids, slope)
-    table.take(slope, min(plan.batch, plan.size - len(table.chosen)))
+    bids = yield from rounds._collect_bids(table, matching, broadcast, count, plan.batch)
+    yield from rounds._ask_for_points(table, plan, matching, bids, slope)
+    table.take_best(slope, min(plan.batch, plan.size - len(table.chosen)))
 
 
-def nearly_old_round(table, plan, matching, voice, turn):
+def nearly_old_round(table, plan, matching, turn):
     """Tells the public number, and yet draws the noisy sum to a private one."""
     planned, mechanism = plan.planned(turn), plan.broadcast
-    noisy = voice.say(table.features(), mechanism)
+    noisy = yield NoisySum(table.summary_features(), mechanism)
     there = len(table.chosen)
-    broadcast = auction.shrunk(noisy, there * table.target, count=there, variance=mechanism.variance)
-    bids = yield from auction._bids(table, matching, broadcast, planned, plan.batch)
+    broadcast = rounds.shrink_sum(noisy, there * table.target, count=there, variance=mechanism.variance)
+    bids = yield from rounds._collect_bids(table, matching, broadcast, planned, plan.batch)
     slope = (planned + 1) * table.target - broadcast
-    yield from auction._asked_points(table, plan, matching, voice, bids, slope)
-    table.take(slope, plan.taken(turn))
+    yield from rounds._ask_for_points(table, plan, matching, bids, slope)
+    table.take_best(slope, plan.taken(turn))
 
 
-def stopping_round(table, plan, matching, voice, turn):
+def stopping_round(table, plan, matching, turn):
     """Says nothing more once different points have run out."""
     if len(table.chosen) == plan.planned(turn):
-        yield from ROUND(table, plan, matching, voice, turn)
+        yield from ROUND(table, plan, matching, turn)
 
 
-ROUND = auction._round
+ROUND = rounds._play_round
 STEPS = [
     (old_round, {"count", "broadcast"}),
     (nearly_old_round, {"broadcast"}),
@@ -342,7 +343,7 @@ STEPS = [
 
 @pytest.mark.parametrize(("step", "fields"), STEPS)
 def test_a_private_count_in_a_round_is_caught(monkeypatch, step, fields):
-    monkeypatch.setattr(auction, "_round", step)
+    monkeypatch.setattr(rounds, "_play_round", step)
     found = replayed(pair_of_round_worlds(running_out, 0), batch=1)
     assert not found.passed
     assert {each.field for each in found.differences} == fields
@@ -368,7 +369,7 @@ def test_counts_follow_the_schedule_when_points_run_out():
         b.disclose = lambda question, to, node=b, seen=seen: (
             seen.append(question) or OwnerNode.disclose(node, question, to)
         )
-        Curator().auction(consumer, [a, b], matching, voice=Voice(coupled(1)))
+        Curator().auction(consumer, [a, b], matching, draw=CuratorNoise(coupled(1)).draw)
         counts.append([question.count for question in seen if question.kind.endswith("bids")])
     assert counts == [[0, 1, 2, 3], [0, 1, 2, 3]]
 
@@ -376,12 +377,13 @@ def test_counts_follow_the_schedule_when_points_run_out():
 def test_a_point_that_is_missing_because_of_a_coin_is_caught(monkeypatch):
     """Where rank 1 is not always asked, coins of others decide what is taken, and a broadcast shows it."""
 
-    def careless(table, plan, matching, voice, bids, slope):
+    def careless(table, plan, matching, bids, slope):
         scores = {name: bid.scores for name, bid in bids.items()}
-        asked = voice.ask(auction.ranks(scores, table.pooled(slope), batch=plan.batch), Printed())
-        yield from auction._points(table, matching, {name: bids[name] for name in asked}, slope)
+        standing = rounds.ranks(scores, table.pooled_scores(slope), batch=plan.batch)
+        asked = yield AskedOwners(standing, Printed())
+        yield from rounds._collect_points(table, matching, {name: bids[name] for name in asked}, slope)
 
-    monkeypatch.setattr(auction, "_asked_points", careless)
+    monkeypatch.setattr(rounds, "_ask_for_points", careless)
     found = [replayed(pair_of_round_worlds(plenty, seed), batch=1, runs=4, seed=seed) for seed in range(3)]
     assert not all(each.passed for each in found)
 
@@ -462,7 +464,7 @@ def pair_of_deserting_worlds(seed):
 
 def old_gather(allocation, matching):
     """The step as it was: others were asked for what the deserter had not sent, copies left out."""
-    gathered = Gathered(embedding=matching.embedding, embedded=matching.embedded)
+    points = PointCollection(embedding=matching.embedding, embedded=matching.embedded)
     asked, kept = dict.fromkeys(allocation.sizes, 0), {}
     while missing := {name: n - asked[name] for name, n in allocation.rows.items() if n > asked[name]}:
         asks = [
@@ -475,12 +477,12 @@ def old_gather(allocation, matching):
             if isinstance(reply, Absent):
                 gone.append(reply)
             else:
-                gathered.add(ask.owner, reply.rows, most=missing[ask.owner])
+                points.add(ask.owner, reply.rows, most=missing[ask.owner])
                 kept[ask.owner] = len({row.tobytes() for row in reply.rows["X"]})
         if gone:
             lost = {each.owner: allocation.rows[each.owner] - kept.get(each.owner, 0) for each in gone}
             allocation = allocation.without(lost, gone)
-    return gathered.summary(allocation)
+    return points.to_summary(allocation)
 
 
 def replayed_views(worlds, step):
@@ -517,8 +519,8 @@ def test_rounds_move_within_what_was_paid_for(batch, ask_share):
     (first, matching), (second, _) = pair_of_worlds()
     plan = RoundPlan(size=20, batch=batch, dimension=12, ask_share=ask_share, guarantee=matching.owners)
     found = replay_rounds(
-        lambda nodes, voice: Curator().auction(
-            nodes[0], nodes[1:], matching, batch=batch, ask_share=ask_share, voice=voice
+        lambda nodes, draw: Curator().auction(
+            nodes[0], nodes[1:], matching, batch=batch, ask_share=ask_share, draw=draw
         ),
         first,
         second,

@@ -3,13 +3,12 @@ import pytest
 from sklearn.base import clone
 
 from privada import SourceTargetMedoids
-from privada.exceptions import InputError, RehearsalWarning, SchemaError
+from privada.exceptions import InputError, PrivadaWarning, RehearsalWarning, SchemaError
 from privada.lab.datasets.source_target import RADIUS, synthetic
-from privada.methods.clustering import GridPyramid, LocalMeans, NearestMeans
-from privada.methods.clustering.learner.default import default_question, forecast
+from privada.methods.clustering import NearestMeans
 from privada.methods.clustering.learner.solver.objective import cost
 from privada.methods.clustering.learner.solver.solve import medoids
-from privada.privacy import ZCDP, Pure
+from privada.privacy import Pure
 
 AR = "add/remove"
 
@@ -45,28 +44,32 @@ def test_skada_and_pot_forms_agree(pair):
     assert split.predict(pair.target[split.indices_]).tolist() == list(range(5))
 
 
-def test_the_question_follows_from_public_quantities_alone(pair):
-    guarantee = Pure(epsilon=3, relation=AR)
-    one = default_question(pair.target, n_centers=9, guarantee=guarantee, radius=RADIUS)
-    two = default_question(pair.target, n_centers=9, guarantee=guarantee, radius=RADIUS)
-    assert one == two
-    assert isinstance(one, GridPyramid)
-    finer = default_question(pair.target, n_centers=70, guarantee=guarantee, radius=RADIUS)
-    assert finer.levels[-1] > one.levels[-1]
-    wide = np.random.default_rng(0).uniform(-0.1, 0.1, size=(300, 8))
-    local = default_question(wide, n_centers=9, guarantee=guarantee, radius=RADIUS)
-    assert isinstance(local, LocalMeans)
-    richer = default_question(wide, n_centers=9, guarantee=Pure(epsilon=9, relation=AR), radius=RADIUS)
-    assert len(richer.cells) > len(local.cells)
-
-
-def test_a_forecast_costs_nothing_and_says_something(pair):
-    model = SourceTargetMedoids(9, norm_bound=RADIUS, rho=0.1)
+def test_a_forecast_costs_nothing_and_is_kept(pair):
+    model = SourceTargetMedoids(9, norm_bound=RADIUS, epsilon=3, rehearsal=1, random_state=0, n_draws=4)
     said = model.forecast(pair.target)
-    assert "source rows" in str(said)
-    question = default_question(pair.target, n_centers=9, guarantee=ZCDP(rho=10, relation=AR), radius=RADIUS)
-    better = forecast(question, pair.target, n_centers=9)
-    assert better.smallest_group < said.smallest_group
+    assert "choosing by the public target alone" in str(said)
+    with pytest.warns(RehearsalWarning):
+        model.fit(pair.source, Xt=pair.target)
+    assert model.forecast_ == said
+    assert said.worthwhile
+    announced = model.set_params(source_size=3000).forecast(pair.target)
+    assert announced.ratio < said.ratio, "more rows tell more"
+
+
+def test_a_release_that_tells_nothing_is_warned_of(pair):
+    model = SourceTargetMedoids(3, norm_bound=RADIUS, epsilon=0.01, n_draws=2)
+    with pytest.warns(PrivadaWarning, match="keeping the budget"):
+        model.fit(pair.source, Xt=pair.target)
+    assert not model.forecast_.worthwhile
+
+
+def test_the_expected_cost_has_a_band(pair):
+    model = SourceTargetMedoids(9, norm_bound=RADIUS, epsilon=3, random_state=0).fit(
+        pair.source, Xt=pair.target
+    )
+    low, high = model.cost_band_
+    assert low <= model.cost_ <= high <= cost(pair.target, None, model.cluster_centers_)
+    assert low < 1.5 * cost(pair.target, pair.source, model.cluster_centers_)
 
 
 def test_many_features(pair):

@@ -37,7 +37,7 @@ from privada.methods.summarization import (
     match,
     mmd2,
 )
-from privada.methods.summarization.questions.protocol import RoundPlan
+from privada.methods.summarization.questions.round_plan import RoundPlan
 from privada.parties.owner import Owner
 from privada.parties.policy import Policy
 from privada.parties.schema import Category, Schema

@@ -54,18 +54,19 @@ METHOD = Method(
 )
 
 _HOMES = {
-    "learner.bound": ("CostBound", "certified", "cost_bound"),
+    "learner.cost_bound": ("CostBound", "certified", "cost_bound"),
     "learner.coreset": ("Coreset",),
-    "learner.default": ("Forecast", "default_question", "forecast"),
+    "learner.default_question": ("default_question",),
+    "learner.forecast": ("CostEstimate", "estimate_cost", "forecast_gain"),
     "estimator": ("SourceTargetMedoids",),
-    "learner.expected": ("expected_medoids",),
+    "learner.solver.expected": ("expected_medoids",),
     "learner.learn": ("Choice", "choose", "learn", "posterior"),
     "learner.solver.objective": ("cost", "source_distances"),
     "questions.means": ("NearestMeans",),
     "questions.local": ("LocalMeans",),
     "questions.neighbours": ("NeighbourAverages", "SourceRadius"),
     "questions.pyramid": ("GridPyramid",),
-    "learner.sanitised": (
+    "learner.source.sanitised": (
         "RadiusEstimate",
         "SanitisedSource",
         "count_threshold",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.clustering.learner.default import default_question
+from privada.methods.clustering.learner.default_question import default_question
 from privada.methods.clustering.learner.learn import learn
 from privada.methods.clustering.learner.solver.objective import cost
 from privada.methods.clustering.learner.solver.solve import medoids

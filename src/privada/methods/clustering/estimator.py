@@ -1,7 +1,8 @@
-"""The scikit-learn face of source-target clustering: both sides in one process."""
+"""The scikit-learn estimator of source-target clustering: both sides in one process."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,13 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
-from privada.exceptions import InputError
-from privada.methods.clustering.learner.default import Forecast, default_question, forecast
+from privada.exceptions import InputError, PrivadaWarning
+from privada.methods.clustering.learner.default_question import default_question
+from privada.methods.clustering.learner.forecast import forecast_gain
 from privada.methods.clustering.learner.learn import learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.methods.domains import split_domains
+from privada.methods.forecast import Forecast
 from privada.parties.in_memory import owner_in_memory
 from privada.parties.owner import Owner
 from privada.parties.running import run
@@ -25,6 +28,10 @@ from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
+KEEP_BUDGET = (
+    "The release is not expected to improve on choosing by the public target alone (see forecast_). "
+    "Consider keeping the budget, or a larger one."
+)
 
 
 class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -32,14 +39,14 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_centers : int
+    n_centers : int, default=8
         How many target points to choose.
     norm_bound : float
         Radius of the public ball around 0 that holds source and target. Source rows beyond it
         are clipped; none is guessed.
     epsilon, delta, rho : float
         The guarantee for the source; epsilon and rho exclude each other.
-    relation : str
+    relation : str, default="add/remove"
         Neighbouring relation; under "replace-one" ``source_size`` is public and needed.
     source_size : int, optional
         Announced size of the source; helps to choose the question in many dimensions.
@@ -48,11 +55,11 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     bound_share : float
         Share of the budget that is spent on Δᵗ(S), the mean distance of the target to its
         ``bound_neighbours`` nearest source rows, to sharpen ``cost_bound_``; 0 spends nothing.
-    bound_neighbours : int
+    bound_neighbours : int, default=10
         t of Δᵗ(S): more are less noise and a looser bound.
-    confidence : float
+    confidence : float, default=0.95
         Probability with which ``cost_bound_`` holds.
-    n_draws : int
+    n_draws : int, default=32
         Over how many plausible sources the choice is averaged.
     random_state : int, optional
         For public randomness only.
@@ -63,13 +70,17 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     indices_, cluster_centers_
         The chosen target points.
+    forecast_ : Forecast
+        What was expected before anything was spent; see `forecast`.
     cost_ : float
-        Expected mean distance of the target to the nearest of source and chosen.
+        Expected mean distance of the target to the nearest of source and chosen, given the release.
+    cost_band_ : pair of float, or None
+        Holds the true cost in four cases of five; None for questions other than the defaults.
     cost_bound_ : float
         The cost on the true source is at most this, with ``confidence``.
     difference_bound_ : float or None
         Costs on sanitised and true source differ by at most this for every choice, where a
-        theorem says so (`privada.methods.clustering.learner.bound`).
+        theorem says so (`privada.methods.clustering.learner.cost_bound`).
     source_ : array
         One synthetic source that the release makes plausible.
     question_, release_, guarantee_
@@ -141,6 +152,9 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         domains = split_domains(X, Xt=Xt, sample_domain=sample_domain)
         target = _check.matrix(target=domains.target.X)
         question, radius = self._question(target), self._radius(target)
+        self.forecast_ = self._forecast(question, target)
+        if not self.forecast_.worthwhile:
+            warnings.warn(KEEP_BUDGET, PrivadaWarning, stacklevel=2)
         budget = question.guarantee if radius is None else self._guarantee()
         asked = [question] if radius is None else [question, radius]
         owner = self._owner(domains.source.X, asked, budget)
@@ -159,7 +173,7 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.indices_ = choice.indices
         self.cluster_centers_ = choice.centers
-        self.cost_ = choice.cost
+        self.cost_, self.cost_band_ = choice.cost, choice.cost_band
         self.cost_bound_, self.difference_bound_ = choice.bound.cost, choice.bound.difference
         self.source_ = choice.source
         self.question_, self.release_ = question, choice.release
@@ -175,9 +189,15 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return Nearest(centers=self.cluster_centers_).assign(_check.matrix(X=X, width=self.n_features_in_))
 
     def forecast(self, target: Any) -> Forecast:
-        """What the default question would show of a source, before anything is spent."""
+        """Expected cost over that of choosing by the public target alone, before anything is spent.
+
+        Uses ``source_size`` if it is given, else the target's size as a guess.
+        """
         points = _check.matrix(target=target)
-        return forecast(self._question(points), points, n_centers=self.n_centers)
+        return self._forecast(self._question(points), points)
+
+    def _forecast(self, question: Question, target: FloatArray) -> Forecast:
+        return forecast_gain(question, width=target.shape[1], size=self.source_size or len(target))
 
     def _guarantee(self) -> Guarantee:
         return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from privada.methods.clustering.estimator import SourceTargetMedoids
-from privada.methods.clustering.learner.default import default_question
+from privada.methods.clustering.learner.default_question import default_question
 from privada.methods.clustering.learner.learn import Choice, learn
 from privada.methods.clustering.questions.means import (
     LocalMeans,

@@ -20,7 +20,7 @@ from typing import Any
 
 from privada._toml import Section
 from privada.methods import _study
-from privada.methods.clustering.learner.default import default_question
+from privada.methods.clustering.learner.default_question import default_question
 from privada.methods.clustering.learner.learn import Choice, learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.parties.protocol import Learner

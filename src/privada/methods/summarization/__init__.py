@@ -26,7 +26,7 @@ S_k        noisy sum of h over D_k                          `EmbeddingSum`
 c_k        noisy count of rows nearer to g~                 `NearCount`
 a_k        rows that owner k contributes                    `allocate`
 D_s, p     the summary and its size                         `Summary`, ``size``
-D_init     seed set, public or protected                    `Seed`, ``start`` of rounds
+D_init     initial rows, public or protected                `InitialRows`, ``start`` of rounds
 =========  ===============================================  ==========================================
 
 References: K. Sarpatwar et al., *Differentially Private Distributed Data Summarization under Covariate
@@ -58,7 +58,7 @@ METHOD = Method(
 )
 
 _HOMES = {
-    "learner.allocation": ("Reference", "allocate", "shares"),
+    "learner.allocation": ("Absent", "Allocation", "Reference", "allocate", "estimate_shares"),
     "questions.asking_rules": (
         "AskRule",
         "Everyone",
@@ -66,20 +66,23 @@ _HOMES = {
         "OptimalSelection",
         "excess_delta",
     ),
-    "learner.auction": ("greedy_rounds",),
+    "curator": ("Curator",),
+    "curator_noise": ("CuratorNoise", "supply_noise"),
+    "learner.rounds": ("greedy_rounds",),
     "owner.denoising": ("denoise",),
     "questions.embedding": ("FourierEmbedding", "mmd2"),
     "estimator": ("PrivateSummarizer",),
     "learner.herding": ("herd", "marginal_gains"),
-    "learner.gathering": ("Summary",),
-    "learner.learn": ("Absent", "Allocation", "Matching", "gather", "match", "summarise"),
-    "nodes": ("Consumer", "Curator", "OwnerNode", "Transcript"),
+    "learner.summary": ("Summary",),
+    "learner.learn": ("gather", "match", "summarise"),
+    "learner.matching": ("Matching",),
+    "nodes": ("Consumer", "OwnerNode", "Transcript"),
     "questions.sums": ("EmbeddingSum", "NearCount"),
-    "processes": ("ProcessNode",),
     "questions.rounds": ("Participation", "RoundBids", "RoundPoints"),
     "questions.rows": ("EmbeddedRows", "SummaryRows"),
-    "questions.protocol": ("RoundPlan", "Voice", "ranks"),
-    "learner.seed": ("Seed",),
+    "questions.round_plan": ("RoundPlan",),
+    "questions.scoring": ("ranks",),
+    "learner.initial_rows": ("InitialRows",),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

@@ -1,4 +1,4 @@
-"""The row of summarization in ``privada demo``: a training set for rotated digits' plain sisters."""
+"""The row of summarization in ``privada demo``: a training set of upright digits out of many rotated ones."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.registry import DemoRow
+from privada.methods.summarization.curator import Curator
 from privada.methods.summarization.learner.herding import herd
-from privada.methods.summarization.learner.learn import Matching
-from privada.methods.summarization.nodes import Consumer, Curator, OwnerNode
+from privada.methods.summarization.learner.matching import Matching
+from privada.methods.summarization.nodes import Consumer, OwnerNode
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.owner import Owner
 from privada.parties.policy import Policy

@@ -1,4 +1,4 @@
-"""The scikit-learn face of summarization: consumer, owners and curator in one process."""
+"""The scikit-learn estimator of summarization: consumer, owners and curator in one process."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.summarization.learner.learn import Matching
-from privada.methods.summarization.learner.seed import Seed
-from privada.methods.summarization.nodes import Consumer, Curator, OwnerNode
+from privada.methods.summarization.curator import Curator
+from privada.methods.summarization.learner.initial_rows import InitialRows
+from privada.methods.summarization.learner.matching import Matching
+from privada.methods.summarization.nodes import Consumer, OwnerNode
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.owner import Owner
 from privada.parties.policy import Policy
@@ -31,7 +32,7 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    size : int
+    size : int, default=100
         p, the rows of the summary.
     gamma : float
         Public parameter of the kernel ``exp(-gamma |x - y|²)``, in the units of the rows.
@@ -43,11 +44,11 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         The guarantee for each owner's rows, from the other owners; by default that of the validation set.
     classes : sequence, optional
         Public labels; needed if owners have labels.
-    n_features : int
+    n_features : int, default=140
         Random Fourier features, half of them cosines.
-    denoised : bool
+    denoised : bool, default=True
         Whether owners remove from the noisy validation mean what their own rows cannot express.
-    embedded : bool
+    embedded : bool, default=False
         Whether the curator gets embeddings instead of rows. That is not differential privacy.
     random_state : int, optional
         Of the public frequencies.
@@ -125,7 +126,7 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         y: Any = None,  # noqa: ARG002 - D_v has no labels
         *,
         owners: Any = None,
-        seed: Any = None,
+        initial_rows: Any = None,
     ) -> Self:
         """Summarise.
 
@@ -136,20 +137,20 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         y : ignored
         owners : sequence or mapping of arrays, or of (array, labels)
             Each owner's rows; private. One without rows is not asked.
-        seed : array of shape (q, features), optional
+        initial_rows : array of shape (q, features), optional
             Rows that are in the training set already (D_init), **declared public**. Rows of people
-            stay with their holder: see `Seed.released`.
+            stay with their holder: see `InitialRows.released`.
         """
         rows = np.asarray(X)
         if rows.ndim != 2:
             raise InputError(f"Expected X to be a matrix, got shape {rows.shape}.")
         matching = self._matching(rows.shape[1])
-        if seed is not None:
-            matching = replace(matching, seed=Seed.public(seed, matching.embedding))
+        if initial_rows is not None:
+            matching = replace(matching, initial=InitialRows.public(initial_rows, matching.embedding))
         consumer = Consumer("consumer", self._owner(rows, None, "validation", matching.validation, 0))
         nodes = [
             OwnerNode(name, self._owner(data, labels, name, matching.owners, 1 + i))
-            for i, (name, data, labels) in enumerate(_named(owners, rows.shape[1]))
+            for i, (name, data, labels) in enumerate(_read_owners(owners, rows.shape[1]))
             if len(data)
         ]
         if not nodes:
@@ -217,7 +218,7 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         return codes if codes is None or self.classes is None else np.asarray(self.classes)[codes]
 
 
-def _named(owners: Any, width: int) -> list[tuple[str, Any, Any]]:
+def _read_owners(owners: Any, width: int) -> list[tuple[str, Any, Any]]:
     """Name, rows and labels of each owner."""
     if owners is None or isinstance(owners, np.ndarray):
         raise InputError("Expected owners: a sequence or mapping with the rows of each.")

@@ -8,7 +8,9 @@ import numpy as np
 
 from privada.methods.registry import Example
 from privada.methods.summarization.estimator import PrivateSummarizer
-from privada.methods.summarization.learner.learn import Allocation, Matching, match
+from privada.methods.summarization.learner.allocation import Allocation
+from privada.methods.summarization.learner.learn import match
+from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
 from privada.parties.protocol import Learner

@@ -22,10 +22,11 @@ from typing import Any
 
 from privada._toml import Section
 from privada.methods import _study
-from privada.methods.summarization.learner.gathering import Summary
-from privada.methods.summarization.learner.learn import Matching, summarise
+from privada.methods.summarization.learner.learn import summarise
+from privada.methods.summarization.learner.matching import Matching
+from privada.methods.summarization.learner.summary import Summary
 from privada.methods.summarization.questions.embedding import FourierEmbedding
-from privada.parties.protocol import Foreseen, Learner, foreseen
+from privada.parties.protocol import Learner, PlannedLearner, list_asks
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request
 
@@ -33,10 +34,10 @@ from privada.privacy.guarantee import Guarantee, request
 def learner(
     section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
 ) -> Learner[Summary]:
-    """Make the learner that a study's ``[method]`` describes; another seed is another asking."""
+    """Make the learner that a study's ``[method]`` describes; another seed asks anew."""
     consumer = _study.known(section, "consumer", section.string("consumer"), schemas)
-    sizes = _sizes(section, schemas)
-    file = _file(section, home)
+    sizes = _public_sizes(section, schemas)
+    file = _new_file(section, home)
     matching = _matching(section, schemas[consumer].width, guarantee, seed)
     section.done()
     validation_size = sizes.pop(consumer)
@@ -44,11 +45,11 @@ def learner(
         section.fail(
             "size", f"the owners have {sum(sizes.values())} rows, the summary wants {matching.size}."
         )
-    asking = summarise(consumer, validation_size, sizes, matching)
-    return Foreseen(_kept(asking, file), foreseen(asking))
+    summarising = summarise(consumer, validation_size, sizes, matching)
+    return PlannedLearner(_save_summary(summarising, file), list_asks(summarising))
 
 
-def _kept(learner: Learner[Summary], file: Path | None) -> Learner[Summary]:
+def _save_summary(learner: Learner[Summary], file: Path | None) -> Learner[Summary]:
     """Write the rows for the curator, if a file was named."""
     summary = yield from learner
     if file is not None:
@@ -56,7 +57,7 @@ def _kept(learner: Learner[Summary], file: Path | None) -> Learner[Summary]:
     return summary
 
 
-def _sizes(section: Section, schemas: Mapping[str, Schema]) -> dict[str, int]:
+def _public_sizes(section: Section, schemas: Mapping[str, Schema]) -> dict[str, int]:
     sizes = {}
     for name, schema in schemas.items():
         if schema.size is None:
@@ -69,7 +70,7 @@ def _sizes(section: Section, schemas: Mapping[str, Schema]) -> dict[str, int]:
     return sizes
 
 
-def _file(section: Section, home: Path) -> Path | None:
+def _new_file(section: Section, home: Path) -> Path | None:
     name: str | None = section.string("summary", None)
     if name is None:
         return None

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverag
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.parties import Rows, Schema
 from privada.parties.answering import answerer
-from privada.privacy import ZCDP, Approximate, KNorm, Pure, Unit, accountant
+from privada.privacy import ZCDP, Approximate, KNorm, Pure, accountant
 from privada.privacy.mechanism import KNormCylinder, Lattice
 
 SCHEMA = Schema.of_numbers(bounds=(-1e7, 1e7), width=2)
@@ -115,88 +114,6 @@ def test_no_neighbour_moves_further_than_the_plan_says(question):
     assert worst >= (0.5 if isinstance(question, (NeighbourAverages, SourceRadius)) else 0.8)
 
 
-def test_the_sensitivity_of_neighbour_averages_is_attained():
-    """One row near every target point pushes out one that is opposite: 2R at each, under both relations."""
-    targets = np.array([[0.4, 0.0], [0.4, 0.1], [0.5, 0.0]])
-    for relation in ("add/remove", "replace-one"):
-        question = NeighbourAverages(
-            targets=targets, t=1, radius=0.5, guarantee=replace(RHO, relation=relation)
-        )
-        far, near = np.array([[-0.5, 0.0]]), np.array([[-0.5, 0.0], [0.5, 0.0]])
-        if relation == "replace-one":
-            far = np.vstack([far, far])
-        assert loss(question, exact(question, far), exact(question, near)) == pytest.approx(1, abs=1e-5)
-
-
-def test_persons_exchange_as_many_neighbours_as_they_have_rows():
-    """m rows of one person move t neighbours by min(m, t) of them, added or replaced."""
-    for rows, relation in product((2, 9), ("add/remove", "replace-one")):
-        unit = Unit(name="person", max_rows=rows)
-        question = NeighbourAverages(
-            targets=np.array([[0.4, 0.0]]),
-            t=4,
-            radius=0.5,
-            guarantee=replace(RHO, relation=relation, unit=unit),
-        )
-        base, mine, other = (
-            np.tile(v, (n, 1)) for v, n in (([-0.4, 0], 6), ([0.5, 0], rows), ([-0.5, 0], rows))
-        )
-        there = np.vstack([base, other]) if relation == "replace-one" else base
-        moved = loss(question, exact(question, np.vstack([base, mine])), exact(question, there))
-        assert moved == pytest.approx(0.9, abs=1e-5)
-        assert question.exchanged == min(rows, 4)
-
-
-def random_pairs(rng, d, count):
-    for _ in range(count):
-        v, w = rng.normal(size=(2, d))
-        yield v / np.linalg.norm(v) * rng.uniform() ** 0.2, w / np.linalg.norm(w) * rng.uniform() ** 0.2
-    for angle in np.linspace(0, np.pi, 400):
-        turned = np.zeros(d)
-        turned[:2] = np.cos(angle), np.sin(angle)
-        yield np.eye(d)[0], turned
-
-
-@pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
-@pytest.mark.parametrize("shares", [(0.2, 0.7), (0.2, 0.4), (0.1, 0.1), (0.02, 0.5)])
-def test_moves_inside_and_between_shells_are_what_the_pricing_says(moments, shares):
-    """PRIVACY, section 6.1, replace-one: the supremum by search, not above the bound and near to it."""
-    count, total = shares
-    rest = {} if moments == "none" else {"moment_share": 1 - count - total}
-    question = LocalMeans(
-        cells=np.zeros((1, 3)),
-        shells=[1.0],
-        domain=1.0,
-        moments=moments,
-        count_share=count,
-        guarantee=replace(RHO, relation="replace-one"),
-        **rest,
-    )
-    precision = {name: 1 / draw.scale**2 for name, draw in question.plan.draws.items()}
-    two_shells = 2 * sum(precision.values())
-    inside = 0.0
-    for v, w in random_pairs(np.random.default_rng(0), 3, 3000):
-        whole = np.outer(v, v) - np.outer(w, w)
-        second = {"none": 0.0, "trace": v @ v - w @ w, "full": whole, "pooled": whole}[moments]
-        moved = precision["sums"] * np.sum((v - w) ** 2)
-        inside = max(inside, moved + precision.get("moments", 0.0) * np.sum(np.square(second)))
-    bound = accountant.gaussian_mu(question.plan.event) ** 2
-    assert max(inside, two_shells) <= bound * (1 + 1e-9)
-    assert max(inside, two_shells) >= bound * 0.999
-
-
-def test_the_triangle_has_the_l1_norm_of_the_pricing():
-    for d in (1, 2, 5):
-        question = LocalMeans(
-            cells=np.zeros((1, d)), shells=[1.0], domain=1.0, moments="full", guarantee=PURE
-        )
-        draw = question.plan.draws["moments"]
-        v = np.full(d, 1 / math.sqrt(d))
-        packed = np.outer(v, v)[np.triu_indices(d)] * np.where(np.equal(*np.triu_indices(d)), 1, math.sqrt(2))
-        assert np.linalg.norm(packed) == pytest.approx(1)
-        assert np.abs(packed).sum() == pytest.approx(draw.sensitivity)
-
-
 TABLE = {  # PRIVACY, section 1 (c): MSE n² at R = 1/2 for d = 2, 8, 32, 82
     "laplace": (8.7, 62.5, 680, 3925),
     "k-norm": (4.2, 31.2, 379, 2338),
@@ -207,7 +124,7 @@ TABLE = {  # PRIVACY, section 1 (c): MSE n² at R = 1/2 for d = 2, 8, 32, 82
 @pytest.mark.parametrize(("index", "d"), list(enumerate((2, 8, 32, 82))))
 def test_the_table_of_the_specification(index, d):
     """d σᵣ² + R² σₙ²; shares are given, since the default keeps a tenth for counts in many dimensions."""
-    from privada.methods.clustering.learner.sanitised import _variances
+    from privada.methods.clustering.learner.source.sanitised import _variances
 
     def error(**more):
         counts, sums = _variances(NearestMeans(cells=np.zeros((1, d)), radius=0.5, **more))
@@ -239,68 +156,6 @@ def test_k_norm_noise_has_the_moments_and_the_density_of_the_specification(rehea
     ratio = epsilon * (norm(counts - 1, sums - step) - norm(counts, sums))
     assert np.abs(ratio).max() <= epsilon * (1 + 1e-12)
     assert np.abs(ratio).max() > 0.99 * epsilon
-
-
-def error_of_a_shell(question):
-    """What the default shares make least: Wasserstein error to first order, times the count squared."""
-    d, draws = question.width, question.plan.draws
-    weight = {"none": 0, "trace": (d + 2) / (4 * d), "full": (d + 2) / 4 * d * (d + 1) / 2}[question.moments]
-    moments = draws["moments"].variance if "moments" in draws else 0.0
-    return draws["counts"].variance + d * draws["sums"].variance + weight * moments
-
-
-@pytest.mark.parametrize("moments", ["none", "trace", "full"])
-@pytest.mark.parametrize("guarantee", [Pure(epsilon=0.01, relation="add/remove"), RHO], ids=str)
-@pytest.mark.parametrize("d", [2, 8])
-def test_default_shares_make_the_error_of_a_shell_least(moments, guarantee, d):
-    shared = {
-        "cells": np.zeros((1, d)),
-        "shells": [1.0],
-        "domain": 1.0,
-        "moments": moments,
-        "guarantee": guarantee,
-    }
-    ours = error_of_a_shell(LocalMeans(**shared))
-    for count, moment in product(np.linspace(0.1, 0.6, 12), np.linspace(0.02, 0.85, 30)):
-        if count + moment < 0.98:
-            rest = {} if moments == "none" else {"moment_share": moment}
-            assert ours <= error_of_a_shell(LocalMeans(count_share=count, **rest, **shared)) * (1 + 1e-4)
-
-
-def test_without_moments_replace_one_has_the_optimum_of_cells():
-    """Sums at half of the budget, where moves inside a shell and between two cost the same."""
-    shared = {
-        "cells": np.zeros((1, 8)),
-        "shells": [1.0],
-        "domain": 1.0,
-        "guarantee": replace(RHO, relation="replace-one"),
-    }
-    ours = error_of_a_shell(LocalMeans(**shared))
-    others = [
-        error_of_a_shell(LocalMeans(count_share=share, **shared)) for share in np.linspace(0.05, 0.9, 60)
-    ]
-    assert ours <= min(others) * (1 + 1e-6)
-
-
-def test_the_noise_of_neighbour_averages_is_the_specifications():
-    """PRIVACY, section 1b (c): n = 100, t = 150, d = 8: standard deviations .2487, .889 and .629."""
-    shared = {"targets": np.zeros((100, 8)), "t": 150, "radius": 0.5}
-    approximate = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
-    gaussian = NeighbourAverages(guarantee=approximate, **shared).plan.draws["sums"]
-    assert gaussian.scale / 150 == pytest.approx(0.2487, abs=1e-4)
-    pure = Pure(epsilon=3, relation="add/remove")
-    laplace = NeighbourAverages(guarantee=pure, **shared).plan.draws["sums"]
-    assert math.sqrt(laplace.variance) / 150 == pytest.approx(0.889, abs=1e-3)
-    ball = NeighbourAverages(guarantee=pure, noise="k-norm", **shared).plan.draws["sums"]
-    assert math.sqrt(801) * ball.sensitivity / ball.budget / 150 == pytest.approx(0.629, abs=1e-3)
-
-
-def test_the_source_radius_costs_at_most_the_diameter_over_t():
-    rng = np.random.default_rng(0)
-    targets = rng.normal(size=(50, 3))
-    targets *= 0.5 / np.linalg.norm(targets, axis=1, keepdims=True)
-    question = SourceRadius(targets=targets, t=10, radius=0.5, guarantee=PURE)
-    assert question.plan.draws["total"].sensitivity / (50 * 10) == pytest.approx(1 / 10, rel=1e-5)
 
 
 GOOD = {
@@ -381,37 +236,6 @@ def test_parameters_that_floats_cannot_be_scaled_by_are_refused(kind, bad):
     """A shell of 1e-320 around a guessed row would make the sum 0 times infinity."""
     with pytest.raises(InputError, match="1e"):
         kind(**({"guarantee": PURE} | GOOD[kind] | bad))
-
-
-def test_distances_whose_sum_overflows_are_refused_before_any_charge():
-    loose = Pure(epsilon=1e4, relation="add/remove")
-    question = SourceRadius(targets=[[1e8, 0.0]], t=100_000, radius=1.0, guarantee=loose)
-    with pytest.raises(InputError, match="overflows"):
-        question.price
-
-
-@pytest.mark.parametrize("size", [1e-99, 1e-30, 1e30, 1e99])
-@pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
-def test_no_size_of_the_public_parameters_breaks_the_sensitivity(size, moments):
-    """The largest and smallest units, rows on centres, on the edge, and as far as floats go."""
-    schema = Schema.of_numbers(bounds=(-1.7e308, 1.7e308), width=2)
-    cells = np.array([[0.0, 0.0], [3.0, 0.0]]) * size
-    unit = {"guarantee": Pure(epsilon=1, relation="add/remove")}
-    for question in (
-        LocalMeans(cells=cells, shells=[size, 1.5 * size], domain=size, moments=moments, **unit),
-        NeighbourAverages(targets=cells, t=1, radius=size, **unit),
-        NearestMeans(cells=cells, radius=size, **unit),
-    ):
-        if not -60 < np.log2(size) - 20 < 60 and not isinstance(question, LocalMeans):
-            with pytest.raises(InputError):
-                question.price
-            continue
-        for row in ([0, 0], [size, 0], [0.99 * size, 0.1 * size], [1.7e308, -1.7e308], [-1.7e308, 1e-300]):
-            seen = {}
-            rows = Rows(np.array([row], dtype=float), schema=schema)
-            answerer(question)(question, rows, lambda n, v, seen=seen: seen.setdefault(n, v.copy()))
-            for name, draw in question.plan.draws.items():
-                assert np.abs(draw.grid.values(seen[name])).sum() <= draw.sensitivity * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("kind", [NearestMeans, NeighbourAverages])

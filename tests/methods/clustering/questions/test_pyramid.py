@@ -3,11 +3,11 @@ import pytest
 
 from privada import Owner
 from privada.exceptions import InputError
-from privada.methods.clustering.learner.posterior import PyramidPosterior, _joined, _likeliest, _spread
+from privada.methods.clustering.learner.source.posterior import _sum_children
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.parties import Rows, Schema
 from privada.parties.answering import answer_rows
-from privada.privacy import ZCDP, Pure
+from privada.privacy import Pure
 
 AR = "add/remove"
 
@@ -38,7 +38,7 @@ def test_levels_are_nested():
     )
     counts = pyramid().counts(house.answer(pyramid()))
     for level in (2, 3):
-        assert np.abs(_joined(counts[level + 1]) - counts[level]).max() <= 1
+        assert np.abs(_sum_children(counts[level + 1]) - counts[level]).max() <= 1
 
 
 @pytest.mark.parametrize(("relation", "scale"), [(AR, 3.0), ("replace-one", 6.0)])
@@ -55,41 +55,3 @@ def test_bad_pyramids(bad):
     good = {"levels": (1, 2), "domain": 0.5, "width": 2, "guarantee": Pure(epsilon=1, relation=AR)}
     with pytest.raises(InputError):
         GridPyramid(**(good | bad))
-
-
-@pytest.mark.parametrize("width", [1, 2, 3])
-def test_cubes_are_joined_and_spread(width):
-    cube = np.random.default_rng(2).normal(size=(4,) * width)
-    joined = _joined(cube)
-    assert joined.shape == (2,) * width
-    assert joined.sum() == pytest.approx(cube.sum())
-    assert np.array_equal(_joined(_spread(joined)), joined * 2**width)
-    best = _likeliest(cube)
-    assert best.sum() == 2**width
-    assert np.array_equal(_joined(best), np.ones((2,) * width))
-    chosen = _spread(_joined(np.where(best, cube, 0.0)))
-    assert np.all(chosen >= cube)
-
-
-@pytest.mark.parametrize("width", [1, 2, 3])
-def test_with_little_noise_a_draw_is_where_the_source_is(width):
-    rng = np.random.default_rng(3)
-    source = np.clip(rng.normal(0.2, 0.02, size=(400, width)), -0.5, 0.5)
-    question = GridPyramid(levels=(2, 4), domain=0.5, width=width, guarantee=ZCDP(rho=50.0, relation=AR))
-    schema = Schema.of_numbers(bounds=(-0.5, 0.5), width=width)
-    house = Owner(source, schema=schema, dataset="s", budget=ZCDP(rho=50.0, relation=AR))
-    drawn = PyramidPosterior(question, house.answer(question)).draw(rng)
-    assert len(drawn) > 5
-    assert np.mean(np.abs(drawn - 0.2).max(axis=1) < 0.2) > 0.9
-
-
-def test_noise_alone_draws_little():
-    """An empty source: what noise makes up is a handful of points, not a source."""
-    question = GridPyramid(levels=(3, 5), domain=0.5, width=2, guarantee=ZCDP(rho=1.0, relation=AR))
-    schema = Schema.of_numbers(bounds=(-0.5, 0.5), width=2)
-    house = Owner(
-        np.empty((0, 2)), schema=schema, dataset="s", budget=ZCDP(rho=30.0, relation=AR), allow_empty=True
-    )
-    rng = np.random.default_rng(4)
-    sizes = [len(PyramidPosterior(question, house.answer(question)).draw(rng)) for _ in range(20)]
-    assert np.mean(sizes) < 40

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privada.exceptions import InputError
-from privada.methods.summarization import Reference, allocate, shares
+from privada.methods.summarization import Reference, allocate, estimate_shares
 
 SIZES = st.lists(st.integers(1, 300), min_size=1, max_size=12)
 
@@ -34,12 +34,12 @@ def test_shares_are_drawn_together_as_noise_demands():
     n = np.array([1400, *[7] * 255])
     true = np.array([0.8, *[0.3] * 255])
     noisy = n * true + 13 * rng.normal(size=256)
-    found = shares(n, noisy, variance=13.0**2)
+    found = estimate_shares(n, noisy, variance=13.0**2)
     assert found[0] == pytest.approx(0.8, abs=0.05)
     assert np.std(found[1:]) < 0.1
-    clear = shares([100, 100, 100], [10, 50, 90], variance=1.0)
+    clear = estimate_shares([100, 100, 100], [10, 50, 90], variance=1.0)
     assert clear == pytest.approx([0.1, 0.5, 0.9], abs=0.02)
-    assert np.ptp(shares([100, 100], [50, 50], variance=100.0)) == 0
+    assert np.ptp(estimate_shares([100, 100], [50, 50], variance=100.0)) == 0
 
 
 def test_the_hyperplane_is_half_way_and_freed_of_noise():

@@ -5,7 +5,7 @@ import pytest
 
 from privada.methods.summarization import FourierEmbedding, RoundBids
 from privada.methods.summarization.owner.answer import answer_bids
-from privada.methods.summarization.questions.protocol import score_points
+from privada.methods.summarization.questions.scoring import score_points
 from privada.parties import Rows, Schema
 from privada.privacy import ZCDP
 

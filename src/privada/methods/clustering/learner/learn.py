@@ -11,15 +11,21 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.clustering.learner.bound import CostBound, cost_bound
-from privada.methods.clustering.learner.expected import expected_medoids
-from privada.methods.clustering.learner.posterior import Fixed, LocalPosterior, Posterior, PyramidPosterior
-from privada.methods.clustering.learner.sanitised import RadiusEstimate, estimate_radius, sanitise
+from privada.methods.clustering.learner.cost_bound import CostBound, cost_bound
+from privada.methods.clustering.learner.forecast import estimate_cost
+from privada.methods.clustering.learner.solver.expected import expected_medoids
 from privada.methods.clustering.learner.solver.objective import source_distances
+from privada.methods.clustering.learner.source.posterior import (
+    Fixed,
+    LocalPosterior,
+    Posterior,
+    PyramidPosterior,
+)
+from privada.methods.clustering.learner.source.sanitised import RadiusEstimate, estimate_radius, sanitise
 from privada.methods.clustering.questions.local import LocalMeans
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.methods.clustering.questions.pyramid import GridPyramid
-from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
+from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.release import Question, Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -37,7 +43,9 @@ class Choice:
     centers : array of shape (k, d)
         The points themselves.
     cost : float
-        Expected mean distance of the target to the nearest of source and chosen, over the draws.
+        Expected mean distance of the target to the nearest of source and chosen, given the release.
+    cost_band : pair of float, or None
+        Holds the true cost in four cases of five.
     source : array of shape (m, d)
         One synthetic source that the release makes plausible, to look at.
     bound : CostBound
@@ -49,6 +57,7 @@ class Choice:
     indices: IntArray
     centers: FloatArray
     cost: float
+    cost_band: tuple[float, float] | None
     source: FloatArray
     bound: CostBound
     release: Release
@@ -61,6 +70,7 @@ class Choice:
             "indices": self.indices.tolist(),
             "centers": self.centers.tolist(),
             "expected_cost": self.cost,
+            "cost_band": None if self.cost_band is None else list(self.cost_band),
             "cost_bound": self.bound.cost if math.isfinite(self.bound.cost) else None,
             "confidence": self.bound.confidence,
         }
@@ -96,15 +106,18 @@ def choose(
         )
     _check.count(n_draws=n_draws)
     rng = np.random.default_rng(random_state)
-    found = posterior(question, release, points)
-    sources = [found.draw(rng) for _ in range(1 if isinstance(found, Fixed) else n_draws)]
+    plausible = posterior(question, release, points)
+    sources = [plausible.draw(rng) for _ in range(1 if isinstance(plausible, Fixed) else n_draws)]
     caps = np.stack([source_distances(points, source) for source in sources])
     solution = expected_medoids(points, n_centers, caps=caps, random_state=random_state)
     centers = points[solution.indices]
+    alone = source_distances(points, centers).mean() if len(centers) else math.inf
+    estimate = estimate_cost(question, solution.cost, most=float(alone))
     return Choice(
         indices=solution.indices,
         centers=centers,
-        cost=solution.cost,
+        cost=estimate.cost,
+        cost_band=estimate.band,
         source=sources[0],
         bound=cost_bound(points, centers, question, release, radius=radius, confidence=confidence),
         release=release,
@@ -124,7 +137,7 @@ def learn(
 ) -> Learner[Choice]:
     """Ask one owner once, and once more for Δᵗ(S) if a bound by it is wanted, and choose."""
 
-    def asking() -> Learner[Choice]:
+    def ask_and_choose() -> Learner[Choice]:
         release = yield Ask(owner, question)
         estimate = estimate_radius(radius, (yield Ask(owner, radius))) if radius is not None else None
         return choose(
@@ -138,7 +151,9 @@ def learn(
             random_state=random_state,
         )
 
-    return Foreseen(asking(), [Ask(owner, each) for each in (question, radius) if each is not None])
+    return PlannedLearner(
+        ask_and_choose(), [Ask(owner, each) for each in (question, radius) if each is not None]
+    )
 
 
 __all__ = ["Choice", "choose", "learn", "posterior"]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.summarization.questions.round_plan import ANY_COALITION
+from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -46,7 +50,7 @@ class Reference:
         return cls(direction=validation - pooled, threshold=float(lengths / 2))
 
 
-def shares(sizes: npt.ArrayLike, counts: npt.ArrayLike, *, variance: float) -> FloatArray:
+def estimate_shares(sizes: npt.ArrayLike, counts: npt.ArrayLike, *, variance: float) -> FloatArray:
     """Share of suitable rows at each owner: noisy shares, drawn together as far as noise demands.
 
     Parameters
@@ -86,7 +90,7 @@ def allocate(
     suitable : array of shape (K,)
         Estimated share of suitable rows.
     total : int
-    background : float
+    background : float, default=0.9
         This much of the smallest share counts as chance. Owners that are alike then contribute in
         proportion to their sizes, and owners that stand out contribute nearly everything.
 
@@ -103,10 +107,10 @@ def allocate(
     if wanted.sum() <= 0:
         wanted = n.astype(np.float64)
     plenty = np.minimum(n, np.maximum(np.ceil(n * rate), 1)).astype(np.int64)
-    return _filled(wanted + 1e-12 * n, plenty, n, total)
+    return _fill(wanted + 1e-12 * n, plenty, n, total)
 
 
-def _filled(wanted: FloatArray, plenty: IntArray, most: IntArray, total: int) -> IntArray:
+def _fill(wanted: FloatArray, plenty: IntArray, most: IntArray, total: int) -> IntArray:
     """Proportional to ``wanted`` up to ``plenty``, and beyond it only when all have given that much."""
     given = np.zeros(len(most), dtype=np.int64)
     for limit in (plenty, most):
@@ -121,4 +125,99 @@ def _filled(wanted: FloatArray, plenty: IntArray, most: IntArray, total: int) ->
     return given
 
 
-__all__ = ["BACKGROUND", "Reference", "allocate", "shares"]
+@dataclass(frozen=True)
+class Absent:
+    """Stands for an answer that did not come: late, refused, or not to be read.
+
+    ``opened`` says that it failed while the rows were open. Rows may have been the cause, so nobody may be
+    asked for more because of it.
+    """
+
+    owner: str
+    reason: str
+    opened: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Allocation:
+    """How many rows each owner contributes, and what that was made from.
+
+    Attributes
+    ----------
+    rows : mapping of owner's name to int
+    sizes : mapping of owner's name to int
+        Public sizes, of the owners that take part.
+    suitable : mapping of owner's name to float
+        Estimated share of rows that are nearer to the validation set than to the pool.
+    target : array of shape (features,)
+        The noisy validation mean.
+    variance : float
+        Of the noise on each of its coordinates.
+    releases : tuple of Release
+    absent : tuple of Absent
+        Who did not answer.
+    against : str
+        Whom the owners' guarantee holds against.
+
+    Privacy
+    -------
+    After `match`, post-processing of releases. After rounds, ``rows`` counts what is in the summary, an exact
+    number that depends on rows: for the curator and the consumer only.
+    """
+
+    rows: Mapping[str, int]
+    sizes: Mapping[str, int]
+    suitable: Mapping[str, float]
+    target: FloatArray
+    variance: float
+    releases: tuple[Release, ...]
+    absent: tuple[Absent, ...] = ()
+    against: str = ANY_COALITION
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form for reports."""
+        return {
+            "guarantee": str(self.releases[0].guarantee),
+            "against": self.against,
+            "stamps": sorted({stamp for release in self.releases for stamp in release.stamps}),
+            "rows": dict(self.rows),
+            "suitable": {name: round(share, 4) for name, share in self.suitable.items()},
+            "noise_per_coordinate": math.sqrt(self.variance),
+            "absent": {each.owner: each.reason for each in self.absent},
+        }
+
+    def resized(self, total: int) -> Allocation:
+        """The same releases, for a summary of another size: post-processing."""
+        check_size(self.sizes, total)
+        counts = allocate(list(self.sizes.values()), list(self.suitable.values()), total=total)
+        return replace(self, rows={name: int(n) for name, n in zip(self.sizes, counts, strict=True)})
+
+    def without(self, lost: Mapping[str, int], absent: Iterable[Absent]) -> Allocation:
+        """The same total over the owners that are left; rows that were asked for stay asked for."""
+        gone = tuple(absent)
+        names = [name for name in self.sizes if name not in {each.owner for each in gone}]
+        room = np.array([self.sizes[name] - self.rows[name] for name in names], dtype=np.int64)
+        more = min(sum(lost.values()), int(room.sum()))
+        rows = {name: self.rows[name] for name in names}
+        if more:
+            extra = allocate(room, np.array([self.suitable[name] for name in names]), total=more)
+            rows = {name: rows[name] + int(n) for name, n in zip(names, extra, strict=True)}
+        return replace(
+            self,
+            rows=rows,
+            sizes={name: self.sizes[name] for name in names},
+            suitable={name: self.suitable[name] for name in names},
+            absent=self.absent + gone,
+        )
+
+
+def check_size(sizes: Mapping[str, int], size: int) -> None:
+    """Refuse a summary larger than all rows together."""
+    if sum(sizes.values()) < size:
+        raise InputError(
+            f"Expected size to be at most {sum(sizes.values())}, all rows of the owners that take part, "
+            f"got {size}."
+        )
+
+
+__all__ = ["BACKGROUND", "Absent", "Allocation", "Reference", "allocate", "check_size", "estimate_shares"]

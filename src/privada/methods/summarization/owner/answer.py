@@ -9,13 +9,12 @@ import numpy.typing as npt
 
 from privada.methods.summarization.learner.herding import herd
 from privada.methods.summarization.owner.denoising import denoise
-from privada.methods.summarization.questions.protocol import order_points, score_points
 from privada.methods.summarization.questions.rounds import Participation, RoundBids, RoundPoints
 from privada.methods.summarization.questions.rows import EmbeddedRows, SummaryRows
+from privada.methods.summarization.questions.scoring import order_points, score_points
 from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
 from privada.parties.answering import Draws
-from privada.parties.rows import Rows
-from privada.privacy.mechanism import Lattice
+from privada.parties.rows import Batch, Rows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -23,40 +22,43 @@ IntArray = npt.NDArray[np.int64]
 
 def answer_sum(question: EmbeddingSum, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Sum the embedding in whole grid steps, then draw."""
+    steps = 1 / question.plan.lattice("sum").grid.step
+    width = question.embedding.dimension
+    return {"sum": draw("sum", rows.total(lambda batch: _sum_batch(question, batch, steps), numbers=width))}
+
+
+def _sum_batch(question: EmbeddingSum, batch: Batch, steps: float) -> IntArray:
+    """The batch's embeddings in whole grid steps, added up."""
     from privada.methods.summarization.questions import kernels
 
-    mechanism = question.plan.draws["sum"]
-    assert isinstance(mechanism, Lattice)
     sums = np.zeros(question.embedding.dimension, dtype=np.int64)
-    for batch in rows.batches():
-        for part in batch.parts(len(sums)):
-            kernels.add_truncated(sums, question.embedding.transform(part.X), 1 / mechanism.grid.step)
-    return {"sum": draw("sum", sums)}
+    kernels.add_truncated(sums, question.embedding.transform(batch.X), steps)
+    return sums
 
 
 def answer_near(question: NearCount, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Count rows beyond the hyperplane, then draw."""
+    count = rows.total(lambda batch: _count_batch(question, batch), numbers=question.embedding.dimension)
+    return {"count": draw("count", question.plan.lattice("count").place(count))}
+
+
+def _count_batch(question: NearCount, batch: Batch) -> IntArray:
+    """How many rows of the batch lie beyond the hyperplane."""
     from privada.methods.summarization.questions import kernels
 
-    mechanism = question.plan.draws["count"]
-    assert isinstance(mechanism, Lattice)
-    found = 0
-    for batch in rows.batches():
-        for part in batch.parts(question.embedding.dimension):
-            features = question.embedding.transform(part.X)
-            found += kernels.count_beyond(features, question.direction, question.threshold)
-    return {"count": draw("count", mechanism.place(np.array([found])))}
+    features = question.embedding.transform(batch.X)
+    return np.array([kernels.count_beyond(features, question.direction, question.threshold)])
 
 
 def answer_rows(question: SummaryRows, rows: Rows, draw: Draws) -> dict[str, Any]:  # noqa: ARG001
     """Raw rows and labels that match the target best, in the order of choice."""
-    X, y, chosen, _ = _matched(question, rows)
+    X, y, chosen, _ = _match_rows(question, rows)
     return {"X": X[chosen]} | ({} if y is None else {"y": y[chosen]})
 
 
 def answer_embeddings(question: EmbeddedRows, rows: Rows, draw: Draws) -> dict[str, Any]:  # noqa: ARG001
     """The same rows' embeddings and labels."""
-    _, y, chosen, features = _matched(question, rows)
+    _, y, chosen, features = _match_rows(question, rows)
     return {"H": features[chosen]} | ({} if y is None else {"y": y[chosen]})
 
 
@@ -70,7 +72,7 @@ def answer_bids(question: RoundBids, rows: Rows, draw: Draws) -> dict[str, Any]:
 
     A row's score is a function of that row; ties are broken by the rows' values (`order_points`).
     """
-    X, _ = gathered(rows)
+    X = rows.gathered().X
     left = np.setdiff1d(first_of_equals(X), question.sent)
     scores = score_points(question.embedding.transform(X[left]), question.slope)
     order = order_points(scores, X[left], most=question.batch)
@@ -79,30 +81,22 @@ def answer_bids(question: RoundBids, rows: Rows, draw: Draws) -> dict[str, Any]:
 
 def answer_points(question: RoundPoints, rows: Rows, draw: Draws) -> dict[str, Any]:  # noqa: ARG001
     """Raw rows and labels by number."""
-    X, y = gathered(rows)
+    held = rows.gathered()
+    X, y = held.X, held.y
     return {"X": X[question.index]} | ({} if y is None else {"y": y[question.index]})
 
 
-def _matched(
+def _match_rows(
     question: SummaryRows, rows: Rows
 ) -> tuple[FloatArray, npt.NDArray[Any] | None, IntArray, FloatArray]:
-    X, y = gathered(rows)
+    held = rows.gathered()
+    X, y = held.X, held.y
     features = question.embedding.transform(X)
     target, _ = denoise(features, question.target, question.variance)
     distinct = first_of_equals(X)
     quick = features[distinct].astype(np.float32)
     chosen = herd(quick, target, min(question.skip + question.size, len(distinct)))[question.skip :]
     return X, y, distinct[chosen], features
-
-
-def gathered(rows: Rows) -> tuple[FloatArray, npt.NDArray[Any] | None]:
-    """All rows of a data set at once."""
-    batches = list(rows.batches())
-    if not batches:
-        return np.zeros((0, rows.schema.width)), None
-    X = np.concatenate([batch.X for batch in batches])
-    labels = [batch.y for batch in batches if batch.y is not None]
-    return X, np.concatenate(labels) if labels else None
 
 
 def first_of_equals(X: FloatArray) -> IntArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -148,10 +148,4 @@ def _mean_kernel(X: FloatArray, Y: FloatArray, gamma: float) -> float:
     return float(math.fsum(parts) / (len(X) * len(Y)))
 
 
-def with_embedding(arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
-    """A question's arrays as its fields: the frequencies become the embedding."""
-    others = {name: array for name, array in arrays.items() if name != "frequencies"}
-    return {"embedding": FourierEmbedding(frequencies=arrays["frequencies"]), **others}
-
-
-__all__ = ["FourierEmbedding", "mmd2", "with_embedding"]
+__all__ = ["FourierEmbedding", "mmd2"]

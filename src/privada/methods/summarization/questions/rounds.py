@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.summarization.questions.embedding import FourierEmbedding, with_embedding
-from privada.methods.summarization.questions.protocol import RoundPlan
+from privada.methods.summarization.questions.embedding import FourierEmbedding
+from privada.methods.summarization.questions.round_plan import RoundPlan
 from privada.methods.summarization.questions.sums import vector
-from privada.privacy.guarantee import Guarantee
+from privada.privacy.codec import inlined
 from privada.privacy.mechanism import Plan, gaussian_event
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -38,7 +38,7 @@ class Participation(Question):
     *curator*, who is trusted with the rows; they compose exactly to the event that is charged here.
     **Whom it holds against** is `against`: any coalition of owners if ``ask_share`` is 0; else at most
     ``coalition`` owners together, for the bits of as many are charged.
-    Proof: `questions.protocol` and PRIVACY, section 5 (c). The answer holds nothing but
+    Proof: `questions.round_plan` and PRIVACY, section 5 (c). The answer holds nothing but
     the number of rounds and `against`.
 
     >>> from privada.privacy import Approximate
@@ -108,7 +108,7 @@ class RoundBids(Question):
     for by `Participation` and by the validation set.
     """
 
-    embedding: FourierEmbedding
+    embedding: FourierEmbedding = field(metadata=inlined(FourierEmbedding))
     target: FloatArray
     broadcast: FloatArray
     count: int
@@ -124,9 +124,9 @@ class RoundBids(Question):
             object.__setattr__(self, name, vector(self.embedding, **{name: getattr(self, name)}))
         _check.count(least=0, count=self.count)
         _check.count(batch=self.batch)
-        object.__setattr__(self, "sent", numbers(sent=self.sent))
+        object.__setattr__(self, "sent", check_numbers(sent=self.sent))
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the width against the owner's schema."""
         if self.embedding.width != schema.width:
             raise InputError(f"Expected an embedding of width {schema.width}, got {self.embedding.width}.")
@@ -138,21 +138,7 @@ class RoundBids(Question):
 
     def planned(self) -> Plan:
         """No draw: nothing here is differentially private."""
-        return undrawn()
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        arrays = {name: getattr(self, name) for name in ("target", "broadcast", "sent")}
-        return {"count": self.count, "batch": self.batch}, arrays | {
-            "frequencies": self.embedding.frequencies
-        }
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        return cls(**plain, **with_embedding(arrays), guarantee=guarantee, salt=salt)
+        return disclosure_plan()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -172,15 +158,15 @@ class RoundPoints(Question):
 
     def validate(self) -> None:
         """Check the numbers."""
-        object.__setattr__(self, "index", numbers(index=self.index))
+        object.__setattr__(self, "index", check_numbers(index=self.index))
 
     def planned(self) -> Plan:
         """No draw: nothing here is differentially private."""
-        return undrawn()
+        return disclosure_plan()
 
 
-def numbers(**named: Any) -> IntArray:
-    """Numbers of points, as a read-only copy."""
+def check_numbers(**named: Any) -> IntArray:
+    """Numbers of points, checked, as a read-only copy."""
     ((name, value),) = named.items()
     given = np.asarray(value)
     if given.ndim != 1 or (given.size and given.dtype.kind not in "iu") or np.any(given < 0):
@@ -190,11 +176,11 @@ def numbers(**named: Any) -> IntArray:
     return copy
 
 
-def undrawn() -> Plan:
+def disclosure_plan() -> Plan:
     """The plan of a disclosure."""
     from dp_accounting import NoOpDpEvent
 
     return Plan(draws={}, event=NoOpDpEvent())
 
 
-__all__ = ["Participation", "RoundBids", "RoundPoints", "numbers", "undrawn"]
+__all__ = ["Participation", "RoundBids", "RoundPoints", "check_numbers", "disclosure_plan"]

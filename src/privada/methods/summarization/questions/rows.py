@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.summarization.questions.embedding import FourierEmbedding, with_embedding
-from privada.methods.summarization.questions.rounds import undrawn
+from privada.methods.summarization.questions.embedding import FourierEmbedding
+from privada.methods.summarization.questions.rounds import disclosure_plan
 from privada.methods.summarization.questions.sums import vector
-from privada.privacy.guarantee import Guarantee
+from privada.privacy.codec import inlined
 from privada.privacy.mechanism import Plan
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 MOST_ROWS = 10_000_000
@@ -44,7 +44,7 @@ class SummaryRows(Question):
     the curator by name. Nothing of it reaches other owners.
     """
 
-    embedding: FourierEmbedding
+    embedding: FourierEmbedding = field(metadata=inlined(FourierEmbedding))
     target: FloatArray
     size: int
     variance: float = 0.0
@@ -62,26 +62,14 @@ class SummaryRows(Question):
         if _check.count(size=self.size) + _check.count(least=0, skip=self.skip) > MOST_ROWS:
             raise InputError(f"Expected size and skip of at most {MOST_ROWS:,} together.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the width against the owner's schema."""
         if self.embedding.width != schema.width:
             raise InputError(f"Expected an embedding of width {schema.width}, got {self.embedding.width}.")
 
     def planned(self) -> Plan:
         """No draw: nothing here is differentially private."""
-        return undrawn()
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        arrays = {"frequencies": self.embedding.frequencies, "target": self.target}
-        return {name: getattr(self, name) for name in ("size", "variance", "skip")}, arrays
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        return cls(**plain, **with_embedding(arrays), guarantee=guarantee, salt=salt)
+        return disclosure_plan()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -14,20 +14,21 @@ count          m              m
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.summarization.questions.embedding import FourierEmbedding, with_embedding
+from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.codec import inlined
+from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Plan
 from privada.privacy.relation import Relation
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 _FINE = 2.0**-20
@@ -58,7 +59,7 @@ class EmbeddingSum(Question):
     2.0
     """
 
-    embedding: FourierEmbedding
+    embedding: FourierEmbedding = field(metadata=inlined(FourierEmbedding))
     kind: ClassVar[str] = "summarization.sum"
     answered_by: ClassVar[str] = "privada.methods.summarization.owner.answer:answer_sum"
 
@@ -66,7 +67,7 @@ class EmbeddingSum(Question):
         """Check the embedding."""
         _embedding(self.embedding)
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the width against the owner's schema."""
         _fits(self.embedding, schema)
 
@@ -91,20 +92,7 @@ class EmbeddingSum(Question):
     @property
     def variance(self) -> float:
         """Variance of the noise on each coordinate of the sum."""
-        draw = self.plan.draws["sum"]
-        assert isinstance(draw, (Gaussian, Laplace))
-        return draw.variance
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """The frequencies."""
-        return {}, {"frequencies": self.embedding.frequencies}
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        return cls(**plain, **with_embedding(arrays), guarantee=guarantee, salt=salt)
+        return self.plan.lattice("sum").variance
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -126,7 +114,7 @@ class NearCount(Question):
     a function of that row and of public numbers alone.
     """
 
-    embedding: FourierEmbedding
+    embedding: FourierEmbedding = field(metadata=inlined(FourierEmbedding))
     direction: FloatArray
     threshold: float
     kind: ClassVar[str] = "summarization.near"
@@ -140,7 +128,7 @@ class NearCount(Question):
         object.__setattr__(self, "direction", direction)
         object.__setattr__(self, "threshold", float(self.threshold))
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the width against the owner's schema."""
         _fits(self.embedding, schema)
 
@@ -159,21 +147,7 @@ class NearCount(Question):
     @property
     def variance(self) -> float:
         """Variance of the noise."""
-        draw = self.plan.draws["count"]
-        assert isinstance(draw, (Gaussian, Laplace))
-        return draw.variance
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        arrays = {"frequencies": self.embedding.frequencies, "direction": self.direction}
-        return {"threshold": self.threshold}, arrays
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        return cls(**plain, **with_embedding(arrays), guarantee=guarantee, salt=salt)
+        return self.plan.lattice("count").variance
 
 
 def vector(embedding: FourierEmbedding, **named: Any) -> FloatArray:
@@ -193,7 +167,7 @@ def _embedding(embedding: Any) -> None:
         raise InputError(f"Expected embedding to be a FourierEmbedding, got {type(embedding).__name__}.")
 
 
-def _fits(embedding: FourierEmbedding, schema: Any) -> None:
+def _fits(embedding: FourierEmbedding, schema: PublicSchema) -> None:
     if embedding.width != schema.width:
         raise InputError(f"Expected an embedding of width {schema.width}, got {embedding.width}.")
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privada.exceptions import InputError
-from privada.methods.clustering.learner.expected import expected_medoids
+from privada.methods.clustering.learner.solver.expected import expected_medoids
 from privada.methods.clustering.learner.solver.objective import source_distances
 from privada.methods.clustering.learner.solver.solve import medoids
 

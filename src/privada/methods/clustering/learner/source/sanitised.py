@@ -1,9 +1,7 @@
 """What the learner makes of a release: a sanitised source. All of it is post-processing, and free.
 
 Cells and shells whose noisy count passes a public threshold become points, each
-projected into its ball or shell and onto the public ball. From counts, means
-and second moments synthetic source points can be drawn: they fill a shell as the
-source does, where its centroid alone would stand off from the target.
+projected into its ball or shell and onto the public ball.
 """
 
 from __future__ import annotations
@@ -17,8 +15,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.clustering.learner.shells import between, covariances
-from privada.methods.clustering.learner.thresholds import threshold
+from privada.methods.clustering.learner.source.thresholds import threshold
 from privada.methods.clustering.questions.means import (
     LocalMeans,
     NearestMeans,
@@ -50,12 +47,6 @@ class SanitisedSource:
         Index of the target or coreset point that each belongs to.
     deviations : array of shape (points,)
         Root mean squared error of each point that the noise makes, to first order.
-    covariances : array of shape (points, features, features) or None
-        How rows spread around each point.
-    origins, inner, outer : arrays
-        Where rows of each point are seen from, and between which distances they lie.
-    ball : float
-        Radius of the public ball around 0.
     release : Release
         What all of it was made of.
     """
@@ -64,43 +55,10 @@ class SanitisedSource:
     weights: FloatArray
     cells: IntArray
     deviations: FloatArray
-    origins: FloatArray
-    inner: FloatArray
-    outer: FloatArray
-    ball: float
     release: Release
-    covariances: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.points)
-
-    def draw(self, size: int, *, random_state: int | None = None) -> FloatArray:
-        """Draw synthetic source points: Gaussian around each point, kept in its shell and in the ball.
-
-        Parameters
-        ----------
-        size : int
-            How many; each point gets its share by weight.
-        random_state : int, optional
-            Of public randomness: the guarantee is the release's, whatever is drawn.
-
-        Returns
-        -------
-        array of shape (size, features), or (0, features) of an empty sanitised source
-        """
-        rng = np.random.default_rng(random_state)
-        size = _check.count(least=0, size=size)
-        if not len(self):
-            return np.zeros((0, self.points.shape[1]))
-        at = rng.choice(len(self), size=size, p=self.weights / self.weights.sum())
-        if self.covariances is None:
-            return self.points[at]
-        values, vectors = np.linalg.eigh(self.covariances)
-        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        normal = rng.standard_normal((size, self.points.shape[1]))
-        seen = self.points[at] - self.origins[at] + np.einsum("ijk,ik->ij", roots[at], normal)
-        kept = between(seen, self.inner[at], self.outer[at])
-        return _into(self.ball, self.origins[at] + kept)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports."""
@@ -147,7 +105,7 @@ def sanitise(question: Question, release: Release, *, gamma: float = GAMMA) -> S
     question : NearestMeans, LocalMeans or NeighbourAverages
     release : Release
         Its answer.
-    gamma : float
+    gamma : float, default=0.05
         Probability that any empty cell or shell passes for one with rows.
 
     Privacy
@@ -200,10 +158,6 @@ def _(question: NearestMeans, release: Release, gamma: float) -> SanitisedSource
         weights=counts[at],
         cells=at.astype(np.int64),
         deviations=_deviations(means, counts[at], *noise),
-        origins=question.origins[at],
-        inner=np.zeros(len(at)),
-        outer=np.full(len(at), question.radius),
-        ball=question.ball,
         release=release,
     )
 
@@ -214,32 +168,13 @@ def _(question: LocalMeans, release: Release, gamma: float) -> SanitisedSource:
     counts = release["counts"][cells, shells]
     outer = question.shells[shells]
     means = Ball(radius=1.0).clip(release["sums"][cells, shells] / counts[:, None])
-    moments = _moments(question, release, cells, shells)
-    inner = np.concatenate([[0.0], question.shells])[shells]
-    spread = covariances(means, moments, counts, inner / outer)
     return SanitisedSource(
         points=_into(question.domain, question.cells[cells] + outer[:, None] * means),
         weights=counts,
         cells=cells.astype(np.int64),
         deviations=outer * _deviations(means, counts, *_variances(question)),
-        covariances=outer[:, None, None] ** 2 * spread,
-        origins=question.cells[cells],
-        inner=inner,
-        outer=outer,
-        ball=question.domain,
         release=release,
     )
-
-
-def _moments(question: LocalMeans, release: Release, cells: IntArray, shells: IntArray) -> FloatArray | None:
-    """Second moments of some shells; pooled ones are shared out by the counts."""
-    if question.moments == "none":
-        return None
-    if question.moments != "pooled":
-        return np.asarray(release["moments"][cells, shells], dtype=np.float64)
-    rows = np.maximum(release["counts"].sum(axis=0), 1.0)[shells]
-    share = release["counts"][cells, shells] / rows
-    return np.asarray(share[:, None] * release["moments"][shells], dtype=np.float64)
 
 
 @_read.register
@@ -251,10 +186,6 @@ def _(question: NeighbourAverages, release: Release, gamma: float) -> SanitisedS
         weights=np.full(n, float(question.t)),
         cells=np.arange(n),
         deviations=np.full(n, np.sqrt(d * variance) / question.t),
-        origins=np.zeros((n, d)),
-        inner=np.zeros(n),
-        outer=np.full(n, question.radius),
-        ball=question.radius,
         release=release,
     )
 

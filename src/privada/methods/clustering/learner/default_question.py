@@ -1,4 +1,4 @@
-"""The question that chooses itself, from public quantities only.
+"""The default question, chosen from public quantities alone.
 
 What counts is how far apart k centres of the target are: a source point that is
 much farther away than that covers nothing, and one need not know where it is any
@@ -10,7 +10,6 @@ how many rows a cell must hold to be seen through its noise.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +20,6 @@ from privada.methods.clustering.questions.calibration import budget_of, replaces
 from privada.methods.clustering.questions.local import LocalMeans
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.privacy.guarantee import Guarantee
-from privada.privacy.mechanism import Lattice
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
@@ -30,9 +28,7 @@ FEW_FEATURES = 3  # up to here a grid has few enough cells
 LEVELS = 3
 MOST_CELLS = 2**20
 SHELLS = (0.75, 1.25, 2.0, 3.0, 6.0)  # of the median distance of target points to their cell
-SEEN = (
-    2.5  # cells are the square root of size times budget, over this: each then holds what noise cannot hide
-)
+CELL_DIVISOR = 2.5  # of the root of size times budget: each cell then holds more rows than noise can hide
 
 
 def scale(target: FloatArray, n_centers: int) -> float:
@@ -51,7 +47,7 @@ def default_question(
     source_size: int | None = None,
     salt: str = "",
 ) -> Question:
-    """The best of our questions for a target, by public quantities alone.
+    """The question that suits a target best, by public quantities alone.
 
     Parameters
     ----------
@@ -86,7 +82,7 @@ def _pyramid(
 
 def _local(target: FloatArray, guarantee: Guarantee, radius: float, size: int, salt: str) -> LocalMeans:
     power = budget_of(guarantee) / (2.0 if replaces(guarantee) else 1.0)
-    wanted = round(math.sqrt(size * power) / SEEN)
+    wanted = round(math.sqrt(size * power) / CELL_DIVISOR)
     cells, typical = _cells(target, min(max(wanted, 4), len(target), 400))
     shells = np.asarray(SHELLS) * typical
     return LocalMeans(
@@ -105,41 +101,4 @@ def _cells(target: FloatArray, k: int) -> tuple[FloatArray, float]:
     return np.asarray(found.cluster_centers_, dtype=np.float64), typical
 
 
-@dataclass(frozen=True, kw_only=True)
-class Forecast:
-    """What a question can be expected to show, before anything is spent.
-
-    Attributes
-    ----------
-    smallest_group : float
-        Rows that a cell must hold to be told from noise (three standard deviations).
-    resolution : float
-        Size of the finest cell: where a group of source rows is known to be.
-    scale : float
-        Mean distance of the target to its own centres: what is worth knowing.
-    """
-
-    smallest_group: float
-    resolution: float
-    scale: float
-
-    def __str__(self) -> str:
-        worth = "fine enough" if self.resolution <= 1.5 * self.scale else "coarse"
-        return (
-            f"Groups of about {self.smallest_group:.1f} source rows or more will be seen, to within "
-            f"{self.resolution:.3g}; target points are {self.scale:.3g} from their centres: {worth}."
-        )
-
-
-def forecast(question: Question, target: FloatArray, *, n_centers: int) -> Forecast:
-    """Noise against signal, from public quantities alone."""
-    draw = next(iter(question.plan.draws.values()))
-    deviation = math.sqrt(draw.variance) if isinstance(draw, Lattice) else math.nan
-    if isinstance(question, GridPyramid):
-        resolution = 2 * question.domain / 2 ** question.levels[-1]
-    else:
-        resolution = float(getattr(question, "shells", np.array([math.nan]))[0])
-    return Forecast(smallest_group=3 * deviation, resolution=resolution, scale=scale(target, n_centers))
-
-
-__all__ = ["Forecast", "default_question", "forecast", "scale"]
+__all__ = ["default_question", "scale"]

@@ -1,7 +1,7 @@
 """D_init: rows that are in the training set before anything is gathered.
 
 A summary of p rows beside q rows of mean h₀ has the mean g over all exactly if the p rows have the mean
-``((q + p) g - q h₀)/p``. So a seed set only moves what owners match; nothing of the protocol changes.
+``((q + p) g - q h₀)/p``. So initial rows only move what owners match; nothing of the protocol changes.
 Rows of people are protected like all others: their holder answers an `EmbeddingSum`, charged to a
 ledger of its own, and its noise adds to that on g.
 """
@@ -25,8 +25,8 @@ FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Seed:
-    """The mean embedding of a seed set, and its public size.
+class InitialRows:
+    """The mean embedding of rows that are in the training set already, and their public number.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Seed:
         """Of rows that are declared public.
 
         >>> embedding = FourierEmbedding.of(width=2, n_features=4, gamma=1.0, random_state=0)
-        >>> Seed.public([[0.0, 0.0]], embedding).size
+        >>> InitialRows.public([[0.0, 0.0]], embedding).size
         1
         """
         points = _check.matrix(rows=rows, width=embedding.width)
@@ -67,4 +67,4 @@ class Seed:
         return np.asarray(mean), ((q + p) ** 2 * variance + q**2 * self.variance) / p**2
 
 
-__all__ = ["Seed"]
+__all__ = ["InitialRows"]

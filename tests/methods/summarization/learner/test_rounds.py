@@ -5,22 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privada.exceptions import InputError
 from privada.methods.summarization import (
     Consumer,
     Curator,
+    CuratorNoise,
     Everyone,
     GaussianThreshold,
     OwnerNode,
-    Participation,
     RoundPlan,
-    Voice,
     herd,
     mmd2,
     ranks,
 )
-from privada.privacy import ZCDP, Approximate, accountant
-from privada.privacy.mechanism import gaussian_event
+from privada.privacy import ZCDP
 
 AR, RO = "add/remove", "replace-one"
 
@@ -111,85 +108,6 @@ def test_the_summary_does_not_depend_on_coins():
         assert first == play(world, scores, rule=Everyone(), **more)[0]
 
 
-@pytest.mark.parametrize("relation", [AR, RO])
-@pytest.mark.parametrize("ask_share", [0.0, 0.4])
-def test_the_price_is_that_of_all_rounds(relation, ask_share):
-    guarantee = Approximate(epsilon=1, delta=1e-5, relation=relation)
-    question = Participation(size=100, batch=10, dimension=40, ask_share=ask_share, guarantee=guarantee)
-    plan = question.rounds
-    assert plan.rounds == 10
-    assert accountant.satisfies(question.price.event, guarantee)
-    assert plan.mu == pytest.approx(guarantee.gaussian_mu(), rel=1e-6)
-    swap = 4 if relation == RO else 2
-    assert plan.broadcast.sensitivity == swap
-    share = 10 * (swap / plan.broadcast.scale) ** 2 / guarantee.gaussian_mu() ** 2
-    assert share == pytest.approx(1 - ask_share, rel=1e-4)
-
-
-def test_a_guarantee_says_whom_it_holds_against():
-    """With asking bits it never held against any coalition: bits of owners together add up."""
-    claim = Approximate(epsilon=1, delta=1e-5, relation=RO)
-    everyone, one, ten = (
-        Participation(size=100, batch=10, dimension=40, guarantee=claim, **more)
-        for more in ({}, {"ask_share": 0.5}, {"ask_share": 0.5, "coalition": 10})
-    )
-    assert everyone.against == "any coalition of owners"
-    assert one.against == "one owner at a time, while all others keep to the protocol"
-    assert ten.against == "at most 10 owners together, while all others keep to the protocol"
-    assert everyone.rounds.mu_against(1) == everyone.rounds.mu_against(10**6)
-    for question, paid in ((one, 1), (ten, 10)):
-        plan = question.rounds
-        assert plan.mu == plan.mu_against(paid) == pytest.approx(claim.gaussian_mu(), rel=1e-6)
-        assert accountant.satisfies(question.price.event, claim)
-        assert not accountant.satisfies(gaussian_event(plan.mu_against(paid + 1)), claim)
-        bits = plan.rounds * paid * (plan.steps * plan.rule.mu) ** 2
-        assert bits == pytest.approx(0.5 * claim.gaussian_mu() ** 2, rel=1e-6)
-    assert ten.rounds.rule.expected_asked(10**4) > 3 * one.rounds.rule.expected_asked(10**4)
-    with pytest.raises(InputError, match="coalition"):
-        Participation(size=3, dimension=40, coalition=0, guarantee=claim)
-
-
-def test_the_schedule_is_public_and_fills_the_summary():
-    claim = ZCDP(rho=0.1, relation=RO)
-    for size, batch in ((10, 1), (10, 3), (3, 10), (7, 7)):
-        plan = RoundPlan(size=size, batch=batch, dimension=4, guarantee=claim)
-        taken = [plan.taken(turn) for turn in range(plan.rounds)]
-        assert sum(taken) == size
-        assert min(taken) > 0
-        assert [plan.planned(turn) for turn in range(plan.rounds)] == [
-            sum(taken[:turn]) for turn in range(plan.rounds)
-        ]
-
-
-class Words:
-    """Coins that were flipped beforehand."""
-
-    def __init__(self, *words):
-        self.left = list(words)
-
-    def words(self, n):
-        return np.array([self.left.pop(0) for _ in range(n)], dtype=np.uint64)
-
-
-def test_a_coin_is_as_fine_as_the_chance_to_be_missed():
-    """With 53 bits a chance of 1e-20 would be none: "not asked" never at one rank, at the next perhaps."""
-    rule = GaussianThreshold(sigma=5.0, beta=1e-30)
-    rank = next(rank for rank in range(2, 100) if rule.miss(rank) > 1e-25)
-    assert rule.miss(rank) < 1e-20
-    assert Voice(Words(1)).ask({"a": rank}, rule) == {"a"}
-    assert Voice(Words(0, 2**63)).ask({"a": rank}, rule) == {"a"}
-    assert Voice(Words(0, 0)).ask({"a": rank}, rule) == set()
-    assert Voice(Words(0, 0)).ask({"a": 1}, rule) == {"a"}
-    assert Voice(Words(2**64 - 1)).ask({"a": 10**6}, rule) == set()
-
-
-def test_bits_are_as_likely_as_the_rule_says(rehearsal):
-    rule = GaussianThreshold(sigma=4.0, beta=1e-4)
-    found = {f"o{i}": 14 for i in range(20_000)}
-    asked = len(Voice(rehearsal).ask(found, rule)) / len(found)
-    assert asked == pytest.approx(rule.probability(14), abs=0.02)
-
-
 def test_after_a_failure_everyone_is_asked(town, made_owner, matching, rehearsal):
     """The winner's points did not come, and who is next had not been asked because of the winner's bids."""
 
@@ -208,7 +126,9 @@ def test_after_a_failure_everyone_is_asked(town, made_owner, matching, rehearsal
     rng = np.random.default_rng(0)
     held = {"near": rng.normal(1, 0.4, (60, 2)), "far": rng.normal(-1, 0.4, (60, 2))}
     nodes = [Failing(name, made_owner(X, name=name, seed=1, budget=budget)) for name, X in held.items()]
-    summary = Curator().auction(consumer, nodes, rich, batch=5, ask_share=0.9, voice=Voice(rehearsal))
+    summary = Curator().auction(
+        consumer, nodes, rich, batch=5, ask_share=0.9, draw=CuratorNoise(rehearsal).draw
+    )
     assert [fault.partition(":")[0] for fault in summary.faults] == ["near"]
     assert len(summary) == 40
     assert summary.allocation.against.startswith("one owner at a time")
@@ -217,29 +137,11 @@ def test_after_a_failure_everyone_is_asked(town, made_owner, matching, rehearsal
         assert kinds.count("points") == kinds.count("bids") == plan.rounds
 
 
-def test_broadcasts_have_the_specified_noise():
-    """PRIVACY, section 5 (c): kernel-mean std .298 at q = 250, eps 1, p 100 and .094 at p 10 (δ = 1e-5)."""
-    for size, std in ((100, 0.298), (10, 0.094)):
-        guarantee = Approximate(epsilon=1, delta=1e-5, relation=AR)
-        plan = RoundPlan(size=size, dimension=140, guarantee=guarantee)
-        assert plan.broadcast.scale / 250 == pytest.approx(std, abs=1e-3)
-
-
-def test_few_rounds_are_paid_for_by_batches():
-    guarantee = ZCDP(rho=0.1, relation=RO)
-    scales = [
-        RoundPlan(size=100, batch=b, dimension=40, guarantee=guarantee).broadcast.scale for b in (1, 25)
-    ]
-    assert scales[0] == pytest.approx(5 * scales[1], rel=1e-4)
-    with pytest.raises(InputError, match="batch"):
-        RoundPlan(size=100, batch=0, dimension=40, guarantee=guarantee)
-
-
 @pytest.mark.parametrize(("batch", "ask_share"), [(1, 0.0), (10, 0.0), (10, 0.5)])
 def test_a_whole_run(town, matching, rehearsal, batch, ask_share):
     consumer, owners = town()
     curator = Curator()
-    options = {"batch": batch, "ask_share": ask_share, "voice": Voice(rehearsal)}
+    options = {"batch": batch, "ask_share": ask_share, "draw": CuratorNoise(rehearsal).draw}
     summary = curator.auction(consumer, owners, matching, **options)
     assert len(summary) == 40
     assert summary.faults == ()
@@ -254,12 +156,14 @@ def test_a_whole_run(town, matching, rehearsal, batch, ask_share):
     assert sum(summary.contributions().values()) > 0
 
 
-def test_a_seed_set_counts_but_is_not_returned(town, matching, rehearsal):
-    """Thirty seed rows on one side of the target push the summary to the other."""
-    seeds = np.tile([0.2, 0.2], (30, 1))
-    start = matching.embedding.transform(seeds).sum(axis=0)
+def test_initial_rows_count_but_are_not_returned(town, matching, rehearsal):
+    """Thirty initial rows on one side of the target push the summary to the other."""
+    initial = np.tile([0.2, 0.2], (30, 1))
+    start = matching.embedding.transform(initial).sum(axis=0)
     plain, pushed = (
-        Curator().auction(*town(), replace(matching, size=20), batch=10, voice=Voice(rehearsal), **more)
+        Curator().auction(
+            *town(), replace(matching, size=20), batch=10, draw=CuratorNoise(rehearsal).draw, **more
+        )
         for more in ({}, {"start": start, "start_size": 30})
     )
     assert len(pushed) == len(plain) == 20
@@ -275,7 +179,7 @@ def test_with_little_noise_rounds_are_greedy(made_owner, matching, rehearsal):
         kind(name, made_owner(X, name=name, seed=1, budget=budget))
         for kind, name, X in ((Consumer, "v", V), (OwnerNode, "a", A), (OwnerNode, "b", B))
     )
-    summary = Curator().auction(consumer, nodes, rich, voice=Voice(rehearsal))
+    summary = Curator().auction(consumer, nodes, rich, draw=CuratorNoise(rehearsal).draw)
     both = np.vstack([A, B])
     chosen = herd(matching.embedding.transform(both), matching.embedding.mean(V), 20)
     greedy, ours = (mmd2(X, V, gamma=0.5) for X in (both[chosen], summary.X))

@@ -11,10 +11,10 @@ from privada import Owner, SourceTargetMedoids
 from privada.exceptions import InputError, RehearsalWarning
 from privada.lab.datasets.source_target import RADIUS, synthetic
 from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
-from privada.methods.clustering.learner.bound import certified, cost_bound
 from privada.methods.clustering.learner.coreset import Coreset
-from privada.methods.clustering.learner.sanitised import estimate_radius, sanitise
+from privada.methods.clustering.learner.cost_bound import certified, cost_bound
 from privada.methods.clustering.learner.solver.objective import cost, source_distances
+from privada.methods.clustering.learner.source.sanitised import estimate_radius, sanitise
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.parties import Policy, Schema
 from privada.privacy import ZCDP, Approximate, Pure

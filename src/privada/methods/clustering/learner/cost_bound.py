@@ -4,8 +4,8 @@ Three bounds, each with its own reason; the least of them is told.
 
 *Without the source.* A point pays at most its distance to the nearest chosen one.
 
-*Cells that hold a row.* With probability 1 - γ no empty cell passes its threshold (see
-``_thresholds``). A cell of side a of a pyramid that passes holds a row within
+*Cells that hold a row.* With probability 1 - γ no empty cell passes its threshold
+(`learner.source.thresholds`). A cell of side a of a pyramid that passes holds a row within
 ``|x - middle| + a√d/2`` of x, a shell of radius r around c one within ``|x - c| + r``.
 
 *Δᵗ(S).* The mean distance to the t nearest rows is at least that to the nearest one, so
@@ -38,9 +38,9 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.methods.cells.questions.partition import Nearest
-from privada.methods.clustering.learner.sanitised import RadiusEstimate, count_threshold
 from privada.methods.clustering.learner.solver.objective import source_distances
-from privada.methods.clustering.learner.thresholds import threshold
+from privada.methods.clustering.learner.source.sanitised import RadiusEstimate, count_threshold
+from privada.methods.clustering.learner.source.thresholds import threshold
 from privada.methods.clustering.questions.local import LocalMeans
 from privada.methods.clustering.questions.neighbours import NeighbourAverages
 from privada.methods.clustering.questions.pyramid import GridPyramid

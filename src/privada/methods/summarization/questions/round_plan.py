@@ -29,12 +29,7 @@ and any coalition is covered, whatever its members send.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-
-import numpy as np
-import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
@@ -42,14 +37,9 @@ from privada.methods.summarization.questions.asking_rules import AskRule, Everyo
 from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Gaussian
-from privada.privacy.noise import Noise
 from privada.privacy.relation import Relation
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 MISS = 1e-30  # total probability by which "rank 1 is always asked" departs from Gaussian noise
-WORD = 2**64
-COIN = WORD**2  # outcomes of a coin
 ANY_COALITION = "any coalition of owners"
 
 
@@ -157,106 +147,4 @@ class RoundPlan:
         return self.planned(turn + 1) - self.planned(turn)
 
 
-def ranks(
-    bids: Mapping[str, FloatArray], pooled: Mapping[str, FloatArray], *, batch: int = 1
-) -> dict[str, int]:
-    """Rank of each owner that has an unsent point; at rank 1 its point may be among the best.
-
-    Parameters
-    ----------
-    bids : mapping of owner to array
-        Scores of its best unsent points, at most ``batch``, falling.
-    pooled : mapping of owner to array
-        Scores of its points that were sent and are not in the summary.
-    batch : int
-        How many points the round takes.
-
-    Notes
-    -----
-    ``1 + max(0, b - (batch - 1))`` with b the number of other owners' points that are better than the owner's
-    best unsent one, counting at most ``batch`` of each owner. At rank above 1, batch others are better: none
-    of its unsent points is among the best. b moves by at most one when one point of one other owner changes.
-    """
-    best = {}
-    for name in {*bids, *pooled}:
-        joint = np.concatenate([bids.get(name, np.zeros(0)), pooled.get(name, np.zeros(0))])
-        best[name] = np.sort(joint)[::-1][:batch]
-    found = {}
-    for name, scores in bids.items():
-        if len(scores):
-            better = sum(int(np.sum(best[other] > scores[0])) for other in best if other != name)
-            found[name] = 1 + max(0, better - (batch - 1))
-    return found
-
-
-def score_points(features: FloatArray, slope: FloatArray) -> FloatArray:
-    """Score of each point, a function of that point alone: the same in any company, on either side."""
-    from privada.methods.summarization.questions import kernels
-
-    scores = np.empty(len(features))
-    kernels.score(np.ascontiguousarray(features), np.ascontiguousarray(slope), scores)
-    return scores
-
-
-def order_points(scores: FloatArray, X: FloatArray, *, most: int) -> IntArray:
-    """Indices of the best points, at most ``most``, falling; equal scores by the rows' values.
-
-    Different rows have different places whatever rows stand before or between them.
-
-    >>> order_points(np.array([1.0, 2.0, 2.0]), np.array([[0.0], [5.0], [4.0]]), most=2).tolist()
-    [2, 1]
-    """
-    if len(scores) > most:
-        least = np.partition(scores, -most)[-most]
-        kept = np.flatnonzero(scores >= least)
-    else:
-        kept = np.arange(len(scores))
-    order = np.lexsort((*X[kept].T[::-1], -scores[kept]))[:most]
-    return kept[order]
-
-
-class Voice:
-    """All that the curator says to owners: noisy sums, and whether a point is wanted.
-
-    Parameters
-    ----------
-    noise : Noise
-        The operating system's, unless it is a rehearsal.
-    """
-
-    def __init__(self, noise: Noise) -> None:
-        self.noise = noise
-
-    def say(self, features: FloatArray, mechanism: Gaussian) -> FloatArray:
-        """One broadcast: the points' sum in whole grid steps, each truncated by itself, and noise."""
-        return np.asarray(mechanism.draw(mechanism.grid.truncate(features).sum(axis=0), self.noise))
-
-    def ask(self, found: Mapping[str, int], rule: AskRule) -> set[str]:
-        """Flip one coin for each owner; rank 1 is always asked.
-
-        A coin has 128 bits, the last 64 drawn where they matter. With 53, every chance to be missed below
-        1e-16 would be none, and ranks on either side of that could be told apart at no price.
-        """
-        coins = self.noise.words(len(found))
-        return {
-            name
-            for (name, rank), coin in zip(found.items(), coins, strict=True)
-            if self._reaches(int(coin), int(Fraction(rule.miss(rank)) * COIN))
-        }
-
-    def _reaches(self, coin: int, threshold: int) -> bool:
-        high, low = divmod(threshold, WORD)
-        return coin > high or (coin == high and int(self.noise.words(1)[0]) >= low)
-
-
-def shrunk(noisy: FloatArray, expected: FloatArray, *, count: int, variance: float) -> FloatArray:
-    """Draw a noisy sum of ``count`` points to what is expected of it: post-processing.
-
-    Around its expectation, a sum of q points of norm 1 has variance of about q/d a coordinate; noise
-    beyond that is taken out (Wiener's filter).
-    """
-    signal = count / len(noisy)
-    return expected + signal / (signal + variance) * (noisy - expected) if count else expected
-
-
-__all__ = ["ANY_COALITION", "MISS", "RoundPlan", "Voice", "order_points", "ranks", "score_points", "shrunk"]
+__all__ = ["ANY_COALITION", "MISS", "RoundPlan"]

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.clustering.learner.shells import unpack
 from privada.methods.clustering.questions.local import LocalMeans
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.privacy.bounds import Ball
@@ -25,7 +24,8 @@ from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
 
-MOST_IN_A_CELL = 8  # only the nearest point of a cell ever matters
+MOST_IN_A_CELL = 64  # more points hardly bring the nearest one nearer
+MOST_IN_A_SHELL = 200
 LEAST_MEAN = 2.0  # of the rows in a cell that is not empty
 
 
@@ -74,15 +74,15 @@ class PyramidPosterior(Posterior):
     def __init__(self, question: GridPyramid, release: Release) -> None:
         self._question = question
         self._noise = question.noise
-        self._levels = self._fused(question.counts(release))
+        self._levels = self._fuse(question.counts(release))
 
-    def _fused(self, counts: dict[int, FloatArray]) -> list[tuple[FloatArray, float]]:
+    def _fuse(self, counts: dict[int, FloatArray]) -> list[tuple[FloatArray, float]]:
         """Estimate and variance of every level, from the root to the finest."""
         finest = max(counts)
         found = [(counts[finest], self._noise.variance)]
         for level in range(finest - 1, -1, -1):
             below, variance = found[-1]
-            estimate, variance = _joined(below), variance * 2**self._question.width
+            estimate, variance = _sum_children(below), variance * 2**self._question.width
             if level in counts:
                 own = self._noise.variance
                 weight = variance / (own + variance)
@@ -94,24 +94,26 @@ class PyramidPosterior(Posterior):
     def draw(self, rng: np.random.Generator) -> FloatArray:
         rows = np.maximum(self._levels[0][0], 0.0)
         for estimate, variance in self._levels[1:]:
-            rows = self._shared(rows, estimate, variance, rng)
-        return self._placed(rows, rng)
+            rows = self._share_out(rows, estimate, variance, rng)
+        return self._place_points(rows, rng)
 
-    def _shared(
+    def _share_out(
         self, rows: FloatArray, estimate: FloatArray, variance: float, rng: np.random.Generator
     ) -> FloatArray:
         """Share each node's rows out to its children."""
-        above = _spread(rows)
-        consistent = estimate + (above - _spread(_joined(estimate))) / 2**self._question.width
+        above = _repeat_children(rows)
+        consistent = estimate + (above - _repeat_children(_sum_children(estimate))) / 2**self._question.width
         odds = np.maximum(above, 1.0) * noise_density(consistent, self._noise, variance)
         there = (rng.uniform(size=odds.shape) < 1 / (1 + odds)) & (above > 0)
-        there |= _likeliest(consistent) & _spread((_joined(there) == 0) & (rows > 0))
+        there |= _mark_likeliest(consistent) & _repeat_children((_sum_children(there) == 0) & (rows > 0))
         mass = np.where(there, np.maximum(consistent, 0.5), 0.0)
-        total = _joined(mass)
-        share: FloatArray = mass * _spread(np.divide(rows, total, out=np.zeros_like(rows), where=total > 0))
+        total = _sum_children(mass)
+        share: FloatArray = mass * _repeat_children(
+            np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
+        )
         return share
 
-    def _placed(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def _place_points(self, rows: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Points drawn uniformly in the finest cells."""
         sizes = np.maximum(rng.poisson(rows), rows >= 0.5)
         cells = np.argwhere(sizes > 0)
@@ -122,20 +124,20 @@ class PyramidPosterior(Posterior):
         return np.asarray(points, dtype=np.float64)
 
 
-def _joined(cube: npt.NDArray[Any]) -> FloatArray:
+def _sum_children(cube: npt.NDArray[Any]) -> FloatArray:
     """Sums over each node's children."""
     split = [length for side in cube.shape for length in (side // 2, 2)]
     return np.asarray(cube.reshape(split).sum(axis=tuple(range(1, 2 * cube.ndim, 2))), dtype=np.float64)
 
 
-def _spread(cube: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _repeat_children(cube: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Each node's value at all its children."""
     for axis in range(cube.ndim):
         cube = np.repeat(cube, 2, axis=axis)
     return cube
 
 
-def _likeliest(cube: FloatArray) -> npt.NDArray[np.bool_]:
+def _mark_likeliest(cube: FloatArray) -> npt.NDArray[np.bool_]:
     """Each node's child of the largest value, the first on ties."""
     width, half = cube.ndim, cube.shape[0] // 2
     split = cube.reshape([length for _ in range(width) for length in (half, 2)])
@@ -163,8 +165,8 @@ class LocalPosterior(Posterior):
         assert isinstance(counts, Lattice)
         assert isinstance(sums, Lattice)
         self._counts = np.asarray(release["counts"], dtype=np.float64)
-        self._occupied = occupied(self._counts, counts)
-        self._means = self._shrunk(np.asarray(release["sums"]), sums.variance)
+        self._occupied = estimate_occupied(self._counts, counts)
+        self._means = self._shrink_means(np.asarray(release["sums"]), sums.variance)
         spread = _public_spread(question.cells, target)[:, None]
         if question.moments == "pooled":
             spread = (spread + self._pooled_spread(np.asarray(release["moments"]))) / 2
@@ -175,12 +177,12 @@ class LocalPosterior(Posterior):
         means = self._means / self._question.shells[:, None]
         size = np.maximum(self._counts, 0.0) * self._occupied
         between = np.einsum("csi,csj,cs->sij", means, means, size)
-        values, vectors = np.linalg.eigh(unpack(moments, self._question.width) - between)
+        values, vectors = np.linalg.eigh(unpack_triangles(moments, self._question.width) - between)
         values = np.maximum(values, 1e-3 * np.maximum(values[:, -1:], 1e-9))
         values /= values.sum(axis=1, keepdims=True)
         return np.asarray(vectors * values[:, None, :] @ vectors.transpose(0, 2, 1), dtype=np.float64)
 
-    def _shrunk(self, sums: FloatArray, variance: float) -> FloatArray:
+    def _shrink_means(self, sums: FloatArray, variance: float) -> FloatArray:
         """Means of the shells, in domain units, by the positive-part rule of James and Stein."""
         size = np.maximum(self._counts, 1.0)[..., None]
         means = sums / size
@@ -193,7 +195,7 @@ class LocalPosterior(Posterior):
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
         there = rng.uniform(size=self._occupied.shape) < self._occupied
-        sizes = np.where(there, np.clip(np.round(self._counts), 1, 25 * MOST_IN_A_CELL), 0).astype(np.int64)
+        sizes = np.where(there, np.clip(np.round(self._counts), 1, MOST_IN_A_SHELL), 0).astype(np.int64)
         cells, shells = np.nonzero(sizes)
         repeats = sizes[cells, shells]
         cells, shells = np.repeat(cells, repeats), np.repeat(shells, repeats)
@@ -211,7 +213,7 @@ class LocalPosterior(Posterior):
         return np.asarray(inner[shells] + (outer - inner)[shells] * part, dtype=np.float64)
 
 
-def occupied(counts: FloatArray, noise: Lattice, *, rounds: int = 60) -> FloatArray:
+def estimate_occupied(counts: FloatArray, noise: Lattice, *, rounds: int = 60) -> FloatArray:
     """Probability that each cell holds a row at all, by empirical Bayes."""
     empty = noise_density(counts, noise, noise.variance)
     above = np.maximum(counts, 0.0)
@@ -239,4 +241,25 @@ def _public_spread(cells: FloatArray, target: FloatArray) -> FloatArray:
     return found
 
 
-__all__ = ["Fixed", "LocalPosterior", "Posterior", "PyramidPosterior", "occupied"]
+def unpack_triangles(packed: FloatArray, d: int) -> FloatArray:
+    """Symmetric matrices from triangles whose off-diagonal entries were multiplied by √2.
+
+    >>> unpack_triangles(np.array([1.0, 2**0.5, 3.0]), 2).round(6).tolist()
+    [[1.0, 1.0], [1.0, 3.0]]
+    """
+    rows, columns = np.triu_indices(d)
+    values = packed / np.where(rows == columns, 1.0, np.sqrt(2.0))
+    whole = np.zeros((*packed.shape[:-1], d, d))
+    whole[..., rows, columns] = values
+    whole[..., columns, rows] = values
+    return whole
+
+
+__all__ = [
+    "Fixed",
+    "LocalPosterior",
+    "Posterior",
+    "PyramidPosterior",
+    "estimate_occupied",
+    "unpack_triangles",
+]

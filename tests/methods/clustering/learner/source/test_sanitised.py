@@ -1,6 +1,5 @@
 """What is made of a release: thresholds, projections, spreads and synthetic rows."""
 
-import math
 import warnings
 
 import numpy as np
@@ -14,15 +13,11 @@ from privada.methods.clustering import (
     NearestMeans,
     NeighbourAverages,
     SourceRadius,
-    count_threshold,
     estimate_radius,
     sanitise,
 )
-from privada.methods.clustering.learner.shells import unpack
-from privada.methods.clustering.learner.thresholds import threshold
 from privada.parties import Policy, Schema
 from privada.privacy import ZCDP, Approximate, Pure
-from privada.privacy.mechanism import Gaussian, KNormCylinder, Laplace
 
 PURE, RHO = Pure(epsilon=3, relation="add/remove"), ZCDP(rho=3, relation="add/remove")
 APPROXIMATE = Approximate(epsilon=3, delta=1e-5, relation="add/remove")
@@ -53,51 +48,6 @@ def local(guarantee=RHO, **more):
     )
 
 
-@pytest.mark.statistical
-@pytest.mark.parametrize("gamma", [0.05, 0.3])
-@pytest.mark.parametrize(
-    "question",
-    [
-        NearestMeans(cells=np.zeros((20, 2)), radius=0.5, guarantee=PURE),
-        NearestMeans(cells=np.zeros((20, 2)), radius=0.5, noise="k-norm", guarantee=PURE),
-        NearestMeans(cells=np.zeros((20, 2)), radius=0.5, guarantee=RHO),
-        NearestMeans(cells=np.zeros((20, 2)), radius=0.5, guarantee=APPROXIMATE),
-        LocalMeans(cells=np.zeros((10, 2)), shells=[0.1, 0.2], domain=0.5, guarantee=PURE),
-        LocalMeans(cells=np.zeros((10, 2)), shells=[0.1, 0.2], domain=0.5, moments="full", guarantee=RHO),
-    ],
-    ids=lambda q: f"{q.kind}-{q.guarantee}",
-)
-def test_empty_cells_pass_with_the_stated_probability_at_most(question, gamma, rehearsal):
-    """1e4 runs without a source; false alarm 1e-4 for each."""
-    runs, cells = 10_000, 20
-    if "table" in question.plan.draws:
-        draws = (
-            question.plan.draws["table"].draw(np.zeros((runs * cells, 3)), rehearsal)[:, 0] * question.moves
-        )
-        counts = draws.reshape(runs, cells)
-    else:
-        counts = question.plan.draws["counts"].draw(np.zeros((runs, cells), dtype=np.int64), rehearsal)
-    passed = np.sum((counts >= count_threshold(question, gamma=gamma)).any(axis=1))
-    assert passed <= binom.ppf(1 - 1e-4, runs, gamma)
-    assert passed >= 1, "a threshold that nothing ever passes is too high"
-
-
-def test_thresholds_are_those_of_the_lattice():
-    """The specification's b ln(N/2γ) is for continuous noise: on whole numbers it lets too many pass."""
-    coarse, gamma = Laplace(sensitivity=1, scale=1.0), 0.5005 * math.exp(-2)
-    passes = {h: math.exp(-h) / (1 + math.exp(-1)) for h in range(9)}
-    h = threshold(coarse, cells=1, gamma=gamma, width=2)
-    assert passes[h] <= gamma < passes[h - 1]
-    assert passes[math.ceil(math.log(1 / (2 * gamma)))] > 1.4 * gamma
-    fine = Laplace(sensitivity=1, scale=1e4)
-    assert threshold(fine, cells=100, gamma=0.05, width=2) == pytest.approx(1e4 * math.log(1000), rel=1e-4)
-    normal = Gaussian.calibrated(sensitivity=1, mu=0.5)
-    assert threshold(normal, cells=100, gamma=0.05, width=2) == pytest.approx(2 * 3.2905, rel=1e-4)
-    wide = KNormCylinder(sensitivity=1.0, budget=1.0)
-    assert threshold(wide, cells=1, gamma=0.6, width=2) == 0
-    assert threshold(wide, cells=10, gamma=0.1, width=8) > threshold(wide, cells=10, gamma=0.1, width=2)
-
-
 def test_full_cells_pass_and_empty_ones_do_not():
     X = np.repeat(CELLS[:2] + 0.01, 400, axis=0)
     for question in (
@@ -118,23 +68,20 @@ def test_nothing_comes_of_no_source():
     for question in (NearestMeans(cells=CELLS, radius=0.5, guarantee=PURE), local(moments="full")):
         found = sanitise(question, answered(question, np.empty((0, 2))), gamma=1e-6)
         assert found.points.shape == (0, 2)
-        assert found.draw(7, random_state=0).shape == (0, 2)
         assert found.to_dict()["points"] == []
 
 
 @pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
-def test_points_and_draws_stay_where_rows_can_be(moments):
-    """However large the noise: in the shell, and always in the public ball."""
+def test_points_stay_where_rows_can_be(moments):
+    """However large the noise: within the shell of its cell, and always in the public ball."""
     question = local(ZCDP(rho=0.001, relation="add/remove"), moments=moments, domain=0.35)
     rng = np.random.default_rng(0)
     found = sanitise(question, answered(question, rng.uniform(-0.3, 0.3, size=(300, 2))), gamma=0.9)
     assert len(found) > 0
-    drawn = found.draw(500, random_state=1)
-    for points in (found.points, drawn):
-        assert np.linalg.norm(points, axis=1).max() <= 0.35
-    reach = np.linalg.norm(found.points - found.origins, axis=1)
-    assert np.all(reach <= found.outer * (1 + 1e-12) + 1e-12) or np.linalg.norm(CELLS, axis=1).max() > 0.35
-    assert np.linalg.eigvalsh(found.covariances).min() >= -1e-12
+    assert np.linalg.norm(found.points, axis=1).max() <= 0.35
+    reach = np.linalg.norm(found.points - question.cells[found.cells], axis=1)
+    inside = np.linalg.norm(question.cells[found.cells], axis=1) <= 0.35  # nearer to these when projected
+    assert np.all(reach[inside] <= question.shells[-1] * (1 + 1e-12))
 
 
 def test_nearest_means_are_projected():
@@ -142,43 +89,6 @@ def test_nearest_means_are_projected():
     found = sanitise(question, answered(question, np.zeros((50, 2))), gamma=0.9)
     assert len(found) > 0
     assert np.linalg.norm(found.points, axis=1).max() <= 0.5
-
-
-def test_draws_follow_the_second_moments():
-    """Rows on a short line through a cell: with the triangle, draws lie along it."""
-    rng = np.random.default_rng(2)
-    X = CELLS[2] + 0.08 * rng.uniform(-1, 1, size=(20_000, 1)) * np.array([[1.0, 1.0]]) / math.sqrt(2)
-    spreads = {}
-    for moments in ("none", "trace", "full", "pooled"):
-        question = local(shells=[0.1], moments=moments)
-        drawn = sanitise(question, answered(question, X)).draw(4000, random_state=0) - CELLS[2]
-        spreads[moments] = np.sqrt(np.linalg.eigvalsh(drawn.T @ drawn / len(drawn)))
-    assert spreads["full"][1] == pytest.approx(0.08 / math.sqrt(3), rel=0.05)
-    assert spreads["full"][0] < 0.01
-    assert np.hypot(*spreads["trace"]) == pytest.approx(0.08 / math.sqrt(3), rel=0.1)
-    assert spreads["none"] == pytest.approx(0.05, rel=0.1), "rows that fill the disc: s² = 1/(d+2)"
-
-
-def test_draws_are_public_randomness_and_weighted():
-    question = NearestMeans(cells=CELLS, radius=0.5, guarantee=RHO)
-    X = np.repeat(CELLS[:2], [900, 100], axis=0)
-    found = sanitise(question, answered(question, X))
-    first = found.draw(1000, random_state=3)
-    assert np.array_equal(first, found.draw(1000, random_state=3))
-    near = np.linalg.norm(first - found.points[0], axis=1) < 1e-9
-    assert near.mean() == pytest.approx(0.9, abs=0.05)
-    with pytest.raises(InputError, match="size"):
-        found.draw(-1)
-
-
-def test_shells_of_an_outer_ring_are_drawn_in_it():
-    angle = np.linspace(0, 2 * np.pi, 5000)
-    X = CELLS[3] + 0.2 * np.column_stack([np.cos(angle), np.sin(angle)])
-    question = LocalMeans(cells=CELLS[3:], shells=[0.15, 0.25], domain=0.5, moments="trace", guarantee=RHO)
-    drawn = sanitise(question, answered(question, X)).draw(500, random_state=0)
-    reach = np.linalg.norm(drawn - CELLS[3], axis=1)
-    assert reach.min() >= 0.15 * (1 - 1e-9)
-    assert reach.max() <= 0.25 * (1 + 1e-9)
 
 
 @pytest.mark.statistical
@@ -227,14 +137,6 @@ def test_an_absent_source_is_as_far_as_can_be():
     )
     found = estimate_radius(question, answered(question, np.empty((0, 2))))
     assert found.value == pytest.approx(np.mean(np.linalg.norm(CELLS, axis=1)) + 0.5, abs=0.01)
-
-
-def test_triangles_come_back_as_matrices():
-    rng = np.random.default_rng(0)
-    v = rng.normal(size=(5, 3))
-    rows, columns = np.triu_indices(3)
-    packed = v[:, rows] * v[:, columns] * np.where(rows == columns, 1, math.sqrt(2))
-    assert np.allclose(unpack(packed, 3), v[:, :, None] * v[:, None, :])
 
 
 def test_only_the_release_of_the_question_is_read():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.methods.summarization import Consumer, Curator, OwnerNode, RoundPoints, Voice
+from privada.methods.summarization import Consumer, Curator, CuratorNoise, OwnerNode, RoundPoints
 from privada.privacy import Disclosure, Pure
 
 AWAKE = threading.Event()
@@ -119,7 +119,7 @@ def test_an_answer_that_failed_on_open_rows_is_not_replaced(town, matching):
 @pytest.mark.parametrize("how", ["silent", "nonsense", "not finite", "twice", "other point", "other width"])
 def test_rounds_go_on_without_who_breaks_the_rules(town, matching, rehearsal, how):
     consumer, owners = town(broken(how, "points"))
-    summary = Curator().auction(consumer, owners, matching, batch=10, voice=Voice(rehearsal))
+    summary = Curator().auction(consumer, owners, matching, batch=10, draw=CuratorNoise(rehearsal).draw)
     assert len(summary) == 40
     assert "near" not in summary.owner
     assert [fault.partition(":")[0] for fault in summary.faults] == ["near"]

@@ -1,0 +1,1 @@
+"""Public: what a release says of the source."""

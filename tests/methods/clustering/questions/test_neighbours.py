@@ -1,0 +1,115 @@
+"""Averages of neighbours and their distance: sensitivities that are attained, and noise."""
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from privada.exceptions import InputError
+from privada.methods.clustering import NeighbourAverages, SourceRadius
+from privada.parties import Rows, Schema
+from privada.parties.answering import answerer
+from privada.privacy import ZCDP, Approximate, KNorm, Pure, Unit, accountant
+from privada.privacy.mechanism import KNormCylinder, Lattice
+
+SCHEMA = Schema.of_numbers(bounds=(-1e7, 1e7), width=2)
+
+
+CELLS = np.array([[-0.25, 0.0], [0.25, 0.0], [0.25, 0.0], [0.0, 0.4]])  # equidistant, and one twice
+
+
+PURE, RHO = Pure(epsilon=1, relation="add/remove"), ZCDP(rho=0.5, relation="add/remove")
+
+
+def exact(question, X):
+    """What is noised, in value units."""
+    seen = {}
+
+    def draw(name, steps):
+        mechanism = question.plan.draws[name]
+        seen[name] = mechanism.grid.values(steps) if isinstance(mechanism, Lattice) else steps
+        return seen[name]
+
+    answerer(question)(question, Rows(np.reshape(X, (-1, 2)), schema=SCHEMA), draw)
+    return seen
+
+
+def loss(question, here, there):
+    """Joint privacy loss of all draws as a share of what the plan allows."""
+    plan, total = question.plan, 0.0
+    for name, draw in plan.draws.items():
+        moved = here[name] - there[name]
+        if isinstance(draw, KNormCylinder):
+            norms = np.maximum(np.abs(moved[:, 0]), np.linalg.norm(moved[:, 1:], axis=1))
+            total += norms.sum() * draw.budget
+        elif isinstance(draw, KNorm):
+            total += np.linalg.norm(moved) / draw.sensitivity * draw.budget
+        elif plan.epsilon is not None:
+            total += np.abs(moved).sum() / draw.scale
+        else:
+            total += (np.linalg.norm(moved) / draw.scale) ** 2
+    if plan.epsilon is not None:
+        return total / plan.epsilon
+    return math.sqrt(total) / accountant.gaussian_mu(plan.event)
+
+
+def test_the_sensitivity_of_neighbour_averages_is_attained():
+    """One row near every target point pushes out one that is opposite: 2R at each, under both relations."""
+    targets = np.array([[0.4, 0.0], [0.4, 0.1], [0.5, 0.0]])
+    for relation in ("add/remove", "replace-one"):
+        question = NeighbourAverages(
+            targets=targets, t=1, radius=0.5, guarantee=replace(RHO, relation=relation)
+        )
+        far, near = np.array([[-0.5, 0.0]]), np.array([[-0.5, 0.0], [0.5, 0.0]])
+        if relation == "replace-one":
+            far = np.vstack([far, far])
+        assert loss(question, exact(question, far), exact(question, near)) == pytest.approx(1, abs=1e-5)
+
+
+def test_persons_exchange_as_many_neighbours_as_they_have_rows():
+    """m rows of one person move t neighbours by min(m, t) of them, added or replaced."""
+    for rows, relation in product((2, 9), ("add/remove", "replace-one")):
+        unit = Unit(name="person", max_rows=rows)
+        question = NeighbourAverages(
+            targets=np.array([[0.4, 0.0]]),
+            t=4,
+            radius=0.5,
+            guarantee=replace(RHO, relation=relation, unit=unit),
+        )
+        base, mine, other = (
+            np.tile(v, (n, 1)) for v, n in (([-0.4, 0], 6), ([0.5, 0], rows), ([-0.5, 0], rows))
+        )
+        there = np.vstack([base, other]) if relation == "replace-one" else base
+        moved = loss(question, exact(question, np.vstack([base, mine])), exact(question, there))
+        assert moved == pytest.approx(0.9, abs=1e-5)
+        assert question.exchanged == min(rows, 4)
+
+
+def test_the_noise_of_neighbour_averages_is_the_specifications():
+    """PRIVACY, section 1b (c): n = 100, t = 150, d = 8: standard deviations .2487, .889 and .629."""
+    shared = {"targets": np.zeros((100, 8)), "t": 150, "radius": 0.5}
+    approximate = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
+    gaussian = NeighbourAverages(guarantee=approximate, **shared).plan.draws["sums"]
+    assert gaussian.scale / 150 == pytest.approx(0.2487, abs=1e-4)
+    pure = Pure(epsilon=3, relation="add/remove")
+    laplace = NeighbourAverages(guarantee=pure, **shared).plan.draws["sums"]
+    assert math.sqrt(laplace.variance) / 150 == pytest.approx(0.889, abs=1e-3)
+    ball = NeighbourAverages(guarantee=pure, noise="k-norm", **shared).plan.draws["sums"]
+    assert math.sqrt(801) * ball.sensitivity / ball.budget / 150 == pytest.approx(0.629, abs=1e-3)
+
+
+def test_the_source_radius_costs_at_most_the_diameter_over_t():
+    rng = np.random.default_rng(0)
+    targets = rng.normal(size=(50, 3))
+    targets *= 0.5 / np.linalg.norm(targets, axis=1, keepdims=True)
+    question = SourceRadius(targets=targets, t=10, radius=0.5, guarantee=PURE)
+    assert question.plan.draws["total"].sensitivity / (50 * 10) == pytest.approx(1 / 10, rel=1e-5)
+
+
+def test_distances_whose_sum_overflows_are_refused_before_any_charge():
+    loose = Pure(epsilon=1e4, relation="add/remove")
+    question = SourceRadius(targets=[[1e8, 0.0]], t=100_000, radius=1.0, guarantee=loose)
+    with pytest.raises(InputError, match="overflows"):
+        question.price
