@@ -16,7 +16,7 @@ from privada.exceptions import InputError
 FloatArray = npt.NDArray[np.float64]
 
 _TREE_WIDTH = 12  # in more dimensions a tree looks at most points anyway
-_CHUNK = 2**24
+_CHUNK = 2**20  # numbers of a block: 4 MB
 
 
 def cost(
@@ -115,14 +115,17 @@ def _nearest(T: FloatArray, centres: FloatArray) -> FloatArray:
 
 
 def _nearest_by_products(T: FloatArray, centres: FloatArray) -> FloatArray:
+    """Blocks that stay in the cache: a product in single precision finds the nearest, then it is measured."""
     middle = centres.mean(axis=0)
-    shifted = centres - middle
-    squares = np.einsum("ij,ij->i", shifted, shifted)
-    found = np.empty(len(T))
-    step = max(1, _CHUNK // len(centres))
+    reach = max(np.abs(centres - middle).max(), np.abs(T - middle).max()) or 1.0  # singles overflow early
+    shifted = (centres - middle) / reach
+    half = np.einsum("ij,ij->i", shifted, shifted) / 2
+    table = np.ascontiguousarray(np.column_stack([shifted, -half]).T, dtype=np.float32)
+    found, step = np.empty(len(T)), max(1, _CHUNK // len(centres))
     for start in range(0, len(T), step):
         rows = T[start : start + step]
-        closest = np.argmin(squares - 2 * ((rows - middle) @ shifted.T), axis=1)
+        extended = np.column_stack([(rows - middle) / reach, np.ones(len(rows))]).astype(np.float32)
+        closest = (extended @ table).argmax(axis=1)
         found[start : start + step] = np.linalg.norm(rows - centres[closest], axis=1)
     return found
 
