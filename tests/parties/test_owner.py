@@ -55,6 +55,28 @@ def test_an_answer_is_a_signed_paid_release():
     assert not release.rehearsal
 
 
+def test_an_answer_checks_a_question_once(monkeypatch):
+    """Terms, price and what a question holds are looked at once before the charge, and never after it."""
+    from privada.parties import policy
+
+    calls = []
+    for place, name in ((CellStatistics, "fits"), (policy.Policy, "admit"), (policy.Policy, "admit_work")):
+        real = getattr(place, name)
+
+        def counted(*args, _real=real, _name=name, **more):
+            calls.append(_name)
+            return _real(*args, **more)
+
+        monkeypatch.setattr(place, name, counted)
+    terms = policy.check_terms
+    monkeypatch.setattr(
+        "privada.parties.owner.check_terms",
+        lambda *args, **more: calls.append("terms") or terms(*args, **more),
+    )
+    owner().answer(ask())
+    assert calls == ["terms", "admit", "fits", "admit_work"]
+
+
 def test_price_never_charges():
     house = owner()
     assert house.price(ask()).share == pytest.approx(0.5)

@@ -170,8 +170,7 @@ def _mixture(question: Question, rows: Rows, neighbour: Rows, noise: Noise) -> M
         ]
     except Exception:  # an answer that fails is an outcome like others
         return None
-    mechanism, shape = question.plan.draws[name], _exact_rows(tape, name).shape
-    assert isinstance(mechanism, Gaussian)
+    mechanism, shape = question.plan.find(name, Gaussian), _exact_rows(tape, name).shape
     start = sum(flat(payload[other]).size for other in payload if other < name)
     first, second = (mechanism.grid.values(_spread_out(side)) for side in sides)
     return Mixture(

@@ -59,6 +59,15 @@ class Grid:
         """The coarsest grid whose step is at most ``size``."""
         return cls(int(np.floor(np.log2(_check.positive(size=size)))))
 
+    @classmethod
+    def finer_than_both(cls, unit: float, scale: float) -> Grid:
+        """A grid 2^20 times finer than both a unit and its noise, within what integers can hold.
+
+        It is never finer than 2^-30 of the unit, so that sums of 2^32 rows fit 64 bits, nor than 2^-45 of the
+        noise, so that no draw needs more than 2^45 steps.
+        """
+        return cls.finer_than(max(min(unit, scale) * 2.0**-20, unit * 2.0**-30, scale * 2.0**-45))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ball:

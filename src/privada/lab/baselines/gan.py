@@ -35,7 +35,8 @@ from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball, Grid
 from privada.privacy.guarantee import Pure
-from privada.privacy.mechanism import Gaussian, Lattice, Mechanism, Plan, gaussian_event
+from privada.privacy.mechanism import Gaussian, Mechanism, Plan, gaussian_event
+from privada.privacy.release import PublicSchema
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -96,7 +97,7 @@ class GeneratedPoints(BaselineQuestion):
         if isinstance(self.guarantee, Pure):
             raise InputError(f"A generator is asked for with delta, or for rho, not for {self.guarantee}.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the width against the owner's schema."""
         if self.width != schema.width:
             raise InputError(f"Expected width {schema.width}, got {self.width}.")
@@ -124,9 +125,7 @@ class GeneratedPoints(BaselineQuestion):
 def answer(question: GeneratedPoints, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Train, with noisy gradients of the rows; then generate."""
     X = clipped_rows(rows, question.norm_bound) / question.norm_bound
-    counting, stepping = question.plan.draws["size"], question.plan.draws["gradient 0"]
-    assert isinstance(counting, Lattice)
-    assert isinstance(stepping, Lattice)
+    counting, stepping = question.plan.lattice("size"), question.plan.lattice("gradient 0")
     size = max(1.0, float(draw("size", counting.place([len(X)]))[0]))
     nets, made = _Networks(question), []
     for t in range(question.n_steps):

@@ -36,8 +36,9 @@ from privada.parties.rows import AT_ONCE, Batch, Rows
 from privada.parties.schema import Number, Schema
 from privada.privacy.bounds import Ball, Grid
 from privada.privacy.guarantee import Guarantee, Pure, request
-from privada.privacy.mechanism import Gaussian, Lattice, Plan, gaussian_event
+from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.noise import Noise
+from privada.privacy.release import PublicSchema
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -63,7 +64,7 @@ class _Bounded(BaselineQuestion):
         if isinstance(self.guarantee, Pure):
             raise InputError(f"Gaussian noise is asked for with delta, or for rho, not for {self.guarantee}.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check features and size against the owner's schema."""
         if self.width != schema.width or self.size != schema.size:
             raise InputError(f"Expected width {schema.width} and the declared size {schema.size}.")
@@ -128,8 +129,7 @@ class SecondMoments(_Bounded):
 
 def answer_moments(question: SecondMoments, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Packed sums in whole grid steps, then noise."""
-    mechanism = question.plan.draws["sums"]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice("sums")
 
     def sums(batch: Batch) -> IntArray:
         return np.asarray(mechanism.grid.truncate(question.packed(batch)).sum(axis=0))
@@ -185,8 +185,7 @@ class MinibatchDescent(_Bounded):
 def answer_minibatches(question: MinibatchDescent, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Descend; only noisy sums move the weights, whose later half is averaged."""
     X, y = question.inside(rows.gathered())
-    mechanism = question.plan.draws["gradient 0"]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice("gradient 0")
     w, total, steps = np.zeros(question.width), np.zeros(question.width), question.epochs * question.batches
     batch = np.zeros(len(X), dtype=np.int64)
     for t in range(steps):
@@ -302,8 +301,7 @@ class DPLinearRegression(_Private):
 
 def noise_level(question: SecondMoments) -> float:
     """Largest eigenvalue that the noise on the mean of ``xx'`` is expected to have."""
-    mechanism = question.plan.draws["sums"]
-    assert isinstance(mechanism, Gaussian)
+    mechanism = question.plan.find("sums", Gaussian)
     spread = mechanism.scale * question.norm_bound**2 / question.size
     return spread * math.sqrt(2 * question.width)
 

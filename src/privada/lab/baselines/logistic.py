@@ -34,7 +34,8 @@ from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Prepared, Rows
 from privada.privacy.bounds import Ball, Grid
 from privada.privacy.guarantee import Pure, request
-from privada.privacy.mechanism import Gaussian, Lattice, Mechanism, Plan, gaussian_event
+from privada.privacy.mechanism import Gaussian, Mechanism, Plan, gaussian_event
+from privada.privacy.release import PublicSchema
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -92,7 +93,7 @@ class NoisyGradients(BaselineQuestion):
                 f"Noisy gradients are asked for with delta, or for rho, not for {self.guarantee}."
             )
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check features and classes against the owner's schema."""
         if self.width != schema.width or self.n_classes != len(schema.classes):
             raise InputError(f"Expected width {schema.width} and {len(schema.classes)} classes.")
@@ -147,8 +148,7 @@ def _size(question: NoisyGradients, parts: Prepared[Part], draw: Draws) -> float
     """The declared number of rows, or a noisy one."""
     if question.size is not None:
         return float(question.size)
-    mechanism = question.plan.draws["size"]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice("size")
     counted = draw("size", mechanism.place(parts.total(lambda part: np.array([len(part[1])]))))
     return max(1.0, float(counted[0]))
 
@@ -163,8 +163,7 @@ def _gradient_sum(question: NoisyGradients, weights: FloatArray, name: str, part
     """The exact sum of a batch's gradients in whole grid steps. Never leaves this module."""
     from privada.lab.baselines import _kernels
 
-    mechanism = question.plan.draws[name]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice(name)
     sums = np.zeros(weights.shape, dtype=np.int64)
     _kernels.add_softmax_gradients(sums, *part, weights, 1 / mechanism.grid.step)
     return sums

@@ -33,8 +33,9 @@ from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball
 from privada.privacy.guarantee import Pure, request
-from privada.privacy.mechanism import Gaussian, Laplace, Lattice, Mechanism, Plan
+from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan
 from privada.privacy.noise import Noise
+from privada.privacy.release import PublicSchema
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -77,7 +78,7 @@ class TeacherVotes(BaselineQuestion):
         if not (hasattr(self.teacher, "fit") and hasattr(self.teacher, "predict")):
             raise InputError(f"Expected teacher to be a classifier, got {type(self.teacher).__name__}.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check features and classes against the owner's schema."""
         if self.queries.shape[1] != schema.width or self.n_classes != len(schema.classes):
             raise InputError(f"Expected queries of width {schema.width} and {len(schema.classes)} classes.")
@@ -109,8 +110,7 @@ def answer(question: TeacherVotes, rows: Rows, draw: Draws) -> dict[str, Any]:
         mine = shards == index
         votes = _votes(question.teacher, X[mine], codes[mine], queries, seed=index)
         counts[np.arange(len(queries)), np.clip(votes, 0, question.n_classes - 1)] += 1
-    mechanism = question.plan.draws["votes"]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice("votes")
     return {"votes": draw("votes", mechanism.place(counts))}
 
 

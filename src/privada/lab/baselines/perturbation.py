@@ -38,6 +38,7 @@ from privada.parties.schema import Number, Schema
 from privada.privacy.bounds import Ball
 from privada.privacy.guarantee import Pure, request
 from privada.privacy.mechanism import KNorm, Plan, pure_event
+from privada.privacy.release import PublicSchema
 
 FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 1e-8
@@ -90,7 +91,7 @@ class PerturbedMinimum(BaselineQuestion):
         if not EPSILONS[0] <= self.guarantee.epsilon / self.rows <= EPSILONS[1]:
             raise InputError(f"Expected epsilon between {EPSILONS[0]:g} and {EPSILONS[1]:g} a row.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check features, size and classes against the owner's schema."""
         if self.width != schema.width or self.size != schema.size:
             raise InputError(f"Expected width {schema.width} and the declared size {schema.size}.")

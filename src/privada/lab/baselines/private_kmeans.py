@@ -45,7 +45,8 @@ from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball, Grid
 from privada.privacy.budget import zcdp_within
 from privada.privacy.guarantee import Pure
-from privada.privacy.mechanism import Exponential, Laplace, Lattice, Mechanism, Plan
+from privada.privacy.mechanism import Exponential, Laplace, Mechanism, Plan
+from privada.privacy.release import PublicSchema
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -98,7 +99,7 @@ class SwappedCenters(BaselineQuestion):
             _check.count(n_swaps=self.n_swaps)
         _check.count(least=0, random_state=self.random_state)
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the width against the owner's schema."""
         if self.width != schema.width:
             raise InputError(f"Expected width {schema.width}, got {self.width}.")
@@ -249,9 +250,7 @@ def _means(
     """Noisy means, in the original space, of the rows nearest to each chosen candidate."""
     from privada.methods.cells.questions.partition import Nearest
 
-    counting, summing = question.plan.draws["counts"], question.plan.draws["sums"]
-    assert isinstance(counting, Lattice)
-    assert isinstance(summing, Lattice)
+    counting, summing = question.plan.lattice("counts"), question.plan.lattice("sums")
     near = Nearest(centers=centers).assign(Y)
     sums = np.zeros((question.n_clusters, question.width), dtype=np.int64)
     np.add.at(sums, near, summing.grid.truncate(X))

@@ -28,7 +28,8 @@ from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball, Grid
 from privada.privacy.guarantee import Pure
-from privada.privacy.mechanism import Gaussian, Laplace, Lattice, Mechanism, Plan, gaussian_event
+from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
+from privada.privacy.release import PublicSchema
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -82,7 +83,7 @@ class TreeCenters(BaselineQuestion):
         _check.probability(sum_share=self.sum_share)
         _check.count(least=0, random_state=self.random_state)
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check the width against the owner's schema."""
         if self.width != schema.width:
             raise InputError(f"Expected width {schema.width}, got {self.width}.")
@@ -131,8 +132,7 @@ def answer(question: TreeCenters, rows: Rows, draw: Draws) -> dict[str, Any]:
         X, draw, question.plan.draws, corner=corner, side=2 * question.norm_bound * (1 + 2.0**-30)
     )
     leaves, members = _leaves(levels, len(X), question.width)
-    mechanism = question.plan.draws["sums"]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice("sums")
     sums = draw("sums", _sums(X, members, leaves, mechanism.grid))
     moved = Ball(radius=1.0).clip(sums / np.maximum(leaves.counts, 1.0)[:, None])
     means = leaves.centers + leaves.radii[:, None] * moved

@@ -42,7 +42,8 @@ from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import Guarantee, Pure, request
-from privada.privacy.mechanism import Gaussian, Lattice, Plan, gaussian_event
+from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
+from privada.privacy.release import PublicSchema
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -89,7 +90,7 @@ class ResidualMean(BaselineQuestion):
         if isinstance(self.guarantee, Pure):
             raise InputError(f"Gaussian noise is asked for with delta, or for rho, not for {self.guarantee}.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check features and size against the owner's schema."""
         if len(self.coef) != schema.width or self.size != schema.size:
             raise InputError(f"Expected width {schema.width} and the declared size {schema.size}.")
@@ -114,8 +115,7 @@ def answer_mean(question: ResidualMean, rows: Rows, draw: Draws) -> dict[str, An
 
 
 def _noisy_mean(question: ResidualMean, rows: Rows, draw: Draws) -> float:
-    mechanism = question.plan.draws["mean"]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice("mean")
     grid = mechanism.grid
     total = rows.total(lambda batch: grid.truncate(question.residuals(batch)).sum(keepdims=True))
     return float(draw("mean", total)[0] / question.size)
@@ -167,8 +167,7 @@ class ResidualSum(ResidualMean):
 
     def noise(self, name: str) -> float:
         """Standard deviation of the noise on each released mean."""
-        mechanism = self.plan.draws[name]
-        assert isinstance(mechanism, Gaussian)
+        mechanism = self.plan.find(name, Gaussian)
         return mechanism.scale / self.size
 
     def shift(self, mean: float) -> float:
@@ -180,8 +179,7 @@ def answer_sum(question: ResidualSum, rows: Rows, draw: Draws) -> dict[str, Any]
     """The mean first; then, with it as a public number, the sum."""
     mean = _noisy_mean(question, rows, draw)
     shift, features = question.shift(mean), question.features
-    mechanism = question.plan.draws["sum"]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice("sum")
     grid = mechanism.grid
 
     def sums(batch: Batch) -> IntArray:

@@ -33,7 +33,8 @@ from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball, Grid
 from privada.privacy.guarantee import Pure, request
-from privada.privacy.mechanism import Gaussian, Laplace, Lattice, Plan
+from privada.privacy.mechanism import Gaussian, Laplace, Plan
+from privada.privacy.release import PublicSchema
 
 FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 1e-9
@@ -79,7 +80,7 @@ class WeightingCoefficients(BaselineQuestion):
         if not self.replaces:
             raise RelationError("The number of rows is public here: ask under replace-one.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check features and size against the owner's schema."""
         if self.public.shape[1] != schema.width or schema.size != self.size:
             raise InputError(f"Expected {schema.size} rows of width {schema.width}.")
@@ -116,8 +117,7 @@ def answer(question: WeightingCoefficients, rows: Rows, draw: Draws) -> dict[str
         question.regularisation,
         tolerance=question.tolerance,
     )
-    mechanism = question.plan.draws["coef"]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice("coef")
     return {"coef": draw("coef", mechanism.grid.truncate(found))}
 
 

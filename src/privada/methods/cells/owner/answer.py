@@ -10,7 +10,6 @@ import numpy.typing as npt
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
-from privada.privacy.mechanism import Lattice
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -30,9 +29,9 @@ def _tabulate(question: CellStatistics, batch: Batch) -> dict[str, IntArray]:
         cells = table.assign(batch.X)
         codes = cells if question.n_classes is None else cells * classes + batch.labels
         counted = np.bincount(codes, minlength=table.n_cells * classes).reshape(shapes[counts])
-        found[counts] = _lattice(question, counts).place(counted)
+        found[counts] = question.plan.lattice(counts).place(counted)
         if question.radius is not None:
-            step = _lattice(question, sums).grid.step
+            step = question.plan.lattice(sums).grid.step
             found[sums] = clipped_sums(batch.X, cells, question.origins(table), question.radius, step)
     return found
 
@@ -44,12 +43,6 @@ def clipped_sums(X: FloatArray, cells: IntArray, origins: FloatArray, radius: fl
     sums = np.zeros(origins.shape, dtype=np.int64)
     kernels.add_clipped(sums, X, cells, origins, float(radius), 1 / step)
     return sums
-
-
-def _lattice(question: CellStatistics, name: str) -> Lattice:
-    mechanism = question.plan.draws[name]
-    assert isinstance(mechanism, Lattice)
-    return mechanism
 
 
 __all__ = ["answer", "clipped_sums"]

@@ -81,8 +81,7 @@ def _step(plan: Plan, name: str) -> float:
 
 
 def _placed(plan: Plan, counts: IntArray) -> IntArray:
-    mechanism = plan.draws["counts"]
-    assert isinstance(mechanism, Lattice)
+    mechanism = plan.lattice("counts")
     return mechanism.place(counts)
 
 

@@ -19,9 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 NOISES = ("lattice", "k-norm")
 MOST_NUMBERS = 100_000_000  # that an answer may hold: 0.8 GB
 SIZES = (1e-100, 1e100)  # of radii, and the largest coordinate: nothing overflows when it is squared
-_FINE = 2.0**-20
-_FINEST = 2.0**-30  # of a unit: sums of 2^32 rows fit 64 bits
-_COARSE = 2.0**-45  # of the noise: no draw needs more than 2^45 steps
+fine_grid = Grid.finer_than_both
 
 
 def budget_of(guarantee: Guarantee) -> float:
@@ -39,14 +37,6 @@ def lattice(guarantee: Guarantee, *, sensitivity: float, grid: Grid) -> Laplace 
 def replaces(guarantee: Guarantee) -> bool:
     """Whether neighbours have a row changed rather than added or removed."""
     return guarantee.relation is not Relation.ADD_REMOVE
-
-
-def fine_grid(unit: float, scale: float) -> Grid:
-    """A grid 2^20 times finer than both a unit and its noise, within what integers can hold.
-
-    It is never finer than 2^-30 of the unit, nor than 2^-45 of the noise.
-    """
-    return Grid.finer_than(max(min(unit, scale) * _FINE, unit * _FINEST, scale * _COARSE))
 
 
 def sized(**named: Any) -> float:

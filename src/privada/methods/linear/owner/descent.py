@@ -12,7 +12,6 @@ from privada.methods.linear.owner import fused, kernels
 from privada.methods.linear.questions.descent import LinearDescent
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
-from privada.privacy.mechanism import Lattice
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -54,8 +53,7 @@ def _sum_pulls(question: LinearDescent, V: FloatArray, part: Part) -> IntArray:
 
 
 def _per_step(question: LinearDescent) -> float:
-    mechanism = question.plan.draws[question.names()[0]]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice(question.names()[0])
     return 1 / mechanism.grid.step
 
 

@@ -22,6 +22,8 @@ LARGEST = 1e100
 MOST_NUMBERS = 200_000_000
 MOST_STEPS = 100_000
 
+fine_grid = Grid.finer_than_both
+
 
 def matrix(*, width: int | None = None, **named: Any) -> FloatArray:
     """A public matrix as a read-only copy."""
@@ -77,11 +79,6 @@ def numeric_label(schema: PublicSchema) -> None:
 
     if not isinstance(schema.label, Number) or schema.label.missing:
         raise InputError("Expected the owner's schema to have a numeric label without missing values.")
-
-
-def fine_grid(unit: float, scale: float) -> Grid:
-    """A grid 2^20 times finer than a unit and its noise, within what integers can hold."""
-    return Grid.finer_than(max(min(unit, scale) * 2.0**-20, unit * 2.0**-30, scale * 2.0**-45))
 
 
 def equal_sums(names: tuple[str, ...], *, reach: float, guarantee: Guarantee) -> Plan:
