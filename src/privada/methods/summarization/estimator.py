@@ -18,10 +18,11 @@ from privada.methods.summarization.learner.initial_rows import InitialRows
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.nodes import Consumer, OwnerNode
 from privada.methods.summarization.questions.embedding import FourierEmbedding
+from privada.parties.in_memory import owner_in_memory
 from privada.parties.owner import Owner
 from privada.parties.policy import Policy
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Approximate, Guarantee, request
+from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.relation import Relation
 
 CURATOR = "curator"
@@ -203,14 +204,14 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         schema = Schema.of_numbers(
             bounds=self.bounds, width=np.shape(rows)[1], size=max(1, len(rows)), label=label
         )
-        return Owner(
+        return owner_in_memory(
             rows,
+            [],
             y=labels,
             schema=schema,
             dataset=name,
             budget=budget,
             policy=Policy(curators=(CURATOR,)),
-            accounting="gaussian" if isinstance(budget, Approximate) else None,
             rehearsal=None if self.rehearsal is None else self.rehearsal + turn,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.methods.summarization.questions.rows import EmbeddedRows, SummaryRows
 from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
 from privada.parties.protocol import Ask
-from privada.privacy.guarantee import ZCDP, Guarantee, Pure
+from privada.privacy.budget import split_budget
+from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import Relation
 
 FloatArray = npt.NDArray[np.float64]
@@ -73,11 +74,15 @@ class Matching:
         """What the consumer is asked."""
         return EmbeddingSum(embedding=self.embedding, guarantee=self.validation, salt=self.salt)
 
+    @property
+    def _parts(self) -> tuple[Guarantee, Guarantee]:
+        """An owner's budget, for the sum and for the count."""
+        for_sum, for_count = split_budget(self.owners, SUM_SHARE, gaussian=True)
+        return for_sum, for_count
+
     def sum_question(self) -> EmbeddingSum:
         """What every owner is asked first."""
-        return EmbeddingSum(
-            embedding=self.embedding, guarantee=_part_of(self.owners, SUM_SHARE), salt=self.salt
-        )
+        return EmbeddingSum(embedding=self.embedding, guarantee=self._parts[0], salt=self.salt)
 
     def near_question(self, reference: Reference) -> NearCount:
         """What every owner is asked next."""
@@ -85,7 +90,7 @@ class Matching:
             embedding=self.embedding,
             direction=reference.direction,
             threshold=reference.threshold,
-            guarantee=_part_of(self.owners, 1 - SUM_SHARE),
+            guarantee=self._parts[1],
             salt=self.salt,
         )
 
@@ -117,14 +122,6 @@ class Matching:
         """Whom the curator may ask for rows: each owner that has some."""
         some = self._rows(np.zeros(self.embedding.dimension), size=1)
         return (Ask(name, some, to=self.curator) for name, size in owners.items() if size)
-
-
-def _part_of(guarantee: Guarantee, share: float) -> Guarantee:
-    """A share of a budget: of ε if it is pure, else of μ² (exact for Gaussian noise)."""
-    if isinstance(guarantee, Pure):
-        return replace(guarantee, epsilon=guarantee.epsilon * share)
-    rho = share * guarantee.gaussian_mu() ** 2 / 2
-    return ZCDP(rho=rho * (1 - 1e-12), relation=guarantee.relation, unit=guarantee.unit)
 
 
 __all__ = ["Matching"]

@@ -161,9 +161,7 @@ class LocalPosterior(Posterior):
 
     def __init__(self, question: LocalMeans, release: Release, target: FloatArray) -> None:
         self._question = question
-        counts, sums = question.plan.draws["counts"], question.plan.draws["sums"]
-        assert isinstance(counts, Lattice)
-        assert isinstance(sums, Lattice)
+        counts, sums = question.plan.lattice("counts"), question.plan.lattice("sums")
         self._counts = np.asarray(release["counts"], dtype=np.float64)
         self._occupied = estimate_occupied(self._counts, counts)
         self._means = self._shrink_means(np.asarray(release["sums"]), sums.variance)

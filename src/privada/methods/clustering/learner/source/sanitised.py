@@ -124,8 +124,7 @@ def estimate_radius(question: SourceRadius, release: Release) -> RadiusEstimate:
     if release.question != question.digest:
         raise InputError("Expected the release that answers this question; it answers another one.")
     per_total = 1 / (len(question.targets) * question.t)
-    mechanism = question.plan.draws["total"]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice("total")
     value = float(release["total"][0]) * per_total
     return RadiusEstimate(value=value, per_total=per_total, mechanism=mechanism, release=release)
 
