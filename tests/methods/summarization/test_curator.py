@@ -134,21 +134,6 @@ def test_a_policy_that_names_no_curator_discloses_nothing(town, matching, made_o
     assert len(summary) == 40
 
 
-def test_transcripts_show_no_row_and_count_points(town, matching):
-    consumer, owners = town()
-    curator = Curator()
-    summary = curator.summarise(consumer, owners, matching)
-    assert curator.view.points == summary.points_seen == 40
-    assert [entry.kind for entry in owners[0].view.entries] == [
-        "summarization.sum",
-        "summarization.near",
-        "summarization.rows",
-    ]
-    assert [entry.kind for entry in consumer.view.entries] == ["summarization.sum"]
-    digits = [f"{value:.5f}"[:6] for value in summary.X.ravel()]
-    assert not any(text in str(curator.view.to_dict()) + repr(summary) for text in digits)
-
-
 def test_the_consumer_is_needed(town, matching):
     class Gone(Consumer):
         def answer(self, question):

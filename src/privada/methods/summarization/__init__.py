@@ -63,8 +63,6 @@ _HOMES = {
         "AskRule",
         "Everyone",
         "GaussianThreshold",
-        "OptimalSelection",
-        "excess_delta",
     ),
     "curator": ("Curator",),
     "curator_noise": ("CuratorNoise", "supply_noise"),

@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from privada import run
 from privada.exceptions import InputError, TamperError
-from privada.lab.baselines.logistic import DPLogisticRegression
 from privada.methods.summarization import Curator, Matching, match, mmd2, summarise
 from privada.parties.protocol import Ask, check_disclosure
 from privada.privacy import Approximate
@@ -87,35 +85,6 @@ def test_too_large_summaries_and_empty_owners(matching):
             validation=Approximate(epsilon=1, delta=1e-5, relation="add/remove"),
             owners=matching.owners,
         )
-
-
-def test_a_summary_trains_saves_and_tells_values(town, matching, tmp_path):
-    summary = drive(*town(), matching)
-    model = summary.train(LogisticRegression())
-    assert model.score(summary.X, summary.y) > 0.8
-    private = DPLogisticRegression(epsilon=50, delta=1e-3, classes=(0, 1), norm_bound=4)
-    assert summary.train(private).score(summary.X, summary.y) > 0.6
-    file = summary.save(tmp_path / "summary.npz")
-    with np.load(file) as held:
-        assert np.array_equal(held["X"], summary.X)
-    with pytest.raises(InputError, match="there already"):
-        summary.save(file)
-    values = summary.contributions()
-    assert values["near"] > values["far"]
-    plain = summary.to_dict()
-    assert "raw rows at the curator: not differentially private" in plain["stamps"]
-    assert plain["points"] == 40
-    assert plain["against"] == "any coalition of owners"
-
-
-def test_a_less_trusted_curator_gets_embeddings_only(town, matching):
-    from dataclasses import replace
-
-    summary = drive(*town(), replace(matching, embedded=True))
-    assert summary.X.shape == (40, matching.embedding.dimension)
-    assert "embeddings at the curator: not differentially private" in summary.to_dict()["stamps"]
-    assert summary.train(LogisticRegression()).score(summary.X, summary.y) > 0.7
-    assert sum(summary.contributions().values()) > 0
 
 
 def test_a_disclosure_is_for_its_curator_and_its_question(town, matching):

@@ -5,7 +5,6 @@ import pytest
 
 from privada.methods.summarization import FourierEmbedding, RoundBids
 from privada.methods.summarization.owner.answer import answer_bids
-from privada.methods.summarization.questions.scoring import score_points
 from privada.parties import Rows, Schema
 from privada.privacy import ZCDP
 
@@ -63,16 +62,6 @@ def test_the_order_of_bids_does_not_depend_on_the_order_of_the_file(seed):
     first, second = bids(embedding, X), bids(embedding, shuffled)
     assert np.array_equal(first["scores"], second["scores"])
     assert np.array_equal(X[first["index"]], shuffled[second["index"]])
-
-
-def test_a_score_is_the_same_in_any_company():
-    rng = np.random.default_rng(1)
-    features, slope = rng.normal(size=(101, 23)), rng.normal(size=23)
-    together = score_points(features, slope)
-    alone = [score_points(row[None], slope)[0] for row in features]
-    assert together.tolist() == alone
-    assert score_points(features[::-1], slope).tolist() == alone[::-1]
-    assert together == pytest.approx(features @ slope)
 
 
 def test_few_bids_are_the_first_of_all_bids():

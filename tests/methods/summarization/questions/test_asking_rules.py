@@ -1,9 +1,10 @@
 import math
 
+import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.methods.summarization import Everyone, GaussianThreshold, OptimalSelection, excess_delta
+from privada.methods.summarization import Everyone, GaussianThreshold
 from privada.methods.summarization.questions.asking_rules import AskRule
 from privada.privacy import curves
 
@@ -20,30 +21,30 @@ class Printed(AskRule):
         return math.exp(-self.epsilon * (rank - 1))
 
 
+def excess_delta(rule, epsilon, *, owners):
+    """At each rank below K, the δ that telling it from the next one needs at ``epsilon``.
+
+    The larger of ``p_r - e^ε p_{r+1}`` and ``(1 - p_{r+1}) - e^ε (1 - p_r)``, and the same the other way.
+    """
+    p = np.array([rule.probability(rank) for rank in range(1, owners + 1)])
+    here, there, grow = p[:-1], p[1:], math.exp(epsilon)
+    asked = np.maximum(here - grow * there, there - grow * here)
+    passed = np.maximum((1 - there) - grow * (1 - here), (1 - here) - grow * (1 - there))
+    return np.maximum(np.maximum(asked, passed), 0.0)
+
+
 def test_every_sound_rule_always_asks_rank_one():
-    for rule in (
-        Everyone(),
-        GaussianThreshold(sigma=3, beta=1e-9),
-        OptimalSelection(epsilon=0.5, delta=1e-6),
-    ):
+    for rule in (Everyone(), GaussianThreshold(sigma=3, beta=1e-9)):
         chances = [rule.probability(rank) for rank in range(1, 60)]
         assert chances[0] == 1
         assert chances == sorted(chances, reverse=True)
         assert rule.expected_asked(40) == pytest.approx(sum(chances[:40]))
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 3.0])
-@pytest.mark.parametrize("delta", [1e-6, 1e-3, 0.05])
-def test_optimal_selection_keeps_its_delta_at_every_rank_and_wastes_none(epsilon, delta):
-    found = excess_delta(OptimalSelection(epsilon=epsilon, delta=delta), epsilon, owners=400)
-    assert found.max() <= delta * (1 + 1e-9)
-    assert found[0] == pytest.approx(delta)
-
-
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0])
 def test_the_threshold_keeps_the_gaussian_delta_and_its_slack(epsilon):
     rule = GaussianThreshold(sigma=2.5, beta=1e-4)
-    allowed = curves.gaussian_delta(epsilon, rule.mu) + (1 + math.exp(epsilon)) * rule.slack
+    allowed = curves.gaussian_delta(epsilon, rule.mu) + (1 + math.exp(epsilon)) * rule.beta
     assert excess_delta(rule, epsilon, owners=200).max() <= allowed
 
 
@@ -75,18 +76,10 @@ def test_asks_a_round_are_as_specified(epsilon, rounds, asked):
     assert rule.expected_asked(2000) == pytest.approx(rule.threshold - 0.5, abs=0.01)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (1.0, 1e-3), (0.1, 1e-5)])
-def test_optimal_selection_asks_as_many_as_its_formula_says(epsilon, delta):
-    formula = 0.5 + math.log(1 + math.expm1(epsilon) / (2 * delta)) / epsilon
-    rule = OptimalSelection(epsilon=epsilon, delta=delta)
-    assert rule.expected_asked(3000) == pytest.approx(formula, abs=0.1)
-
-
 def test_bad_rules_are_named():
     for make, match in (
         (lambda: GaussianThreshold(sigma=0, beta=0.1), "sigma"),
         (lambda: GaussianThreshold(sigma=1, beta=0), "beta"),
-        (lambda: OptimalSelection(epsilon=1, delta=1), "delta"),
         (lambda: Everyone().probability(0), "rank"),
     ):
         with pytest.raises(InputError, match=match):
@@ -101,4 +94,3 @@ def test_a_miss_keeps_its_precision_where_a_probability_is_one():
     for rank in (2, 20, 55, 70, 100):
         assert rule.miss(rank) + rule.probability(rank) == pytest.approx(1)
     assert Everyone().miss(7) == 0
-    assert OptimalSelection(epsilon=1.0, delta=1e-3).miss(2) == pytest.approx(1e-3)

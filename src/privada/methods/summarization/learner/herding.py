@@ -12,14 +12,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
-def herd(
-    features: npt.ArrayLike,
-    target: npt.ArrayLike,
-    size: int,
-    *,
-    start: npt.ArrayLike | None = None,
-    start_size: int = 0,
-) -> IntArray:
+def herd(features: npt.ArrayLike, target: npt.ArrayLike, size: int) -> IntArray:
     """Choose rows one by one so that their mean comes nearest to ``target``.
 
     Parameters
@@ -29,10 +22,6 @@ def herd(
     target : array of shape (d,)
     size : int
         How many; all different.
-    start : array of shape (d,), optional
-        Sum of the embedding over rows that are in the summary already (D_init).
-    start_size : int
-        How many they are.
 
     Returns
     -------
@@ -55,9 +44,7 @@ def herd(
         raise InputError(f"Expected size to be at most the {len(H)} rows, got {size}.")
     g = np.asarray(target, dtype=H.dtype)
     pull = H @ g
-    score = (start_size + 1) * pull
-    if start is not None:
-        score -= H @ np.asarray(start, dtype=H.dtype)
+    score = pull.copy()
     chosen = np.empty(size, dtype=np.int64)
     moved = np.empty_like(pull)
     for step in range(size):
@@ -70,24 +57,16 @@ def herd(
     return chosen
 
 
-def marginal_gains(
-    features: npt.ArrayLike,
-    target: npt.ArrayLike,
-    *,
-    start: npt.ArrayLike | None = None,
-    start_size: int = 0,
-) -> tuple[IntArray, FloatArray]:
+def marginal_gains(features: npt.ArrayLike, target: npt.ArrayLike) -> tuple[IntArray, FloatArray]:
     """Greedy order of all rows, and what each added to ``J = |g|² - |g - mean|²`` when it came.
 
-    The gain of the first row is over the summary without it, whose J is 0 if there is no start.
+    The gain of the first row is over an empty summary, whose J is 0.
     """
     H = np.asarray(features, dtype=np.float64)
     g = np.asarray(target, dtype=np.float64)
-    order = herd(H, g, len(H), start=start, start_size=start_size)
-    first = np.zeros(H.shape[1]) if start is None else np.asarray(start, dtype=np.float64)
-    sums = np.concatenate([first[None], first + np.cumsum(H[order], axis=0)])
-    sizes = np.maximum(start_size + np.arange(len(sums)), 1)[:, None]
-    means = sums / sizes
+    order = herd(H, g, len(H))
+    sums = np.concatenate([np.zeros((1, H.shape[1])), np.cumsum(H[order], axis=0)])
+    means = sums / np.maximum(np.arange(len(sums)), 1)[:, None]
     worth = 2 * means @ g - np.sum(means**2, axis=1)
     return order, np.diff(worth)
 
