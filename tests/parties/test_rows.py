@@ -1,6 +1,7 @@
 """Totals over batches: the same bits however rows are cut, and nothing but integers is added."""
 
 import threading
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -125,6 +126,25 @@ def test_what_a_function_returns_is_not_written_to():
     found = rows.total(lambda batch: GRID.truncate(batch.X).sum(axis=0) if len(batch) else kept)
     assert found.any()
     assert not kept.any()
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_large_total_takes_the_memory_of_two(named, monkeypatch):
+    """The total, and what is made of one batch; the one before it is gone."""
+    monkeypatch.setattr(rows_module, "BATCH", 10)
+    rows = labelled_rows(50)
+
+    def large(batch):
+        found = np.zeros(500_000, dtype=np.int64)
+        found[0] = len(batch)
+        return {"a": found} if named else found
+
+    tracemalloc.start()
+    found = rows.total(large)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (found["a"] if named else found)[0] == 50
+    assert most < 2.3 * 8 * 500_000
 
 
 def test_the_best_are_kept_for_every_split(monkeypatch):

@@ -213,19 +213,26 @@ class Prepared(Generic[T]):
 
 
 def _added(results: Iterator[Sums]) -> Sums:
-    """The sum of all results, of which the first is that of no rows."""
+    """The sum of all results, of which the first is that of no rows.
+
+    A result may be large: each is forgotten before the next one is made.
+    """
     first = next(results)
     if not isinstance(first, dict):
         total = _zeros(first)
+        del first
         for result in results:
             _add(total, result)
+            del result
         return total
     totals = {name: _zeros(array) for name, array in first.items()}
+    del first
     for result in results:
         if result.keys() != totals.keys():
             raise AnswerError("Sums have other names for one batch than for another.")
         for name, total in totals.items():
             _add(total, result[name])
+        del result
     return totals
 
 

@@ -4,6 +4,7 @@
 
     book       Ledger: what callers use
     account    one data set's filter, its costs, quotes and what remains
+    outbox     what each charged question is owed, and the release once it was drawn
     lines      lines, their hashes and signatures
     verify     chains, sums, costs, signatures and receipts, checked again
     export     plain JSON that dp-accounting alone can recompute
@@ -13,6 +14,8 @@
     backends   SQLite and PostgreSQL
     backup     a consistent copy
     rotation   a new key takes over
+    heads      the last line of each chain, remembered elsewhere
+    names      one name, one budget
 """
 
 from __future__ import annotations

@@ -22,14 +22,13 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from sqlalchemy import Connection
 
-from privada.exceptions import AnswerError, InputError, LedgerError, PrivadaError, TamperError
+from privada.exceptions import InputError, LedgerError, PrivadaError, TamperError
 from privada.privacy import accountant
 from privada.privacy.filters import Filter, open_filter
 from privada.privacy.guarantee import Guarantee
@@ -39,7 +38,17 @@ from privada.privacy.ledger.backends import absent, backend
 from privada.privacy.ledger.backup import back_up
 from privada.privacy.ledger.export import FORMAT, export_account
 from privada.privacy.ledger.heads import Heads
-from privada.privacy.ledger.lines import BUDGET, CHARGE, KEY, Line, following, opening, read_account
+from privada.privacy.ledger.lines import (
+    BUDGET,
+    CHARGE,
+    KEY,
+    Line,
+    check_digest,
+    check_text,
+    following,
+    opening,
+    read_account,
+)
 from privada.privacy.ledger.names import check_distinct, normal_name
 from privada.privacy.ledger.outbox import Debt
 from privada.privacy.ledger.rotation import HandOver
@@ -50,10 +59,8 @@ from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
 from privada.privacy.wire import canonical
 
-LEAST_ROOM = 1 << 20  # bytes of the disk that a charge and its notes may need
 
-
-class Ledger:
+class Ledger(outbox.Outbox):
     """Budgets of data sets and everything charged to them.
 
     Use `Ledger.open`. A ledger is safe for many threads and processes at
@@ -168,7 +175,7 @@ class Ledger:
         Receipt
             Of line 0. The same call again returns the same receipt.
         """
-        _words(dataset=dataset, longest=200)
+        check_text(dataset=dataset, longest=200)
         if not isinstance(budget, Guarantee):
             raise InputError(f"Expected budget to be a Guarantee, got {type(budget).__name__}.")
         account = Account.opened(normal_name(dataset), open_filter(budget, accounting=accounting))
@@ -191,7 +198,7 @@ class Ledger:
         An owner at work opens no budget: a name that was changed or mistyped
         would begin a new one for the same rows.
         """
-        _words(dataset=dataset, longest=200)
+        check_text(dataset=dataset, longest=200)
         there = self._account(dataset)
         _check_same(there, Account.opened(there.dataset, open_filter(budget, accounting=accounting)))
         if budget.relation is Relation.ATTRIBUTE:
@@ -262,8 +269,8 @@ class Ledger:
     def _charge(
         self, dataset: str, price: Price, *, question: str, purpose: str, once: bool
     ) -> tuple[Receipt, Debt | None]:
-        _digest(question=question)
-        _words(purpose=purpose, longest=1000, empty=True)
+        check_digest(question=question)
+        check_text(purpose=purpose, longest=1000, empty=True)
         account = self._account(dataset)
         charged = account.converted(price)
         cost, detail = account.cost(charged), json.loads(canonical(charged.to_dict()))
@@ -283,63 +290,13 @@ class Ledger:
                     question=question,
                     purpose=purpose,
                 )
-                debt = (
-                    Debt(dataset=account.dataset, question=question, position=line.index, tries=1)
-                    if once
-                    else None
-                )
-                if debt is not None:
+                if once:
+                    debt = Debt(dataset=account.dataset, question=question, position=line.index, tries=1)
                     outbox.owe(connection, debt)
         if not granted:  # advice takes its time, and nobody should wait for it
             raise account.quote(price, cost=cost, spent=head.spent).refusal()
         self._heads.remember(line)
         return line.receipt(self.key.public), debt
-
-    def debt(self, dataset: str, question: str) -> Debt | None:
-        """What a question that was charged by `charge_once` is owed, None if it never was."""
-        name = self._account(dataset).dataset
-        with self._store.reading() as connection:
-            return outbox.find(connection, name, question)
-
-    def keep(self, debt: Debt, release: bytes) -> bytes:
-        """Keep a signed release, and return the one to deliver: the first that was kept."""
-        try:
-            with self._store.writing() as connection:
-                first = outbox.keep(connection, debt, release)
-        except LedgerError:
-            with suppress(LedgerError), self._store.writing() as connection:
-                outbox.not_tried(connection, debt)
-            raise
-        if first:
-            return release
-        kept = self.kept(debt.dataset, debt.question)
-        if kept is None:
-            raise AnswerError("The answer failed in another process; the charge stands.")
-        return kept
-
-    def fail(self, debt: Debt) -> None:
-        """Note that an answer failed on the rows: it is not drawn again."""
-        with self._store.writing() as connection:
-            outbox.fail(connection, debt)
-
-    def kept(self, dataset: str, question: str) -> bytes | None:
-        """The release that was kept for a question, None if there is none."""
-        name = self._account(dataset).dataset
-        with self._store.reading() as connection:
-            return outbox.kept(connection, name, question)
-
-    def alone(self, dataset: str) -> AbstractContextManager[None]:
-        """Answer for a data set while others who would wait, on whatever machines."""
-        return self._store.alone(self._account(dataset).dataset)
-
-    def check_room(self, size: int) -> None:
-        """Raise `LedgerError` if a release of so many bytes could not be kept."""
-        free = self._store.backend.free_bytes()
-        if free is not None and free < 3 * size + LEAST_ROOM:  # the log holds it, then the file, then a copy
-            raise LedgerError(
-                f"The disk of the ledger {self._store.backend.place} has {free:,} bytes left, too few for "
-                f"an answer of up to {size:,}. Nothing was charged."
-            )
 
     def note(self, dataset: str, kind: str = "disclosure", *, text: str, question: str = "") -> Receipt:
         """Write a line that costs nothing: what it records is *not* differentially private.
@@ -359,11 +316,11 @@ class Ledger:
             raise InputError(
                 f"Expected kind to be a lower-case word other than budget, charge and key, got {kind!r:.80}."
             )
-        _words(text=text, longest=10_000)
+        check_text(text=text, longest=10_000)
         if question:
-            _digest(question=question)
+            check_digest(question=question)
         detail = {"text": text, "guarantee": "not differentially private"}
-        name = self._account(dataset).dataset
+        name = self._known_as(dataset)
         with self._store.writing() as connection:
             head = table.locked_last(connection, name)
             line = self._append(connection, head, kind=kind, cost=0, detail=detail, question=question)
@@ -389,7 +346,7 @@ class Ledger:
 
     def lines(self, dataset: str) -> Iterator[Line]:
         """All lines of a data set in order, line 0 first."""
-        return table.every(self._store, self._account(dataset).dataset)
+        return table.every(self._store, self._known_as(dataset))
 
     def verify(self, receipts: Iterable[Receipt] = ()) -> Verification:
         """Check everything again: chains, sums, costs, signatures, and the receipts that others hold.
@@ -474,8 +431,11 @@ class Ledger:
             self._accounts[dataset] = read_account(line)
         return self._accounts[dataset]
 
+    def _known_as(self, dataset: str) -> str:
+        return self._account(dataset).dataset
+
     def _grains(self, dataset: str) -> int:
-        name = self._account(dataset).dataset
+        name = self._known_as(dataset)
         with self._store.reading() as connection:
             return table.last(connection, name).spent
 
@@ -526,21 +486,6 @@ def _check_same(there: Account, wanted: Account) -> None:
             f"The budget of {there.dataset!r} is {there.filter.budget} on a {there.filter.name} filter; "
             f"it cannot become {wanted.filter.budget} on a {wanted.filter.name} filter."
         )
-
-
-def _words(*, longest: int, empty: bool = False, **named: Any) -> None:
-    """Check text that is stored: it is not empty, has a largest length, and every database can keep it."""
-    ((name, value),) = named.items()
-    if not isinstance(value, str) or len(value) > longest or not (value.strip() or (empty and not value)):
-        raise InputError(f"Expected {name} to be text of at most {longest} characters, got {value!r:.80}.")
-    if "\0" in value or value != value.encode("utf-8", "replace").decode("utf-8"):
-        raise InputError(f"Expected {name} to be plain Unicode text, got {value!r:.80}.")
-
-
-def _digest(**named: Any) -> None:
-    ((name, value),) = named.items()
-    if not isinstance(value, str) or not re.fullmatch(r"(?:[0-9a-f]{2}){16,64}", value):
-        raise InputError(f"Expected {name} to be a digest in lower-case hexadecimal, got {value!r:.80}.")
 
 
 __all__ = ["Ledger", "Line", "Quote", "Remaining", "Verification"]

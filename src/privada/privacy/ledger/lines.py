@@ -8,6 +8,7 @@ which holds the digest; so one signature covers the line and its receipt.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -182,4 +183,31 @@ def read_account(line: Line) -> Account:
         raise TamperError(f"{line.where} holds no budget that can be read: {error}.") from None
 
 
-__all__ = ["BUDGET", "CHARGE", "KEY", "START", "Line", "following", "opening", "read_account"]
+def check_text(*, longest: int, empty: bool = False, **named: Any) -> None:
+    """Check text that is stored: it is not empty, has a largest length, and every database can keep it."""
+    ((name, value),) = named.items()
+    if not isinstance(value, str) or len(value) > longest or not (value.strip() or (empty and not value)):
+        raise InputError(f"Expected {name} to be text of at most {longest} characters, got {value!r:.80}.")
+    if "\0" in value or value != value.encode("utf-8", "replace").decode("utf-8"):
+        raise InputError(f"Expected {name} to be plain Unicode text, got {value!r:.80}.")
+
+
+def check_digest(**named: Any) -> None:
+    """Check what is to be the digest of a question."""
+    ((name, value),) = named.items()
+    if not isinstance(value, str) or not re.fullmatch(r"(?:[0-9a-f]{2}){16,64}", value):
+        raise InputError(f"Expected {name} to be a digest in lower-case hexadecimal, got {value!r:.80}.")
+
+
+__all__ = [
+    "BUDGET",
+    "CHARGE",
+    "KEY",
+    "START",
+    "Line",
+    "check_digest",
+    "check_text",
+    "following",
+    "opening",
+    "read_account",
+]

@@ -16,15 +16,18 @@ process ended `MOST_TRIES` times.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from privada.exceptions import TamperError
+from privada.exceptions import AnswerError, LedgerError, TamperError
 from privada.privacy.ledger.schema import answers, lines
+from privada.privacy.ledger.store import Store
 
 OWED, KEPT, FAILED = "owed", "kept", "failed"
+LEAST_ROOM = 1 << 20  # bytes of the disk that a charge and its notes may need
 MOST_TRIES = 20  # of one answer: what ends the owner's process each time must not do so for ever
 
 
@@ -143,12 +146,69 @@ def _write(connection: Connection, debt: Debt, **values: Any) -> bool:
     return done.rowcount == 1
 
 
+class Outbox:
+    """The verbs of a ledger that are about answers: what is owed, what is kept, whether there is room."""
+
+    _store: Store
+
+    def _known_as(self, dataset: str) -> str:
+        """The name under which the ledger knows a data set."""
+        raise NotImplementedError
+
+    def debt(self, dataset: str, question: str) -> Debt | None:
+        """What a question that was charged by `charge_once` is owed, None if it never was."""
+        name = self._known_as(dataset)
+        with self._store.reading() as connection:
+            return find(connection, name, question)
+
+    def keep(self, debt: Debt, release: bytes) -> bytes:
+        """Keep a signed release, and return the one to deliver: the first that was kept."""
+        try:
+            with self._store.writing() as connection:
+                first = keep(connection, debt, release)
+        except LedgerError:
+            with suppress(LedgerError), self._store.writing() as connection:
+                not_tried(connection, debt)
+            raise
+        if first:
+            return release
+        kept = self.kept(debt.dataset, debt.question)
+        if kept is None:
+            raise AnswerError("The answer failed in another process; the charge stands.")
+        return kept
+
+    def fail(self, debt: Debt) -> None:
+        """Note that an answer failed on the rows: it is not drawn again."""
+        with self._store.writing() as connection:
+            fail(connection, debt)
+
+    def kept(self, dataset: str, question: str) -> bytes | None:
+        """The release that was kept for a question, None if there is none."""
+        name = self._known_as(dataset)
+        with self._store.reading() as connection:
+            return kept(connection, name, question)
+
+    def alone(self, dataset: str) -> AbstractContextManager[None]:
+        """Answer for a data set while others who would wait, on whatever machines."""
+        return self._store.alone(self._known_as(dataset))
+
+    def check_room(self, size: int) -> None:
+        """Raise `LedgerError` if a release of so many bytes could not be kept."""
+        free = self._store.backend.free_bytes()
+        if free is not None and free < 3 * size + LEAST_ROOM:  # the log holds it, then the file, then a copy
+            raise LedgerError(
+                f"The disk of the ledger {self._store.backend.place} has {free:,} bytes left, too few for "
+                f"an answer of up to {size:,}. Nothing was charged."
+            )
+
+
 __all__ = [
     "FAILED",
     "KEPT",
     "MOST_TRIES",
     "OWED",
     "Debt",
+    "Outbox",
     "check",
     "fail",
     "find",
