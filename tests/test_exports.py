@@ -73,11 +73,3 @@ def test_every_module_is_there_without_the_deep_extra():
 
 def test_the_version_is_the_distributions():
     assert privada.__version__ == importlib.metadata.version("privada")
-
-
-def test_the_error_tree_is_the_one_drawn():
-    from privada import exceptions
-
-    for name in exceptions.__all__:
-        assert name in exceptions.__doc__, f"{name} is missing from the drawing"
-        assert issubclass(getattr(exceptions, name), (exceptions.PrivadaError, exceptions.PrivadaWarning))

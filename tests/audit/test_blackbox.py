@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from privada.audit import audit_mechanism, audit_question, audit_samples, selection
-from privada.audit.claims import Point, points
-from privada.audit.sampling import Outcomes, flat
+from privada.audit import audit_mechanism, audit_question, audit_samples
 from privada.exceptions import InputError
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
@@ -47,36 +45,6 @@ def snapped(noise):
 def laplace_pair(rng, trials, scale=1.0):
     first, second = snapped(rng.laplace(scale=scale, size=(2, trials)))
     return first, 1 + second
-
-
-# --- exact intervals and points -------------------------------------------------------------------
-
-
-def test_clopper_pearson_is_exact_at_every_count():
-    """P(count >= k) at the lower bound, and P(count <= k) at the upper, are the stated error."""
-    from scipy.special import bdtr, bdtrc
-
-    lows, highs = selection.clopper_pearson(50, 0.01)
-    assert lows[0] == 0
-    assert highs[50] == 1
-    np.testing.assert_allclose(bdtrc(np.arange(50), 50, lows[1:]), 0.01, rtol=1e-6)
-    np.testing.assert_allclose(bdtr(np.arange(50), 50, highs[:-1]), 0.01, rtol=1e-6)
-
-
-def test_claims_become_points():
-    assert points(ONE) == (Point(epsilon=1.0, delta=0.0, first=True),)
-    approximate = Approximate(epsilon=2.0, delta=1e-5, relation="add/remove")
-    assert points(approximate) == (Point(epsilon=2.0, delta=1e-5, first=True),)
-    zcdp = ZCDP(rho=0.1, relation="add/remove")
-    assert all(point.epsilon == pytest.approx(zcdp.epsilon_at(point.delta)) for point in points(zcdp))
-
-
-def test_a_gaussian_plan_adds_points_of_its_exact_profile():
-    plan = Plan(draws={"x": Gaussian.calibrated(sensitivity=1, mu=0.5)})
-    charged = points(Approximate(epsilon=2.0, delta=1e-5, relation="add/remove"), plan)[1:]
-    assert len(charged) == 4
-    for point in charged:
-        assert point.epsilon == pytest.approx(curves.gaussian_epsilon(point.delta, 0.5), rel=1e-6)
 
 
 # --- tight on known mechanisms --------------------------------------------------------------------
@@ -138,18 +106,6 @@ def test_the_bound_covers_where_there_is_nothing_to_find(rng):
     """
     runs = [audit_samples(*null_pair(rng), claimed=ONE, confidence=0.8) for _ in range(100)]
     assert sum(result.epsilon_lower > 0 for result in runs) <= 35
-
-
-@pytest.mark.statistical
-def test_without_the_split_the_coverage_would_be_lost(rng, monkeypatch):
-    """Bounding on the outcomes that the event was chosen on exceeds the truth: the test above can fail."""
-    monkeypatch.setattr(selection, "CAUTION", 1.0)
-    above = 0
-    for _ in range(20):
-        outcomes = Outcomes.of(*null_pair(rng))
-        guesses = selection.guess_events(outcomes, points(ONE), 0.2)
-        above += max(selection.bound_event(guess, outcomes.halves()[1], 0.2) for guess in guesses) > 0
-    assert above >= 15
 
 
 @pytest.mark.statistical
@@ -421,9 +377,7 @@ def test_bad_parameters_are_named(rng):
         audit_samples(np.zeros(200), np.zeros(300), claimed=ONE)
 
 
-def test_infinite_and_text_outcomes_do_not_stop_an_audit(rng):
+def test_infinite_outcomes_do_not_stop_an_audit(rng):
     first, second = laplace_pair(rng, 400)
     first[rng.random(400) < 0.5] = np.inf
     assert not audit_samples(first, second, claimed=ONE).passed
-    assert not np.array_equal(flat({"a": "yes"}), flat({"a": "no"}))
-    assert flat(None).size == 0

@@ -3,16 +3,13 @@
 from collections import Counter
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from privada.audit import Sample, across_batches, landmarks, neighbours
+from privada.audit import Sample, across_batches, neighbours
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Bins, Nearest
-from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.rows import BATCH
 from privada.parties.schema import Category, Number, Schema
-from privada.privacy import Pure, Relation
+from privada.privacy import Relation
 
 MIXED = Schema(
     columns=[Number(name="age", low=0, high=120, missing=True), Category(name="sex", values=("f", "m"))],
@@ -105,27 +102,3 @@ def test_a_pair_can_cross_a_batch():
     assert len(across_batches(sample, relation="replace-one").neighbour) == BATCH + 1
     with pytest.raises(InputError, match="unit is a row"):
         across_batches(people(), relation="add/remove")
-
-
-def test_landmarks_are_points_ties_and_edges():
-    schema = Schema.of_numbers(bounds=(0, 1), width=2)
-    claimed = Pure(epsilon=1, relation="add/remove")
-    tables = (Nearest(centers=np.array([[0.0, 0.0], [1.0, 0.0]])), Bins(feature=0, edges=np.array([0.25])))
-    marks = landmarks(CellStatistics(tables=tables, guarantee=claimed), schema)
-    assert [0.5, 0.0] in marks.tolist()
-    assert [0.25, 0.25] in marks.tolist()
-    assert landmarks(CellStatistics(tables=tables, guarantee=claimed), MIXED) is None
-    sample = Sample.of(np.full((3, 2), 0.1), schema=schema)
-    assert "add landmark 0" in {pair.name for pair in pairs(sample, "add/remove", landmarks=marks)}
-
-
-def test_samples_come_from_frames_and_refuse_paths(tmp_path):
-    frame = pd.DataFrame({"age": [1.0, 2.0], "sex": ["f", "m"], "ill": ["no", "yes"], "other": [0, 0]})
-    sample = Sample.of(frame, schema=MIXED)
-    assert sample.y.tolist() == ["no", "yes"]
-    assert sample.rows().check() == 2
-    assert repr(sample) == "<Sample of 2 generated rows>"
-    with pytest.raises(InputError, match="in memory"):
-        Sample.of(tmp_path, schema=MIXED)
-    with pytest.raises(InputError, match="at least one row"):
-        pairs(sample.take([]), "add/remove")

@@ -7,7 +7,6 @@ import pytest
 
 from privada.audit import Sample
 from privada.audit.pairs import Pair
-from privada.audit.sampling import Source
 from privada.audit.screening import audit_pairs
 from privada.parties.schema import Schema
 from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure, Question, curves
@@ -105,12 +104,3 @@ def test_gaussian_claims_are_tried_on_their_whole_curve(rehearsal):
     assert 0.6 < found.epsilon_lower_gdp < 1.0
     assert found.epsilon_lower_gdp > found.epsilon_lower
     assert found.mu_claimed == pytest.approx(MU, rel=1e-6)
-
-
-def test_a_secret_sample_is_never_taken_for_fixed(rehearsal):
-    """Seven of eight rows are alike, so that few answers show that the sample changes."""
-    claimed = Pure(epsilon=1.0, relation="replace-one")
-    question = Sampled(guarantee=claimed, mechanism=Laplace(sensitivity=1, scale=1.0))
-    rows, neighbour = of(0.1, *[0.9] * 7), of(*[0.9] * 8)
-    for _ in range(20):
-        assert not Source.of(question, rows.rows(), neighbour.rows(), noise=rehearsal).at_once

@@ -63,3 +63,17 @@ def edit(home):
         (home / name).write_text(text.replace(before, after, 1), encoding="utf-8")
 
     return change
+
+
+@pytest.fixture
+def exchange(tmp_path):
+    return tmp_path / "exchange"
+
+
+@pytest.fixture
+def learner(home, cli):
+    """A learner who has only the owner's card."""
+    cli("owner", "schema", home / "clinic/owner.toml", "--out", home / "schema.toml")
+    text = (home / "study.toml").read_text().replace('owner = "clinic/owner.toml"', 'schema = "schema.toml"')
+    (home / "study.toml").write_text(text)
+    return home / "study.toml"

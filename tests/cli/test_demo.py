@@ -1,6 +1,3 @@
-import pytest
-
-
 def test_demo_shows_rows_ledger_and_page(cli, tmp_path):
     text = cli("demo", "--out", tmp_path / "out").stdout
     assert "ε = 1 (pure), add/remove one row" in text
@@ -18,13 +15,3 @@ def test_demo_as_json_without_page(cli, tmp_path):
     assert row["without"] + 30 < row["ours"] <= row["clear"] + 5
     lines = row["ledger"]["datasets"]["digits"]["lines"]
     assert [line["kind"] for line in lines] == ["budget", "charge"]
-
-
-def test_the_methods_all_have_a_demo():
-    from privada.methods import methods
-
-    assert [name for name, method in methods().items() if method.demo_path is None] == []
-    with pytest.raises(ValueError, match="no demo"):
-        from dataclasses import replace
-
-        replace(methods()["cells"], demo_path=None).demo(0)

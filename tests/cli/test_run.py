@@ -12,36 +12,6 @@ def charges(cli, home):
     return [line["kind"] for line in shown["datasets"]["patients"]["lines"]].count("charge")
 
 
-def test_init_then_run(cli, tmp_path):
-    written = cli.json("init", tmp_path / "new")["written"]
-    assert {path.rpartition("/")[2] for path in written} >= {
-        "study.toml",
-        "owner.toml",
-        "owner.key",
-        "README.md",
-    }
-    assert len((tmp_path / "new" / "README.md").read_text().splitlines()) <= 12
-    assert (tmp_path / "new" / "clinic" / "owner.key").stat().st_mode & 0o077 == 0
-    assert "Releases" in cli("run", tmp_path / "new" / "study.toml").stdout
-    assert "not empty" in cli("init", tmp_path / "new", expect=2).stderr
-
-
-def test_the_result_as_json_as_file_and_as_page(cli, home, tmp_path):
-    study, out, page = home / "study.toml", tmp_path / "deep" / "result.json", tmp_path / "page.html"
-    plain = cli.json("run", study, "--out", out, "--page", page)
-    assert plain == json.loads(out.read_text())
-    assert plain["guarantee"]["epsilon"] == 1.0
-    assert plain["stamps"] == []
-    counts = plain["result"]["tables"][0]["counts"]
-    assert {name: len(column) for name, column in counts.items()} == {"well": 12, "ill": 12}
-    assert [line["kind"] for line in plain["ledgers"]["clinic"]["datasets"]["patients"]["lines"]] == [
-        "charge"
-    ]
-    html = page.read_text()
-    assert "ε = 1 (pure), add/remove one row" in html
-    assert "http" not in html.replace("http-equiv", "").replace('xmlns="http://www.w3.org/2000/svg"', "")
-
-
 def test_a_study_of_marginals_returns_a_model_and_a_synthetic_target(cli, home, edit, tmp_path):
     edit("clinic/owner.toml", 'methods = ["cells"]', 'methods = ["marginals"]')
     edit(
@@ -131,11 +101,6 @@ def test_run_needs_the_owners_file(cli, home, edit):
     assert "privada ask" in cli("run", home / "study.toml", expect=2).stderr
 
 
-def test_the_output_is_checked_before_anything_is_charged(cli, home):
-    cli("run", home / "study.toml", "--out", home, expect=2)
-    assert charges(cli, home) == 0
-
-
 def test_a_value_that_a_reader_trips_over_is_not_shown(cli, home):
     """Arrow takes the type of a CSV column from its first block and quotes what does not fit later."""
     with (home / "clinic/patients.csv").open("a") as stream:
@@ -144,17 +109,3 @@ def test_a_value_that_a_reader_trips_over_is_not_shown(cli, home):
     failed = cli("run", home / "study.toml", expect=2)
     assert "cannot be read to its end" in failed.stderr
     assert "Jane" not in failed.output
-
-
-@pytest.mark.parametrize("flag", ["--out", "--page"])
-def test_a_mistyped_output_takes_nothing_with_it(cli, home, flag):
-    study, ledger = home / "study.toml", home / "clinic" / "ledger.sqlite"
-    before = ledger.read_bytes()
-    for file in (ledger, study, home / "clinic" / "owner.key"):
-        assert "not written by an earlier run" in cli("run", study, flag, file, expect=2).stderr
-    assert ledger.read_bytes() == before
-    assert "cannot be written" in cli("run", study, flag, "/proc/privada-result", expect=2).stderr
-    result = home / "result"
-    for _ in range(2):  # an earlier result may be replaced
-        cli("run", study, flag, result)
-    assert result.stat().st_size > 100

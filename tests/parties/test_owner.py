@@ -1,7 +1,6 @@
 """The one door: check, charge, open, draw, sign; never refund."""
 
 import logging
-import stat
 
 import numpy as np
 import pytest
@@ -18,10 +17,8 @@ from privada.exceptions import (
     RehearsalWarning,
     RelationError,
     SchemaError,
-    StudyError,
 )
 from privada.parties import Category, Number
-from privada.parties.owner_file import OwnerFile
 from privada.privacy import Approximate, Ledger, OwnerKey, Pure, Release, Unit
 
 AR = "add/remove"
@@ -120,13 +117,6 @@ def test_a_failed_draw_is_still_charged_and_tells_nothing(monkeypatch, caplog):
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
     assert house.ledger.spent("rows").epsilon == pytest.approx(0.5)
-
-
-def test_an_answerer_that_leaves_a_draw_out_is_refused(monkeypatch):
-    house = owner()
-    monkeypatch.setattr("privada.methods.cells.owner.answer.answer", lambda *_: {})
-    with pytest.raises(AnswerError):
-        house.answer(ask())
 
 
 @pytest.mark.parametrize(
@@ -235,75 +225,6 @@ def test_reprs_show_no_row():
     release = house.answer(ask())
     for text in (repr(house), repr(release), str(house.ledger), repr(house.schema)):
         assert "0.1234" not in text
-
-
-TOML = """
-[data]
-name = "patients"
-path = "rows.csv"
-
-[privacy]
-relation = "add/remove"
-epsilon = 2.0
-
-[policy]
-methods = ["cells"]
-largest_share = 0.5
-
-[schema]
-columns = [{ name = "x", low = 0, high = 1 }]
-[schema.label]
-name = "y"
-values = [0, 1]
-
-[ledger]
-url = "ledger.sqlite"
-key = "owner.key"
-"""
-
-
-@pytest.fixture
-def home(tmp_path):
-    (tmp_path / "owner.toml").write_text(TOML)
-    (tmp_path / "rows.csv").write_text("x,y\n0.1,0\n0.9,1\n")
-    key = OwnerKey.generate()
-    key.save(tmp_path / "owner.key")
-    Ledger.open(tmp_path / "ledger.sqlite", key).close()
-    OwnerFile.read(tmp_path / "owner.toml").open_budget()
-    return tmp_path
-
-
-def test_an_owner_from_its_file(home):
-    house = Owner.from_toml(home / "owner.toml")
-    assert house.dataset == "patients"
-    assert house.answer(ask(n_classes=2))["counts"].shape == (2, 2)
-    again = Owner.from_toml(home / "owner.toml")
-    assert again.ledger.spent("patients").epsilon == pytest.approx(0.5)
-    assert stat.S_IMODE((home / "owner.key").stat().st_mode) == 0o600
-
-
-def test_a_lost_ledger_is_an_error_never_a_new_budget(home):
-    (home / "ledger.sqlite").unlink()
-    with pytest.raises(LedgerError, match=r"no ledger at ledger\.sqlite.*lost budget"):
-        Owner.from_toml(home / "owner.toml")
-    assert not (home / "ledger.sqlite").exists()
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (("epsilon = 2.0", "epsilon = -1"), r"line 8, privacy\.epsilon: Expected epsilon > 0"),
-        (("epsilon = 2.0", ""), r"privacy\.epsilon: Expected exactly one of epsilon and rho"),
-        (("add/remove", "neighbours"), r"line 7, privacy\.relation: Expected relation"),
-        (("largest_share = 0.5", "largest_share = 7"), r"line 12, policy\.largest_share"),
-        (('methods = ["cells"]', 'method = "cells"'), r"line 11, policy\.method: nobody knows"),
-        (('name = "patients"', ""), r"data\.name: expected a string, but it is missing"),
-    ],
-)
-def test_a_bad_file_names_line_and_key(home, change, message):
-    (home / "owner.toml").write_text(TOML.replace(*change))
-    with pytest.raises(StudyError, match=message):
-        Owner.from_toml(home / "owner.toml")
 
 
 def test_nothing_in_a_label_error_shows_the_label():

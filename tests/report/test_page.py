@@ -1,5 +1,4 @@
 import re
-import sys
 from html.parser import HTMLParser
 
 from privada.report import Page, Panel, Table, pictures
@@ -73,11 +72,6 @@ def test_light_and_dark():
     html = page().to_html()
     assert "prefers-color-scheme:dark" in html
     assert "#01020" not in html  # every mark of a picture became a colour of the page
-
-
-def test_without_matplotlib_there_is_a_page_without_picture(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert pictures.spans([], xlabel="x") == ""
 
 
 def test_save_makes_the_folder(tmp_path):

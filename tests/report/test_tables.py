@@ -2,7 +2,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from privada.report import Table, tables_of
+from privada.report import Table
 
 HOSTILE = "<script>alert(1)</script> [bold]x[/bold] $y$ &"
 
@@ -32,23 +32,6 @@ def test_bars_for_numbers_by_place_only():
     assert "--p:0%" in bars.to_html()
     assert not Table(title="t", columns=("", "a"), rows=(("0", "x"),) * 3).has_bars
     assert not Table(title="t", columns=("what", "a"), rows=(("0", "1"),) * 3).has_bars
-
-
-def test_plain_forms_of_every_shape():
-    plain = {
-        "total": 3.14159265,
-        "stamps": [],
-        "counts": {"a": [1, 2], "b": [3, 4]},
-        "means": [[0.5, 1.5], [2.5, 3.5]],
-        "parts": [{"x": [1]}, {"x": [2]}],
-        "deep": {"y": {"z": 1}},
-    }
-    tables = {table.title: table for table in tables_of(plain, title="all")}
-    assert tables["all"].rows == (("total", "3.1416"), ("stamps", "none"))
-    assert tables["counts"].columns == ("", "a", "b")
-    assert tables["counts"].rows == (("0", "1", "3"), ("1", "2", "4"))
-    assert tables["means"].rows[1] == ("1", "2.5", "3.5")
-    assert {"parts 1", "parts 2", "deep: y"} <= set(tables)
 
 
 def test_empty_columns_go():

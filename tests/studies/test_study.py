@@ -3,19 +3,11 @@ import pytest
 from privada.exceptions import InputError, StudyError
 from privada.methods import method
 from privada.studies import Study
-from privada.studies.example import write_example
 from privada.studies.outcome import run_study
 
 
-@pytest.fixture(scope="module")
-def example(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("study")
-    write_example(folder)
-    return folder
-
-
-def test_a_study_follows_its_owners_relation_and_unit(example):
-    study = Study.read(example / "study.toml")
+def test_a_study_follows_its_owners_relation_and_unit(written):
+    study = Study.read(written / "study.toml")
     assert str(study.guarantee) == "ε = 1 (pure), add/remove one row"
     assert list(study.schemas) == ["clinic"]
     (ask,) = study.first_asks
@@ -23,14 +15,14 @@ def test_a_study_follows_its_owners_relation_and_unit(example):
     assert next(study.learner()).question == ask.question
 
 
-def test_owners_that_protect_different_things(example, tmp_path):
+def test_owners_that_protect_different_things(written, tmp_path):
     from privada.parties.owner_file import OwnerFile
 
-    card = OwnerFile.read(example / "clinic/owner.toml").card().to_toml()
+    card = OwnerFile.read(written / "clinic/owner.toml").card().to_toml()
     for name, relation in (("a", "add/remove"), ("b", "attribute")):
         (tmp_path / f"{name}.toml").write_text(card.replace("add/remove", relation))
-    (tmp_path / "centers.csv").write_text((example / "centers.csv").read_text())
-    text = (example / "study.toml").read_text()
+    (tmp_path / "centers.csv").write_text((written / "centers.csv").read_text())
+    text = (written / "study.toml").read_text()
     two = '[owners.a]\nschema = "a.toml"\n[owners.b]\nschema = "b.toml"\n'
     start, end = text.index("[owners.clinic]"), text.index("[budget]")
     (tmp_path / "study.toml").write_text(text[:start] + two + text[end:])
@@ -38,7 +30,7 @@ def test_owners_that_protect_different_things(example, tmp_path):
         Study.read(tmp_path / "study.toml")
 
 
-def test_a_study_makes_its_learner_once_however_much_is_asked_about_it(example, monkeypatch):
+def test_a_study_makes_its_learner_once_however_much_is_asked_about_it(home, monkeypatch):
     from privada.methods.registry import Method
 
     make, made = method("cells").study(), []
@@ -48,7 +40,7 @@ def test_a_study_makes_its_learner_once_however_much_is_asked_about_it(example, 
         return make(*args, **more)
 
     monkeypatch.setattr(Method, "study", lambda card: counted)
-    study = Study.read(example / "study.toml")
+    study = Study.read(home / "study.toml")
     assert study.asks_in_all == study.first_asks
     assert not study.foresees
     assert len(run_study(study).releases) == 1
@@ -57,10 +49,10 @@ def test_a_study_makes_its_learner_once_however_much_is_asked_about_it(example, 
     assert len(made) == 2
 
 
-def test_the_command_and_the_study_must_name_one_method(example):
+def test_the_command_and_the_study_must_name_one_method(written):
     from privada.studies.study import check_method
 
-    study = Study.read(example / "study.toml")
+    study = Study.read(written / "study.toml")
     check_method(study, "cells")
     with pytest.raises(InputError, match="one of cells"):
         check_method(study, "magic")

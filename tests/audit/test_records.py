@@ -1,0 +1,54 @@
+"""Single rows worth trying."""
+
+import numpy as np
+
+from privada.audit import Sample, landmarks, neighbours
+from privada.audit.records import middle, near_low, records
+from privada.methods.cells.questions.partition import Bins, Nearest
+from privada.methods.cells.questions.statistics import CellStatistics
+from privada.parties.schema import Category, Number, Schema
+from privada.privacy import Pure
+
+MIXED = Schema(
+    columns=[Number(name="age", low=0, high=120, missing=True), Category(name="sex", values=("f", "m"))],
+    label=Category(name="ill", values=("no", "yes")),
+)
+
+
+def pairs(sample, relation, **options):
+    return list(neighbours(sample, relation=relation, rng=np.random.default_rng(1), **options))
+
+
+def test_landmarks_are_points_ties_and_edges():
+    schema = Schema.of_numbers(bounds=(0, 1), width=2)
+    claimed = Pure(epsilon=1, relation="add/remove")
+    tables = (Nearest(centers=np.array([[0.0, 0.0], [1.0, 0.0]])), Bins(feature=0, edges=np.array([0.25])))
+    marks = landmarks(CellStatistics(tables=tables, guarantee=claimed), schema)
+    assert [0.5, 0.0] in marks.tolist()
+    assert [0.25, 0.25] in marks.tolist()
+    assert landmarks(CellStatistics(tables=tables, guarantee=claimed), MIXED) is None
+    sample = Sample.of(np.full((3, 2), 0.1), schema=schema)
+    assert "add landmark 0" in {pair.name for pair in pairs(sample, "add/remove", landmarks=marks)}
+
+
+def test_every_record_is_one_row_that_its_name_describes():
+    sample = Sample.of(np.array([[30.0, "f"], [40.0, "m"]], dtype=object), schema=MIXED, y=["no", "yes"])
+    found = dict(records(sample, np.random.default_rng(0), None))
+    assert all(len(row) == 1 for row in found.values())
+    assert found["the low corner"].X.tolist() == [[0, "f"]]
+    assert found["the high corner"].X.tolist() == [[120, "m"]]
+    assert found["a far outlier"].X[0, 0] == 120e6
+    assert found["the opposite outlier"].X[0, 0] == -1e6
+    assert np.isnan(found["a missing value"].X[0, 0])
+    assert found["the high corner"].y.tolist() == ["yes"]
+
+
+def test_without_columns_that_may_miss_values_there_is_no_missing_value():
+    sample = Sample.of(np.zeros((2, 1)), schema=Schema.of_numbers(bounds=(0, 1), width=1))
+    assert "a missing value" not in dict(records(sample, np.random.default_rng(0), None))
+
+
+def test_rows_between_the_corners_lie_where_they_say():
+    sample = Sample.of(np.zeros((2, 2)), schema=Schema.of_numbers(bounds=(-1, 3), width=2))
+    assert middle(sample).X.tolist() == [[1.0, 1.0]]
+    np.testing.assert_allclose(near_low(sample).X, -0.96)

@@ -1,0 +1,155 @@
+"""What an owner wrote down: read without opening a row, errors by line and key, no budget invented."""
+
+import stat
+
+import numpy as np
+import pytest
+
+from privada import CellStatistics, Nearest, Owner
+from privada.exceptions import (
+    LedgerError,
+    StudyError,
+)
+from privada.parties.owner_file import Card, OwnerFile
+from privada.privacy import Ledger, OwnerKey, Pure
+
+AR = "add/remove"
+
+CENTERS = np.array([[0.2], [0.8]])
+
+
+def ask(epsilon=0.5, relation=AR, salt="", **more):
+    return CellStatistics(
+        tables=(Nearest(centers=CENTERS),),
+        guarantee=Pure(epsilon=epsilon, relation=relation),
+        salt=salt,
+        **more,
+    )
+
+
+TOML = """
+[data]
+name = "patients"
+path = "rows.csv"
+
+[privacy]
+relation = "add/remove"
+epsilon = 2.0
+
+[policy]
+methods = ["cells"]
+largest_share = 0.5
+
+[schema]
+columns = [{ name = "x", low = 0, high = 1 }]
+[schema.label]
+name = "y"
+values = [0, 1]
+
+[ledger]
+url = "ledger.sqlite"
+key = "owner.key"
+"""
+
+
+@pytest.fixture
+def home(tmp_path):
+    (tmp_path / "owner.toml").write_text(TOML)
+    (tmp_path / "rows.csv").write_text("x,y\n0.1,0\n0.9,1\n")
+    key = OwnerKey.generate()
+    key.save(tmp_path / "owner.key")
+    Ledger.open(tmp_path / "ledger.sqlite", key).close()
+    OwnerFile.read(tmp_path / "owner.toml").open_budget()
+    return tmp_path
+
+
+def test_an_owner_from_its_file(home):
+    house = Owner.from_toml(home / "owner.toml")
+    assert house.dataset == "patients"
+    assert house.answer(ask(n_classes=2))["counts"].shape == (2, 2)
+    again = Owner.from_toml(home / "owner.toml")
+    assert again.ledger.spent("patients").epsilon == pytest.approx(0.5)
+    assert stat.S_IMODE((home / "owner.key").stat().st_mode) == 0o600
+
+
+def test_a_lost_ledger_is_an_error_never_a_new_budget(home):
+    (home / "ledger.sqlite").unlink()
+    with pytest.raises(LedgerError, match=r"no ledger at ledger\.sqlite.*lost budget"):
+        Owner.from_toml(home / "owner.toml")
+    assert not (home / "ledger.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("epsilon = 2.0", "epsilon = -1"), r"line 8, privacy\.epsilon: Expected epsilon > 0"),
+        (("epsilon = 2.0", ""), r"privacy\.epsilon: Expected exactly one of epsilon and rho"),
+        (("add/remove", "neighbours"), r"line 7, privacy\.relation: Expected relation"),
+        (("largest_share = 0.5", "largest_share = 7"), r"line 12, policy\.largest_share"),
+        (('methods = ["cells"]', 'method = "cells"'), r"line 11, policy\.method: nobody knows"),
+        (('name = "patients"', ""), r"data\.name: expected a string, but it is missing"),
+    ],
+)
+def test_a_bad_file_names_line_and_key(home, change, message):
+    (home / "owner.toml").write_text(TOML.replace(*change))
+    with pytest.raises(StudyError, match=message):
+        Owner.from_toml(home / "owner.toml")
+
+
+def test_pricing_writes_nothing_and_what_was_paid_costs_nothing_more(home):
+    file, question = OwnerFile.read(home / "owner.toml"), ask(n_classes=2)
+    before = (home / "ledger.sqlite").read_bytes()
+    assert file.price(question).share == pytest.approx(0.25)
+    assert file.share(question) == pytest.approx(0.25)
+    assert file.price_all([question, ask(n_classes=2, salt="b")]).share == pytest.approx(0.5)
+    assert not file.has_paid(question)
+    assert (home / "ledger.sqlite").read_bytes() == before
+    Owner.from_file(file).answer(question)
+    assert file.has_paid(question)
+    assert file.price(question).share == 0
+
+
+def test_a_budget_that_is_not_opened_is_priced_without_opening_it(home):
+    text = TOML.replace('name = "patients"', 'name = "others"')
+    (home / "owner.toml").write_text(text)
+    file = OwnerFile.read(home / "owner.toml")
+    assert file.price(ask(n_classes=2)).share == pytest.approx(0.25)
+    with file.open_ledger() as ledger:
+        assert list(ledger.datasets()) == ["patients"]
+
+
+def test_opening_a_budget_again_is_the_same_line(home):
+    file = OwnerFile.read(home / "owner.toml")
+    assert file.open_budget() == file.open_budget()
+
+
+def test_paths_are_relative_to_the_file_and_addresses_are_not(home, monkeypatch):
+    monkeypatch.chdir("/")
+    file = OwnerFile.read(home / "owner.toml")
+    assert (file.source, file.key) == (home.resolve() / "rows.csv", home.resolve() / "owner.key")
+    address = TOML.replace('"ledger.sqlite"', '"postgresql://here/db"')
+    (home / "owner.toml").write_text(address)
+    assert OwnerFile.read(home / "owner.toml").ledger == "postgresql://here/db"
+
+
+def test_a_card_is_public_and_reads_back(home):
+    card = OwnerFile.read(home / "owner.toml").card()
+    (home / "schema.toml").write_text(card.to_toml())
+    assert Card.read(home / "schema.toml") == card
+    assert "rows.csv" not in card.to_toml()
+    assert "epsilon" not in card.to_toml()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('relation = "add/remove"', 'relation = "both"'), r"line 2, owner\.relation: Expected relation"),
+        (("[owner]", "[owner]\nbudget = 1"), r"owner\.budget: nobody knows"),
+    ],
+)
+def test_a_bad_card_names_line_and_key(home, change, message):
+    text = OwnerFile.read(home / "owner.toml").card().to_toml()
+    assert change[0] in text
+    (home / "schema.toml").write_text(text.replace(*change))
+    with pytest.raises(StudyError, match=message):
+        Card.read(home / "schema.toml")

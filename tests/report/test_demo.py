@@ -1,0 +1,73 @@
+"""The rows of all methods as a table, as JSON and as a page that say the same."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from privada.methods.registry import DemoRow
+from privada.privacy import Ledger, OwnerKey, Pure
+from privada.report.demo import demo_lines, demo_page, demo_plain, demo_table
+
+CLAIMED = Pure(epsilon=1.0, relation="add/remove")
+
+
+@pytest.fixture(scope="module")
+def row():
+    with Ledger.open(":memory:", OwnerKey.generate()) as ledger:
+        ledger.open_budget("digits", CLAIMED)
+        export = ledger.export("digits")
+    return DemoRow(
+        method="cells",
+        title="counts",
+        holders="A clinic holds <rows>.",
+        guarantee=CLAIMED,
+        score="accuracy",
+        without=9.96,
+        ours=51.25,
+        clear=0.123456,
+        ledger=export,
+        stamps=("idealised",),
+    )
+
+
+def test_the_table_names_the_guarantee_its_relation_and_the_stamps(row):
+    table = demo_table([row, replace(row, method="other")])
+    assert [each[0] for each in table.rows] == ["cells", "other"]
+    assert table.rows[0][2] == "ε = 1 (pure), add/remove one row; idealised"
+    assert table.rows[0][4:] == ("9.96", "51.2", "0.123")
+
+
+def test_the_plain_form_is_the_row(row):
+    plain = json.loads(json.dumps(demo_plain(row)))
+    assert (plain["without"], plain["ours"], plain["clear"]) == (9.96, 51.25, 0.123456)
+    assert plain["guarantee"] == CLAIMED.to_dict()
+    assert plain["stamps"] == ["idealised"]
+
+
+def test_the_page_has_a_panel_for_each_method_and_each_ledger(row):
+    page = demo_page([row, replace(row, method="other")])
+    titles = [panel.title for panel in page.panels]
+    assert titles == [
+        "cells: counts",
+        "other: counts",
+        "Between knowing nothing and seeing everything",
+        "Ledger of cells",
+        "Ledger of other",
+    ]
+    html = page.to_html()
+    assert "&lt;rows&gt;" in html
+    assert "idealised" in html
+    assert "51.2" in html
+
+
+def test_scores_of_one_name_label_the_picture(row):
+    assert "accuracy" in demo_page([row]).panels[1].picture
+    mixed = demo_page([row, replace(row, score="cost")]).panels[2].picture
+    assert "accuracy" not in mixed
+
+
+def test_every_ledger_has_its_table(row):
+    (table,) = demo_lines([row])
+    assert table.title == "Ledger lines of cells"
+    assert len(table.rows) == len(row.ledger["datasets"]["digits"]["lines"])

@@ -1,0 +1,40 @@
+"""Tables of anything that has a plain form."""
+
+from privada.report import tables_of
+
+
+def test_plain_forms_of_every_shape():
+    plain = {
+        "total": 3.14159265,
+        "stamps": [],
+        "counts": {"a": [1, 2], "b": [3, 4]},
+        "means": [[0.5, 1.5], [2.5, 3.5]],
+        "parts": [{"x": [1]}, {"x": [2]}],
+        "deep": {"y": {"z": 1}},
+    }
+    tables = {table.title: table for table in tables_of(plain, title="all")}
+    assert tables["all"].rows == (("total", "3.1416"), ("stamps", "none"))
+    assert tables["counts"].columns == ("", "a", "b")
+    assert tables["counts"].rows == (("0", "1", "3"), ("1", "2", "4"))
+    assert tables["means"].rows[1] == ("1", "2.5", "3.5")
+    assert {"parts 1", "parts 2", "deep: y"} <= set(tables)
+
+
+def test_rows_of_unequal_length_are_filled_and_long_lists_are_shortened():
+    (table,) = tables_of({"means": [[1.0], [2.0, 3.0]]}, title="all")
+    assert table.columns == ("", "0", "1")
+    assert table.rows == (("0", "1", ""), ("1", "2", "3"))
+    (long,) = tables_of({"counts": list(range(500))}, title="all")
+    assert len(long.rows) < 500
+    assert "more rows" in long.note
+
+
+def test_columns_of_unequal_length_or_of_words_are_no_table_by_columns():
+    titles = [table.title for table in tables_of({"a": {"x": [1], "y": [1, 2]}}, title="all")]
+    assert titles == ["a: x", "a: y"]
+    (words,) = tables_of({"a": {"x": ["p", "q"]}}, title="all")
+    assert words.rows == (("x", "p, q"),)
+
+
+def test_nothing_gives_no_table():
+    assert tables_of({}, title="all") == []
