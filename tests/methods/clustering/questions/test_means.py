@@ -160,7 +160,7 @@ def random_pairs(rng, d, count):
 @pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
 @pytest.mark.parametrize("shares", [(0.2, 0.7), (0.2, 0.4), (0.1, 0.1), (0.02, 0.5)])
 def test_moves_inside_and_between_shells_are_what_the_pricing_says(moments, shares):
-    """PRIVACY, section 6.1, replace-one: the supremum by search, not above the bound and near to it."""
+    """privacy.md, section 6.1, replace-one: the supremum by search, not above the bound and near to it."""
     count, total = shares
     rest = {} if moments == "none" else {"moment_share": 1 - count - total}
     question = LocalMeans(
@@ -197,7 +197,7 @@ def test_the_triangle_has_the_l1_norm_of_the_pricing():
         assert np.abs(packed).sum() == pytest.approx(draw.sensitivity)
 
 
-TABLE = {  # PRIVACY, section 1 (c): MSE n² at R = 1/2 for d = 2, 8, 32, 82
+TABLE = {  # privacy.md, section 1 (c): MSE n² at R = 1/2 for d = 2, 8, 32, 82
     "laplace": (8.7, 62.5, 680, 3925),
     "k-norm": (4.2, 31.2, 379, 2338),
     "gaussian": (1.46, 3.66, 11.1, 25.3),
@@ -225,7 +225,7 @@ def test_the_table_of_the_specification(index, d):
 
 @pytest.mark.statistical
 def test_k_norm_noise_has_the_moments_and_the_density_of_the_specification(rehearsal):
-    """PRIVACY, section 1 (d), 1e5 draws; the density ratio is bounded by ε wherever it is looked at."""
+    """privacy.md, section 1 (d), 1e5 draws; the density ratio is bounded by ε wherever it is looked at."""
     d, epsilon, R = 8, 3.0, 0.5
     counts, sums = rehearsal.k_norm_cylinder(dimension=d, radius=R, epsilon=epsilon, size=100_000)
     assert np.mean(counts**2) == pytest.approx((d + 2) * (d + 3) / (3 * epsilon**2), rel=0.03)
@@ -283,7 +283,7 @@ def test_without_moments_replace_one_has_the_optimum_of_cells():
 
 
 def test_the_noise_of_neighbour_averages_is_the_specifications():
-    """PRIVACY, section 1b (c): n = 100, t = 150, d = 8: standard deviations .2487, .889 and .629."""
+    """privacy.md, section 1b (c): n = 100, t = 150, d = 8: standard deviations .2487, .889 and .629."""
     shared = {"targets": np.zeros((100, 8)), "t": 150, "radius": 0.5}
     approximate = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
     gaussian = NeighbourAverages(guarantee=approximate, **shared).plan.draws["sums"]
