@@ -121,7 +121,7 @@ def test_the_bound_covers_randomised_response(rng):
     assert np.median(bounds) > 0.6
 
 
-# --- it can fail: the hazards of PRIVACY, section 0 and 2 (b) ---------------------------------------
+# --- it can fail: the hazards of privacy.md, section 0 and 2 (b) ---------------------------------------
 
 
 @pytest.mark.statistical

@@ -53,7 +53,7 @@ def test_gaussians_compose_exactly():
 
 
 def test_mixtures_by_privacy_loss_distribution():
-    """PRIVACY, section 3: total (8, 1e-5) with randomised labels at ε' = 2 leaves σ = 0.737 (2R)."""
+    """privacy.md, section 3: total (8, 1e-5) with randomised labels at ε' = 2 leaves σ = 0.737 (2R)."""
     rest = 10 / (math.exp(2) + 9)
 
     def plan(sigma):

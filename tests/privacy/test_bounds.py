@@ -27,7 +27,7 @@ def test_truncation_is_toward_zero(values, exponent):
 
 
 def test_truncation_does_not_preserve_differences():
-    """PRIVACY, section 0, hazard 5: squared difference 2.25 against a bound of 2 at g = 1/4."""
+    """privacy.md, section 0, hazard 5: squared difference 2.25 against a bound of 2 at g = 1/4."""
     grid = Grid(-2)
     a, b = np.array([0.74, 0.74]), np.array([-0.26, -0.26])
     moved = grid.values(grid.truncate(a)) - grid.values(grid.truncate(b))

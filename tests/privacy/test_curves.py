@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from privada.privacy import curves
 
-TABLE = {  # PRIVACY, section 0
+TABLE = {  # privacy.md, section 0
     1e-5: (7.0318, 3.7306, 1.9938, 1.3906, 1.0812, 0.6002, 0.4999),
     1e-6: (8.0576, 4.2247, 2.2305, 1.5439, 1.1935, 0.6529, 0.5411),
     1e-8: (9.8635, 5.1003, 2.6529, 1.8186, 1.3956, 0.7484, 0.6158),

@@ -145,7 +145,7 @@ def test_randomised_response_channel_loses_epsilon():
     np.testing.assert_allclose(channel.sum(axis=1), 1)
     assert np.log(channel.max() / channel.min()) == pytest.approx(2.0)
     assert accountant.pure_epsilon(response.event) == pytest.approx(2.0)
-    assert channel[0, 0] == pytest.approx(0.451, abs=1e-3)  # PRIVACY, section 3
+    assert channel[0, 0] == pytest.approx(0.451, abs=1e-3)  # privacy.md, section 3
 
 
 def test_a_plan_composes_its_draws():

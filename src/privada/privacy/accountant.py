@@ -79,7 +79,7 @@ def check_relation(event: DpEvent, relation: Relation) -> None:
 
     A secret sample amplifies between samples that hold a record and samples that hold another one instead.
     Two data sets that differ in one attribute tell by the rows beside it who was drawn, and sizes that
-    differ are sampled at different rates (PRIVACY, section 3 (c)).
+    differ are sampled at different rates (privacy.md, section 3 (c)).
     """
     if amplifies_wrongly(event, relation):
         raise RelationError(

@@ -1,4 +1,4 @@
-"""The formulas between ε, δ, ρ and μ (PRIVACY, section 0).
+"""The formulas between ε, δ, ρ and μ (privacy.md, section 0).
 
 Everything here is a function of public numbers. The Gaussian curve is exact
 (Balle and Wang 2018), pure-to-zCDP is exact (Harrison and Manurangsi 2025),

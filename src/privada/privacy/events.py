@@ -10,7 +10,7 @@ Rényi, order α         ``log(1 - γ + γ e^((α-1) D₀)) / (α - 1)``
 =====================  ==================================================
 
 where 0 marks the mechanism itself; the proof, and why rows at attribute level are such a sample however
-secretly they were drawn, is in PRIVACY, section 3 (c). Importing this module imports dp-accounting.
+secretly they were drawn, is in privacy.md, section 3 (c). Importing this module imports dp-accounting.
 """
 
 from __future__ import annotations

@@ -326,7 +326,7 @@ class KNormCylinder(KNorm):
     """K-norm noise on the cylinder ``[-1, 1] x ball``: a count and a sum of vectors, drawn together.
 
     ``exact`` has one row per cell: the count, then the sum; ``sensitivity`` is
-    the radius of the ball. No split of the budget is needed (PRIVACY, section 1).
+    the radius of the ball. No split of the budget is needed (privacy.md, section 1).
     """
 
     family: ClassVar[str] = "K-norm (cylinder)"

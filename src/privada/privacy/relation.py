@@ -1,7 +1,7 @@
 """Neighbouring relations and the unit that they protect.
 
 A guarantee says nothing until it names what two neighbouring data sets are.
-privada knows three relations (PRIVACY, section 0) and two units: one row, or
+privada knows three relations (privacy.md, section 0) and two units: one row, or
 one person with a public bound on that person's rows.
 """
 

@@ -50,7 +50,7 @@ class VisibleSample(Rule["Sampled"]):
     """Whoever is in the sample loses what the mechanism loses, everybody else nothing: ``γ δ(ε)``.
 
     This holds for every sample, secret or not, under every relation: who is in it does not depend on any
-    value, so the profile is the mixture of the mechanism's and of nothing (PRIVACY, section 3 (c)).
+    value, so the profile is the mixture of the mechanism's and of nothing (privacy.md, section 3 (c)).
     """
 
     inside: Measures
@@ -135,7 +135,7 @@ class SecretSample(VisibleSample):
     """A mechanism on a secret random subset of fixed size, **under replace-one only**.
 
     At sampling rate γ the profile ``f(ε) = γ δ(log(1 + (e^ε - 1)/γ))`` for ε >= 0, extended to ε < 0 by
-    symmetry, is convex and dominates (Balle, Barthe and Gaboardi 2018; PRIVACY, section 3 (c)). The proof
+    symmetry, is convex and dominates (Balle, Barthe and Gaboardi 2018; privacy.md, section 3 (c)). The proof
     compares a sample that holds a record with one that holds *another* record instead, so it needs the
     mechanism's δ between any two records: at attribute level that is not what δ says. Sampling never costs
     more than the mechanism itself, whose ρ and μ therefore stand for it too.

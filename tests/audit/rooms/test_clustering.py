@@ -150,7 +150,7 @@ TRANSLATED = np.array([[99.5], [100.5]])  # of diameter 1, as the paper assumes,
 @pytest.mark.statistical
 @pytest.mark.parametrize("budget", [{"epsilon": 1.0}, {"rho": 0.5}], ids=str)
 def test_the_printed_nna_is_caught_on_the_translated_domain(budget):
-    """PRIVACY, section 1 (b): S = {} against {100.5}; claimed ε = 1, true 50.75."""
+    """privacy.md, section 1 (b): S = {} against {100.5}; claimed ε = 1, true 50.75."""
     printed = seeded(paper_nna, target=TRANSLATED, gamma=0.05, **budget)
     claimed = (Pure if "epsilon" in budget else ZCDP)(relation="add/remove", **budget)
     nothing, one = np.zeros((0, 1)), TRANSLATED[1:]
@@ -187,7 +187,7 @@ def test_the_printed_zero_padding_of_nas_is_caught():
 
 @pytest.mark.statistical
 def test_the_printed_average_of_fewer_than_t_rows_is_caught():
-    """PRIVACY, section 1b (b): two rows for t = 150; the average moves by half the diameter, not by 1/t."""
+    """privacy.md, section 1b (b): two rows for t = 150; it moves by half the diameter, not by 1/t."""
     target = np.array([[0.0, 0.0]])
     one, two = np.array([[-0.5, 0.0]]), np.array([[-0.5, 0.0], [0.5, 0.0]])
     claimed = Pure(epsilon=1, relation="add/remove")

@@ -153,7 +153,7 @@ def some(errors, rows):
 @pytest.mark.statistical
 @pytest.mark.filterwarnings("ignore:The printed EXPRIL")
 def test_the_printed_oracle_is_caught_with_one_row_in_its_bin():
-    """PRIVACY, section 2 (b): N = 1 to 2 at λ = 66; claimed 0.0152, true 0.7007."""
+    """privacy.md, section 2 (b): N = 1 to 2 at λ = 66; claimed 0.0152, true 0.7007."""
     claimed = Pure(epsilon=1 / 66, relation="add/remove")
     constant, many = Constant(code=1), ONE_BIN * 60_000  # as many independent answers for one bin
 

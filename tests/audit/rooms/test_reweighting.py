@@ -218,7 +218,7 @@ def test_the_paper_draws_the_noise_that_it_prints(epsilon, delta):
 
 @pytest.mark.parametrize(("epsilon", "passes"), [(7.5, True), (15.0, False)])
 def test_the_printed_noise_is_caught_at_fifteen(epsilon, passes):
-    """PRIVACY, section 4 (b): at (15, 0.01) the printed σ has a true δ of 0.126.
+    """privacy.md, section 4 (b): at (15, 0.01) the printed σ has a true δ of 0.126.
 
     No black box of any affordable number of trials can show an epsilon of 15; the replay auditor adds up
     what the draws cost.

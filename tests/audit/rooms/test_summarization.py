@@ -117,7 +117,7 @@ def test_add_remove_prices_are_too_low_for_replaced_rows():
 @pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_the_printed_auction_is_caught(epsilon):
-    """PRIVACY, section 5 (b): δ = 1 - exp(-ε) in one round; claimed ε (twice over), with δ = 1e-3."""
+    """privacy.md, section 5 (b): δ = 1 - exp(-ε) in one round; claimed ε (twice over), with δ = 1e-3."""
     seeds = iter(range(10**6))
     claimed = Approximate(epsilon=2 * epsilon, delta=1e-3, relation="add/remove")
 
@@ -398,7 +398,7 @@ class Printed(AskRule):
 
 
 def test_owners_together_see_more_than_one(rehearsal):
-    """PRIVACY, section 5: with asking bits, 300 owners together reach δ(1) = .03 and more, one owner 1e-5."""
+    """privacy.md, section 5: with asking bits, 300 owners together reach δ(1) = .03 and more, one owner 1e-5."""
     claim = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
     plan = RoundPlan(size=10, dimension=12, ask_share=0.5, guarantee=claim)
     paid = RoundPlan(size=10, dimension=12, ask_share=0.5, coalition=300, guarantee=claim)

@@ -49,7 +49,7 @@ def test_the_noise_is_the_printed_one():
 
 @pytest.mark.statistical
 def test_the_printed_threshold_lets_too_many_empty_cells_pass():
-    """PRIVACY, section 1 (b): .0483 for each cell at γ = .01, d = 8, ε = 3, not .01."""
+    """privacy.md, section 1 (b): .0483 for each cell at γ = .01, d = 8, ε = 3, not .01."""
     found = paper_nna(np.zeros((0, 8)), np.zeros((40_000, 8)), gamma=0.01, epsilon=3, rehearsal=0)
     assert len(found.points) / 40_000 == pytest.approx(0.0483, abs=0.005)
 

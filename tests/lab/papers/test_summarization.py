@@ -42,7 +42,7 @@ def test_they_run_in_rehearsal_only_and_say_so():
 
 
 def test_norms_reach_beyond_one():
-    """PRIVACY, section 5 (b): √2 as written, which is why the sound embedding is paired."""
+    """privacy.md, section 5 (b): √2 as written, which is why the sound embedding is paired."""
     norms = np.linalg.norm(paper_features(X, dimension=2, gamma=0.1, random_state=0), axis=1)
     assert 1 < norms.max() <= math.sqrt(2)
 
@@ -79,7 +79,7 @@ def test_the_printed_bid_prefers_what_it_should_avoid():
     ],
 )
 def test_the_totals_are_understated(case, claimed, true):
-    """PRIVACY, section 5 (b), the table of totals."""
+    """privacy.md, section 5 (b), the table of totals."""
     assert printed_total(*case) == pytest.approx(claimed, abs=5e-5)
     for (total, score), bound in true.items():
         found = true_total(*case, sum_reach=total, score_reach=score)
@@ -87,7 +87,7 @@ def test_the_totals_are_understated(case, claimed, true):
 
 
 def test_the_measurements_alone_already_pass_the_claim():
-    """PRIVACY, section 5 (b): 1656 Laplace draws at 2 x .01 have ε >= 1.751 at δ = .01 (replace-one)."""
+    """privacy.md, section 5 (b): 1656 Laplace draws at 2 x .01 have ε >= 1.751 at δ = .01 (replace-one)."""
     from dp_accounting import LaplaceDpEvent, SelfComposedDpEvent
 
     event = SelfComposedDpEvent(LaplaceDpEvent(1 / 0.02), 1656)

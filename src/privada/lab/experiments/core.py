@@ -1,4 +1,4 @@
-"""``privada reproduce core``: the numbers of PRIVACY, section 0, computed anew.
+"""``privada reproduce core``: the numbers of privacy.md, section 0, computed anew.
 
 The table of σ per unit sensitivity is compared, at the four decimals that it
 prints, with what the core calibrates, and the core's σ with dp-accounting's;
@@ -20,7 +20,7 @@ PRINTED = {
     1e-6: (8.0576, 4.2247, 2.2305, 1.5439, 1.1935, 0.6529, 0.5411),
     1e-8: (9.8635, 5.1003, 2.6529, 1.8186, 1.3956, 0.7484, 0.6158),
 }
-SPECIFIED = "PRIVACY section 0"
+SPECIFIED = "privacy.md, section 0"
 
 
 def run(*, runs: int = 1, data: Path | None = None, track: Track = untracked) -> Iterator[Figure]:  # noqa: ARG001
@@ -59,7 +59,7 @@ def _beside_dp_accounting(cells: list[tuple[float, float, float]]) -> Figure:
 def max_norm_epsilon(
     *, rows: int = 200, norm: float = 0.5, outlier: float = 50.0, claimed: float = 1.0
 ) -> float:
-    """True ε of a noisy sum that is scaled by the largest norm found (PRIVACY, section 0, hazard 1).
+    """True ε of a noisy sum that is scaled by the largest norm found (privacy.md, section 0, hazard 1).
 
     ``rows`` points at ``norm`` and one more of norm ``outlier``, scaled to norm
     1/2: the sum and the count, noised for a claim of ε, one coordinate.

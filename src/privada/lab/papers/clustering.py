@@ -1,6 +1,6 @@
 """NAS and NNA with the scales and the threshold that the paper prints: for reproduction and audit only.
 
-Both are **not private as claimed** (PRIVACY, sections 1 (b) and 1b (b)):
+Both are **not private as claimed** (privacy.md, sections 1 (b) and 1b (b)):
 
 * `paper_nna`: the sensitivity of a sum is the largest norm, not the diameter. On [99.5, 100.5], whose
   diameter is 1, noise for ε = 1 gives ε = 50.75. True where 0 lies in the domain.

@@ -1,6 +1,6 @@
 """I- and C-EXPRIL with the noise that the paper prints: for reproduction and audit only.
 
-**Not private as claimed** (PRIVACY, section 2 (b)). The printed oracle adds Laplace noise to the
+**Not private as claimed** (privacy.md, section 2 (b)). The printed oracle adds Laplace noise to the
 number of errors of a bin and divides by the exact number of rows:
 
 * The lemma's proof drops a Jacobian: at λ = 66 one bin loses log 2 + 1/132 = 0.7007, not 1/66.

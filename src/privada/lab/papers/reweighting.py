@@ -1,6 +1,6 @@
 """PCnvxAdap and the discrepancy with the noise that the paper prints: for reproduction and audit only.
 
-Both are **not private as claimed** (PRIVACY, section 4 (b)):
+Both are **not private as claimed** (privacy.md, section 4 (b)):
 
 * `paper_pcnvxadap`: ``σ = 2 s √(T log(2/δ))/ε`` for both gradients amounts to ``μ = ε/√(2 log(2/δ))`` for
   every T; (ε, δ) holds only up to ε = 7.9 (δ = 0.01) or 9.4 (1e-5). At (15, 0.01) the true δ is 0.126.

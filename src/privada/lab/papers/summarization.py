@@ -1,6 +1,6 @@
 """h1, h2 and PrivAuction with the parameters that the paper prints: for reproduction and audit only.
 
-They are **not private as claimed** (PRIVACY, section 5 (b)):
+They are **not private as claimed** (privacy.md, section 5 (b)):
 
 * `paper_hash` (h2, multiplicative weights): an iteration costs 3 to 6 times the ε that is composed, so the
   printed totals 1.4 and 0.043 are too small; and at the same true privacy plain Gaussian noise is far better.

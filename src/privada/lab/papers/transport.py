@@ -1,6 +1,6 @@
 """DPOT and DPDA as the paper prints them (Algorithms 1 and 2): for reproduction and audit only.
 
-Both are **not private as claimed** (PRIVACY, section 3 (b)):
+Both are **not private as claimed** (privacy.md, section 3 (b)):
 
 * `paper_dpot`: σ is calibrated to one *attribute* of one row moving by 1, and true only there; at record
 level the
@@ -11,7 +11,7 @@ scale
 
 They run only with ``rehearsal=``, draw continuous noise in idealised arithmetic, and their results are
 stamped. Nothing here can be charged to a ledger. Where the printed pseudo-code cannot work (Δ of k rows, a
-cost that is not squared) it is read as PRIVACY does: one row of noise for each source row, squared
+cost that is not squared) it is read as privacy.md does: one row of noise for each source row, squared
 Euclidean cost.
 """
 

@@ -20,7 +20,7 @@ o_x     where cell x is seen from               ``recentred``
 η       share of the budget for counts          ``count_share``
 ======  ======================================  ==========================
 
-References: PRIVACY, sections 1 (c), 6.2 and 6.7.
+References: privacy.md, sections 1 (c), 6.2 and 6.7.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
     Privacy
     -------
     Unit: one row. A row touches one count: sensitivity 1 whatever the number
-    of features. Proof: PRIVACY, section 6.7.
+    of features. Proof: privacy.md, section 6.7.
 
     Examples
     --------
@@ -156,7 +156,7 @@ class CellMeans(_Cells):
     Privacy
     -------
     Unit: one row, which touches one count and one sum of norm at most
-    ``norm_bound``. Proof: PRIVACY, section 1 (c).
+    ``norm_bound``. Proof: privacy.md, section 1 (c).
 
     Examples
     --------

@@ -28,7 +28,7 @@ S'      sanitised source                            `SanitisedSource`
 ======  ==========================================  ====================================
 
 References: *Differentially Private Source-Target Clustering* (under review), whose theorems
-hold as PRIVACY, sections 1, 1b and 6.1, says; A. de Mathelin et al., *Discrepancy-Based Active Learning
+hold as privacy.md, sections 1, 1b and 6.1, says; A. de Mathelin et al., *Discrepancy-Based Active Learning
 for Domain Adaptation*, ICLR 2022.
 """
 

@@ -28,7 +28,7 @@ P, r~          public map, radius of clipping after it         ``transform``, ``
 =============  ==============================================  =====================================
 
 References: *Private Domain Adaptation from a Public Source to a Private Target* (supervised; PCnvxAdap and
-PNCnvxAdap), whose theorems hold as PRIVACY, sections 4 and 6.5, says; P. Awasthi, C. Cortes and M. Mohri,
+PNCnvxAdap), whose theorems hold as privacy.md, sections 4 and 6.5, says; P. Awasthi, C. Cortes and M. Mohri,
 *Best-Effort Adaptation*, 2023.
 """
 

@@ -30,7 +30,7 @@ D_init     initial rows, public or protected                `InitialRows`, ``sta
 =========  ===============================================  ==========================================
 
 References: K. Sarpatwar et al., *Differentially Private Distributed Data Summarization under Covariate
-Shift*, NeurIPS 2019, whose auction and totals do not hold as printed: PRIVACY, section 5; what is done
+Shift*, NeurIPS 2019, whose auction and totals do not hold as printed: privacy.md, section 5; what is done
 instead: section 6.6. B. Kim et al., *Examples are not Enough, Learn to Criticize!*, NeurIPS 2016.
 """
 

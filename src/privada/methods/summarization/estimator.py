@@ -73,7 +73,7 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
     -------
     Unit: one row; relation: replace-one, all sizes are public. Owners learn of the validation set
     and of each other what `EmbeddingSum` and `NearCount` release; that holds against any coalition of
-    owners. The curator sees p raw rows: no protection from it. Proof: PRIVACY, section 6.6.
+    owners. The curator sees p raw rows: no protection from it. Proof: privacy.md, section 6.6.
 
     Examples
     --------

@@ -26,7 +26,7 @@ w       largest row norm of M                               ``FeatureMap.row_nor
 ======  ==================================================  ==================================
 
 Reference: N. LeTien, A. Habrard and M. Sebban, *Differentially Private Optimal Transport: Application to
-Domain Adaptation*, IJCAI 2019 (paper 002); PRIVACY, sections 3 and 6.4.
+Domain Adaptation*, IJCAI 2019 (paper 002); privacy.md, sections 3 and 6.4.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def test_shifting_the_domain_changes_nothing_when_cells_are_recentred():
 
 
 def test_the_split_is_the_optimum_of_the_specification():
-    """PRIVACY, section 1 (c): d = 8, R = 1/2, MSE n² of 62.5/ε² (Laplace) and 3.66/(2ρ) (Gaussian)."""
+    """privacy.md, section 1 (c): d = 8, R = 1/2, MSE n² of 62.5/ε² (Laplace) and 3.66/(2ρ) (Gaussian)."""
     cells = (Nearest(centers=np.zeros((1, 8))),)
     pure = CellStatistics(
         tables=cells, radius=0.5, width=8, guarantee=Pure(epsilon=1, relation="add/remove")
@@ -138,7 +138,7 @@ def test_the_split_is_the_optimum_of_the_specification():
 
 @pytest.mark.parametrize("by_label", [None, 2])
 def test_replace_one_has_an_optimum_of_its_own(by_label):
-    """PRIVACY, section 1 (c), RO: the same-cell term dominates the add/remove split (2.95 ρ at d = 8)."""
+    """privacy.md, section 1 (c), RO: the same-cell term dominates the add/remove split (2.95 ρ at d = 8)."""
 
     def error(**more):
         draws = CellStatistics(

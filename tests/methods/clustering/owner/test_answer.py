@@ -133,7 +133,7 @@ def test_ties_of_neighbours_are_broken_by_coordinates_not_by_place():
 
 @pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
 def test_shifting_the_domain_changes_nothing_where_rows_are_seen_from_their_cell(moments):
-    """The translated domain on which the printed mechanism is not private (PRIVACY, section 1 (d))."""
+    """The translated domain on which the printed mechanism is not private (privacy.md, section 1 (d))."""
     schema = Schema.of_numbers(bounds=(-200, 200), width=3)
     X = np.round(np.random.default_rng(6).normal(size=(300, 3)) * 16) / 64
     centers = np.round(TARGETS * 64) / 64

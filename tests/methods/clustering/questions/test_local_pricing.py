@@ -45,7 +45,7 @@ def random_pairs(rng, d, count):
 @pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
 @pytest.mark.parametrize("shares", [(0.2, 0.7), (0.2, 0.4), (0.1, 0.1), (0.02, 0.5)])
 def test_moves_inside_and_between_shells_are_what_the_pricing_says(moments, shares):
-    """PRIVACY, section 6.1, replace-one: the supremum by search, not above the bound and near to it."""
+    """privacy.md, section 6.1, replace-one: the supremum by search, not above the bound and near to it."""
     count, total = shares
     rest = {} if moments == "none" else {"moment_share": 1 - count - total}
     question = LocalMeans(

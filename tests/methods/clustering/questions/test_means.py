@@ -114,7 +114,7 @@ def test_no_neighbour_moves_further_than_the_plan_says(question):
     assert worst >= (0.5 if isinstance(question, (NeighbourAverages, SourceRadius)) else 0.8)
 
 
-TABLE = {  # PRIVACY, section 1 (c): MSE n² at R = 1/2 for d = 2, 8, 32, 82
+TABLE = {  # privacy.md, section 1 (c): MSE n² at R = 1/2 for d = 2, 8, 32, 82
     "laplace": (8.7, 62.5, 680, 3925),
     "k-norm": (4.2, 31.2, 379, 2338),
     "gaussian": (1.46, 3.66, 11.1, 25.3),
@@ -142,7 +142,7 @@ def test_the_table_of_the_specification(index, d):
 
 @pytest.mark.statistical
 def test_k_norm_noise_has_the_moments_and_the_density_of_the_specification(rehearsal):
-    """PRIVACY, section 1 (d), 1e5 draws; the density ratio is bounded by ε wherever it is looked at."""
+    """privacy.md, section 1 (d), 1e5 draws; the density ratio is bounded by ε wherever it is looked at."""
     d, epsilon, R = 8, 3.0, 0.5
     counts, sums = rehearsal.k_norm_cylinder(dimension=d, radius=R, epsilon=epsilon, size=100_000)
     assert np.mean(counts**2) == pytest.approx((d + 2) * (d + 3) / (3 * epsilon**2), rel=0.03)

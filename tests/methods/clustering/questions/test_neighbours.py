@@ -88,7 +88,7 @@ def test_persons_exchange_as_many_neighbours_as_they_have_rows():
 
 
 def test_the_noise_of_neighbour_averages_is_the_specifications():
-    """PRIVACY, section 1b (c): n = 100, t = 150, d = 8: standard deviations .2487, .889 and .629."""
+    """privacy.md, section 1b (c): n = 100, t = 150, d = 8: standard deviations .2487, .889 and .629."""
     shared = {"targets": np.zeros((100, 8)), "t": 150, "radius": 0.5}
     approximate = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
     gaussian = NeighbourAverages(guarantee=approximate, **shared).plan.draws["sums"]

@@ -82,7 +82,7 @@ def finite(**more):
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1, 2, 4, 7.9, 10, 15, 20])
 @pytest.mark.parametrize("delta", [1e-6, 1e-5, 0.01])
 def test_every_calibration_keeps_its_guarantee(epsilon, delta):
-    """PRIVACY, section 4 (d): gauss_delta(ε, μ_total) <= δ for ε from 0.1 to 20, and little is wasted."""
+    """privacy.md, section 4 (d): gauss_delta(ε, μ_total) <= δ for ε from 0.1 to 20, and little is wasted."""
     guarantee = Approximate(epsilon=epsilon, delta=delta, **RO)
     for question in (
         descent(guarantee=guarantee),
@@ -96,7 +96,7 @@ def test_every_calibration_keeps_its_guarantee(epsilon, delta):
 
 
 def test_the_printed_formula_fails_beyond_eight():
-    """PRIVACY, section 4 (b)."""
+    """privacy.md, section 4 (b)."""
     assert curves.gaussian_delta(15, printed_mu(15, 0.01)) == pytest.approx(0.1264, abs=1e-4)
     assert curves.gaussian_delta(10, printed_mu(10, 0.01)) == pytest.approx(0.0245, abs=1e-4)
     for epsilon, delta in ((7.90, 0.01), (8.5, 1e-3), (9.38, 1e-5), (9.72, 1e-6)):
@@ -107,7 +107,7 @@ def test_the_printed_formula_fails_beyond_eight():
 
 @pytest.mark.parametrize(("delta", "factors"), [(0.01, (4.25, 2.98)), (1e-5, (3.24, 2.80))])
 def test_less_noise_than_printed(delta, factors):
-    """The table of PRIVACY, section 4 (c), at ε of 1 and 4: σ₁ against the printed one at ε/2, same s₁."""
+    """The table of privacy.md, section 4 (c), at ε of 1 and 4: σ₁ against the printed one at ε/2, same s₁."""
     for epsilon, factor in zip((1, 4), factors, strict=True):
         mu = curves.gaussian_mu(epsilon=epsilon, delta=delta) * math.sqrt(0.75)
         printed = 2 * math.sqrt(math.log(2 / delta)) / (epsilon / 2)

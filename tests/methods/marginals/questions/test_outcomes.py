@@ -40,7 +40,7 @@ def exact(question, X, y, schema=SCHEMA):
 
 @pytest.mark.parametrize("count", ["errors", "signed", "classes", "labels", "rows"])
 def test_a_record_moves_each_table_by_exactly_one(count):
-    """PRIVACY, section 2 (d): add or remove one row, sum over all entries, is the number of tables."""
+    """privacy.md, section 2 (d): add or remove one row, sum over all entries, is the number of tables."""
     rng = np.random.default_rng(0)
     hypothesis = None if count in {"labels", "rows"} else SLOPE
     question = OutcomeTables(tables=TABLES, hypothesis=hypothesis, count=count, guarantee=PURE)

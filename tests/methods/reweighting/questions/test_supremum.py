@@ -99,7 +99,7 @@ def neighbours(rng, n, d, A):
 
 
 def test_one_row_moves_it_by_at_most_b_over_n():
-    """PRIVACY, section 4 (d): adversarial neighbours, the b = 0 case included."""
+    """privacy.md, section 4 (d): adversarial neighbours, the b = 0 case included."""
     rng, n, d, A = np.random.default_rng(6), 20, 3, 1.0
     S, a = rng.normal(size=(50, d)) / 3, rng.uniform(-1, 1, 50)
     B, moves = (A + 1) ** 2, []
@@ -114,7 +114,7 @@ def test_one_row_moves_it_by_at_most_b_over_n():
 
 
 def test_a_local_solver_would_jump():
-    """PRIVACY, section 4 (b): from w = 0 the gradient vanishes, and a label of 0.01 frees the solver."""
+    """privacy.md, section 4 (b): from w = 0 the gradient vanishes, and a label of 0.01 frees the solver."""
     n = 20
     X = np.where(np.arange(n)[:, None] % 2, 1.0, -1.0) * np.array([1.0, 0.0])
     exact = [of_moments(moments(X, y), 1.0).value for y in (np.zeros(n), np.r_[0.01, np.zeros(n - 1)])]

@@ -73,7 +73,7 @@ RULES = [Everyone(), GaussianThreshold(sigma=1.0, beta=0.05)]
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)
 @pytest.mark.parametrize(("relation", "steps"), [(AR, 1), (RO, 2)])
 def test_one_unit_moves_the_summary_by_its_swaps_and_ranks_by_its_steps(relation, steps, rule):
-    """PRIVACY, section 5 (c): |D_s \\ D_s'| and |r_i - r_i'| on 300 random worlds, in every round."""
+    """privacy.md, section 5 (c): |D_s \\ D_s'| and |r_i - r_i'| on 300 random worlds, in every round."""
     rng = np.random.default_rng(7)
     moved = 0
     for _ in range(300):

@@ -50,7 +50,7 @@ def test_the_threshold_keeps_the_gaussian_delta_and_its_slack(epsilon):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.01, 0.00995), (0.1, 0.0952), (1.0, 0.632)])
 def test_the_printed_rule_has_a_delta_at_any_epsilon(epsilon, delta):
-    """PRIVACY, section 5 (b): 1 - exp(-ε) in each round, however large the ε that is granted."""
+    """privacy.md, section 5 (b): 1 - exp(-ε) in each round, however large the ε that is granted."""
     for granted in (epsilon, 5.0, 50.0):
         found = excess_delta(Printed(epsilon), granted, owners=5)[0]
         assert found == pytest.approx(1 - math.exp(-epsilon))
@@ -58,7 +58,7 @@ def test_the_printed_rule_has_a_delta_at_any_epsilon(epsilon, delta):
 
 
 def test_ranks_two_and_three_of_the_printed_rule_need_a_large_epsilon():
-    """PRIVACY, section 5 (b): .688 at ε_auc = .01, from the bit "not asked"."""
+    """privacy.md, section 5 (b): .688 at ε_auc = .01, from the bit "not asked"."""
     p2, p3 = (Printed(0.01).probability(rank) for rank in (2, 3))
     assert math.log((1 - p3) / (1 - p2)) == pytest.approx(0.688, abs=1e-3)
 
@@ -68,7 +68,7 @@ def test_ranks_two_and_three_of_the_printed_rule_need_a_large_epsilon():
     [(1, 10, 69), (1, 100, 232), (3, 10, 27), (3, 100, 91), (10, 10, 12), (10, 100, 38)],
 )
 def test_asks_a_round_are_as_specified(epsilon, rounds, asked):
-    """PRIVACY, section 5 (c): total δ = 1e-5, half of it slack, the auction's budget only, add/remove."""
+    """privacy.md, section 5 (c): total δ = 1e-5, half of it slack, the auction's budget only, add/remove."""
     beta = 0.5e-5 / ((1 + math.exp(epsilon)) * rounds)
     mu = curves.gaussian_mu(epsilon=epsilon, delta=0.5e-5)
     rule = GaussianThreshold(sigma=math.sqrt(rounds) / mu, beta=beta)

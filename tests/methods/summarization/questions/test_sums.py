@@ -27,7 +27,7 @@ G = Approximate(epsilon=1, delta=1e-5, relation=RO)
 
 
 def test_the_validation_mean_has_the_specified_noise():
-    """PRIVACY, section 5 (c): 2/(m mu); .0149 on a kernel mean at m = 500 and (1, 1e-5)."""
+    """privacy.md, section 5 (c): 2/(m mu); .0149 on a kernel mean at m = 500 and (1, 1e-5)."""
     question = EmbeddingSum(embedding=E, guarantee=G)
     sigma = math.sqrt(question.variance) / 500
     assert sigma == pytest.approx(2 * curves.gaussian_sigma(epsilon=1, delta=1e-5) / 500, rel=1e-4)

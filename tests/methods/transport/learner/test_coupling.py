@@ -85,7 +85,7 @@ def test_group_lasso_makes_columns_draw_from_fewer_classes(case):
 
 
 def test_adding_row_constants_changes_no_plan(case):
-    """PRIVACY, section 3 (b): the noise's own square is a row constant."""
+    """privacy.md, section 3 (b): the noise's own square is a row constant."""
     cost = case[0]
     moved = cost + np.random.default_rng(1).normal(size=(60, 1))
     assert np.abs(entropic(cost, None, None, 0.05) - entropic(moved, None, None, 0.05)).max() < 1e-8

@@ -36,7 +36,7 @@ def test_record_level_noise_is_that_of_the_specification(epsilon, ratio):
 
 @pytest.mark.parametrize(("epsilon", "label", "ratio"), [(8, 2, 0.737), (4, 2, 1.907), (2, 0.5, 2.305)])
 def test_labels_and_rows_are_composed_exactly(epsilon, label, ratio):
-    """PRIVACY, section 3 (c), joint accounting; ten classes."""
+    """privacy.md, section 3 (c), joint accounting; ten classes."""
     question = RowRelease(
         features=MAP, size=40, n_classes=10, label_epsilon=label, guarantee=replace(ONE, epsilon=epsilon)
     )
@@ -103,7 +103,7 @@ def test_fewer_rows_than_announced_are_filled_with_empty_ones(rehearsal):
     [(1.0, 200, 2.43), (1.0, 600, 4.49), (1.0, 1200, 6.79), (0.7, 60, 3.33), (0.7, 200, 5.62)],
 )
 def test_sampling_is_accounted_for_as_the_specification_computed(sigma, batches, epsilon):
-    """PRIVACY, section 3 (b), the table's column "RO fixed-size PLD"."""
+    """privacy.md, section 3 (b), the table's column "RO fixed-size PLD"."""
     event = SelfComposedDpEvent(SampledWithoutReplacementDpEvent(4365, 128, GaussianDpEvent(sigma)), batches)
     found = accountant.epsilon(event, 1 / (1.2 * 4365), step=1e-3)
     assert found == pytest.approx(epsilon, abs=0.011)

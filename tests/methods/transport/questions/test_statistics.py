@@ -28,7 +28,7 @@ def asked(guarantee=ONE, **more):
 
 @pytest.mark.parametrize(("b", "c"), [(1.0, 0.0), (1.0, 0.5), (1.0, 1.0), (0.3, 2.0)])
 def test_the_same_class_formula_is_the_supremum(b, c):
-    """PRIVACY, section 6.4, by search over pairs of vectors in the ball; nearly reached, never passed."""
+    """privacy.md, section 6.4, by search over pairs of vectors in the ball; nearly reached, never passed."""
     worst = 0.0
     for angle in np.linspace(0, math.pi, 721):
         for one in (1.0, 0.7, 0.0):

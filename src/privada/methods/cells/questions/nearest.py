@@ -2,7 +2,7 @@
 
 The rule of ``cells`` is: the centre whose squared distance, summed in float64 in
 coordinate order, is least, the first one on ties. It depends on the record
-alone (hazard 10 of PRIVACY, section 0), but taking it over 5,000 centres is slow.
+alone (hazard 10 of privacy.md, section 0), but taking it over 5,000 centres is slow.
 Here single precision rules out nearly all centres, with a margin that makes
 the elimination certain, and the exact rule decides among the rest.
 

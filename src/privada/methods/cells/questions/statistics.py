@@ -1,7 +1,7 @@
 """Counts and sums over public cells: what is asked, and what it costs.
 
 A record touches one cell of each table. With K tables, at most m rows a unit,
-clipping radius R and d features (PRIVACY, sections 1 (c), 6.2 and 6.7):
+clipping radius R and d features (privacy.md, sections 1 (c), 6.2 and 6.7):
 
 ==============  =====================  ==================================================
                 add/remove             replace-one (and attribute)
@@ -185,7 +185,7 @@ class _Reach:
     def best_count_share(self, width: int) -> float:
         """The count's share of μ² that makes the error of a cell's mean least, at the worst mean.
 
-        The error is ``d σᵣ² + R² σₙ²``. Under add/remove its optimum is PRIVACY, section 1 (c). Under
+        The error is ``d σᵣ² + R² σₙ²``. Under add/remove its optimum is privacy.md, section 1 (c). Under
         replace-one the same-cell term binds for every d, and the optimum meets both terms at once:
         μ² is the sums' alone, half of it the counts'. By label both add up.
         """

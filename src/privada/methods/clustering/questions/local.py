@@ -52,7 +52,7 @@ class LocalMeans(Question):
     at most 1, enforced by clipping; all are noised, empty or not. The noise on a
     sum is proportional to the shell's radius, not the domain's. Pure guarantees use discrete
     Laplace noise, others discrete Gaussian. Sensitivities: the table of ``_local_pricing``. Proof:
-    PRIVACY, section 6.1.
+    privacy.md, section 6.1.
 
     >>> from privada.privacy import Pure
     >>> question = LocalMeans(cells=np.zeros((1, 4)), shells=np.array([0.1, 0.2]), domain=0.5,

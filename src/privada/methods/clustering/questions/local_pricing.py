@@ -15,7 +15,7 @@ Gaussian, μ²   k² (1/σₙ² + a + b)    k² (√max(2/σₙ² + 2a + 2b, c) 
 =============  ====================  ======================================
 
 *L* is 1 for the trace. For the packed triangle it is ``1 + (d-1)/√2``: ``Σ vᵢ² + √2 Σ |vᵢ vⱼ|``
-with ``Σ |vᵢ| <= √d``. (In unpacked units, as PRIVACY writes it, (d+1)/2.)
+with ``Σ |vᵢ| <= √d``. (In unpacked units, as privacy.md writes it, (d+1)/2.)
 
 *c* is the move inside one shell, ``a |v-w|² + b |m-m'|²``. Without moments 4a. With the
 triangle, both norms are 1 at the worst and with ``v·w = t`` it is ``2a(1-t) + 2b(1-t²)``: 4a if

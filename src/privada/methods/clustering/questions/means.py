@@ -6,10 +6,10 @@ source row is clipped, put on a public grid and touches
 ====================  ============================================  ======================
 question              a row touches                                 proof
 ====================  ============================================  ======================
-`NearestMeans`        one cell: a count and a sum                   PRIVACY, section 1 (c)
-`LocalMeans`          one shell of one cell: count, sum, moments    PRIVACY, section 6.1
-`NeighbourAverages`   any number of target points, one place each   PRIVACY, section 1b
-`SourceRadius`        any number of target points, one place each   PRIVACY, section 1b
+`NearestMeans`        one cell: a count and a sum                   privacy.md, section 1 (c)
+`LocalMeans`          one shell of one cell: count, sum, moments    privacy.md, section 6.1
+`NeighbourAverages`   any number of target points, one place each   privacy.md, section 1b
+`SourceRadius`        any number of target points, one place each   privacy.md, section 1b
 ====================  ============================================  ======================
 """
 
@@ -79,7 +79,7 @@ class NearestMeans(Question):
     of ±({1} × B_R), inside the cylinder [-1, 1] × B_R, whose norm is ``max(|c|, |s|/R)``; density
     ``exp(-ε norm)`` is ε-private by the triangle inequality. A replacement has norm at most 2: 1 in
     each of two cells, or ``|v - w|/R`` in one; so ε is halved. Truncated to the grid, v and
-    w stay in B_R, so these bounds need no slack. Proof: PRIVACY, section 1 (c).
+    w stay in B_R, so these bounds need no slack. Proof: privacy.md, section 1 (c).
 
     >>> pure = Pure(epsilon=3, relation="add/remove")
     >>> question = NearestMeans(cells=np.eye(2) / 2, radius=0.5, guarantee=pure)

@@ -116,11 +116,11 @@ class NeighbourAverages(_Neighbours):
     -------
     Unit and relation are the guarantee's; add/remove and replace-one cost the same. With n target
     points and m rows a unit the sums move by at most ``2R min(m, t) √n`` in L2 and
-    ``2R min(m, t) n √d`` in L1. Proof: the lemma above (PRIVACY, section 1b, for add/remove).
+    ``2R min(m, t) n √d`` in L1. Proof: the lemma above (privacy.md, section 1b, for add/remove).
 
     >>> pure = Pure(epsilon=3, relation="add/remove")
     >>> question = NeighbourAverages(targets=np.zeros((100, 8)), t=150, radius=0.5, guarantee=pure)
-    >>> f"{question.plan.draws['sums'].scale / question.t * 2**0.5:.3f}"  # PRIVACY, section 1b (c)
+    >>> f"{question.plan.draws['sums'].scale / question.t * 2**0.5:.3f}"  # privacy.md, section 1b (c)
     '0.889'
     """
 
@@ -178,7 +178,7 @@ class SourceRadius(_Neighbours):
     -------
     Unit and relation are the guarantee's; add/remove and replace-one cost the same. The total moves
     by at most ``min(m, t) Σ (|x| + R)``, so Δᵗ(S) by at most 2R/t where the target lies in the
-    ball. Proof: "Distances" above (PRIVACY, section 1b (b)).
+    ball. Proof: "Distances" above (privacy.md, section 1b (b)).
 
     >>> pure = Pure(epsilon=1, relation="add/remove")
     >>> question = SourceRadius(targets=np.zeros((4, 2)), t=10, radius=0.5, guarantee=pure)

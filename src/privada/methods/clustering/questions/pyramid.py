@@ -49,7 +49,7 @@ class GridPyramid(Question):
     -------
     Unit and relation are the guarantee's. A row touches one count of each level, and every count
     is noised, empty or not: with h levels L1 is h under add/remove and 2h under replace-one, squared
-    L2 is h and 2h. Priced as in `privada.methods.cells.CellStatistics`. Proof: PRIVACY, section 6.7.
+    L2 is h and 2h. Priced as in `privada.methods.cells.CellStatistics`. Proof: privacy.md, section 6.7.
 
     >>> from privada.privacy import Pure
     >>> question = GridPyramid(levels=(1, 2), domain=0.5, width=2,

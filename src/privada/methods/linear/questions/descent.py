@@ -69,7 +69,7 @@ class LinearDescent(Question):
     Privacy
     -------
     Unit and relation are the guarantee's (replace-one). L2 sensitivity of each sum ``2 c r``, times the
-    rows of a person. Proof: above and PRIVACY, section 6.5.
+    rows of a person. Proof: above and privacy.md, section 6.5.
     """
 
     size: int

@@ -2,7 +2,7 @@
 
 The public map ψ is cosines and sines of public frequencies, clipped per record to
 norm 1; released is the sum over records of onehot(y) ⊗ ψ(x). With D features, at
-most m rows a unit and a grid step g (PRIVACY, section 6.3):
+most m rows a unit and a grid step g (privacy.md, section 6.3):
 
 ======  ============  ========================================
         add/remove    replace-one

@@ -1,7 +1,7 @@
 """Tables of outcomes over public bins and cells: what is asked, and what it costs.
 
 A record touches one entry of each table. With K tables and at most m rows a unit
-(PRIVACY, sections 2 (c), 6.2 and 6.7; proofs in ``docs/methods/marginals.md``):
+(privacy.md, sections 2 (c), 6.2 and 6.7; proofs in ``docs/methods/marginals.md``):
 
 ======================  ====================  =====================
                         add/remove            replace-one

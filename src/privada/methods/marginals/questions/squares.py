@@ -2,7 +2,7 @@
 
 Each table holds the number of rows of each cell and the sum of their squared errors,
 clipped to a public B and divided by it. With K tables, at most m rows a unit and a
-grid step g (PRIVACY, section 6.2):
+grid step g (privacy.md, section 6.2):
 
 ==========  ==================  =====================
             add/remove          replace-one

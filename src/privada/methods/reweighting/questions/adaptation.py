@@ -7,11 +7,11 @@ and ``G <= D``. The paper's s₁ is ``(1-α)/n`` times that.
 
 **Private weights stay at the owner's.** They are not released, and their penalty is separable (κ₂ Σ 1/u², no
 κ_∞): given the path of w each u_i depends on record i alone, so record j enters the gradient through its own
-term only. No noise on u, and w gets the whole budget (PRIVACY, section 4 (c)).
+term only. No noise on u, and w gets the whole budget (privacy.md, section 4 (c)).
 
 Released weights, as the paper has them, would be in the order of the owner's rows, and that order may depend
 on them: in a file sorted by a column, or by person, a replaced record stands elsewhere and every weight
-between the two places moves. Then not one coordinate changes but up to n (PRIVACY, section 4 (b)).
+between the two places moves. Then not one coordinate changes but up to n (privacy.md, section 4 (b)).
 
 **Which rows count.** All n. Where persons are protected, more rows than the public n may be there; a secret,
 uniform choice of n counts. *Proof.* Order all rows at random, alike in both worlds for the rows of others;
@@ -172,7 +172,7 @@ class ConvexAdaptation(_Adaptation):
 
     Privacy
     -------
-    Unit and relation are the guarantee's (replace-one). Sensitivities: above and PRIVACY, section 4.
+    Unit and relation are the guarantee's (replace-one). Sensitivities: above and privacy.md, section 4.
     """
 
     kind: ClassVar[str] = "reweighting.convex"

@@ -2,7 +2,7 @@
 
 The empirical discrepancy is a supremum of differences of mean losses in [0, B]; replacing one of n private
 rows moves each mean, hence the supremum, by at most B/n. Two things are added to that: twice the solver's
-tolerance, for the supremum must be exact (a local solver moves by n/4 times B/n, PRIVACY, section 4 (b)),
+tolerance, for the supremum must be exact (a local solver moves by n/4 times B/n, privacy.md, section 4 (b)),
 and one grid step.
 
 *The solver's error is bounded beforehand*, so an answer never fails for the rows' sake. At the shift s its

@@ -1,6 +1,6 @@
 """PNCnvxAdap for any torch module: every record's gradient is clipped, then summed and noised.
 
-**Objective.** J (equation 7) with weights of the private rows that never leave (PRIVACY, section 4 (c),
+**Objective.** J (equation 7) with weights of the private rows that never leave (privacy.md, section 4 (c),
 hidden u) and their separable penalty, so that each is a function of its own record and of the path.
 
 **Proof.** The start, the public rows and all settings are public. A record's gradient at the current point

@@ -55,7 +55,7 @@ class Bounds:
 
     @property
     def diameter(self) -> float:
-        """Largest difference of two records' gradients: ``2r(Ar + 2)`` (PRIVACY, section 4 (b))."""
+        """Largest difference of two records' gradients: ``2r(Ar + 2)`` (privacy.md, section 4 (b))."""
         return 2 * self.r * (self.A * self.r + 2)
 
 

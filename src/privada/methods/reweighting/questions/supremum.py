@@ -3,7 +3,7 @@
 ``d = sup |L_T(h) - L_S(h)|`` over a set of hypotheses. For ``h(x) = w·x``, ``|w - w₀| <= A``, the
 difference of the two empirical squared losses is a quadratic in w, of any signs; its largest absolute value
 on a ball is two trust-region problems. The paper's DCA reaches the same value iteratively, and a stationary
-point of it is not enough: the sensitivity B/n holds for the exact supremum only (PRIVACY, section 4 (b)).
+point of it is not enough: the sensitivity B/n holds for the exact supremum only (privacy.md, section 4 (b)).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the curator does: match noisy means, allocate, gather. Releases in, a summary out.
 
-The steps of PRIVACY, section 6.6: g~ from the consumer; from each owner a noisy sum, then a
+The steps of privacy.md, section 6.6: g~ from the consumer; from each owner a noisy sum, then a
 noisy count; an allocation, which is post-processing; and one disclosure from each owner that
 contributes. No summary is ever broadcast. An owner that does not answer is left out, which is a public
 fact. Whether an answer could be used is not public, and decides nothing that others see.

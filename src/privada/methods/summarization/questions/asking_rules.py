@@ -3,7 +3,7 @@
 An owner's rank moves by at most one when another owner's rows change by one
 (`privada.methods.summarization.questions.round_plan`), so a rule is as private as its probabilities at
 neighbouring ranks are alike. The printed rule ``exp(-ε (rank - 1))`` is not: rank 1 is always
-asked, rank 2 is not with probability ``1 - exp(-ε)``, which is a δ (PRIVACY, section 5 (b)).
+asked, rank 2 is not with probability ``1 - exp(-ε)``, which is a δ (privacy.md, section 5 (b)).
 """
 
 from __future__ import annotations

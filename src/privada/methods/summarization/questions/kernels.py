@@ -1,7 +1,7 @@
 """Random Fourier features in which the result for a record depends on that record alone.
 
 Phases and scores are summed in one fixed order, row by row, so neither a record's place
-in a batch nor its neighbours can move its last bit (hazard 10 of PRIVACY, section 0).
+in a batch nor its neighbours can move its last bit (hazard 10 of privacy.md, section 0).
 """
 
 from __future__ import annotations

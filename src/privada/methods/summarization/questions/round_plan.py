@@ -1,7 +1,7 @@
 """The sound round protocol: what is decided in a round, and why that is stable.
 
 With broadcasts fixed, every point has a fixed score in every round, the summary takes the best
-points that are left (of all owners, sent or not), and coins never decide which. So (PRIVACY, section 5):
+points that are left (of all owners, sent or not), and coins never decide which. So (privacy.md, section 5):
 
 *One swap.* Between worlds that differ by one row c of another owner, the points that are left
 differ by exactly one: in the round in which c is taken, the world without it takes its next

@@ -38,7 +38,7 @@ class Participation(Question):
     *curator*, who is trusted with the rows; they compose exactly to the event that is charged here.
     **Whom it holds against** is `against`: any coalition of owners if ``ask_share`` is 0; else at most
     ``coalition`` owners together, for the bits of as many are charged.
-    Proof: `questions.round_plan` and PRIVACY, section 5 (c). The answer holds nothing but
+    Proof: `questions.round_plan` and privacy.md, section 5 (c). The answer holds nothing but
     the number of rounds and `against`.
 
     >>> from privada.privacy import Approximate

@@ -50,7 +50,7 @@ class EmbeddingSum(Question):
     Unit and relation are the guarantee's. An embedded row has norm at most 1, so the sum moves by
     at most 1 under add/remove and by 2 under replace-one, the grid's slack added; m rows a unit
     move it m times as far. Gaussian noise, or Laplace if the guarantee is pure. Divided by a size
-    that is public under replace-one, it is the noisy mean g~ (PRIVACY, section 6.6).
+    that is public under replace-one, it is the noisy mean g~ (privacy.md, section 6.6).
 
     >>> from privada.privacy import ZCDP
     >>> embedding = FourierEmbedding.of(width=2, n_features=8, gamma=1.0, random_state=0)

@@ -14,7 +14,7 @@ with g the grid step and l the number of components. An attribute is a column, a
 category's move two); what float sums round is part of ``Δ w``, and a centre so far off that they round more
 is refused. Rows are drawn in a fresh random order that knows neither rows nor labels (sorting by label is
 what breaks the printed guarantee). Rows and labels are one mechanism: their privacy-loss distributions are
-composed (PRIVACY, section 3 (c)).
+composed (privacy.md, section 3 (c)).
 
 Minibatches are sampled secretly, afresh, without ids and in random order, and nothing in the payload tells
 which rows were drawn. Under replace-one that amplifies: ``γ δ(log(1 + (e^ε - 1)/γ))``, γ the sampling rate.

@@ -3,7 +3,7 @@
 Of each row the owner takes ``onehot(y) ⊗ (1, z, z zᵀ)`` with z in a ball of radius R, sums over rows, and
 adds Gaussian noise σₙ, σᵥ, σₘ to counts, sums and moments (the upper triangle, off-diagonal entries times
 √2, so that the packing keeps the Frobenius norm). With ``A = 1/σₙ²``, ``B = R²/σᵥ²``, ``C = R⁴/σₘ²`` one
-row moves (PRIVACY, section 6.4)
+row moves (privacy.md, section 6.4)
 
 ==================================  ================================================================
 add/remove                          ``A + B + C``
@@ -178,7 +178,7 @@ def check_map(features: FeatureMap, schema: Any) -> None:
 
 
 def _shares(components: int, *, moments: bool, replaces: bool) -> tuple[float, float, float]:
-    """A, B and C up to scale: free counts under replace-one; else as PRIVACY, section 1 (c)."""
+    """A, B and C up to scale: free counts under replace-one; else as privacy.md, section 1 (c)."""
     if replaces:
         return (0.5, 1.0, 0.5) if moments else (1.0, 1.0, 0.0)
     root = math.sqrt(components)

@@ -197,7 +197,7 @@ def _variances(question: NearestMeans | LocalMeans) -> tuple[float, float]:
     assert isinstance(question, NearestMeans)
     table, d = draws["table"], question.cells.shape[1]
     assert isinstance(table, KNormCylinder)
-    unit = (question.moves / table.budget) ** 2 * (d + 3)  # PRIVACY, section 1 (d)
+    unit = (question.moves / table.budget) ** 2 * (d + 3)  # privacy.md, section 1 (d)
     return unit * (d + 2) / 3, unit * question.radius**2
 
 

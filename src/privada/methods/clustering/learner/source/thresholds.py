@@ -1,7 +1,7 @@
 """How large a noisy count must be to be believed: public quantities only.
 
 An empty cell passes its threshold with probability at most γ over the number of
-cells, so that with probability 1 - γ no empty cell passes. PRIVACY, section 1 (c), gives
+cells, so that with probability 1 - γ no empty cell passes. privacy.md, section 1 (c), gives
 ``b ln(N/(2γ))`` for continuous Laplace noise and ``σ Φ⁻¹(1 - γ/N)`` for Gaussian noise. Noise on a
 lattice has heavier tails by up to one step, and the bounds here are for the lattice:
 
