@@ -398,7 +398,7 @@ class Printed(AskRule):
 
 
 def test_owners_together_see_more_than_one(rehearsal):
-    """privacy.md, section 5: with asking bits, 300 owners together reach δ(1) = .03 and more, one owner 1e-5."""
+    """privacy.md, section 5: with asking bits, 300 owners together reach δ(1) = .03, one owner 1e-5."""
     claim = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
     plan = RoundPlan(size=10, dimension=12, ask_share=0.5, guarantee=claim)
     paid = RoundPlan(size=10, dimension=12, ask_share=0.5, coalition=300, guarantee=claim)

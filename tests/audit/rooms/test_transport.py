@@ -142,7 +142,7 @@ def seeded(run, **settings):
 
 @pytest.mark.statistical
 def test_the_printed_label_sorting_is_caught():
-    """privacy.md, section 3 (b): class-2 rows alternate 1, 0, 1, 0; one label changes and every row shifts."""
+    """privacy.md, section 3 (b): class-2 rows alternate 1, 0, 1, 0; one label changes, every row shifts."""
     m = 100
     rows = np.concatenate([np.tile([[1.0], [0.0]], (m // 2, 1)), [[0.0]]])
     first, second = np.array([1] * m + [0]), np.array([1] * (m + 1))

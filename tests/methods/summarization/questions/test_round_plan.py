@@ -61,7 +61,7 @@ def test_the_schedule_is_public_and_fills_the_summary():
 
 
 def test_broadcasts_have_the_specified_noise():
-    """privacy.md, section 5 (c): kernel-mean std .298 at q = 250, eps 1, p 100 and .094 at p 10 (δ = 1e-5)."""
+    """privacy.md, section 5 (c): kernel-mean std .298 at q = 250, eps 1, p 100; .094 at p 10 (δ = 1e-5)."""
     for size, std in ((100, 0.298), (10, 0.094)):
         guarantee = Approximate(epsilon=1, delta=1e-5, relation=AR)
         plan = RoundPlan(size=size, dimension=140, guarantee=guarantee)
