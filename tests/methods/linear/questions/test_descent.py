@@ -24,7 +24,7 @@ from privada.methods.reweighting import (
     stopping_delta,
 )
 from privada.methods.reweighting.example import SIZE, domains, example
-from privada.methods.reweighting.learner.learn import trajectory
+from privada.methods.linear.learner.trajectory import trajectory
 from privada.methods.reweighting.owner.counted import counted
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows

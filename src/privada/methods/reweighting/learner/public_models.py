@@ -63,6 +63,7 @@ class _Scores:
     """Scores of one model as numbers: starts, and trees or bumps."""
 
     starts: FloatArray
+    penalty: float | None = None  # of a logistic regression, as it was chosen
     trees: tuple[tuple[npt.NDArray[np.int64], FloatArray, int], ...] = ()  # splits, cuts, output
     landmarks: FloatArray | None = None
     loads: FloatArray | None = None
@@ -83,7 +84,9 @@ def fit_source(
     scale = _Scale.of(X, standardize=standardize, limit=public.LARGEST if base == "linear" else LIMIT)
     held = np.random.default_rng(seed).permutation(len(X))[: max(1, len(X) // HELD_OUT)]
     rest = np.setdiff1d(np.arange(len(X)), held) if len(X) >= FEWEST else np.arange(len(X))
-    fitted = [_fit(kinds, X[at], y[at], scale, n_classes, seed) for at in (rest, np.arange(len(X)))]
+    whole = _fit(kinds, X, y, scale, n_classes, seed)
+    chosen = tuple(each.penalty for each in whole[1])  # by all public rows: a second search would say as much
+    fitted = (_fit(kinds, X[rest], y[rest], scale, n_classes, seed, chosen), whole)
     bounded = (None if base == "linear" else limits) or (-public.LARGEST, public.LARGEST)
     tried = _assemble(fitted[0], scale, n_classes, bounded, None)
     near = REACH * _differences(tried, X[held])
@@ -130,49 +133,62 @@ class _Scale:
 
 
 def _fit(
-    kinds: tuple[str, ...], X: FloatArray, y: npt.NDArray[Any], scale: _Scale, n_classes: int, seed: int
+    kinds: tuple[str, ...],
+    X: FloatArray,
+    y: npt.NDArray[Any],
+    scale: _Scale,
+    n_classes: int,
+    seed: int,
+    chosen: tuple[float | None, ...] | None = None,
 ) -> tuple[FloatArray, list[_Scores]]:
-    """Weights of the linear model, and the scores of all models."""
+    """Weights of the linear model, and the scores of all models; penalties may have been chosen before."""
+    given = chosen or (None,) * len(kinds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence: these are public models among others
-        weights, start = _linear(scale.plain(X), y, n_classes)
-        found = [_Scores(start - scale.mean / scale.spread @ weights)]
-        for kind in kinds[1:]:
-            found.append(_FITS[kind](X, y, scale, n_classes, seed))
+        weights, start, penalty = _linear(scale.plain(X), y, n_classes, given[0])
+        found = [_Scores(start - scale.mean / scale.spread @ weights, penalty)]
+        for kind, given_penalty in zip(kinds[1:], given[1:], strict=True):
+            found.append(_FITS[kind](X, y, scale, n_classes, seed, given_penalty))
     return weights / scale.spread[:, None], found
 
 
-def _linear(Z: FloatArray, y: npt.NDArray[Any], n_classes: int) -> tuple[FloatArray, FloatArray]:
-    """Ridge or logistic regression, its penalty cross-validated."""
-    if n_classes == 0:
-        from sklearn.linear_model import RidgeCV
+def _linear(
+    Z: FloatArray, y: npt.NDArray[Any], n_classes: int, penalty: float | None
+) -> tuple[FloatArray, FloatArray, float | None]:
+    """Ridge or logistic regression: weights, intercepts and penalty."""
+    if n_classes:
+        return _logistic(Z, y, n_classes, penalty)
+    from sklearn.linear_model import RidgeCV
 
-        made = RidgeCV(len(Z) * RIDGE).fit(Z, y)
-        return np.asarray(made.coef_)[:, None], np.atleast_1d(made.intercept_)
-    made = _logistic(Z, y)
-    return _spread_classes(None if made is None else (made.coef_.T, made.intercept_), y, n_classes, Z.shape[1])
+    made = RidgeCV(len(Z) * RIDGE).fit(Z, y)
+    return np.asarray(made.coef_)[:, None], np.atleast_1d(made.intercept_), None
 
 
-def _logistic(Z: FloatArray, y: npt.NDArray[Any]) -> Any:
-    """None where all rows have one class."""
+def _logistic(
+    Z: FloatArray, y: npt.NDArray[Any], n_classes: int, penalty: float | None
+) -> tuple[FloatArray, FloatArray, float | None]:
+    """Logistic regression, its penalty given or cross-validated where the rows allow it."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
 
-    counts = np.bincount(np.asarray(y, dtype=np.int64))
+    counts = np.bincount(y, minlength=n_classes)
     present = counts[counts > 0]
     if len(present) < 2:
-        return None
-    plain = LogisticRegression(max_iter=300)
-    if present.min() < 3:
-        return plain.fit(Z, y)
-    return GridSearchCV(plain, {"C": LOGISTIC}, cv=3, scoring="neg_log_loss").fit(Z, y).best_estimator_
+        return *_spread_classes(None, y, n_classes, Z.shape[1]), penalty
+    made = LogisticRegression(C=1.0 if penalty is None else penalty, max_iter=300)
+    if penalty is None and present.min() >= 3:
+        search = GridSearchCV(made, {"C": LOGISTIC}, cv=3, scoring="neg_log_loss")
+        made = search.fit(Z, y).best_estimator_
+    else:
+        made.fit(Z, y)
+    return *_spread_classes((made.coef_.T, made.intercept_), y, n_classes, Z.shape[1]), float(made.C)
 
 
 def _spread_classes(
     found: tuple[FloatArray, FloatArray] | None, y: npt.NDArray[Any], n_classes: int, width: int
 ) -> tuple[FloatArray, FloatArray]:
     """Weights for all public classes; those that no public row has keep the score of half a row."""
-    counts = np.bincount(np.asarray(y, dtype=np.int64), minlength=n_classes)
+    counts = np.bincount(y, minlength=n_classes)
     present = np.flatnonzero(counts)
     table, level = np.zeros((width, n_classes)), np.log((counts + 0.5) / (counts + 0.5).sum())
     if found is not None:
@@ -187,7 +203,7 @@ def _spread_classes(
 
 
 def _boosted(
-    X: FloatArray, y: npt.NDArray[Any], scale: _Scale, n_classes: int, seed: int
+    X: FloatArray, y: npt.NDArray[Any], scale: _Scale, n_classes: int, seed: int, penalty: float | None
 ) -> _Scores:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
@@ -206,7 +222,7 @@ def _boosted(
         for tree, outputs_of_tree in zip(stage, targets, strict=True)
         for output, sign in outputs_of_tree
     ]
-    return _Scores(starts, tuple(trees))
+    return _Scores(starts, trees=tuple(trees))
 
 
 def _boosted_outputs(
@@ -232,7 +248,7 @@ def _boosted_tree(nodes: Any, sign: float) -> tuple[npt.NDArray[np.int64], Float
 
 
 def _forest(
-    X: FloatArray, y: npt.NDArray[Any], scale: _Scale, n_classes: int, seed: int
+    X: FloatArray, y: npt.NDArray[Any], scale: _Scale, n_classes: int, seed: int, penalty: float | None
 ) -> _Scores:
     """Extremely randomised trees, for numbers."""
     from sklearn.ensemble import ExtraTreesRegressor
@@ -245,11 +261,11 @@ def _forest(
         columns = np.where(leaf, -1, tree.feature)
         splits = np.column_stack([columns, tree.children_left, tree.children_right]).astype(np.int64)
         trees.append((splits, np.where(leaf, tree.value[:, 0, 0] / len(made.estimators_), tree.threshold), 0))
-    return _Scores(np.zeros(1), tuple(trees))
+    return _Scores(np.zeros(1), trees=tuple(trees))
 
 
 def _kernel(
-    X: FloatArray, y: npt.NDArray[Any], scale: _Scale, n_classes: int, seed: int
+    X: FloatArray, y: npt.NDArray[Any], scale: _Scale, n_classes: int, seed: int, penalty: float | None
 ) -> _Scores:
     """Ridge or logistic regression on Gaussian bumps (Nyström)."""
     from sklearn.kernel_approximation import Nystroem
@@ -260,13 +276,11 @@ def _kernel(
     bumps = Nystroem(gamma=BANDWIDTH / X.shape[1], n_components=count, random_state=seed).fit(Z)
     seen = bumps.transform(Z)
     if n_classes:
-        made = _logistic(seen, y)
-        coef = None if made is None else (made.coef_.T, made.intercept_)
-        weights, start = _spread_classes(coef, y, n_classes, seen.shape[1])
+        weights, start, penalty = _logistic(seen, y, n_classes, penalty)
     else:
         ridge = RidgeCV(np.logspace(-4, 1, 6)).fit(seen, y)
         weights, start = np.asarray(ridge.coef_)[:, None], np.atleast_1d(ridge.intercept_)
-    return _Scores(start, (), bumps.components_, bumps.normalization_.T @ weights)
+    return _Scores(start, penalty, (), bumps.components_, bumps.normalization_.T @ weights)
 
 
 _FITS = {"boosted": _boosted, "forest": _forest, "kernel": _kernel}

@@ -47,6 +47,8 @@ class Descent(LinearDescent):
         super().validate()
         if self.features is None:
             return
+        if not isinstance(self.features, PublicFeatures):
+            raise InputError(f"Expected features to be PublicFeatures, got {type(self.features).__name__}.")
         if self.loss != "squared" or self.features.width != len(self.weights):
             raise InputError(f"Expected squared loss, and weights of {self.features.width} rows for features.")
 

@@ -103,8 +103,9 @@ class PublicFeatures:
             _check.positive(**{name: getattr(self, name)})
         if not self.spread.min() > 0:
             raise InputError("Expected spread to be positive.")
-        if not self.low < self.high:
-            raise InputError(f"Expected low < high, got {self.low} and {self.high}.")
+        low, high = _check.finite(low=self.low), _check.finite(high=self.high)
+        if not low < high:
+            raise InputError(f"Expected low < high, got {low:g} and {high:g}.")
         if len(self.starts) != self.models * self.outputs or self.reach.min() < 0:
             raise InputError("Expected a start for every output, and a reach of at least 0, of every model.")
         if len(self.landmarks) != len(self.loads) or len(self.landmarks) > MOST_LANDMARKS:
