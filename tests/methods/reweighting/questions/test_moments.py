@@ -56,7 +56,7 @@ def test_no_pair_of_records_is_further_apart_than_the_plan_says(question):
     rng = np.random.default_rng(1)
     most = dict.fromkeys(question.plan.draws, 0.0)
     made = [
-        exact(question, rng.uniform(-1, 1, size=(1, 2)) * rng.choice([0, 1, 9]), rng.choice([-1.0, 1.0], 1))
+        exact(question, rng.uniform(-1, 1, size=(1, 2)) * rng.choice([0, 1, 9]), rng.choice([-1.0, 0.0, 1.0], 1))
         for _ in range(80)
     ]
     for one in made:
@@ -72,7 +72,7 @@ def test_the_draws_use_up_the_guarantee_and_more_rows_of_a_person_cost_more_nois
     spent = np.sqrt(sum(draw.mu**2 for draw in question.plan.draws.values()))
     assert spent == pytest.approx(question.guarantee.gaussian_mu(), rel=1e-6)
     assert spent <= question.guarantee.gaussian_mu()
-    person = replace(question.guarantee, unit=Unit.person(max_rows=3))
+    person = replace(question.guarantee, unit=Unit(name="person", max_rows=3))
     three = replace(question, guarantee=person)
     for name in question.plan.draws:
         assert three.noise(name) == pytest.approx(3 * question.noise(name), rel=1e-4)

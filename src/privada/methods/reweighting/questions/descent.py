@@ -11,7 +11,7 @@ import numpy.typing as npt
 from privada.exceptions import InputError
 from privada.methods.linear.questions import public
 from privada.methods.linear.questions.descent import LinearDescent
-from privada.methods.reweighting.questions.features import PREFIX, PublicFeatures
+from privada.methods.reweighting.questions.features import PublicFeatures, other_parts, own_parts
 from privada.privacy.guarantee import Guarantee
 
 
@@ -74,10 +74,9 @@ class Descent(LinearDescent):
         cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
     ) -> Self:
         """Make the question from its parts; everything is validated anew."""
-        features = None
-        if any(name.startswith(PREFIX) for name in plain):
-            features = PublicFeatures.from_parts(plain, arrays)
-        return cls(**plain, **arrays, features=features, guarantee=guarantee, salt=salt)
+        parts = plain | arrays
+        features = PublicFeatures.from_parts(parts) if own_parts(parts) else None
+        return cls(**other_parts(parts), features=features, guarantee=guarantee, salt=salt)
 
 
 __all__ = ["Descent"]

@@ -185,13 +185,19 @@ class PublicFeatures:
         return {name: value for name, value in own.items() if name not in arrays}, arrays
 
     @classmethod
-    def from_parts(cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> Self:
-        """Take what is named as such out of a question's parts."""
-        given = {}
-        for source in (plain, arrays):
-            for name in [name for name in source if name.startswith(PREFIX)]:
-                given[name.removeprefix(PREFIX)] = source.pop(name)
-        return cls(**given)
+    def from_parts(cls, parts: dict[str, Any]) -> Self:
+        """Make them from what a question's file names as theirs."""
+        return cls(**{name.removeprefix(PREFIX): value for name, value in own_parts(parts).items()})
+
+
+def own_parts(parts: dict[str, Any]) -> dict[str, Any]:
+    """What is named as public features' among a question's parts."""
+    return {name: value for name, value in parts.items() if name.startswith(PREFIX)}
+
+
+def other_parts(parts: dict[str, Any]) -> dict[str, Any]:
+    """What is not."""
+    return {name: value for name, value in parts.items() if not name.startswith(PREFIX)}
 
 
 def _rows(X: FloatArray) -> FloatArray:
@@ -312,4 +318,4 @@ def _probabilities(scores: FloatArray, outputs: int) -> FloatArray:  # pragma: n
     return found
 
 
-__all__ = ["LINKS", "PublicFeatures"]
+__all__ = ["LINKS", "PublicFeatures", "other_parts", "own_parts"]

@@ -32,7 +32,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.linear.questions import public
-from privada.methods.reweighting.questions.features import PublicFeatures
+from privada.methods.reweighting.questions.features import PublicFeatures, other_parts
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.release import Question
@@ -137,8 +137,9 @@ class ResidualMoments(Question):
         cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
     ) -> Self:
         """Make the question from its parts; everything is validated anew."""
-        features = PublicFeatures.from_parts(plain, arrays)
-        return cls(**plain, **arrays, features=features, guarantee=guarantee, salt=salt)
+        parts = plain | arrays
+        features = PublicFeatures.from_parts(parts)
+        return cls(**other_parts(parts), features=features, guarantee=guarantee, salt=salt)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
