@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
@@ -15,11 +16,11 @@ from privada.methods.reweighting.questions.descent import Descent
 from privada.methods.reweighting.questions.features import PublicFeatures
 from privada.methods.reweighting.questions.moments import MixtureMoments, ResidualMoments
 from privada.parties.answering import Draws
-from privada.parties.rows import Batch, Rows
-from privada.privacy.mechanism import Lattice
+from privada.parties.rows import Batch, Prepared, Rows
 
 FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+T = TypeVar("T")
 _INSIDE = 1 - 2.0**-40
 
 
@@ -29,10 +30,9 @@ class _Extended:
     def __init__(self, rows: Rows, features: PublicFeatures) -> None:
         self._rows, self._features = rows, features
 
-    def batches(self) -> Iterator[Batch]:
-        """Batches of extended rows."""
-        for batch in self._rows.batches():
-            yield Batch(self._features.extend(batch.X), batch.y)
+    def prepared(self, make: Callable[[Batch], T]) -> Prepared[T]:
+        """Keep what ``make`` makes of each batch of extended rows."""
+        return self._rows.prepared(lambda batch: make(Batch(self._features.extend(batch.X), batch.y)))
 
 
 def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]:
@@ -43,15 +43,8 @@ def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]
 
 def answer_moments(question: ResidualMoments, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Exact sums of every record's moments in whole grid steps, then noise."""
-    totals = {
-        name: np.zeros(shape, dtype=np.int64)
-        for name, shape in question.answer_shapes().items()
-        if name in question.plan.draws
-    }
-    for batch in rows.batches():
-        for part in batch.parts(question.features.width + question.directions_count * question.outputs):
-            for name, steps in _moments(question, part).items():
-                totals[name] += steps
+    numbers = question.features.width + question.directions_count * question.outputs
+    totals = rows.total(partial(_moments, question), numbers=numbers)
     return {name: draw(name, total) for name, total in totals.items()}
 
 
@@ -65,7 +58,7 @@ def _moments(question: ResidualMoments, batch: Batch) -> dict[str, Integers]:
         Phi = _directions(
             np.ascontiguousarray(seen[:, question.features.columns :]), question.directions, question.radius
         )
-        squares = np.array([_sum_squares(left, 1 / _step(question, "squares"))])
+        squares = np.array([_sum_squares(left, 1 / _step(question, "squares"))], dtype=np.int64)
         return {
             "moments": _sum_moments(Phi, per_step[0]),
             "products": _sum_shared(Phi, left, per_step[1]),
@@ -79,9 +72,7 @@ def _moments(question: ResidualMoments, batch: Batch) -> dict[str, Integers]:
 
 
 def _step(question: ResidualMoments, name: str) -> float:
-    mechanism = question.plan.draws[name]
-    assert isinstance(mechanism, Lattice)
-    return mechanism.grid.step
+    return question.plan.lattice(name).grid.step
 
 
 def _residuals(question: ResidualMoments, scores: FloatArray, y: FloatArray) -> FloatArray:
