@@ -22,7 +22,7 @@ def budget(epsilon):
     return Approximate(epsilon=epsilon, delta=1e-5, relation="replace-one")
 
 
-def ladder(epsilon=1.0, size=len(T), **more):
+def ladder(epsilon=1.0, size=3000, **more):
     y = X @ np.ones(5) + 0.3 * RNG.normal(size=len(X))
     return plan(X, y, size=size, guarantee=budget(epsilon), label_bounds=(-20.0, 20.0), **more)
 

@@ -2,7 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.ensemble import ExtraTreesRegressor, HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 
 from privada.methods.reweighting.example import example
 from privada.methods.reweighting.learner import public_models

@@ -56,7 +56,9 @@ def test_no_pair_of_records_is_further_apart_than_the_plan_says(question):
     rng = np.random.default_rng(1)
     most = dict.fromkeys(question.plan.draws, 0.0)
     made = [
-        exact(question, rng.uniform(-1, 1, size=(1, 2)) * rng.choice([0, 1, 9]), rng.choice([-1.0, 0.0, 1.0], 1))
+        exact(
+            question, rng.uniform(-1, 1, size=(1, 2)) * rng.choice([0, 1, 9]), rng.choice([-1.0, 0.0, 1.0], 1)
+        )
         for _ in range(80)
     ]
     for one in made:

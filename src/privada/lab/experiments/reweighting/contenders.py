@@ -60,7 +60,7 @@ def label_range(pair: DomainPair) -> tuple[float, float]:
 
 
 def ours(pair: DomainPair, epsilon: float, train: Part | None = None) -> float:
-    """Test error of ours with linear models alone, as all others here; a label's limits are the public range."""
+    """Test error of ours, with linear public models alone; limits of a number are the public range."""
     private = pair.train if train is None else train
     settings: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "base": "linear", "random_state": 0}
     model = (

@@ -39,7 +39,7 @@ def symmetric(entries: FloatArray, k: int) -> FloatArray:
     diagonal = np.diag(made).copy()
     made = (made + made.T) / np.sqrt(2)
     np.fill_diagonal(made, diagonal)
-    return made
+    return np.asarray(made)
 
 
 def approach(noisy: FloatArray, public: FloatArray, noise: float) -> tuple[FloatArray, float]:

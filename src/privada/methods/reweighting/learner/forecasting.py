@@ -50,9 +50,7 @@ def forecast(source: PublicSource, *, rows: int, size: int, mu: float) -> Foreca
 def _mixing_gain(source: PublicSource) -> float:
     """Logarithm of the held-out squared error of the models' mean over the linear model's."""
     found = source.predictions
-    mean, linear = (
-        float(((source.labels - each) ** 2).mean()) for each in (found.mean(axis=1), found[:, 0])
-    )
+    mean, linear = (float(((source.labels - each) ** 2).mean()) for each in (found.mean(axis=1), found[:, 0]))
     tiny = 1e-12 * max(float(np.var(source.labels)), 1e-300)
     return math.log((mean + tiny) / (linear + tiny))
 

@@ -132,6 +132,16 @@ class _Scale:
         return np.clip(self.plain(X), -self.limit, self.limit)
 
 
+@dataclass(frozen=True, eq=False)
+class _How:
+    """What every fit is told beside its rows."""
+
+    scale: _Scale
+    n_classes: int
+    seed: int
+    penalty: float | None
+
+
 def _fit(
     kinds: tuple[str, ...],
     X: FloatArray,
@@ -148,7 +158,7 @@ def _fit(
         weights, start, penalty = _linear(scale.plain(X), y, n_classes, given[0])
         found = [_Scores(start - scale.mean / scale.spread @ weights, penalty)]
         for kind, given_penalty in zip(kinds[1:], given[1:], strict=True):
-            found.append(_FITS[kind](X, y, scale, n_classes, seed, given_penalty))
+            found.append(_FITS[kind](X, y, _How(scale, n_classes, seed, given_penalty)))
     return weights / scale.spread[:, None], found
 
 
@@ -202,20 +212,20 @@ def _spread_classes(
     return table, level
 
 
-def _boosted(
-    X: FloatArray, y: npt.NDArray[Any], scale: _Scale, n_classes: int, seed: int, penalty: float | None
-) -> _Scores:
+def _boosted(X: FloatArray, y: npt.NDArray[Any], how: _How) -> _Scores:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
     present = np.unique(y)
-    if n_classes and len(present) < 2:
-        return _Scores(_spread_classes(None, y, n_classes, X.shape[1])[1])
-    kind = HistGradientBoostingClassifier if n_classes else HistGradientBoostingRegressor
-    rounds = FEWER_ROUNDS if n_classes > 2 else ROUNDS
+    if how.n_classes and len(present) < 2:
+        return _Scores(_spread_classes(None, y, how.n_classes, X.shape[1])[1])
+    kind = HistGradientBoostingClassifier if how.n_classes else HistGradientBoostingRegressor
+    rounds = FEWER_ROUNDS if how.n_classes > 2 else ROUNDS
     leaf = max(1, min(LEAF, len(X) // 20))
-    made = kind(max_iter=rounds, min_samples_leaf=leaf, early_stopping=False, random_state=seed, **BOOSTED)
+    made = kind(
+        max_iter=rounds, min_samples_leaf=leaf, early_stopping=False, random_state=how.seed, **BOOSTED
+    )
     made.fit(X, y)
-    starts, targets = _boosted_outputs(np.ravel(made._baseline_prediction), present, n_classes)
+    starts, targets = _boosted_outputs(np.ravel(made._baseline_prediction), present, how.n_classes)
     trees = [
         (*_boosted_tree(tree.nodes, sign), output)
         for stage in made._predictors
@@ -247,13 +257,11 @@ def _boosted_tree(nodes: Any, sign: float) -> tuple[npt.NDArray[np.int64], Float
     return splits, np.where(leaf, sign * nodes["value"], nodes["num_threshold"])
 
 
-def _forest(
-    X: FloatArray, y: npt.NDArray[Any], scale: _Scale, n_classes: int, seed: int, penalty: float | None
-) -> _Scores:
+def _forest(X: FloatArray, y: npt.NDArray[Any], how: _How) -> _Scores:
     """Extremely randomised trees, for numbers."""
     from sklearn.ensemble import ExtraTreesRegressor
 
-    made = ExtraTreesRegressor(random_state=seed, **FOREST).fit(X, y)
+    made = ExtraTreesRegressor(random_state=how.seed, **FOREST).fit(X, y)
     trees = []
     for each in made.estimators_:
         tree = each.tree_
@@ -264,19 +272,17 @@ def _forest(
     return _Scores(np.zeros(1), trees=tuple(trees))
 
 
-def _kernel(
-    X: FloatArray, y: npt.NDArray[Any], scale: _Scale, n_classes: int, seed: int, penalty: float | None
-) -> _Scores:
+def _kernel(X: FloatArray, y: npt.NDArray[Any], how: _How) -> _Scores:
     """Ridge or logistic regression on Gaussian bumps (Nyström)."""
     from sklearn.kernel_approximation import Nystroem
     from sklearn.linear_model import RidgeCV
 
-    Z = scale.clipped(X)
+    Z = how.scale.clipped(X)
     count = min(LANDMARKS, len(X) // 3)
-    bumps = Nystroem(gamma=BANDWIDTH / X.shape[1], n_components=count, random_state=seed).fit(Z)
-    seen = bumps.transform(Z)
-    if n_classes:
-        weights, start, penalty = _logistic(seen, y, n_classes, penalty)
+    bumps = Nystroem(gamma=BANDWIDTH / X.shape[1], n_components=count, random_state=how.seed).fit(Z)
+    seen, penalty = bumps.transform(Z), None
+    if how.n_classes:
+        weights, start, penalty = _logistic(seen, y, how.n_classes, how.penalty)
     else:
         ridge = RidgeCV(np.logspace(-4, 1, 6)).fit(seen, y)
         weights, start = np.asarray(ridge.coef_)[:, None], np.atleast_1d(ridge.intercept_)

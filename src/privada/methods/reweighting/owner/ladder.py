@@ -14,7 +14,7 @@ import numpy.typing as npt
 from privada.methods.linear.owner import descent, kernels
 from privada.methods.reweighting.questions.descent import Descent
 from privada.methods.reweighting.questions.features import PublicFeatures
-from privada.methods.reweighting.questions.moments import MixtureMoments, ResidualMoments
+from privada.methods.reweighting.questions.moments import CorrectionMoments, MixtureMoments, ResidualMoments
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Prepared, Rows
 
@@ -64,6 +64,7 @@ def _moments(question: ResidualMoments, batch: Batch) -> dict[str, Integers]:
             "products": _sum_shared(Phi, left, per_step[1]),
             "squares": squares,
         }
+    assert isinstance(question, CorrectionMoments)
     Z = kernels.mapped(seen, question.transform, question.shift, float(question.radius))
     return {
         "moments": _sum_moments(Z[:, :, None], per_step[0]),
@@ -116,7 +117,8 @@ def _directions(
                 for j in range(c):
                     total += seen[i, j] * directions[a, j, o]
                 flat[i, a * outputs + o] = total
-    return _clipped(flat, radius).reshape(n, k, outputs)
+    made: FloatArray = _clipped(flat, radius).reshape(n, k, outputs)
+    return made
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -164,9 +166,9 @@ def _sum_outer(Z: FloatArray, left: FloatArray, per_step: float) -> Integers:  #
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _sum_squares(left: FloatArray, per_step: float) -> int:  # pragma: no cover - compiled
+def _sum_squares(left: FloatArray, per_step: float) -> np.int64:  # pragma: no cover - compiled
     """``|r|²``, truncated toward zero."""
-    found = 0
+    found = np.int64(0)
     for i in range(left.shape[0]):
         total = 0.0
         for o in range(left.shape[1]):

@@ -1,11 +1,10 @@
-"""The noisy descent of `privada.methods.linear`, as this room asks for it: public models are features, too."""
+"""The noisy descent of `privada.methods.linear`, as this room asks for it: on public features."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import InputError
@@ -50,7 +49,9 @@ class Descent(LinearDescent):
         if not isinstance(self.features, PublicFeatures):
             raise InputError(f"Expected features to be PublicFeatures, got {type(self.features).__name__}.")
         if self.loss != "squared" or self.features.width != len(self.weights):
-            raise InputError(f"Expected squared loss, and weights of {self.features.width} rows for features.")
+            raise InputError(
+                f"Expected squared loss, and weights of {self.features.width} rows for features."
+            )
 
     def fits(self, schema: Any) -> None:
         """Check size, features and label against the owner's schema."""

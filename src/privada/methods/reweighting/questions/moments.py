@@ -13,8 +13,8 @@ for are ``A = Σ z z'`` and ``b = Σ z r'``.
 its residual to norm c; both are functions of that record alone. So ``|Φ Φ'| <= R²`` (Frobenius) and, because
 the inner product of two positive semi-definite matrices is not negative, another record in its place moves A
 by at most ``√(R⁴ + R⁴) = √2 R²``. What is added are the N entries on and above the diagonal, those above
-it times √2, so that lengths are Frobenius norms; truncation toward zero moves each by less than a grid step h,
-so the two records' vectors by ``2 √N h`` together, which is added. ``|Φ r| <= R c`` and truncation only
+it times √2, so that lengths are Frobenius norms; truncation toward zero moves each by less than a grid step
+h, so the two records' vectors by ``2 √N h`` together, which is added. ``|Φ r| <= R c`` and truncation only
 shortens, so b moves by at most ``2 R c``; s by at most ``c²``. A person's m records move them m times as far.
 The Gaussian draws compose exactly: ``μ² = Σ μ_i²``. What is made of them is post-processing.
 """
