@@ -11,7 +11,7 @@ from privada.exceptions import PrivadaWarning
 from privada.methods.registry import DemoRow
 from privada.methods.reweighting.learner.ladder import plan
 from privada.parties.owner import Owner
-from privada.parties.protocol import run
+from privada.parties.running import run
 from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import Approximate
 from privada.privacy.relation import Relation

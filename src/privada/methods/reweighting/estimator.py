@@ -13,7 +13,7 @@ from privada import _check
 from privada.methods.reweighting.domains import Domains, label_number, split
 from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
 from privada.parties.owner import Owner
-from privada.parties.protocol import run
+from privada.parties.running import run
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Approximate, Guarantee, request
 

@@ -7,7 +7,8 @@ import pytest
 
 from privada.methods.reweighting.learner.ladder import plan
 from privada.parties import Number, Owner, Schema
-from privada.parties.protocol import foreseen, run
+from privada.parties.protocol import list_asks
+from privada.parties.running import run
 from privada.privacy import Approximate
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
@@ -35,12 +36,12 @@ def adapted(made, y):
 
 
 def test_a_correction_follows_only_where_rows_are_enough():
-    assert [ask.question.kind for ask in foreseen(ladder().learner("t"))] == [
+    assert [ask.question.kind for ask in list_asks(ladder().learner("t"))] == [
         "reweighting.mixture",
         "reweighting.descent",
     ]
     few = ladder(epsilon=0.2, size=50)
-    (ask,) = foreseen(few.learner("t"))
+    (ask,) = list_asks(few.learner("t"))
     assert ask.question.guarantee == few.guarantee
 
 

@@ -34,7 +34,7 @@ from privada.methods.reweighting.learner.public_models import BASES, PublicSourc
 from privada.methods.reweighting.questions.descent import Descent
 from privada.methods.reweighting.questions.features import PublicFeatures
 from privada.methods.reweighting.questions.moments import CorrectionMoments, MixtureMoments
-from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
+from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -356,7 +356,7 @@ class Ladder:
         asks = [Ask(owner, first)]
         if rest is not None:
             asks.append(Ask(owner, self.second(self.start(), rest)))
-        return Foreseen(self._learn(owner, first, rest), asks)
+        return PlannedLearner(self._learn(owner, first, rest), asks)
 
     def _learn(self, owner: str, first: MixtureMoments, rest: Guarantee | None) -> Learner[AdaptedModel]:
         releases = [(yield Ask(owner, first))]
