@@ -23,10 +23,10 @@ INK, SOFT, ACCENT, PLAIN, WARM = "#1f2328", "#5d6670", "#0b6e63", "#9aa3ab", "#c
 
 # %%
 pair = drifting(0, rows=120, n=500)
-model = ReweightedRegressor(epsilon=1.0, delta=1e-5, random_state=0)
-model.fit(pair.source.X, pair.source.y, pair.train.X, pair.train.y, groups=pair.groups)
+model = ReweightedRegressor(epsilon=1.0, delta=1e-5, base="linear", random_state=0)
+model.fit(pair.source.X, pair.source.y, pair.train.X, pair.train.y)
 print(model.guarantee_)
-print(f"rehearsed on public districts: {model.forecast_:.2f} of the public model's error is left")
+print(f"expected before anything was asked: {model.forecast_}")
 
 # %% [markdown]
 # Mean squared error in the private district, against ε and against the number of private rows: ours, noisy
@@ -36,11 +36,11 @@ print(f"rehearsed on public districts: {model.forecast_:.2f} of the public model
 # %%
 def errors(epsilon, n, seed):
     pair = drifting(seed, rows=120, n=n)
-    ours = ReweightedRegressor(epsilon=epsilon, delta=1e-5, random_state=0)
-    ours.fit(pair.source.X, pair.source.y, pair.train.X, pair.train.y, groups=pair.groups)
+    ours = ReweightedRegressor(epsilon=epsilon, delta=1e-5, base="linear", random_state=0)
+    ours.fit(pair.source.X, pair.source.y, pair.train.X, pair.train.y)
     alone = DPLinearRegression(epsilon=epsilon, delta=1e-5, norm_bound=1.0).fit(pair.train.X, pair.train.y)
-    start = ours.model_.question
-    public = pair.test.X @ start.weights[:, 0] + start.intercepts[0]
+    features = ours.model_.features
+    public = pair.test.X @ features.weights[:, 0] + features.starts[0]
     found = (ours.predict(pair.test.X), alone.predict(pair.test.X), public)
     return [np.mean((each - pair.test.y) ** 2) for each in found]
 

@@ -83,10 +83,6 @@ def gaussian(clinic):
     change(clinic / "owner.toml", "delta = 1e-5", 'delta = 1e-5\naccounting = "gaussian"')
 
 
-def private(clinic):
-    change(clinic / "study.toml", 'source = "source.csv"', 'source = "source.csv"\nselection = "private"')
-
-
 def begin(clinic):
     """Open the budget that the owner's file names by now."""
     OwnerFile.read(clinic / "owner.toml").open_budget()
@@ -105,12 +101,12 @@ def left(cli, clinic):
 def test_gaussian_rounds_use_up_a_gaussian_budget(cli, clinic):
     gaussian(clinic)
     found = cli.json("price", clinic / "study.toml")
-    assert found["prices"][0]["share"] == pytest.approx(0.05)
+    assert found["prices"][0]["share"] == pytest.approx(0.25)
     assert found["together"]["clinic"]["share"] == pytest.approx(1.0)
     assert found["together"]["clinic"]["verdict"] == "all rounds would be answered"
     begin(clinic)
     kinds = [release["kind"] for release in cli.json("run", clinic / "study.toml")["releases"]]
-    assert kinds[0] == "reweighting.discrepancy"
+    assert kinds[0] == "reweighting.mixture"
     assert kinds[-1] == "reweighting.descent"
     assert left(cli, clinic) == pytest.approx(0.0, abs=1e-6)
 
@@ -150,26 +146,9 @@ def test_price_says_that_later_rounds_would_be_refused(cli, clinic):
     assert opened(clinic) == ()
 
 
-def test_private_selection_is_paid_by_the_default_accounting_and_refused_by_the_gaussian(cli, clinic):
-    private(clinic)
-    study, owner = clinic / "study.toml", clinic / "owner.toml"
-    before = owner.read_text()
-    gaussian(clinic)
-    refused = cli("run", study, expect=3).stderr
-    assert 'accounting = "renyi" or a larger budget in the owner\'s file' in refused
-    assert "to ask for less" in refused
-    assert 'accounting = "renyi"' in cli.json("price", study, expect=3)["together"]["clinic"]["verdict"]
-    assert opened(clinic) == ()
-    owner.write_text(before)
-    begin(clinic)
-    kinds = [release["kind"] for release in cli.json("run", study)["releases"]]
-    assert kinds == ["reweighting.descent", "reweighting.selection"]
-    assert 0 <= left(cli, clinic) < 1e-3
-
-
 def test_rounds_through_a_folder(cli, clinic):
     """The rounds that were answered are not counted against those to come."""
-    private(clinic)
+    gaussian(clinic)
     begin(clinic)
     study, exchange = clinic / "study.toml", clinic / "exchange"
     for _ in range(2):
@@ -179,7 +158,7 @@ def test_rounds_through_a_folder(cli, clinic):
     plain = cli.json("learn", "reweighting", study, "--folder", exchange)
     assert len(plain["releases"]) == 2
     assert 0 <= left(cli, clinic) < 1e-3
-    assert len(plain["result"]["coef"]) == 2
+    assert plain["result"]["questions"] == ["reweighting.mixture", "reweighting.descent"]
 
 
 def test_a_card_tells_no_accounting(cli, clinic):
@@ -188,9 +167,6 @@ def test_a_card_tells_no_accounting(cli, clinic):
     verdict = cli.json("price", clinic / "study.toml")["together"]["clinic"]["verdict"]
     assert "only its owner can say" in verdict
     assert 'pays with accounting = "gaussian".' in verdict
-    private(clinic)
-    said = cli("price", clinic / "study.toml").stdout
-    assert 'pays with accounting = "renyi".' in " ".join(said.split())
 
 
 def test_what_is_left_must_pay_for_all_rounds(cli, clinic):

@@ -11,7 +11,7 @@ from privada import ReweightedClassifier, ReweightedRegressor
 from privada.exceptions import InputError, PrivadaWarning, SchemaError
 from privada.lab.papers.reweighting import paper_discrepancy, paper_pcnvxadap
 from privada.methods.linear.questions import public
-from privada.methods.reweighting import averaged, plan, trajectory
+from privada.methods.reweighting import plan
 from privada.methods.reweighting.questions.problem import Bounds, Penalties
 from privada.parties import Number, Owner, Schema
 from privada.parties.protocol import run
@@ -38,45 +38,50 @@ def domains(seed=0, m=600, n=1500, d=4):
 
 def test_a_regressor_learns_what_the_source_does_not_know():
     Xs, ys, Xt, yt = domains()
-    model = ReweightedRegressor(**BUDGET, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
-    assert model.score(Xt, yt) > 0.95
+    model = ReweightedRegressor(**BUDGET, base="linear", random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    assert model.score(Xt, yt) > 0.9
     assert model.score(Xs, ys) < 0.8
-    assert model.coef_ == pytest.approx([2, 0, 1, 1], abs=0.2)
+    assert model.coef_ == pytest.approx([2, 0, 1, 1], abs=0.4)
     assert model.intercept_ == pytest.approx(0.5, abs=0.15)
+    assert model.predict(Xt[:9]) == pytest.approx(Xt[:9] @ model.coef_ + model.intercept_)
     assert model.guarantee_ == Approximate(**BUDGET, relation="replace-one")
+    assert [release.kind for release in model.releases_] == ["reweighting.mixture", "reweighting.descent"]
+
+
+def test_models_that_are_not_linear_take_part():
+    rng = np.random.default_rng(0)
+    Xs, Xt = rng.uniform(-2, 2, size=(900, 2)), rng.uniform(-2, 2, size=(900, 2))
+    ys, yt = (np.abs(X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=900) for X in (Xs, Xt))
+    found = {}
+    for base in ("auto", "linear"):
+        model = ReweightedRegressor(**BUDGET, base=base, random_state=0, rehearsal=1)
+        found[base] = model.fit(Xs, ys, Xt, yt + 1).score(Xt, yt + 1)
+        assert hasattr(model, "coef_") == (base == "linear")
+    assert found["auto"] > 0.9 > found["linear"]
+    with pytest.raises(InputError, match="base"):
+        model.set_params(base="best").fit(Xs, ys, Xt, yt)
 
 
 def test_predictions_keep_to_the_labels_public_limits():
     Xs, ys, Xt, yt = domains(n=300)
-    far = 100 * np.array([[1.0, 1.0, 1.0, 1.0], [-1.0, -1.0, -1.0, -1.0]])
-    model = ReweightedRegressor(**BUDGET, label_bounds=(-3, 2), alpha=0.3, random_state=0, rehearsal=1)
+    far = 100 * np.array([[1.0, 1.0, 1.0, 1.0], [-1.0, -1.0, -1.0, -1.0]])  # cut to the features' bounds
+    model = ReweightedRegressor(**BUDGET, label_bounds=(-3, 2), base="linear", random_state=0, rehearsal=1)
     assert model.fit(Xs, ys, Xt, yt).predict(far).tolist() == [2.0, -3.0]
     assert model.predict(Xt[:5] / 100) == pytest.approx(Xt[:5] / 100 @ model.coef_ + model.intercept_)
-    wide = clone(model).set_params(label_bounds=None).fit(Xs, ys, Xt, yt)
+    wide = clone(model).set_params(label_bounds=None, bounds=(-99, 99)).fit(Xs, ys, Xt, yt)
     width = ys.max() - ys.min()
     assert wide.predict(far) == pytest.approx([ys.max() + width, ys.min() - width])
 
 
 def test_three_forms_of_one_fit():
     Xs, ys, Xt, yt = domains(n=300)
-    model = ReweightedRegressor(**BUDGET, alpha=0.3, random_state=0, rehearsal=1)
+    model = ReweightedRegressor(**BUDGET, base="linear", random_state=0, rehearsal=1)
     first = clone(model).fit(Xs, ys, Xt, yt).coef_
     second = clone(model).fit(Xt, yt, Xs=Xs, ys=ys).coef_
     domain = np.r_[np.ones(len(Xs)), -np.ones(len(Xt))]
     third = clone(model).fit(np.vstack([Xs, Xt]), np.r_[ys, yt], sample_domain=domain).coef_
     assert np.array_equal(first, second)
     assert np.array_equal(first, third)
-
-
-def test_the_discrepancy_is_asked_for_where_it_tells_something():
-    Xs, ys, Xt, yt = domains()
-    model = ReweightedRegressor(**BUDGET, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
-    assert [release.kind for release in model.releases_] == ["reweighting.discrepancy", "reweighting.descent"]
-    assert model.discrepancy_ > 0
-    given = ReweightedRegressor(**BUDGET, alpha=0.2, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
-    assert len(given.releases_) == 1
-    assert given.discrepancy_ is None
-    assert given.alpha_ == 0.2
 
 
 @pytest.mark.parametrize("K", [2, 3])
@@ -88,10 +93,10 @@ def test_a_classifier_learns_what_the_source_does_not_know(K):
     ys = names[(2 * Xs @ W + rng.gumbel(size=(600, K))).argmax(1)]
     yt = names[(2 * Xt @ (W + turn) + rng.gumbel(size=(3000, K))).argmax(1)]
     model = ReweightedClassifier(**BUDGET, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
-    start = model.model_.question
-    scores = Xt @ start.weights + start.intercepts
+    features = model.model_.features
+    scores = Xt @ features.weights + features.starts[: features.outputs]
     warm = names[(scores[:, 0] > 0).astype(int)] if K == 2 else names[scores.argmax(1)]
-    assert model.score(Xt, yt) > (warm == yt).mean() + 0.05
+    assert model.score(Xt, yt) > (warm == yt).mean() + 0.03
     assert model.predict_proba(Xt).sum(axis=1) == pytest.approx(1)
     assert model.classes_.tolist() == names.tolist()
 
@@ -121,34 +126,15 @@ def test_no_weight_of_a_private_row_is_kept():
     assert not any(777 in shape for shape in found)
 
 
-def test_the_learner_makes_the_owners_path_anew():
-    Xs, ys, Xt, yt = domains(n=200)
-    model = ReweightedRegressor(**BUDGET, alpha=0.2, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
-    question, release = model.model_.question, model.release_
-    path = trajectory(question, release)
-    assert len(path) == question.steps
-    assert np.array_equal(averaged(question, release), model.model_.correction)
-    assert model.predict(Xt[:3]) == pytest.approx(Xt[:3] @ model.coef_ + model.intercept_)
-
-
-def test_public_data_that_suffices_is_said():
-    """Known domains that are all alike: adapting at a small epsilon gains nothing."""
+def test_an_expected_loss_is_said():
+    """Sixty rows at a tiny epsilon, and a source that linear models explain: what is learnt is noise."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
     y = X @ [1.0, 2.0, 0.0] + 0.5 * rng.normal(size=600)
-    tight = Approximate(epsilon=0.05, delta=1e-6, relation="replace-one")
-    made = plan(X, y, loss="squared", size=60, guarantee=tight, groups=np.arange(600) % 4)
-    with pytest.warns(PrivadaWarning, match="alone would do"):
-        made.learner("owner")
-
-
-def test_public_data_that_suffices_is_said_of_clusters_too():
-    """No domain is named, and ten rows at a small epsilon say nothing: what is learnt of them is noise."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3))
-    tight = Approximate(epsilon=0.3, delta=1e-6, relation="replace-one")
-    made = plan(X, X.sum(axis=1) + 0.1 * rng.normal(size=200), loss="squared", size=10, guarantee=tight)
-    with pytest.warns(PrivadaWarning, match="alone would do"):
+    tight = Approximate(epsilon=0.01, delta=1e-6, relation="replace-one")
+    made = plan(X, y, size=60, guarantee=tight)
+    assert not made.forecast.worthwhile
+    with pytest.warns(PrivadaWarning, match="keep the budget"):
         made.learner("owner")
 
 
@@ -175,18 +161,11 @@ def test_labels_and_their_bounds_are_checked_by_name():
         ReweightedRegressor(**BUDGET, label_bounds=(1,)).fit(Xs, ys, Xt, yt)
 
 
-def test_public_data_alone_need_no_question():
-    Xs, ys, Xt, yt = domains(m=60, n=50)
-    with pytest.raises(InputError, match="alpha below 1"):
-        ReweightedRegressor(**BUDGET, alpha=1.0).fit(Xs, ys, Xt, yt)
-
-
 @pytest.mark.parametrize(
-    "case", ["one private row", "constant target", "collinear", "m much smaller than n", "alpha 0"]
+    "case", ["one private row", "constant target", "collinear", "m much smaller than n", "one public class"]
 )
 def test_odd_cases_have_sensible_answers(case):
     Xs, ys, Xt, yt = domains(m=60, n=200)
-    alpha = 0.0 if case == "alpha 0" else None
     if case == "one private row":
         Xt, yt = Xt[:1], yt[:1]
     if case == "constant target":
@@ -195,7 +174,12 @@ def test_odd_cases_have_sensible_answers(case):
         Xs, Xt = np.hstack([Xs, Xs]), np.hstack([Xt, Xt])
     if case == "m much smaller than n":
         Xs, ys = Xs[:5], ys[:5]
-    model = ReweightedRegressor(**BUDGET, alpha=alpha, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    if case == "one public class":
+        model = ReweightedClassifier(**BUDGET, classes=(0, 1, 2), random_state=0, rehearsal=1)
+        model.fit(Xs, 0 * ys.astype(int), Xt, (yt > 0).astype(int))
+        assert model.predict_proba(Xt).sum(axis=1) == pytest.approx(1)
+        return
+    model = ReweightedRegressor(**BUDGET, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
     assert np.isfinite(model.predict(Xt)).all()
 
 
@@ -214,8 +198,6 @@ def test_bad_input_is_named():
         ReweightedRegressor().fit(Xs, ys, Xt, yt)
     with pytest.raises(InputError, match="epsilon, delta"):
         ReweightedRegressor(epsilon=1).fit(Xs, ys, Xt, yt)
-    with pytest.raises(InputError, match="groups"):
-        model.fit(Xs, ys, Xt, yt, groups=[1, 2])
     with pytest.raises(InputError, match="other than 0"):
         model.fit(Xs, 0 * ys, Xt, yt)
     with pytest.raises(InputError, match="sample_domain"):
@@ -240,18 +222,6 @@ def test_printed_variants_run_as_rehearsals_only():
     assert 0 <= paper_discrepancy(Xs, ys, Xt, yt, bounds=bounds, rehearsal=3) <= bounds.B
 
 
-def test_private_selection_is_charged_and_prefers_what_does_better():
-    Xs, ys, Xt, yt = domains()
-    model = ReweightedRegressor(**BUDGET, selection="private", random_state=0, rehearsal=1)
-    model.fit(Xs, ys, Xt, yt)
-    assert [release.kind for release in model.releases_] == ["reweighting.descent", "reweighting.selection"]
-    assert model.step_ == 1.0
-    assert model.guarantee_ == Approximate(**BUDGET, relation="replace-one")
-    assert model.coef_ == pytest.approx([2, 0, 1, 1], abs=0.3)
-    with pytest.raises(InputError, match="selection"):
-        ReweightedRegressor(**BUDGET, selection="both").fit(Xs, ys, Xt, yt)
-
-
 def test_selection_and_descent_together_keep_the_guarantee():
     for epsilon in (0.1, 1.0, 4.0, 20.0):
         whole = Approximate(epsilon=epsilon, delta=1e-5, relation="replace-one")
@@ -267,7 +237,7 @@ def test_nothing_is_charged_for_rows_that_are_refused():
     schema = Schema.of_numbers(
         bounds=(-5.0, 5.0), width=4, size=50, label=Number(name="label", low=-9.0, high=9.0)
     )
-    made = plan(Xs, ys, loss="squared", size=50, guarantee=guarantee, alpha=0.3, random_state=0)
+    made = plan(Xs, ys, size=50, guarantee=guarantee, random_state=0)
     for spoilt in (np.nan, np.inf):
         rows = Xt.copy()
         rows[3, 1] = spoilt
@@ -275,7 +245,7 @@ def test_nothing_is_charged_for_rows_that_are_refused():
             Owner(rows, y=yt, schema=schema, dataset="t", budget=guarantee, accounting="gaussian")
     owner = Owner(Xt, y=yt, schema=schema, dataset="t", budget=guarantee, accounting="gaussian")
     with pytest.raises(InputError, match="size"):
-        owner.answer(replace(made.descent(made.settings())[0], size=49))
+        owner.answer(replace(made.mixture(), size=49))
     opened = len(owner.ledger.export()["datasets"]["t"]["lines"])
     assert owner.ledger.export()["datasets"]["t"]["spent"] == 0
     run(made.learner("t"), {"t": owner})

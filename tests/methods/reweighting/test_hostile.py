@@ -7,11 +7,14 @@ from privada.audit import replay
 from privada.exceptions import InputError
 from privada.methods.reweighting import (
     ConvexAdaptation,
+    CorrectionMoments,
     Descent,
     Discrepancy,
     FiniteDiscrepancy,
+    MixtureMoments,
     NonconvexAdaptation,
     Penalties,
+    PublicFeatures,
     Selection,
 )
 from privada.parties import Category, Number, Rows, Schema
@@ -53,6 +56,69 @@ def test_a_descent_that_overflows(loss, outputs, step_size):
     )
     label = NUMBER if loss == "squared" else CLASSES[3 if loss == "softmax" else 2]
     assert passed(question, label, [0.0] * SIZE if loss == "squared" else ["a"] * SIZE)
+
+
+def huge(link="identity", outputs=1, **more):
+    """Public features whose every number overflows somewhere."""
+    settings = {
+        "mean": np.zeros(2),
+        "spread": np.array([1e-100, 1.0]),
+        "limit": HUGE,
+        "weights": HUGE * np.ones((2, outputs)),
+        "starts": np.zeros(2 * outputs),
+        "splits": np.array([[0, 1, 2], [-1, 0, 0], [-1, 0, 0]]),
+        "cuts": np.array([0.0, HUGE, -HUGE]),
+        "trees": np.array([[0, outputs]]),
+        "landmarks": np.zeros((1, 2)),
+        "loads": HUGE * np.ones((1, outputs)),
+        "bandwidth": HUGE,
+        "reach": np.full(2, HUGE),
+        "link": link,
+    }
+    return PublicFeatures(**(settings | more))
+
+
+@pytest.mark.parametrize(("link", "outputs"), [("identity", 1), ("probability", 1), ("probability", 3)])
+def test_moments_of_features_that_overflow(link, outputs):
+    features = huge(link, outputs)
+    common = {
+        "size": SIZE,
+        "features": features,
+        "weights": HUGE * np.ones((features.width, outputs)),
+        "intercepts": np.zeros(outputs),
+        "radius": 2.0,
+        "clip": 1.5,
+        "guarantee": CLAIM,
+    }
+    directions = HUGE * np.ones((3, 2 * outputs + 1, outputs))
+    transform = HUGE * np.ones((features.width, 2))
+    label = NUMBER if link == "identity" else CLASSES[3 if outputs == 3 else 2]
+    y = [0.0] * SIZE if link == "identity" else ["a"] * SIZE
+    assert passed(MixtureMoments(directions=directions, **common), label, y)
+    assert passed(CorrectionMoments(transform=transform, shift=np.zeros(2), **common), label, y)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"splits": np.array([[0, 0, 2], [-1, 0, 0], [-1, 0, 0]])}, "below its parent"),
+        ({"splits": np.array([[0, 1, 3], [-1, 0, 0], [-1, 0, 0]])}, "below its parent"),
+        ({"splits": np.array([[2, 1, 2], [-1, 0, 0], [-1, 0, 0]])}, "columns that exist"),
+        ({"trees": np.array([[0, 2]])}, "scores that exist"),
+        ({"trees": np.array([[0, -1]])}, "exist"),
+        ({"trees": np.array([[0, 1], [0, 1]])}, "one tree after the other"),
+        ({"trees": np.array([[1, 1]])}, "one tree after the other"),
+        ({"trees": np.array([[0.0, 1.0]])}, "integers"),
+        ({"spread": np.array([0.0, 1.0])}, "spread"),
+        ({"starts": np.zeros(3)}, "start for every output"),
+        ({"low": 1.0, "high": 1.0}, "low < high"),
+        ({"loads": np.zeros((2, 1))}, "loads for each"),
+    ],
+)
+def test_models_that_would_never_end_or_read_elsewhere_are_refused(change, message):
+    """Walks end because children stand below their parents; every index is within its table."""
+    with pytest.raises(InputError, match=message):
+        huge(**change)
 
 
 @pytest.mark.parametrize("kind", [ConvexAdaptation, NonconvexAdaptation])

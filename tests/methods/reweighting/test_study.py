@@ -5,7 +5,7 @@ import pytest
 
 from privada import Owner, Schema, run
 from privada._toml import Section
-from privada.exceptions import BudgetError, PrivadaWarning, StudyError
+from privada.exceptions import BudgetError, StudyError
 from privada.methods.reweighting.study import learner
 from privada.parties import Category, Number
 from privada.parties.protocol import foreseen
@@ -54,12 +54,11 @@ def test_a_study_becomes_a_learner(home, kind):
     X, y = labelled(kind, 1, SIZE)
     owner = Owner(X, y=y, schema=schema(kind), dataset="rows", budget=BUDGET, accounting="gaussian")
     model = run(made(f'source = "{kind}.csv"', home, schema(kind)), {"clinic": owner})
-    scores = np.column_stack([X, np.ones(SIZE)]) @ np.column_stack([model.coef.T, model.intercept]).T
     if kind == "number":
-        assert np.mean((scores[:, 0] - y) ** 2) < 0.05
+        assert np.mean((model.scores(X)[:, 0] - y) ** 2) < 0.05
     else:
-        codes = scores.argmax(axis=1) if scores.shape[1] > 1 else scores[:, 0] > 0
-        assert (np.array(LABELS[kind].values)[codes.astype(int)] == y).mean() > 0.8
+        assert (np.array(LABELS[kind].values)[model.probabilities(X).argmax(axis=1)] == y).mean() > 0.8
+    assert model.to_dict()["questions"] == [release.kind for release in model.releases]
     assert 0 <= owner.ledger.remaining("rows").share < 1e-3
 
 
@@ -71,43 +70,30 @@ def test_a_study_becomes_a_learner(home, kind):
         ('source = "number.csv"', schema(size=None), "a label and a declared size"),
         ('source = "two classes.csv"', schema(), "source: expected numbers"),
         ('source = "two classes.csv"', schema("three classes"), "no is not one of the classes 1, 2, 3"),
-        ('source = "number.csv"\nselection = "best"', schema(), "best"),
+        ('source = "number.csv"\nbase = "best"', schema(), "best"),
         ('source = "number.csv"\nalfa = 0.3', schema(), "alfa"),
     ],
-    ids=["file", "owner", "size", "label", "class", "selection", "key"],
+    ids=["file", "owner", "size", "label", "class", "base", "key"],
 )
 def test_a_bad_table_names_the_key(home, text, about, message):
     with pytest.raises(StudyError, match=message):
         made(text, home, about)
 
 
-def test_a_study_may_name_domains(home):
-    """Six alike domains, and few rows: the rehearsal sees that nothing is gained, and says so."""
-    np.savetxt(home / "months.csv", np.arange(300) % 6, fmt="month %d")
-    text = 'source = "number.csv"\ngroups = "months.csv"'
-    with pytest.warns(PrivadaWarning, match="alone would do"):
-        made(text, home, schema(size=5))
-    (home / "months.csv").write_text("january\n")
-    with pytest.raises(StudyError, match="groups"):
-        made(text, home, schema())
-
-
-@pytest.mark.parametrize("selection", ["public", "private"])
+@pytest.mark.parametrize("base", ["auto", "linear"])
 @pytest.mark.parametrize("kind", list(LABELS))
-def test_what_is_foreseen_costs_what_is_then_charged(home, kind, selection):
+def test_what_is_foreseen_costs_what_is_then_charged(home, kind, base):
     X, y = labelled(kind, 1, SIZE)
     owner = Owner(X, y=y, schema=schema(kind), dataset="rows", budget=replace(BUDGET, epsilon=20.0))
-    asking = made(f'source = "{kind}.csv"\nselection = "{selection}"', home, schema(kind))
+    asking = made(f'source = "{kind}.csv"\nbase = "{base}"', home, schema(kind))
     quote = owner.price_all([ask.question for ask in foreseen(asking)])
     run(asking, {"clinic": owner})
     assert 1 - owner.ledger.remaining("rows").share == pytest.approx(quote.share, rel=1e-9)
 
 
-@pytest.mark.parametrize(("selection", "accounting"), [("public", None), ("private", "gaussian")])
-def test_an_accounting_that_cannot_pay_for_all_rounds_is_charged_nothing(home, selection, accounting):
+def test_an_accounting_that_cannot_pay_for_all_rounds_is_charged_nothing(home):
     X, y = labelled("number", 1, SIZE)
-    owner = Owner(X, y=y, schema=schema(), dataset="rows", budget=BUDGET, accounting=accounting)
-    asking = made(f'source = "number.csv"\nselection = "{selection}"', home, schema())
+    owner = Owner(X, y=y, schema=schema(), dataset="rows", budget=BUDGET)
     with pytest.raises(BudgetError, match="accounting = "):
-        run(asking, {"clinic": owner})
+        run(made('source = "number.csv"', home, schema()), {"clinic": owner})
     assert owner.ledger.spent("rows") is None

@@ -1,9 +1,9 @@
 """Reweighting: train on a public labelled source and a private labelled target (paper 003).
 
 *Who holds what.* An owner holds the labelled target. The learner holds a labelled source from another
-domain and wants one predictor for the target. What leaves the owner are noisy gradients along a descent that
-public data prepared, and, where they can tell something, a noisy discrepancy of the two samples and a noisy
-portrait of the target's features.
+domain and wants one predictor for the target. What leaves the owner are noisy moments of the residuals of
+public models, and noisy gradients along a descent that public data prepared; a noisy discrepancy of the two
+samples, or the paper's own algorithms, if they are asked for.
 
 *Threat.* Whoever sees the releases, and knows every target row but one unit's, learns no more of that unit
 than the guarantee says. The number of target rows is public (replace-one). Source, bounds, α, κ's, number
@@ -47,7 +47,8 @@ METHOD = Method(
         "privada.methods.reweighting.questions.discrepancy:FiniteDiscrepancy",
         "privada.methods.reweighting.questions.adaptation:ConvexAdaptation",
         "privada.methods.reweighting.questions.adaptation:NonconvexAdaptation",
-        "privada.methods.reweighting.questions.portrait:Portrait",
+        "privada.methods.reweighting.questions.moments:MixtureMoments",
+        "privada.methods.reweighting.questions.moments:CorrectionMoments",
         "privada.methods.reweighting.questions.selection:Selection",
         "privada.methods.reweighting.questions.module:ModuleAdaptation",
     ),
@@ -59,17 +60,17 @@ METHOD = Method(
 _HOMES = {
     "learner.adaptation": ("AdaptedPredictor", "learn_convex", "learn_nonconvex"),
     "deep": ("DeepReweightedClassifier", "DeepReweightedRegressor"),
-    "learner.default": ("DescentPlan", "plan"),
+    "learner.ladder": ("AdaptedModel", "Ladder", "plan"),
     "questions.supremum": ("Supremum", "labelled", "unlabelled"),
     "estimator": ("ReweightedClassifier", "ReweightedRegressor"),
-    "learner.learn": ("AdaptedModel", "averaged", "learn", "learn_after", "model", "trajectory"),
     "learner.nonprivate": ("Adapted", "cnvx_adap", "ncnvx_adap"),
     "questions.problem": ("Bounds", "Penalties"),
     "questions.adaptation": ("ConvexAdaptation", "NonconvexAdaptation", "stopping_delta"),
     "questions.descent": ("Descent",),
     "questions.discrepancy": ("Discrepancy", "FiniteDiscrepancy"),
     "questions.module": ("ModuleAdaptation",),
-    "questions.portrait": ("Portrait",),
+    "questions.features": ("PublicFeatures",),
+    "questions.moments": ("CorrectionMoments", "MixtureMoments"),
     "questions.selection": ("Selection",),
     "questions.trust_region": ("Minimum", "least_on_ball"),
 }

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from privada.exceptions import PrivadaWarning
 from privada.methods.registry import DemoRow
-from privada.methods.reweighting.learner.default import plan
+from privada.methods.reweighting.learner.ladder import plan
 from privada.parties.owner import Owner
-from privada.parties.protocol import run
+from privada.parties.running import run
 from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import Approximate
 from privada.privacy.relation import Relation
@@ -28,11 +28,13 @@ def demo(seed: int) -> DemoRow:
         bounds=(-6.0, 6.0), width=X.shape[1], size=len(Xt), label=Number(name="value", low=-8.0, high=8.0)
     )
     owner = Owner(Xt, y=yt, schema=schema, dataset="sales", budget=guarantee, accounting="gaussian")
-    made = plan(Xs, ys, loss="squared", size=len(Xt), guarantee=guarantee, random_state=seed)
+    made = plan(
+        Xs, ys, size=len(Xt), guarantee=guarantee, label_bounds=(-8.0, 8.0), base="linear", random_state=seed
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivadaWarning)
         model = run(made.learner("office"), {"office": owner})
-    start = made.source.scaling(X) @ made.source.start
+    start = X @ made.features.weights + made.features.starts
     return DemoRow(
         method="reweighting",
         title="adapt a public regression to a district whose sales stay private",

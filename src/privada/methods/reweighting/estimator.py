@@ -10,12 +10,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
-from privada.methods.linear.questions import losses
 from privada.methods.reweighting.domains import Domains, label_number, split
-from privada.methods.reweighting.learner.default import DescentPlan, plan
-from privada.methods.reweighting.learner.learn import AdaptedModel
+from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
 from privada.parties.owner import Owner
-from privada.parties.protocol import run
+from privada.parties.running import run
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Approximate, Guarantee, request
 
@@ -37,74 +35,73 @@ class _Reweighted(BaseEstimator):  # type: ignore[misc]
         width = domains.Xs.shape[1]
         return Schema.of_numbers(bounds=bounds, width=width, label=label, size=len(domains.Xt))
 
-    def _adapt(self, domains: Domains, made: DescentPlan, schema: Schema) -> AdaptedModel:
-        guarantee, chooses = made.guarantee, made.selection == "private"
+    def _adapt(self, domains: Domains, made: Ladder, schema: Schema) -> AdaptedModel:
+        guarantee = made.guarantee
+        self.forecast_ = made.forecast
         owner = Owner(
             domains.Xt,
             y=domains.yt,
             schema=schema,
             dataset="target",
             budget=guarantee,
-            accounting="gaussian" if isinstance(guarantee, Approximate) and not chooses else None,
+            accounting="gaussian" if isinstance(guarantee, Approximate) else None,
             rehearsal=self.rehearsal,
         )
-        model = run(made.learner("owner"), {"owner": owner})
-        self.model_ = model
-        self.alpha_ = model.alpha
-        self.step_ = model.step
-        self.discrepancy_ = model.discrepancy
-        self.forecast_ = made.forecast
-        self.release_ = model.releases[-1]
-        self.releases_ = model.releases
-        self.guarantee_ = model.guarantee
+        self.model_ = run(made.learner("owner"), {"owner": owner})
+        self.release_ = self.model_.releases[-1]
+        self.releases_ = self.model_.releases
+        self.guarantee_ = self.model_.guarantee
         self.n_features_in_ = schema.width
-        return model
+        self.bounds_ = (schema.box.low, schema.box.high)
+        return self.model_
 
-    def _scores(self, X: Any) -> FloatArray:
+    def _inside(self, X: Any) -> FloatArray:
+        """Rows within the public bounds, as the private ones were."""
         check_is_fitted(self)
-        return self.model_.scores(_check.matrix(X=X, width=self.n_features_in_))
+        return np.clip(_check.matrix(X=X, width=self.n_features_in_), *self.bounds_)
 
 
 class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
-    """Fit a linear regressor for a private target with the help of a public, labelled source.
+    """Fit a regressor for a private target with the help of a public, labelled source.
+
+    Models of the public source are mixed, and then corrected along the features, as far as noisy releases
+    speak for it (`privada.methods.reweighting.learner.ladder`).
 
     Parameters
     ----------
-    epsilon, delta, rho : float
+    epsilon, delta, rho : float, default=None
         The guarantee for the target; epsilon and rho exclude each other, and epsilon needs a delta.
-    bounds : (low, high), optional
+    bounds : (low, high), default=None
         Public limits of the features; by default the public source's range, and its width more on both sides.
-    label_bounds : (low, high), optional
+    label_bounds : (low, high), default=None
         Public limits of the label; by default the public source's range, widened likewise. Private labels
-        are clipped to them, and so are predictions: a linear model goes astray on rows unlike all others.
-    alpha : float, optional
-        Weight of the public data; by default chosen from public data and the released discrepancy.
-    standardize : bool
+        are clipped to them, and so are predictions.
+    base : "auto" or "linear", default="auto"
+        Public models that take part: a linear one, boosted trees, a forest and a kernel machine; or the
+        linear one alone, for a model with ``coef_`` and ``intercept_``.
+    standardize : bool, default=True
         Scale each feature by the source; False keeps their ratios (text, features of one scale).
-    selection : "public" or "private"
-        Choose by public data alone; or spend a tenth of the budget to choose, on the private rows, between
-        the public model, half of the correction and all of it.
-    random_state : int, optional
+    random_state : int, default=None
         For public randomness only.
-    rehearsal : int, optional
+    rehearsal : int, default=None
         Seed for reproducible noise: not private.
 
     Attributes
     ----------
+    model_ : AdaptedModel
     coef_, intercept_
-        The model, in the features' own units.
+        The model in the features' own units, with ``base="linear"`` only.
     label_bounds_ : (float, float)
         Limits of the predictions.
-    alpha_, discrepancy_, step_
-        What was chosen, the discrepancy if it was asked for, and how much of the correction was taken.
-    forecast_ : float
-        Loss after adaptation over the public model's, as rehearsed on public data.
+    forecast_ : Forecast
+        What was expected before anything was spent: the error over that of the public linear model.
     release_, releases_, guarantee_
         What left the owner, and its price. No weight of a private row is among it.
 
     Privacy
     -------
-    Unit: one target row, replaced; the number of target rows is public. Proofs: `Descent`, `Discrepancy`.
+    Unit: one target row, replaced; the number of target rows is public. Proofs: `MixtureMoments`,
+    `Descent`.
 
     Examples
     --------
@@ -128,9 +125,8 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         rho: float | None = None,
         bounds: Any = None,
         label_bounds: Any = None,
-        alpha: float | None = None,
+        base: str = "auto",
         standardize: bool = True,
-        selection: str = "public",
         random_state: int | None = None,
         rehearsal: int | None = None,
     ) -> None:
@@ -139,9 +135,8 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         self.rho = rho
         self.bounds = bounds
         self.label_bounds = label_bounds
-        self.alpha = alpha
+        self.base = base
         self.standardize = standardize
-        self.selection = selection
         self.random_state = random_state
         self.rehearsal = rehearsal
 
@@ -155,61 +150,54 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         Xs: Any = None,
         ys: Any = None,
         sample_domain: Any = None,
-        groups: Any = None,
     ) -> Self:
         """Adapt.
 
         Give source and target as ``fit(Xs, ys, Xt, yt)`` (POT's form); or the private target as ``X, y``
         and the public source as ``Xs=, ys=``; or both in ``X, y`` with ``sample_domain``, positive for
-        source and negative for target (skada's form). ``groups`` names the domain of each public row.
+        source and negative for target (skada's form).
         """
-        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, groups)
+        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None)
         label = label_number(self.label_bounds, domains.ys)
         made = plan(
             domains.Xs,
             domains.ys,
-            loss="squared",
             size=len(domains.Xt),
             guarantee=self._guarantee(),
-            groups=domains.groups,
-            alpha=self.alpha,
+            label_bounds=(label.low, label.high),
+            base=self.base,
             standardize=self.standardize,
-            selection=self.selection,
             random_state=self.random_state,
         )
         model = self._adapt(domains, made, self._schema(domains, label))
-        self.coef_, self.intercept_ = model.coef[:, 0], float(model.intercept[0])
         self.label_bounds_ = (label.low, label.high)
+        if (linear := model.linear_form()) is not None:
+            self.coef_, self.intercept_ = linear[0][:, 0], float(linear[1][0])
         return self
 
     def predict(self, X: Any) -> FloatArray:
         """Predictions of rows, within the label's public limits."""
-        return np.clip(self._scores(X)[:, 0], *self.label_bounds_)
+        return np.clip(self.model_.scores(self._inside(X))[:, 0], *self.label_bounds_)
 
 
 class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
-    """Fit a logistic or softmax classifier for a private target with the help of a public, labelled source.
+    """Fit a classifier for a private target with the help of a public, labelled source.
 
     Parameters
     ----------
-    classes : sequence, optional
+    classes : sequence, default=None
         Public list of the labels; by default those of the public source.
-    epsilon, delta, rho, bounds, alpha, standardize, selection, random_state, rehearsal
-        As in `ReweightedRegressor`.
+    epsilon, delta, rho, bounds, base, standardize, random_state, rehearsal
+        As in `ReweightedRegressor`; no forest takes part, and no model has ``coef_``.
 
     Attributes
     ----------
-    classes_, coef_, intercept_, alpha_, forecast_, release_, releases_, guarantee_
-
-    Notes
-    -----
-    A tenth of the budget asks for one gradient, which says how far the public model is to be believed, and
-    with that where the descent starts. Of few rows, where noise is loud, it gets the whole budget and no
-    descent follows: then ``alpha_`` is 0 and ``forecast_`` is 1.
+    model_, classes_, forecast_, release_, releases_, guarantee_
 
     Privacy
     -------
-    Unit: one target row, replaced; the number of target rows is public. Proof: `Descent`.
+    Unit: one target row, replaced; the number of target rows is public. Proofs: `MixtureMoments`,
+    `CorrectionMoments`.
 
     Examples
     --------
@@ -231,9 +219,8 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         rho: float | None = None,
         classes: Any = None,
         bounds: Any = None,
-        alpha: float | None = None,
+        base: str = "auto",
         standardize: bool = True,
-        selection: str = "public",
         random_state: int | None = None,
         rehearsal: int | None = None,
     ) -> None:
@@ -242,9 +229,8 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         self.rho = rho
         self.classes = classes
         self.bounds = bounds
-        self.alpha = alpha
+        self.base = base
         self.standardize = standardize
-        self.selection = selection
         self.random_state = random_state
         self.rehearsal = rehearsal
 
@@ -258,39 +244,29 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         Xs: Any = None,
         ys: Any = None,
         sample_domain: Any = None,
-        groups: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
-        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, groups)
+        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None)
         names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
         label = Category(name="label", values=tuple(names))
         schema = self._schema(domains, label)
-        loss = "logistic" if len(names) == 2 else "softmax"
         made = plan(
             domains.Xs,
             schema.classes.encode(domains.ys),
-            loss=loss,
             size=len(domains.Xt),
             guarantee=self._guarantee(),
-            n_outputs=losses.outputs(loss, len(names)),
-            groups=domains.groups,
-            alpha=self.alpha,
+            n_classes=len(names),
+            base=self.base,
             standardize=self.standardize,
-            selection=self.selection,
             random_state=self.random_state,
         )
-        model = self._adapt(domains, made, schema)
+        self._adapt(domains, made, schema)
         self.classes_ = np.asarray(names)
-        self.coef_, self.intercept_ = model.coef, model.intercept
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of rows."""
-        scores = self._scores(X)
-        if scores.shape[1] > 1:
-            return losses.probabilities("softmax", scores)
-        second = losses.probabilities("logistic", scores)[:, 0]
-        return np.column_stack([1 - second, second])
+        return self.model_.probabilities(self._inside(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class of rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -10,13 +11,11 @@ import numpy.typing as npt
 
 from privada.methods.registry import Example
 from privada.methods.reweighting.estimator import ReweightedRegressor
-from privada.methods.reweighting.learner.default import plan
-from privada.methods.reweighting.learner.learn import AdaptedModel
+from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
 from privada.methods.reweighting.questions.adaptation import ConvexAdaptation
 from privada.methods.reweighting.questions.descent import Descent
 from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.questions.module import ModuleAdaptation
-from privada.methods.reweighting.questions.portrait import Portrait
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.reweighting.questions.selection import Selection
 from privada.methods.reweighting.questions.supremum import moments
@@ -51,7 +50,6 @@ def example() -> Example:
         estimator=lambda seed: ReweightedRegressor(
             epsilon=APPROXIMATE.epsilon,
             delta=APPROXIMATE.delta,
-            alpha=ALPHA,
             bounds=(-1.0, 1.0),
             label_bounds=(-1.0, 1.0),
             random_state=0,
@@ -62,9 +60,14 @@ def example() -> Example:
 
 
 def _learner(owner: str) -> Learner[AdaptedModel]:
+    return _ladder(APPROXIMATE).learner(owner)
+
+
+def _ladder(guarantee: Guarantee) -> Ladder:
     source, labels, _, _ = domains()
-    made = plan(source, labels, loss="squared", size=SIZE, guarantee=APPROXIMATE, alpha=ALPHA, random_state=0)
-    return made.learner(owner)
+    return plan(
+        source, labels, size=SIZE, guarantee=guarantee, label_bounds=(-1.0, 1.0), base="auto", random_state=0
+    )
 
 
 def _questions(source: FloatArray, labels: FloatArray) -> Iterator[Question]:
@@ -104,14 +107,10 @@ def _questions(source: FloatArray, labels: FloatArray) -> Iterator[Question]:
             guarantee=guarantee,
         )
     for guarantee in (APPROXIMATE, rho):
-        yield Portrait(
-            size=SIZE,
-            transform=np.eye(2),
-            shift=np.zeros(2),
-            centers=np.array([[-0.5, 0.0], [0.5, -0.5], [0.5, 0.5]]),
-            radius=1.0,
-            guarantee=guarantee,
-        )
+        ladder = _ladder(guarantee)
+        yield ladder.mixture()
+        yield ladder.correction(ladder.start(), guarantee)
+        yield replace(ladder.descent(ladder.start(), guarantee), steps=2)
     yield Selection(
         weights=np.array([[[0.5], [0.1]], [[0.5], [-0.4]]]),
         intercepts=np.zeros((2, 1)),

@@ -6,10 +6,8 @@
     name = "reweighting"
     owner = "clinic"
     source = "source.csv"      # public rows: features in the owner's units and order, the label last
-    groups = "months.csv"      # optional: the domain of each public row, one a line
-    alpha = 0.3                # optional; by default chosen from public data
+    base = "auto"              # optional; "linear" keeps to linear public models
     standardize = true         # optional
-    selection = "public"       # optional; "private" spends a tenth of the budget on a choice by private rows
 """
 
 from __future__ import annotations
@@ -22,11 +20,9 @@ import numpy as np
 
 from privada._toml import Section
 from privada.methods import _study
-from privada.methods.linear.questions import losses
-from privada.methods.reweighting.learner.default import plan
-from privada.methods.reweighting.learner.learn import AdaptedModel
+from privada.methods.reweighting.learner.ladder import AdaptedModel, plan
 from privada.parties.protocol import Learner
-from privada.parties.schema import Category, Schema
+from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee
 
 
@@ -39,25 +35,20 @@ def learner(
     if schema.label is None or schema.size is None:
         section.fail("owner", "its schema needs a label and a declared size.")
     X, labels = _source(section, home, schema)
-    groups = _study.public_text(section, "groups", home)[:, 0] if "groups" in section else None
-    alpha = section.number("alpha", None)
+    base = section.string("base", "auto")
     standardize = section.flag("standardize", True)
-    selection = section.string("selection", "public")
     section.done()
-    n_classes = len(schema.classes) if isinstance(schema.label, Category) else 0
-    loss = {0: "squared", 2: "logistic"}.get(n_classes, "softmax")
+    numeric = isinstance(schema.label, Number)
     with section.blaming("source"):
         made = plan(
             X,
-            schema.classes.encode(labels) if n_classes else labels.astype(np.float64),
-            loss=loss,
+            labels.astype(np.float64) if numeric else schema.classes.encode(labels),
             size=schema.size,
             guarantee=guarantee,
-            n_outputs=losses.outputs(loss, n_classes),
-            groups=groups,
-            alpha=alpha,
+            n_classes=0 if numeric else len(schema.classes),
+            label_bounds=(schema.label.low, schema.label.high) if isinstance(schema.label, Number) else None,
+            base=base,
             standardize=standardize,
-            selection=selection,
             random_state=0,
             salt=str(seed),
         )

@@ -11,6 +11,7 @@ from privada.audit import replay
 from privada.audit.transcript import coupled
 from privada.exceptions import InputError, RelationError
 from privada.lab.papers.reweighting import printed_mu
+from privada.methods.linear.learner.trajectory import trajectory
 from privada.methods.linear.owner import fused, kernels
 from privada.methods.linear.questions import losses
 from privada.methods.reweighting import (
@@ -24,7 +25,6 @@ from privada.methods.reweighting import (
     stopping_delta,
 )
 from privada.methods.reweighting.example import SIZE, domains, example
-from privada.methods.reweighting.learner.learn import trajectory
 from privada.methods.reweighting.owner.counted import counted
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows

@@ -14,6 +14,7 @@ view               public side
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada.exceptions import PrivadaWarning
 from privada.lab.baselines.linear import DPLinearRegression
 from privada.lab.baselines.logistic import DPLogisticRegression
 from privada.lab.baselines.perturbation import PerturbedClassifier
@@ -186,18 +188,24 @@ class Contender:
         )
 
 
+def _reweighted(model: Any, case: Case) -> Outcome:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivadaWarning)
+        model.fit(case.public.X, case.public.y, case.private.X, case.private.y)
+    expected = model.forecast_
+    return Outcome(model.predict(case.test.X), expected.ratio, (expected.low, expected.high))
+
+
 def _reweighted_regressor(case: Case, budget: Budget) -> Outcome:
     model = ReweightedRegressor(
         **budget, bounds=case.bounds, label_bounds=case.split.label_bounds, random_state=0
     )
-    model.fit(case.public.X, case.public.y, case.private.X, case.private.y)
-    return Outcome(model.predict(case.test.X), forecast=float(model.forecast_))
+    return _reweighted(model, case)
 
 
 def _reweighted_classifier(case: Case, budget: Budget) -> Outcome:
     model = ReweightedClassifier(**budget, classes=case.classes, bounds=case.bounds, random_state=0)
-    model.fit(case.public.X, case.public.y, case.private.X, case.private.y)
-    return Outcome(model.predict(case.test.X), forecast=float(model.forecast_))
+    return _reweighted(model, case)
 
 
 def _marginal_learner(case: Case, budget: Budget) -> Outcome:

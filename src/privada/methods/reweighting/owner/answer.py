@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.cells.questions.kernels import nearest
 from privada.methods.linear.owner import kernels
 from privada.methods.linear.owner.descent import labelled
 from privada.methods.linear.questions import losses
@@ -16,7 +15,6 @@ from privada.methods.reweighting.questions import supremum
 from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
 from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.questions.module import ModuleAdaptation
-from privada.methods.reweighting.questions.portrait import Portrait
 from privada.methods.reweighting.questions.selection import Selection
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
@@ -78,21 +76,6 @@ def _steps(
     return grid.truncate(np.minimum(each / question.largest_loss, 1.0))
 
 
-def answer_portrait(question: Portrait, rows: Rows, draw: Draws) -> dict[str, Any]:
-    """Rows nearest to each centre and the sum of all, each record by itself, then noise."""
-    counts = np.zeros(len(question.centers), dtype=np.int64)
-    sums = np.zeros(question.centers.shape[1], dtype=np.int64)
-    whole, fine = (question.plan.draws[name] for name in ("counts", "sums"))
-    assert isinstance(whole, Lattice)
-    assert isinstance(fine, Lattice)
-    for batch in rows.batches():
-        X = np.ascontiguousarray(batch.X)
-        Z = np.nan_to_num(kernels.mapped(X, question.transform, question.shift, float(question.radius)))
-        counts += np.bincount(nearest(Z, question.centers), minlength=len(counts))
-        sums += fine.grid.truncate(Z).sum(axis=0)
-    return {"counts": draw("counts", whole.grid.truncate(counts)), "sums": draw("sums", sums)}
-
-
 def _released(question: Discrepancy | FiniteDiscrepancy, value: float, draw: Draws) -> dict[str, Any]:
     """No two means of losses are further apart than the largest loss: a value beyond it is cut."""
     mechanism = question.plan.draws["discrepancy"]
@@ -147,6 +130,5 @@ __all__ = [
     "answer_finite",
     "answer_module",
     "answer_nonconvex",
-    "answer_portrait",
     "answer_selection",
 ]

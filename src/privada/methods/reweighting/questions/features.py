@@ -1,0 +1,321 @@
+"""Public features of a row: its standardised columns, and what models of the public source predict for it.
+
+Models travel as numbers, never as code: a linear model, regression trees, and a kernel machine. Trees are
+tables whose children stand below their parents, so a walk ends; the kernel machine is a weighted sum of
+Gaussian bumps around public landmarks. Every result is computed record by record in one fixed order, so it
+depends on that record alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.linear.questions import public
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+LINKS = ("identity", "probability")
+MOST_NODES, MOST_LANDMARKS = 2_000_000, 2_000
+PREFIX = "features_"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class PublicFeatures:
+    """Standardised columns and the predictions of public models, as numbers.
+
+    Parameters
+    ----------
+    mean, spread : arrays of shape (features,)
+    limit : float
+        Standardised columns are clipped to ``±limit``. The linear model sees them as they are.
+    weights : array of shape (features, outputs)
+        The linear model, in the features' own units.
+    starts : array of shape (models * outputs,)
+        What every model's score starts from; the linear model is the first.
+    splits : integer array of shape (nodes, 3)
+        Column, left and right child of a node; the column of a leaf is -1.
+    cuts : array of shape (nodes,)
+        Largest value that goes left; the value of a leaf.
+    trees : integer array of shape (trees, 2)
+        Root of a tree, and the score that it adds to; one tree's nodes follow the other's.
+    landmarks, loads : arrays of shape (landmarks, features) and (landmarks, outputs)
+        Centres of the kernel machine, which is the last model, in standardised columns, and their weights.
+        No landmarks: no kernel machine.
+    bandwidth : float
+        γ of its bumps ``exp(-γ|z - l|²)``.
+    link : "identity" or "probability"
+        Whether scores are numbers, or logits of one class or of several.
+    low, high : float
+        Limits of predicted numbers.
+    reach : array of shape (models,)
+        How far a model's number may be from the linear model's.
+    """
+
+    mean: FloatArray
+    spread: FloatArray
+    limit: float
+    weights: FloatArray
+    starts: FloatArray
+    splits: IntArray
+    cuts: FloatArray
+    trees: IntArray
+    landmarks: FloatArray
+    loads: FloatArray
+    bandwidth: float
+    reach: FloatArray
+    link: str = "identity"
+    low: float = -public.LARGEST
+    high: float = public.LARGEST
+
+    def __post_init__(self) -> None:
+        d = len(public.vector(mean=self.mean))
+        weights = public.matrix(weights=self.weights)
+        if len(weights) != d:
+            raise InputError(f"Expected weights of {d} rows, got {len(weights)}.")
+        made = {
+            "mean": public.vector(mean=self.mean),
+            "spread": public.vector(spread=self.spread, length=d),
+            "weights": weights,
+            "starts": public.vector(starts=self.starts),
+            "reach": public.vector(reach=self.reach),
+            "cuts": _column(cuts=self.cuts),
+            "splits": _integers(3, splits=self.splits),
+            "trees": _integers(2, trees=self.trees),
+            "landmarks": _table(d, landmarks=self.landmarks),
+            "loads": _table(weights.shape[1], loads=self.loads),
+        }
+        for name, array in made.items():
+            object.__setattr__(self, name, array)
+        self._check_numbers()
+        self._check_trees()
+
+    def _check_numbers(self) -> None:
+        _check.one_of(LINKS, link=self.link)
+        for name in ("limit", "bandwidth"):
+            _check.positive(**{name: getattr(self, name)})
+        if not self.spread.min() > 0:
+            raise InputError("Expected spread to be positive.")
+        low, high = _check.finite(low=self.low), _check.finite(high=self.high)
+        if not low < high:
+            raise InputError(f"Expected low < high, got {low:g} and {high:g}.")
+        if len(self.starts) != self.models * self.outputs or self.reach.min() < 0:
+            raise InputError("Expected a start for every output, and a reach of at least 0, of every model.")
+        if len(self.landmarks) != len(self.loads) or len(self.landmarks) > MOST_LANDMARKS:
+            raise InputError(f"Expected at most {MOST_LANDMARKS:,} landmarks, and loads for each.")
+
+    def _check_trees(self) -> None:
+        m = len(self.cuts)
+        if len(self.splits) != m or m > MOST_NODES:
+            raise InputError(f"Expected as many splits as cuts, at most {MOST_NODES:,}.")
+        roots, scores = self.trees[:, 0], self.trees[:, 1]
+        ends = np.append(roots, m)
+        if (np.diff(ends) <= 0).any() or ends[0] != 0:
+            raise InputError("Expected one tree after the other, each with a node at least.")
+        place = np.flatnonzero(self.splits[:, 0] >= 0)
+        children, end = self.splits[place, 1:], ends[np.searchsorted(roots, place, side="right")]
+        if not ((children > place[:, None]).all() and (children < end[:, None]).all()):
+            raise InputError("Expected every child below its parent and in its tree.")
+        if self.splits[:, 0].max(initial=-1) >= len(self.mean) or scores.min(initial=0) < 0:
+            raise InputError("Expected trees of columns that exist.")
+        if scores.max(initial=0) >= len(self.starts):
+            raise InputError("Expected trees to add to scores that exist.")
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that a model predicts."""
+        return int(self.weights.shape[1])
+
+    @property
+    def models(self) -> int:
+        """Number of models."""
+        return len(self.reach)
+
+    @property
+    def columns(self) -> int:
+        """Features of a row, before."""
+        return len(self.mean)
+
+    @property
+    def width(self) -> int:
+        """Features of a row, after: standardised columns, then predictions."""
+        return self.columns + len(self.starts)
+
+    def _scored(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+        return np.asarray(
+            _scores(
+                X,
+                Z,
+                self.weights,
+                self.starts,
+                self.splits,
+                self.cuts,
+                self.trees,
+                self.landmarks,
+                self.loads,
+                float(self.bandwidth),
+            )
+        )
+
+    def predictions(self, scores: FloatArray) -> FloatArray:
+        """What scores say: numbers within the limits and near the linear model's, or probabilities."""
+        if self.link == "identity":
+            return np.asarray(
+                _near_linear(scores, self.outputs, float(self.low), float(self.high), self.reach)
+            )
+        return np.asarray(_probabilities(scores, self.outputs))
+
+    def extend(self, X: FloatArray) -> FloatArray:
+        """Standardised columns and all predictions of every row."""
+        rows = _rows(X)
+        Z = _standardised(rows, self.mean, self.spread, float(self.limit))
+        return np.hstack([Z, self.predictions(self._scored(rows, Z))])
+
+    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+        """Plain values and arrays, named for a question's file."""
+        own = {PREFIX + each.name: getattr(self, each.name) for each in fields(self)}
+        arrays = {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
+        return {name: value for name, value in own.items() if name not in arrays}, arrays
+
+    @classmethod
+    def from_parts(cls, parts: dict[str, Any]) -> Self:
+        """Make them from what a question's file names as theirs."""
+        return cls(**{name.removeprefix(PREFIX): value for name, value in own_parts(parts).items()})
+
+
+def own_parts(parts: dict[str, Any]) -> dict[str, Any]:
+    """What is named as public features' among a question's parts."""
+    return {name: value for name, value in parts.items() if name.startswith(PREFIX)}
+
+
+def other_parts(parts: dict[str, Any]) -> dict[str, Any]:
+    """What is not."""
+    return {name: value for name, value in parts.items() if not name.startswith(PREFIX)}
+
+
+def _rows(X: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(X, dtype=np.float64)
+
+
+def _table(width: int, **named: Any) -> FloatArray:
+    """A public matrix that may have no row."""
+    ((name, value),) = named.items()
+    array = np.asarray(value, dtype=np.float64)
+    if not array.size:
+        return np.zeros((0, width))
+    return public.matrix(width=width, **{name: array})
+
+
+def _column(**named: Any) -> FloatArray:
+    ((name, value),) = named.items()
+    return public.vector(**{name: value}) if np.size(value) else np.zeros(0)
+
+
+def _integers(width: int, **named: Any) -> IntArray:
+    """A public table of integers that may have no row."""
+    ((name, value),) = named.items()
+    array = np.asarray(value)
+    if not array.size:
+        return np.zeros((0, width), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iu":
+        raise InputError(f"Expected {name} to be integers in {width} columns, got shape {array.shape}.")
+    kept = np.array(array, dtype=np.int64, order="C")
+    kept.flags.writeable = False
+    return kept
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _standardised(
+    X: FloatArray, mean: FloatArray, spread: FloatArray, limit: float
+) -> FloatArray:  # pragma: no cover - compiled
+    """Every column centred, divided and clipped."""
+    n, d = X.shape
+    Z = np.empty((n, d))
+    for i in range(n):
+        for j in range(d):
+            Z[i, j] = min(limit, max(-limit, (X[i, j] - mean[j]) / spread[j]))
+    return Z
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _scores(
+    X: FloatArray,
+    Z: FloatArray,
+    weights: FloatArray,
+    starts: FloatArray,
+    splits: IntArray,
+    cuts: FloatArray,
+    trees: IntArray,
+    landmarks: FloatArray,
+    loads: FloatArray,
+    bandwidth: float,
+) -> FloatArray:  # pragma: no cover - compiled
+    """The linear model's score, a walk down every tree, and the kernel machine's bumps."""
+    n, d = X.shape
+    outputs = weights.shape[1]
+    first = starts.shape[0] - outputs  # of the kernel machine
+    found = np.empty((n, starts.shape[0]))
+    for i in range(n):
+        for c in range(starts.shape[0]):
+            found[i, c] = starts[c]
+        for j in range(d):
+            for o in range(outputs):
+                found[i, o] += X[i, j] * weights[j, o]
+        for t in range(trees.shape[0]):
+            at = trees[t, 0]
+            while splits[at, 0] >= 0:
+                at = splits[at, 1] if X[i, splits[at, 0]] <= cuts[at] else splits[at, 2]
+            found[i, trees[t, 1]] += cuts[at]
+        for m in range(landmarks.shape[0]):
+            far = 0.0
+            for j in range(d):
+                gap = Z[i, j] - landmarks[m, j]
+                far += gap * gap
+            bump = math.exp(-bandwidth * far)
+            for o in range(outputs):
+                found[i, first + o] += bump * loads[m, o]
+    return found
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _near_linear(
+    scores: FloatArray, outputs: int, low: float, high: float, reach: FloatArray
+) -> FloatArray:  # pragma: no cover - compiled
+    """Numbers within the limits, and within every model's reach of the linear one."""
+    found = np.empty(scores.shape)
+    for i in range(scores.shape[0]):
+        for c in range(scores.shape[1]):
+            base = min(high, max(low, scores[i, c % outputs]))
+            gap = min(high, max(low, scores[i, c])) - base
+            most = reach[c // outputs]
+            value = base + min(most, max(-most, gap))
+            found[i, c] = value if abs(value) < np.inf else 0.0
+    return found
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _probabilities(scores: FloatArray, outputs: int) -> FloatArray:  # pragma: no cover - compiled
+    """Of the second of two classes, or of all of several; 0 where a score is not a number."""
+    found = np.empty(scores.shape)
+    for i in range(scores.shape[0]):
+        for first in range(0, scores.shape[1], outputs):
+            most = 0.0 if outputs == 1 else scores[i, first]
+            for c in range(first, first + outputs):
+                most = max(most, scores[i, c])
+            total = math.exp(-most) if outputs == 1 else 0.0
+            for c in range(first, first + outputs):
+                total += math.exp(scores[i, c] - most)
+            for c in range(first, first + outputs):
+                value = math.exp(scores[i, c] - most) / total
+                found[i, c] = value if abs(value) < np.inf else 0.0
+    return found
+
+
+__all__ = ["LINKS", "PublicFeatures", "other_parts", "own_parts"]
