@@ -1,0 +1,74 @@
+"""What transport expects to gain over the source's most frequent class, before anything is spent.
+
+The forecast is a line in public facts: how much of the standardised target its first principal component
+explains (columns that move together usually move with the label, too), rows times μ for each class, and the
+number of classes. Its coefficients and band were fitted on the development half of the tables
+(``docs/measurements/transport.md``). How hard a label is to predict nobody knows beforehand, so the band is
+wide.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada.exceptions import PrivadaWarning
+from privada.methods.forecast import Forecast
+from privada.methods.transport.learner.default import standardised_map
+
+INTERCEPT, EXPLAINED, ROWS, CLASSES = -0.9, -0.5, -0.05, -0.3  # of log(ratio)
+BELOW, ABOVE = -0.55, 0.45  # the band, about log(ratio)
+MOST_ROWS = 1000  # of the target that its first component is looked for in
+
+
+def forecast(target: npt.ArrayLike, *, size: int, n_classes: int, mu: float) -> Forecast:
+    """Expected error over that of the noisy majority class, from public facts alone.
+
+    Parameters
+    ----------
+    target : array of shape (targets, features)
+    size : int
+        Public number of private rows, of all owners.
+    n_classes : int
+    mu : float
+        Of the guarantee.
+
+    >>> rows = np.random.default_rng(0).normal(size=(200, 5))
+    >>> few, many = (forecast(rows, size=size, n_classes=2, mu=0.3) for size in (100, 5000))
+    >>> few.ratio > many.ratio
+    True
+    """
+    share = first_component_share(target)
+    line = (
+        INTERCEPT
+        + EXPLAINED * math.log(share)
+        + ROWS * math.log(_check.count(size=size) * _check.positive(mu=mu) / n_classes)
+        + CLASSES * math.log(n_classes / 2)
+    )
+    low, middle, high = (math.exp(line + shift) for shift in (BELOW, 0.0, ABOVE))
+    return Forecast(ratio=middle, low=low, high=high, beside="the source's most frequent class")
+
+
+def first_component_share(target: npt.ArrayLike) -> float:
+    """Share of the standardised target's variance along its first principal component."""
+    rows = _check.matrix(target=target)[:MOST_ROWS]
+    if not np.ptp(rows, axis=0).any():
+        return 1.0
+    points = standardised_map(rows).spread(rows)
+    values = np.linalg.svd(points, compute_uv=False) ** 2
+    return float(values[0] / values.sum())
+
+
+def advise(expected: Forecast) -> None:
+    """Warn where no gain is expected: the budget is better kept."""
+    if not expected.worthwhile:
+        warnings.warn(
+            f"No gain is expected: {expected}. Consider keeping the budget.", PrivadaWarning, stacklevel=4
+        )
+
+
+__all__ = ["advise", "first_component_share", "forecast"]
