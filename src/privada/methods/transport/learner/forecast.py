@@ -1,10 +1,10 @@
 """What transport expects to gain over the source's most frequent class, before anything is spent.
 
-The forecast is a line in public facts: how much of the standardised target its first principal component
-explains (columns that move together usually move with the label, too), rows times μ for each class, and the
-number of classes. Its coefficients and band were fitted on the development half of the tables
-(``docs/measurements/transport.md``). How hard a label is to predict nobody knows beforehand, so the band is
-wide.
+The forecast is a line in public facts: how many directions the standardised target really has, as a share of
+its columns (columns that move together usually move with the label, too), private rows times μ for each class,
+and the number of classes. Its coefficients and its band were fitted on pairs of tables that no final figure
+scores (``docs/measurements/transport.md``). How hard a label is to predict nobody knows beforehand, so the band
+is wide.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from privada.exceptions import PrivadaWarning
 from privada.methods.forecast import Forecast
 from privada.methods.transport.learner.default import standardised_map
 
-INTERCEPT, EXPLAINED, ROWS, CLASSES = -0.9, -0.5, -0.05, -0.3  # of log(ratio)
-BELOW, ABOVE = -0.55, 0.45  # the band, about log(ratio)
-MOST_ROWS = 1000  # of the target that its first component is looked for in
+INTERCEPT, DIRECTIONS, ROWS, CLASSES = 0.55, 0.6, -0.05, 1.0  # of log(ratio)
+BELOW, ABOVE = -0.67, 0.55  # the band, about log(ratio)
+MOST_ROWS = 1000  # of the target that are looked at
 
 
 def forecast(target: npt.ArrayLike, *, size: int, n_classes: int, mu: float) -> Forecast:
@@ -42,10 +42,9 @@ def forecast(target: npt.ArrayLike, *, size: int, n_classes: int, mu: float) -> 
     >>> few.ratio > many.ratio
     True
     """
-    share = first_component_share(target)
     line = (
         INTERCEPT
-        + EXPLAINED * math.log(share)
+        + DIRECTIONS * math.log(share_of_directions(target))
         + ROWS * math.log(_check.count(size=size) * _check.positive(mu=mu) / n_classes)
         + CLASSES * math.log(n_classes / 2)
     )
@@ -53,14 +52,18 @@ def forecast(target: npt.ArrayLike, *, size: int, n_classes: int, mu: float) -> 
     return Forecast(ratio=middle, low=low, high=high, beside="the source's most frequent class")
 
 
-def first_component_share(target: npt.ArrayLike) -> float:
-    """Share of the standardised target's variance along its first principal component."""
+def share_of_directions(target: npt.ArrayLike) -> float:
+    """``(Σλ)²/Σλ²`` of the standardised target's covariance, over its columns: 1 where they are unrelated.
+
+    >>> one = np.linspace(0.0, 1.0, 50)
+    >>> round(share_of_directions(np.column_stack([one, 3 * one, -one, one + 7])), 3)
+    0.25
+    """
     rows = _check.matrix(target=target)[:MOST_ROWS]
     if not np.ptp(rows, axis=0).any():
-        return 1.0
-    points = standardised_map(rows).spread(rows)
-    values = np.linalg.svd(points, compute_uv=False) ** 2
-    return float(values[0] / values.sum())
+        return 1 / rows.shape[1]
+    values = np.linalg.svd(standardised_map(rows).spread(rows), compute_uv=False) ** 2
+    return float(values.sum() ** 2 / np.sum(values**2)) / rows.shape[1]
 
 
 def advise(expected: Forecast) -> None:
@@ -71,4 +74,4 @@ def advise(expected: Forecast) -> None:
         )
 
 
-__all__ = ["advise", "first_component_share", "forecast"]
+__all__ = ["advise", "forecast", "share_of_directions"]

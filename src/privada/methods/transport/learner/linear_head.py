@@ -4,8 +4,9 @@ Everything here is post-processing of releases and of the public target.
 
 1. *Head*: the mean of each descent's later half; of several owners, each by its rows times its μ.
 2. *Smoothing*: class probabilities of the target are smoothed over its neighbour graph in standardised
-   columns. It is kept only if the smoothed probabilities correlate with the head's own by at least `FAITHFUL`: where
-   neighbours are no neighbours in what the head looks at (many unrelated columns), smoothing would undo it.
+   columns. It is kept only if the smoothed probabilities correlate with the head's own by at least
+   `FAITHFUL`: where neighbours are no neighbours in what the head looks at (many unrelated columns),
+   smoothing would undo it.
 
 How this was chosen: ``docs/measurements/transport.md``.
 """

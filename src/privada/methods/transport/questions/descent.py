@@ -1,8 +1,8 @@
 """The noisy descent of `privada.methods.linear`, as this room asks for it: a logistic regression.
 
-A row's coordinates are those of the public map, ``z = (x - c) P``, and a constant γR; the map's radius R is the
-root mean squared norm of the target's own coordinates. No row is clipped inside its score: what it adds to a
-sum is shortened to norm ``c R √(1 + γ²)``, c the largest pull of the reduced loss. The proof is that of
+A row's coordinates are those of the public map, ``z = (x - c) P``, and a constant γR; the map's radius R is
+the root mean squared norm of the target's own coordinates. No row is clipped inside its score: what it adds to
+a sum is shortened to norm ``c R √(1 + γ²)``, c the largest pull of the reduced loss. The proof is that of
 `privada.methods.linear.questions.descent`.
 
 How long the descent may go on follows from public numbers: after time ``τ = T η/(1 - β)`` the noise of the
