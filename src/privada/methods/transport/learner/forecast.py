@@ -1,10 +1,10 @@
 """What transport expects to gain over the source's most frequent class, before anything is spent.
 
 The forecast is a line in public facts: how many directions the standardised target really has, as a share of
-its columns (columns that move together usually move with the label, too), private rows times μ for each class,
-and the number of classes. Its coefficients and its band were fitted on pairs of tables that no final figure
-scores (``docs/measurements/transport.md``). How hard a label is to predict nobody knows beforehand, so the band
-is wide.
+its columns (columns that move together usually move with the label, too), private rows times μ for each
+class, and the number of classes. Its coefficients and its band were fitted on pairs of tables that no final
+figure scores (``docs/measurements/transport.md``). How hard a label is to predict nobody knows beforehand, so
+the band is wide.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def share_of_directions(target: npt.ArrayLike) -> float:
     """
     rows = _check.matrix(target=target)[:MOST_ROWS]
     if not np.ptp(rows, axis=0).any():
-        return 1 / rows.shape[1]
+        return 1.0 / int(rows.shape[1])
     values = np.linalg.svd(standardised_map(rows).spread(rows), compute_uv=False) ** 2
-    return float(values.sum() ** 2 / np.sum(values**2)) / rows.shape[1]
+    return float(values.sum() ** 2 / np.sum(values**2)) / int(rows.shape[1])
 
 
 def advise(expected: Forecast) -> None:

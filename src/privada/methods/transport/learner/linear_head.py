@@ -1,22 +1,19 @@
-"""From noisy descents to a classifier of the target: a linear head, smoothed where the target supports it.
+"""From noisy descents to a classifier of the target: a linear head, smoothed where it is noisy.
 
 Everything here is post-processing of releases and of the public target.
 
-1. *Head*: the mean of each descent's later half; of several owners, each by its rows times its μ.
-2. *Smoothing*: class probabilities of the target are smoothed over its neighbour graph in standardised
-   columns. It is kept only if the smoothed probabilities correlate with the head's own by at least
-   `FAITHFUL`: where neighbours are no neighbours in what the head looks at (many unrelated columns),
-   smoothing would undo it.
+1. *Head*: the mean of each descent's later half; of several owners, each by the square of rows times μ.
+2. *Smoothing*: where noise ends the descents, class probabilities of the target are smoothed over its
+   neighbour graph in standardised columns, which takes noise off. Where they went as far as their steps
+   reach, the head knows more than neighbours do, and is left as it is.
 
 How this was chosen: ``docs/measurements/transport.md``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +26,6 @@ from privada.privacy.bounds import Ball
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
-FAITHFUL = 0.85
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,13 +66,12 @@ def fit_head(
     weights = pooled_weights(questions, releases)
     graph = NeighbourGraph.of(Ball(radius=features.radius).clip(points))
     opinions = head_opinions(weights, points, features.radius)
-    smoothed = graph.smooth(opinions)
-    faithful = correlation(opinions, smoothed) >= FAITHFUL
+    noisy = all(question.ends_by_noise for question in questions.values())
     return LinearHead(
         weights=weights,
         radius=features.radius,
-        probabilities=smoothed if faithful else opinions,
-        kept=KEPT if faithful else 0.0,
+        probabilities=graph.smooth(opinions) if noisy else opinions,
+        kept=KEPT if noisy else 0.0,
         graph=graph,
     )
 
@@ -100,18 +95,6 @@ def head_opinions(weights: FloatArray, points: FloatArray, radius: float) -> Flo
     from scipy.special import softmax
 
     return np.asarray(softmax(points @ weights[:-1] + CONSTANT * radius * weights[-1], axis=1))
-
-
-def correlation(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> float:
-    """Of two tables of probabilities about their columns' means; 0 where one is constant.
-
-    >>> table = np.array([[0.9, 0.1], [0.2, 0.8]])
-    >>> round(correlation(table, table), 9), correlation(table, np.full((2, 2), 0.5))
-    (1.0, 0.0)
-    """
-    one, other = one - one.mean(axis=0), other - other.mean(axis=0)
-    size = math.sqrt(float(np.sum(one**2) * np.sum(other**2)))
-    return float(np.sum(one * other)) / size if size > 0 else 0.0
 
 
 __all__ = ["LinearHead", "fit_head", "head_opinions", "pooled_weights"]

@@ -1,8 +1,8 @@
 """The noisy descent of `privada.methods.linear`, as this room asks for it: a logistic regression.
 
 A row's coordinates are those of the public map, ``z = (x - c) P``, and a constant γR; the map's radius R is
-the root mean squared norm of the target's own coordinates. No row is clipped inside its score: what it adds to
-a sum is shortened to norm ``c R √(1 + γ²)``, c the largest pull of the reduced loss. The proof is that of
+the root mean squared norm of the target's own coordinates. No row is clipped inside its score: what it adds
+to a sum is shortened to norm ``c R √(1 + γ²)``, c the largest pull of the reduced loss. The proof is that of
 `privada.methods.linear.questions.descent`.
 
 How long the descent may go on follows from public numbers: after time ``τ = T η/(1 - β)`` the noise of the
@@ -51,6 +51,11 @@ class Descent(LinearDescent):
 
     kind: ClassVar[str] = "transport.descent"
 
+    @property
+    def ends_by_noise(self) -> bool:
+        """Whether noise, not the number of steps, says how far the descent goes."""
+        return self.step_size < stable_step(self.loss, self.radius) * (1 - 1e-9)
+
     @classmethod
     def through(
         cls, features: FeatureMap, *, size: int, n_classes: int, guarantee: Guarantee, salt: str = ""
@@ -82,6 +87,11 @@ class Descent(LinearDescent):
         )
 
 
+def stable_step(loss: str, radius: float) -> float:
+    """The largest η at which a heavy ball over rows of this norm does not overshoot."""
+    return (1 + MOMENTUM) / (radius**2 / (4 if loss == "logistic" else 2))
+
+
 def step_size(loss: str, radius: float, *, size: int, mu: float) -> float:
     """η, from public numbers: no more than is stable, nor than `DRIFT` logits of noise allow.
 
@@ -89,10 +99,9 @@ def step_size(loss: str, radius: float, *, size: int, mu: float) -> float:
     >>> round(few, 2), many
     (0.44, 7.2)
     """
-    smoothness = radius**2 / (4 if loss == "logistic" else 2)
     reach = 2 * losses.largest_pull(loss, THRESHOLD) * radius
     horizon = DRIFT * size * mu / (reach * radius)
-    return min((1 + MOMENTUM) / smoothness, horizon * (1 - MOMENTUM) / STEPS)
+    return min(stable_step(loss, radius), horizon * (1 - MOMENTUM) / STEPS)
 
 
-__all__ = ["Descent", "step_size"]
+__all__ = ["Descent", "stable_step", "step_size"]
