@@ -19,7 +19,7 @@ from privada.audit import (
 )
 from privada.audit.transcript import coupled
 from privada.lab.papers.transport import paper_dpda, paper_dpot
-from privada.methods.transport import ClassStatistics, FeatureMap, RowRelease
+from privada.methods.transport import ClassStatistics, Descent, FeatureMap, RowRelease
 from privada.parties import Rows, Schema
 from privada.parties.schema import Category
 from privada.privacy import ZCDP, Approximate, Relation, Unit
@@ -30,13 +30,15 @@ SCHEMA = Schema.of_numbers(bounds=(-1, 1), width=3, size=30, label=Category(name
 MAP = FeatureMap.random(3, 2, seed=4, radius=0.8)
 ONE = Approximate(epsilon=1.0, delta=1e-3, relation="replace-one")
 PERSON = Unit(name="person", max_rows=3)
-KINDS = ("statistics", "moments", "rows", "labelled rows", "attribute rows")
+KINDS = ("descent", "statistics", "moments", "rows", "labelled rows", "attribute rows")
 
 
 def asked(kind, relation=Relation.REPLACE_ONE, unit=None):
     guarantee = (
         replace(ONE, relation=relation) if unit is None else replace(ONE, relation=relation, unit=unit)
     )
+    if kind == "descent":
+        return Descent.through(MAP, size=30, n_classes=3, guarantee=guarantee)
     if kind in ("statistics", "moments"):
         return ClassStatistics(features=MAP, n_classes=3, moments=kind == "moments", guarantee=guarantee)
     if kind == "attribute rows":

@@ -1,8 +1,8 @@
 """Transport: a classifier for a target domain from a labelled source that may not be seen.
 
 *Who holds what.* One owner or several hold labelled rows of a source domain. The learner holds the target,
-unlabelled or with a few labels, and keeps it. Released are class statistics of projected, clipped rows (the
-default), or noisy rows with randomised labels.
+unlabelled or with a few labels, and keeps it. Released are noisy gradients of a logistic regression (the
+default), class statistics of projected, clipped rows, or noisy rows with randomised labels.
 
 *Threat.* Whoever sees the releases, and knows every source row but one, learns no more of that row than the
 guarantee says. Sizes are public (replace-one), and so are classes, bounds, the projection and its radius.
@@ -39,6 +39,7 @@ METHOD = Method(
     title="Classify a target by a labelled source that may not be seen",
     paper="LeTien, Habrard and Sebban 2019, Differentially private optimal transport (002)",
     question_paths=(
+        "privada.methods.transport.questions.descent:Descent",
         "privada.methods.transport.questions.statistics:ClassStatistics",
         "privada.methods.transport.questions.rows:RowRelease",
     ),
@@ -49,11 +50,14 @@ METHOD = Method(
 
 _HOMES = {
     "learner.coupling": ("barycentric", "entropic", "group_lasso", "objective"),
-    "learner.default": ("default_map", "default_question"),
+    "learner.default": ("default_map", "default_question", "standardised_map"),
     "estimator": ("TransportClassifier",),
     "questions.features": ("FeatureMap",),
     "learner.graph": ("NeighbourGraph",),
-    "learner.learn": ("TransportModel", "learn", "learn_rows"),
+    "learner.forecast": ("forecast",),
+    "learner.learn": ("TransportModel", "learn", "learn_descent", "learn_rows"),
+    "learner.linear_head": ("LinearHead",),
+    "questions.descent": ("Descent",),
     "learner.prototypes": ("Prototypes",),
     "questions.statistics": ("ClassStatistics",),
     "questions.rows": ("RowRelease",),

@@ -31,7 +31,7 @@ def demo(seed: int) -> DemoRow:
     label = Category(name="digit", values=DIGITS)
     schema = Schema.of_numbers(bounds=(0.0, 16.0), width=X.shape[1], size=len(X), label=label)
     owner = Owner(X, y=y, schema=schema, dataset="digits", budget=guarantee, accounting="gaussian")
-    question = default_question(target, low=schema.box.low, n_classes=len(DIGITS), guarantee=guarantee)
+    question = default_question(target, rescale="root", n_classes=len(DIGITS), guarantee=guarantee)
     model = run(learn({"archive": question}, target, classes=DIGITS), {"archive": owner})
     return DemoRow(
         method="transport",

@@ -11,20 +11,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.forecast import Forecast
 from privada.methods.transport.domains import Domains, split
 from privada.methods.transport.in_memory import owner_for
-from privada.methods.transport.learner.default import default_map
-from privada.methods.transport.learner.learn import REG_CL, REG_E, learn, learn_rows
+from privada.methods.transport.learner.default import default_map, standardised_map
+from privada.methods.transport.learner.forecast import advise, forecast
+from privada.methods.transport.learner.learn import (
+    REG_CL,
+    REG_E,
+    TransportModel,
+    learn,
+    learn_descent,
+    learn_rows,
+)
+from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.owner import Owner
-from privada.parties.protocol import run
+from privada.parties.protocol import Learner, run
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Approximate, Guarantee, request
 
 FloatArray = npt.NDArray[np.float64]
 LABEL_SHARE = 0.5  # of epsilon, for labels beside rows
+RELEASES = ("auto", "descent", "statistics", "rows")
 
 
 class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -40,12 +51,18 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Public limits of the features; rows beyond them are clipped.
     relation : str
         "replace-one" (sizes are public) protects a whole row; "add/remove" its presence too.
-    release : "statistics" or "rows"
-        Class statistics (the default), or noisy rows with randomised labels (DPDA made sound).
-    projection : "target" or "random"
+    release : "auto", "descent", "statistics" or "rows", default="auto"
+        A noisy logistic regression of the source in the target's standardised columns; class statistics in
+        few components, which transport and the target's clusters refine; or noisy rows with randomised
+        labels (DPDA made sound). "auto" is the first where it can be asked: under replace-one, without a
+        map, rescaling or a random projection, and without target labels; else class statistics.
+    rescale : "none", "unit" or "root", default="none"
+        What is done to each row before statistics or rows are asked for: nothing (columns are standardised by
+        the target), its norm made 1, or the norm of its signed roots made 1, for histograms and activations.
+    projection : "target" or "random", default="target"
         Fitted on the target, which the owner then sees something of, or target-independent.
     n_components : int, optional
-        Of the projection; 20, or 60 at random.
+        Of the projection; by default 20, or 60 at random; of a descent all columns, or 300.
     norm_bound : float, optional
         Public radius for a random projection of rows that are not rescaled.
     features : FeatureMap, optional
@@ -64,8 +81,9 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     coupling_ : array of shape (sources, targets)
     mapped_ : array
         Barycentric images of prototypes or rows in the target's domain.
-    cohesion_ : float
-        How much more often neighbours agree than in random cells; under 0.5 nothing is refined.
+    forecast_ : Forecast
+        Expected error over that of always predicting the source's most frequent class, with an 80 % band; of
+        public facts, before anything is spent.
     release_, releases_, guarantee_, question_
         What left the owners, what was promised, and what was asked.
 
@@ -97,7 +115,8 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes: Any = None,
         bounds: Any = None,
         relation: str = "replace-one",
-        release: str = "statistics",
+        release: str = "auto",
+        rescale: str = "none",
         projection: str = "target",
         n_components: int | None = None,
         norm_bound: float | None = None,
@@ -114,6 +133,7 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.bounds = bounds
         self.relation = relation
         self.release = release
+        self.rescale = rescale
         self.projection = projection
         self.n_components = n_components
         self.norm_bound = norm_bound
@@ -134,11 +154,13 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("Expected classes and bounds, both public; none are taken from the rows.")
         domains = split(X, y, Xt, yt, sample_domain, classes=tuple(self.classes))
         schemas = [self._schema(len(rows), domains.target.shape[1]) for rows, _ in domains.sources]
-        features = self._features(domains.target, schemas[0])
+        kind = self._kind(labelled=domains.labels is not None)
+        features = self._features(domains.target, kind)
+        self.forecast_ = self._forecast(domains.target, schemas)
         owners, questions = {}, {}
         for index, ((rows, labels), schema) in enumerate(zip(domains.sources, schemas, strict=True)):
             name = f"source {index + 1}"
-            questions[name] = self._question(features, schema)
+            questions[name] = self._question(kind, features, schema)
             owners[name] = owner_for(
                 questions[name],
                 rows,
@@ -147,26 +169,54 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 dataset=name,
                 rehearsal=None if self.rehearsal is None else self.rehearsal + index,
             )
-        return self._keep(domains, questions, owners)
+        return self._keep(self._learner(kind, domains, features, questions), domains, questions, owners)
 
-    def _keep(self, domains: Domains, questions: dict[str, Any], owners: dict[str, Owner]) -> Self:
+    def _kind(self, *, labelled: bool) -> str:
+        """What is asked for; "auto" looks at settings and at whether target labels are known, all public."""
+        if _check.one_of(RELEASES, release=self.release) != "auto":
+            return self.release
+        plain = self.features is None and self.rescale == "none" and self.projection == "target"
+        return "descent" if plain and not labelled and self.relation == "replace-one" else "statistics"
+
+    def _forecast(self, target: FloatArray, schemas: list[Schema]) -> Forecast | None:
+        """Of all sources together; there is none where sizes are private."""
+        sizes = [schema.size for schema in schemas if schema.size is not None]
+        if not sizes:
+            return None
+        found = forecast(
+            target, size=sum(sizes), n_classes=len(self.classes), mu=self._guarantee().gaussian_mu()
+        )
+        advise(found)
+        return found
+
+    def _learner(
+        self, kind: str, domains: Domains, features: FeatureMap, questions: dict[str, Any]
+    ) -> Learner[TransportModel]:
         names = tuple(self.classes)
-        if self.release == "statistics":
-            learner = learn(questions, domains.target, classes=names, labels=domains.labels)
-        else:
-            learner = learn_rows(
-                questions,
-                domains.target,
-                classes=names,
-                labels=domains.labels,
-                reg_e=self.reg_e,
-                reg_cl=self.reg_cl,
-            )
+        if kind == "descent":
+            return learn_descent(questions, domains.target, classes=names, features=features)
+        if kind == "statistics":
+            return learn(questions, domains.target, classes=names, labels=domains.labels)
+        return learn_rows(
+            questions,
+            domains.target,
+            classes=names,
+            labels=domains.labels,
+            reg_e=self.reg_e,
+            reg_cl=self.reg_cl,
+        )
+
+    def _keep(
+        self,
+        learner: Learner[TransportModel],
+        domains: Domains,
+        questions: dict[str, Any],
+        owners: dict[str, Owner],
+    ) -> Self:
         self.model_ = run(learner, owners)
-        self.classes_ = np.asarray(names)
+        self.classes_ = np.asarray(tuple(self.classes))
         self.transduction_ = self.classes_[self.model_.probabilities.argmax(axis=1)]
         self.coupling_, self.mapped_ = self.model_.coupling, self.model_.mapped
-        self.cohesion_ = self.model_.cohesion
         self.question_ = next(iter(questions.values()))
         self.releases_, self.release_ = self.model_.releases, self.model_.release
         self.guarantee_ = self.release_.guarantee
@@ -194,14 +244,16 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         announced = size if self.relation != "add/remove" else None
         return Schema.of_numbers(bounds=self.bounds, width=width, size=announced, label=label)
 
-    def _features(self, target: FloatArray, schema: Schema) -> FeatureMap:
+    def _features(self, target: FloatArray, kind: str) -> FeatureMap:
         if self.features is not None:
             return self.features
+        if kind == "descent":
+            return standardised_map(target, components=self.n_components)
         return default_map(
             target,
-            low=schema.box.low,
             projection=self.projection,
             components=self.n_components,
+            rescale=self.rescale,
             norm_bound=self.norm_bound,
             seed=self.random_state,
         )
@@ -209,11 +261,16 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _guarantee(self) -> Guarantee:
         return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
 
-    def _question(self, features: FeatureMap, schema: Schema) -> ClassStatistics | RowRelease:
-        kinds = ("statistics", "rows")
+    def _question(
+        self, kind: str, features: FeatureMap, schema: Schema
+    ) -> Descent | ClassStatistics | RowRelease:
         n_classes, guarantee = len(schema.classes), self._guarantee()
-        if _check.one_of(kinds, release=self.release) == "statistics":
+        if kind == "statistics":
             return ClassStatistics(features=features, n_classes=n_classes, guarantee=guarantee)
+        if kind == "descent":
+            if schema.size is None:
+                raise InputError("Expected replace-one: a descent divides by the public number of rows.")
+            return Descent.through(features, size=schema.size, n_classes=n_classes, guarantee=guarantee)
         if not isinstance(guarantee, Approximate) or schema.size is None:
             raise InputError(
                 "Expected epsilon and delta under replace-one: rows carry labels at a pure share of it."

@@ -8,6 +8,7 @@ from privada.methods.registry import Example
 from privada.methods.transport.estimator import TransportClassifier
 from privada.methods.transport.learner.default import default_map
 from privada.methods.transport.learner.learn import learn
+from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
@@ -26,7 +27,7 @@ def example() -> Example:
     y = rng.integers(3, size=SIZE)
     X = PLACES[y] + rng.normal(0, 0.3, size=(SIZE, 3))
     target = PLACES[rng.integers(3, size=60)] + rng.normal(0, 0.2, size=(60, 3)) + [0.3, 0.2, -0.1]
-    questions = _questions(default_map(target, low=np.full(3, BOUNDS[0])))
+    questions = _questions(default_map(target))
     first = questions[0]
     assert isinstance(first, ClassStatistics)
     return Example(
@@ -48,6 +49,7 @@ def _questions(features: FeatureMap) -> tuple[Question, ...]:
     public = FeatureMap.random(3, 2, seed=1, radius=1.5)
     return (
         ClassStatistics(features=features, n_classes=3, guarantee=one),
+        Descent.through(public, size=SIZE, n_classes=3, guarantee=one),
         ClassStatistics(features=public, n_classes=3, moments=True, guarantee=one),
         ClassStatistics(
             features=public,

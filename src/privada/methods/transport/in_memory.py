@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.owner import Owner
@@ -15,7 +16,7 @@ MARGIN = 1 + 1e-9  # for sums of floats
 
 
 def owner_for(
-    question: ClassStatistics | RowRelease,
+    question: Descent | ClassStatistics | RowRelease,
     rows: Any,
     *,
     y: Any = None,

@@ -7,7 +7,11 @@
     owners = ["clinic", "hospital"]   # one or several; all of the study's by default
     target = "target.csv"             # public target rows, in the owners' features
     projection = "target"             # or "random": "target" shows the owners something of the target
+    rescale = "none"                  # or "unit", "root": for histograms and activations
     norm_bound = 1.0                  # with "random", unless rows are rescaled
+
+Under replace-one, and unless ``projection`` or ``rescale`` say otherwise, every owner is asked for a noisy
+descent; else for class statistics.
 """
 
 from __future__ import annotations
@@ -16,13 +20,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from privada._toml import Section
+from privada.exceptions import InputError
 from privada.methods import _study
-from privada.methods.transport.learner.default import default_map
-from privada.methods.transport.learner.learn import TransportModel, learn
+from privada.methods.transport.learner.default import default_map, standardised_map
+from privada.methods.transport.learner.learn import TransportModel, learn, learn_descent
+from privada.methods.transport.questions.descent import Descent
+from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.relation import Relation
 
 
 def learner(
@@ -33,23 +41,33 @@ def learner(
     for owner in owners:
         _study.known(section, "owners", owner, schemas)
     target = _study.public_rows(section, "target", home)
-    projection = section.string("projection", "target")
+    projection, rescale = section.string("projection", "target"), section.string("rescale", "none")
     components, radius = section.whole("n_components", None), section.number("norm_bound", None)
     section.done()
-    schema = schemas[owners[0]]
+    classes, salt = schemas[owners[0]].classes, f"seed {seed}" if seed else ""
     with section.blaming("target"):
+        if (projection, rescale) == ("target", "none") and guarantee.relation is Relation.REPLACE_ONE:
+            features = standardised_map(target, components=components)
+            descents = {name: _descent(features, schemas[name], guarantee, salt) for name in owners}
+            return learn_descent(descents, target, classes=classes.names, features=features)
         features = default_map(
-            target, low=schema.box.low, projection=projection, components=components, norm_bound=radius
+            target, projection=projection, rescale=rescale, components=components, norm_bound=radius
         )
-        question = ClassStatistics(
-            features=features,
-            n_classes=len(schema.classes),
-            guarantee=guarantee,
-            salt=f"seed {seed}" if seed else "",
-        )
+        question = ClassStatistics(features=features, n_classes=len(classes), guarantee=guarantee, salt=salt)
         for owner in owners:
             question.fits(schemas[owner])
-    return learn(dict.fromkeys(owners, question), target, classes=schema.classes.names)
+    return learn(dict.fromkeys(owners, question), target, classes=classes.names)
+
+
+def _descent(features: FeatureMap, schema: Schema, guarantee: Guarantee, salt: str) -> Descent:
+    """The question to one owner, who has declared its size."""
+    if schema.size is None:
+        raise InputError("Expected every owner to declare its size: a descent divides by it.")
+    question = Descent.through(
+        features, size=schema.size, n_classes=len(schema.classes), guarantee=guarantee, salt=salt
+    )
+    question.fits(schema)
+    return question
 
 
 __all__ = ["learner"]

@@ -235,7 +235,9 @@ def _marginal_regressor(case: Case, budget: Budget) -> Outcome:
 def _transport(case: Case, budget: Budget) -> Outcome:
     model = TransportClassifier(**budget, classes=case.classes, bounds=case.bounds)
     model.fit(case.private.X, case.private.y, case.public.X)
-    return Outcome(model.predict(case.test.X))
+    expected = model.forecast_
+    assert expected is not None  # sizes are public under replace-one
+    return Outcome(model.predict(case.test.X), forecast=expected.ratio, band=(expected.low, expected.high))
 
 
 def _public_ridge(case: Case, budget: Budget) -> Outcome:  # noqa: ARG001 - nothing is spent
@@ -395,6 +397,7 @@ NOTHING = {  # what a forecast is relative to: the error of spending nothing, or
     "reweighting_classifier": "public logistic",
     "marginals_regressor": "noisy mean",
     "marginals_learner": "noisy majority",
+    "transport": "transport: noisy majority",
 }
 
 

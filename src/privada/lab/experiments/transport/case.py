@@ -33,8 +33,8 @@ class Side:
 
     @cached_property
     def features(self) -> FeatureMap:
-        """The default map of a target whose features cannot be negative."""
-        return default_map(self.domain.X, low=np.zeros(self.domain.X.shape[1]))
+        """Principal components of a target of histograms or activations."""
+        return default_map(self.domain.X, rescale="root")
 
     @cached_property
     def points(self) -> FloatArray:

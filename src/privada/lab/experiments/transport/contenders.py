@@ -32,7 +32,7 @@ FOLDS = 5
 def ours(
     case: Case, epsilon: float, *, labels: IntArray | None = None, release: str = "statistics"
 ) -> TransportClassifier:
-    """`TransportClassifier` with its defaults; ``labels`` are -1 where unknown."""
+    """`TransportClassifier` through roots in the target's components; ``labels`` are -1 where unknown."""
     model = TransportClassifier(
         features=case.inside,
         epsilon=epsilon,
@@ -48,6 +48,11 @@ def untransported(case: Case, model: TransportClassifier) -> FloatArray:
     """Source only with the same privacy: the class means of the release that ours had, and nothing else."""
     prototypes = Prototypes.of(model.question_, model.release_)
     return nearest_means(prototypes, case.target.points, radius=case.inside.radius)
+
+
+def descended(case: Case, epsilon: float) -> FloatArray:
+    """A noisy logistic regression through the same map, for classes that are no clusters."""
+    return ours(case, epsilon, release="descent").model_.probabilities
 
 
 def private_logistic(side: Side, *, n_classes: int, epsilon: float) -> DPLogisticRegression:
@@ -196,6 +201,7 @@ def printed_epsilon(n: int) -> float:
 
 __all__ = [
     "adversarial",
+    "descended",
     "few_labels_only",
     "in_the_clear",
     "one_label_a_class",

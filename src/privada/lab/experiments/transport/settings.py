@@ -29,7 +29,7 @@ from privada.lab.experiments.registry import Track, untracked
 from privada.lab.experiments.transport.case import accuracy
 from privada.methods.transport.estimator import TransportClassifier
 from privada.methods.transport.learner.adaptation import USUAL, Refinement, adapt
-from privada.methods.transport.learner.default import COMPONENTS, default_rescale
+from privada.methods.transport.learner.default import COMPONENTS
 from privada.methods.transport.learner.graph import NeighbourGraph
 from privada.methods.transport.learner.prototypes import Prototypes
 from privada.methods.transport.questions.features import FeatureMap
@@ -39,6 +39,7 @@ from privada.report.tables import Table
 
 FloatArray = npt.NDArray[np.float64]
 EPSILONS = (1.0, 4.0)
+HISTOGRAM = 20  # features from which on those that cannot be negative are histograms or activations
 REFINED: dict[str, tuple[Any, Any]] = {  # about half and twice of what is usual
     "regularisation": (0.025, 0.1),
     "rounds": (1, 6),
@@ -114,7 +115,7 @@ class Mapped:
     def of(cls, pair: UnscoredPair, setting: Setting) -> Mapped:
         """By the map that the default would make with these settings."""
         width = pair.target.X.shape[1]
-        rescale = default_rescale(np.full(width, pair.low), width)
+        rescale = "root" if width >= HISTOGRAM and pair.low >= 0 else "none"
         return cls(
             pair,
             FeatureMap.of_target(

@@ -1,6 +1,6 @@
-"""What the target's side makes of releases: a classifier, by class statistics or by rows.
+"""What the target's side makes of releases: a classifier, by a descent, class statistics or rows.
 
-Both learners take one owner or several, each with its own question, ledger and guarantee; they ask all at
+All learners take one owner or several, each with its own question, ledger and guarantee; they ask all at
 once.
 """
 
@@ -17,8 +17,10 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.transport.learner.adaptation import USUAL, Adapted, adapt
 from privada.methods.transport.learner.coupling import barycentric, extend, group_lasso
+from privada.methods.transport.learner.linear_head import LinearHead, fit_head
 from privada.methods.transport.learner.prototypes import Prototypes, pooled
 from privada.methods.transport.learner.rows import NoisyRows
+from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
@@ -40,7 +42,8 @@ class TransportModel:
     probabilities : array of shape (targets, classes)
         Of the target points themselves.
     coupling : array of shape (sources, targets)
-        Sources are prototypes, one a class, or released rows.
+        Sources are prototypes, one a class, or released rows; of a descent, each class's share of every
+        point.
     sources, mapped : arrays
         What was transported, in components, and where it went, in the target's features.
     """
@@ -51,9 +54,8 @@ class TransportModel:
     sources: FloatArray
     mapped: FloatArray
     prior: FloatArray
-    cohesion: float
     features: FeatureMap
-    adapted: Adapted
+    adapted: Adapted | LinearHead
     releases: tuple[Release, ...]
 
     @property
@@ -83,10 +85,58 @@ class TransportModel:
             "labels": chosen.tolist(),
             "classes": list(self.classes),
             "prior": self.prior.tolist(),
-            "cohesion": self.cohesion,
             "guarantee": "; ".join(sorted({str(release.guarantee) for release in self.releases})),
             "stamps": sorted({stamp for release in self.releases for stamp in release.stamps}),
         }
+
+
+def learn_descent(
+    questions: Mapping[str, Descent],
+    target: npt.ArrayLike,
+    *,
+    classes: tuple[Any, ...],
+    features: FeatureMap,
+) -> Learner[TransportModel]:
+    """Ask owners for noisy logistic regressions and smooth their head over the target.
+
+    Parameters
+    ----------
+    questions : mapping of owner to Descent
+        All asked through ``features``.
+    target : array of shape (targets, features)
+    classes : tuple
+        Names of the classes.
+    features : FeatureMap
+        The public map.
+    """
+    points = _check.matrix(target=target, width=features.width)
+    _check_descents(questions, features, len(classes))
+    releases = yield from _asked(questions)
+    head = fit_head(questions, releases, features.spread(points), features)
+    plan = head.probabilities.T / len(points)
+    images = barycentric(plan, features.spread(points))
+    return TransportModel(
+        classes=tuple(classes),
+        probabilities=head.probabilities,
+        coupling=plan,
+        sources=images,
+        mapped=barycentric(plan, points),
+        prior=head.probabilities.mean(axis=0),
+        features=features,
+        adapted=head,
+        releases=tuple(releases),
+    )
+
+
+def _check_descents(questions: Mapping[str, Descent], features: FeatureMap, n_classes: int) -> None:
+    """One map and one list of classes for all owners."""
+    if not questions:
+        raise InputError("Expected at least one owner.")
+    for question in questions.values():
+        if max(2, question.outputs) != n_classes:
+            raise InputError(f"Expected {max(2, question.outputs)} classes, got {n_classes}.")
+        if not np.array_equal(question.transform[:, :-1], features.projection):
+            raise InputError("Expected all owners to be asked with one feature map.")
 
 
 def learn(
@@ -196,7 +246,6 @@ def _model(
         sources=sources,
         mapped=barycentric(plan, points),
         prior=adapted.prior,
-        cohesion=adapted.cohesion,
         features=features,
         adapted=adapted,
         releases=tuple(releases),
@@ -238,4 +287,4 @@ def _asked(questions: Mapping[str, Question]) -> Learner[list[Release]]:
     return list(releases)
 
 
-__all__ = ["TransportModel", "learn", "learn_rows"]
+__all__ = ["TransportModel", "learn", "learn_descent", "learn_rows"]

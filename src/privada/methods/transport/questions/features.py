@@ -109,9 +109,17 @@ class FeatureMap:
 
     @classmethod
     def of_target(
-        cls, target: npt.ArrayLike, *, components: int = 20, rescale: str = "none", quantile: float = 0.5
+        cls,
+        target: npt.ArrayLike,
+        *,
+        components: int = 20,
+        rescale: str = "none",
+        quantile: float = 0.5,
+        scaling: npt.ArrayLike | None = None,
     ) -> Self:
         """Principal components of the public target; R is a quantile of its projected norms.
+
+        With ``scaling`` every column is multiplied by a public number first.
 
         Classes lie far apart along the target's leading components, so few numbers carry them. The owner
         who is asked sees the map, and with it something of the target.
@@ -119,10 +127,11 @@ class FeatureMap:
         rows = rescaled(_check.matrix(target=target), _check.one_of(RESCALES, rescale=rescale))
         centre = rows.mean(axis=0)
         most = min(_check.count(components=components), *rows.shape)
-        axes = _principal(rows - centre, most)
+        factors = np.ones(rows.shape[1]) if scaling is None else np.asarray(scaling, dtype=np.float64)
+        axes = factors[:, None] * principal_axes((rows - centre) * factors, most)
         norms = np.linalg.norm((rows - centre) @ axes, axis=1)
         radius = float(np.quantile(norms, quantile)) or float(norms.max())
-        if not radius > 1e-12 * max(1.0, float(np.abs(rows).max())):
+        if not radius > 1e-12 * max(1.0, float(np.abs(rows * factors).max())):
             raise InputError("Expected a target whose rows differ; all of them are equal.")
         return cls(projection=axes, centre=centre, radius=radius, rescale=rescale)
 
@@ -137,7 +146,7 @@ def rescaled(rows: FloatArray, how: str) -> FloatArray:
     return np.asarray(rows / np.where(norms > 0, norms, 1.0))
 
 
-def _principal(centred: FloatArray, components: int) -> FloatArray:
+def principal_axes(centred: FloatArray, components: int) -> FloatArray:
     """Leading right singular vectors, with a fixed sign."""
     n, width = centred.shape
     if width <= n:
@@ -153,4 +162,4 @@ def _principal(centred: FloatArray, components: int) -> FloatArray:
     return np.asarray(vectors * np.sign(largest))
 
 
-__all__ = ["FeatureMap", "rescaled"]
+__all__ = ["FeatureMap", "principal_axes", "rescaled"]
