@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Bins, Nearest, Product, Projected
+from privada.methods.cells.questions.partition import Bins, Nearest, Projected
 from privada.parties.schema import Schema
 
 FloatArray = npt.NDArray[np.float64]
@@ -63,20 +63,6 @@ def feature_bins(
     marks = missing or {}
     columns = told(source.shape[1], marks) if features is None else features
     return tuple(_bins(source, count, j, shift, marks.get(j)) for j in columns)
-
-
-def group_bins(
-    source: FloatArray,
-    count: int,
-    groups: tuple[tuple[int, ...], ...],
-    *,
-    shift: float = 0.0,
-    missing: Mapping[int, int] | None = None,
-) -> tuple[Product, ...]:
-    """Grids of bins over groups of features."""
-    return tuple(
-        Product(factors=feature_bins(source, count, group, shift=shift, missing=missing)) for group in groups
-    )
 
 
 def _bins(source: FloatArray, count: int, feature: int, shift: float, mark: int | None) -> Bins:
@@ -142,7 +128,6 @@ __all__ = [
     "cell_count",
     "cells",
     "feature_bins",
-    "group_bins",
     "missing_marks",
     "told",
     "whitening",

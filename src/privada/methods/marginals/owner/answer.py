@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.cells.questions.maps import chunks
 from privada.methods.marginals.questions.choice import HypothesisChoice
-from privada.methods.marginals.questions.features import GRID as WAVES
-from privada.methods.marginals.questions.features import FeatureSums, fourier
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.methods.marginals.questions.squares import GRID as SQUARES
 from privada.methods.marginals.questions.squares import SquaredErrors
@@ -83,21 +80,10 @@ def answer_squares(question: SquaredErrors, rows: Rows, draw: Draws) -> dict[str
     return payload
 
 
-def answer_features(question: FeatureSums, rows: Rows, draw: Draws) -> dict[str, Any]:
-    """Sum clipped features of each class, in whole steps (K-norm: in floats)."""
-    total = np.zeros((question.n_classes, question.dimension), dtype=np.int64)
-    for batch in rows.batches():
-        assert batch.y is not None
-        for part in chunks(len(batch), question.dimension):
-            np.add.at(total, batch.y[part], WAVES.truncate(fourier(batch.X[part], question.frequencies)))
-    exact = WAVES.values(total) if question.idealised else total
-    return {"sums": draw("sums", exact)}
-
-
 def _placed(question: OutcomeTables | SquaredErrors, name: str, counts: IntArray) -> IntArray:
     mechanism = question.plan.draws[name]
     assert isinstance(mechanism, Lattice)
     return mechanism.place(counts)
 
 
-__all__ = ["answer_choice", "answer_features", "answer_outcomes", "answer_squares"]
+__all__ = ["answer_choice", "answer_outcomes", "answer_squares"]
