@@ -38,9 +38,9 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         "replace-one" it must be the true one.
     question : "auto", "descent", "cells", "marginals", `CellCounts` or `ErrorTables`, default="auto"
         A linear model by a noisy descent, which needs delta or rho; labels over cells of the source, whose
-        noise does not grow with the features; or the paper's error tables over bins of single features. "auto"
-        is the first where the guarantee allows it, and cells under a pure one. The two classes hold the
-        settings of their kinds.
+        noise does not grow with the features; or the paper's error tables over bins of single features.
+        "auto" is the first where the guarantee allows it, and cells under a pure one. The two classes hold
+        the settings of their kinds.
     classifier : scikit-learn classifier with ``sample_weight``, default=None
         Trained on the labelled source. By default a descent's own linear model is the classifier, and a
         small network after tables. It is tried on public rows before anything is asked; rounds after the
@@ -116,7 +116,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         public, schema = self._public(source, self.classifier)
         assert self.size is not None
         learner = make_learner(self.question, "owner", public, guarantee=guarantee, size=self.size)
-        self.forecast_ = forecast_error(public, guarantee=guarantee, size=self.size)
+        self._announce(forecast_error(public, guarantee=guarantee, size=self.size))
         self._hear(learner, X, y, schema, guarantee)
         self.classes_ = np.asarray(schema.classes.names)
         return self

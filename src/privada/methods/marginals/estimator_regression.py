@@ -32,8 +32,8 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         Public limits of the label; labels and predictions beyond them are clipped.
     epsilon, delta, rho : float
         The guarantee; epsilon and rho exclude each other. With delta, or rho, a fifth of it asks where labels
-        lie, and the rest for a linear model by a noisy descent. A pure one is split evenly over squared errors
-        of two constants over cells of the source.
+        lie, and the rest for a linear model by a noisy descent. A pure one is split evenly over squared
+        errors of two constants over cells of the source.
     relation : str, default="add/remove"
         Neighbouring relation.
     size : int
@@ -63,8 +63,9 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
 
     Privacy
     -------
-    Unit: one row of the target. It touches one count and adds a vector of bounded norm to each sum of a descent,
-    or touches one count and one clipped squared error of each of two rounds; proofs are in ``docs/methods/marginals.md``.
+    Unit: one row of the target. It touches one count and adds a vector of bounded norm to each sum of a
+    descent, or touches one count and one clipped squared error of each of two rounds; proofs are in
+    ``docs/methods/marginals.md``.
 
     Examples
     --------
@@ -114,7 +115,7 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         public, schema = self._public(source, self.regressor)
         learner = self._learner(public, guarantee)
         assert self.size is not None
-        self.forecast_ = forecast_error(public, guarantee=guarantee, size=self.size)
+        self._announce(forecast_error(public, guarantee=guarantee, size=self.size))
         self._hear(learner, X, y, schema, guarantee)
         return self
 

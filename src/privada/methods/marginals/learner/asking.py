@@ -1,4 +1,4 @@
-"""What is asked of a hidden target: a descent where the guarantee allows Gaussian noise, else labels over cells."""
+"""What is asked of a hidden target: a descent where Gaussian noise is allowed, else labels over cells."""
 
 from __future__ import annotations
 
@@ -125,17 +125,19 @@ def make_learner(
 ) -> Learner[MarginalFit]:
     """Who asks: a kind by name with its default settings, `CellCounts`, or `ErrorTables`.
 
-    "auto" is a descent wherever the guarantee allows Gaussian noise (delta or rho), and cells under a pure one.
+    "auto" is a descent wherever the guarantee allows Gaussian noise (delta or rho), and cells under a pure
+    one.
     """
     if _check.count(size=size) > LARGEST_SIZE:
         raise InputError(f"Expected size to be at most {LARGEST_SIZE} rows, got {size}.")
     settings: dict[str, Any] = {"guarantee": guarantee, "size": size}
-    if not isinstance(question, (CellCounts, ErrorTables)):
-        kind = _check.one_of(KINDS, question=question)
-        if kind == "descent" or (kind == "auto" and not isinstance(guarantee, Pure)):
-            return learn_descent(owner, ask_descent(public, **settings), public)
-        question = ErrorTables() if kind == "marginals" else CellCounts()
-    return question.learner(owner, public, **settings)
+    if isinstance(question, (CellCounts, ErrorTables)):
+        return question.learner(owner, public, **settings)
+    kind = _check.one_of(KINDS, question=question)
+    if kind == "descent" or (kind == "auto" and not isinstance(guarantee, Pure)):
+        return learn_descent(owner, ask_descent(public, **settings), public)
+    tables = ErrorTables() if kind == "marginals" else CellCounts()
+    return tables.learner(owner, public, **settings)
 
 
 def _check_flag(**named: Any) -> None:

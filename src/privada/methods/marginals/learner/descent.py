@@ -3,7 +3,8 @@
 The default wherever a guarantee allows Gaussian noise. Everything but the releases is public: features are
 standardised by the source and held to three of its deviations, a record's pull is shortened to about half of
 what it could be, and the descent lasts as long as its noise stays below a fixed drift of the scores, or until
-it has converged. Constants were chosen on the development half of the tables (``docs/measurements/marginals.md``).
+it has converged. Constants were chosen on the development half of the tables
+(``docs/measurements/marginals.md``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where numeric labels lie, from noisy counts over even bins. All post-processing.
 
 A normal law is fitted to the counts by its posterior mean: the noise is known, and wide priors hold where it
-drowns everything. Labels with one sharp peak and long tails look too narrow then, so the spread is at least the
-root mean square that the counts say, less two of its standard errors.
+drowns everything. Labels with one sharp peak and long tails look too narrow then, so the spread is at least
+the root mean square that the counts say, less two of its standard errors.
 """
 
 from __future__ import annotations

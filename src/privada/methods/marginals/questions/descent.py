@@ -3,14 +3,14 @@
 **Where.** A record's features are centred and divided by public numbers, each is held to ``±limit``, and all
 are divided by a public ``radius``; a constant is put before them. The descent looks for weights V, which
 start at 0. Step t is told the sum of ``z ⊗ ψ``, each record's shortened to ``bound``, plus noise, and goes on
-from ``V - step_size g / size``. ψ is ``p - onehot(y)`` for classes (softmax scores) and ``z V - (y - middle) /
-unit`` for a number.
+from ``V - step_size g / size``. ψ is ``p - onehot(y)`` for classes (softmax scores), and
+``z V - (y - middle) / unit`` for a number.
 
-**Proof.** What a record adds is a function of that record, of public numbers and of released sums alone. It is
-shortened to norm ``bound`` (and is 0 if V makes it overflow), and truncation toward zero shortens it
+**Proof.** What a record adds is a function of that record, of public numbers and of released sums alone. It
+is shortened to norm ``bound`` (and is 0 if V makes it overflow), and truncation toward zero shortens it
 further. So one record more or less moves a sum by at most ``bound``, another record in its place by at most
 ``2 bound``, a person's m records by m times that. Each of T sums gets Gaussian noise at ``μ/√T``, and
-Gaussians compose exactly, adaptively too. ``size`` is an announced number: it scales a step, and nothing else.
+Gaussians compose exactly, adaptively too. ``size`` is an announced number that scales a step, nothing else.
 """
 
 from __future__ import annotations
