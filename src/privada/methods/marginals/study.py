@@ -75,7 +75,7 @@ def _question(section: Section) -> str | CellCounts | ErrorTables:
     wrong = {"descent": cells | tables | shared, "cells": tables, "marginals": cells}.get(kind, {})
     if wrong:
         name, value = next(iter(wrong.items()))
-        raise InputError(f'Expected no {name} for question="{kind}", got {value!r}.')
+        raise InputError(f'Expected {name} only for another kind, got {value!r} for question="{kind}".')
     if kind == "cells":
         return CellCounts(**cells, **shared)
     return ErrorTables(**tables, **shared) if kind == "marginals" else kind

@@ -13,12 +13,12 @@ from privada.methods.marginals.learner.default import default_cells, default_rou
 from privada.methods.marginals.learner.descent import ask_descent, learn_descent
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.learn import Public, learn_cells
+from privada.methods.marginals.learner.public import check_announced
 from privada.methods.marginals.learner.rounds import ESTIMATES, learn_rounds
 from privada.parties.protocol import Learner
 from privada.privacy.guarantee import Guarantee, Pure
 
 KINDS = ("auto", "descent", "cells", "marginals")
-LARGEST_SIZE = 10**9  # beyond it noise is lost in the rounding of sums of so many rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +128,7 @@ def make_learner(
     "auto" is a descent wherever the guarantee allows Gaussian noise (delta or rho), and cells under a pure
     one.
     """
-    if _check.count(size=size) > LARGEST_SIZE:
-        raise InputError(f"Expected size to be at most {LARGEST_SIZE} rows, got {size}.")
-    settings: dict[str, Any] = {"guarantee": guarantee, "size": size}
+    settings: dict[str, Any] = {"guarantee": guarantee, "size": check_announced(size)}
     if isinstance(question, (CellCounts, ErrorTables)):
         return question.learner(owner, public, **settings)
     kind = _check.one_of(KINDS, question=question)
@@ -146,4 +144,4 @@ def _check_flag(**named: Any) -> None:
         raise InputError(f"Expected {name} to be true or false, got {value!r}.")
 
 
-__all__ = ["KINDS", "LARGEST_SIZE", "CellCounts", "ErrorTables", "make_learner"]
+__all__ = ["KINDS", "CellCounts", "ErrorTables", "make_learner"]

@@ -96,7 +96,8 @@ def default_rounds(
 
     With ``vary`` the edges of bins move from round to round; with ``separate`` the importance weights have a
     query of their own, as in the paper, and each round's tables are signed. With ``chosen`` the features that
-    the first round has drawn are those that later rounds choose from. ``missing`` says which feature marks that another is missing.
+    the first round has drawn are those that later rounds choose from. ``missing`` says which feature marks
+    that another is missing.
     """
     shares = (shared(guarantee, _check.count(rounds=rounds) + separate),) * rounds
     kept = public.told(source.shape[1], missing or {})

@@ -20,6 +20,7 @@ from privada.methods.linear.questions.public import shares
 from privada.methods.marginals.learner.fitted import MarginalFit, SyntheticTarget
 from privada.methods.marginals.learner.histogram import label_spread
 from privada.methods.marginals.learner.learn import Public
+from privada.methods.marginals.learner.public import check_announced
 from privada.methods.marginals.learner.regression import RegressionFit, SyntheticNumbers, check_regressor
 from privada.methods.marginals.questions.descent import LabelDescent
 from privada.methods.marginals.questions.histogram import LabelHistogram
@@ -186,6 +187,7 @@ def learn_number(
         Announced number of rows.
     """
     check_regressor(public, bounds)
+    check_announced(size)
     first, rest = shares(guarantee, HISTOGRAM_SHARE)
     assert first is not None
     counted = LabelHistogram(low=float(bounds[0]), high=float(bounds[1]), bins=BINS, guarantee=first)

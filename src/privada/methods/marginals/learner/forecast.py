@@ -22,6 +22,7 @@ FEWEST_ROWS = 10.0  # for the noise: with fewer nothing is expected
 CLASSES, CLASSES_BY_EVENNESS, CLASSES_BY_ROWS = 0.64, 0.65, -0.06  # of the logarithm of the ratio
 NUMBERS, NUMBERS_BY_ROWS = -0.11, -0.07
 CLASSES_BAND, NUMBERS_BAND = (-1.1, 0.5), (-0.95, 0.6)  # around it, for four outcomes of five
+LEAST_GAIN = 0.95  # where the formula would expect none: no development pair was worse on average
 LARGEST_RATIO = 1.05  # the descent is short where it would tell nothing, so it does not do much harm
 
 
@@ -34,7 +35,7 @@ def forecast_error(public: Public, *, guarantee: Guarantee, size: int) -> Foreca
     else:
         ratio = NUMBERS + NUMBERS_BY_ROWS * math.log(rows)
         band, beside = NUMBERS_BAND, "the noisy mean"
-    ratio = min(ratio, 0.0) if rows >= FEWEST_ROWS else 0.0
+    ratio = min(ratio, math.log(LEAST_GAIN)) if rows >= FEWEST_ROWS else 0.0
     return Forecast(
         ratio=math.exp(ratio),
         low=math.exp(ratio + band[0]),

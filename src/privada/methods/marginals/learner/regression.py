@@ -89,6 +89,7 @@ def default_regression(
     source: FloatArray, *, guarantee: Guarantee, size: int, seed: int = 0, cells: int | None = None
 ) -> RegressionPlan:
     """Two even rounds over cells, as many as labels in [-1, 1] would get classes; from public quantities."""
+    public_cells.check_announced(size)
     half = shared(guarantee, ROUNDS)
     priced = _constant(Bins(feature=0, edges=np.zeros(1)), source.shape[1], (-1.0, 1.0), 0, half)
     noise = math.sqrt(ROUNDS * noise_variance(priced.plan.draws[priced.names(0)[1]]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,10 @@ IntArray = npt.NDArray[np.int64]
 
 def answer_descent(question: LabelDescent, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Every step: the sum of what records add at the current point, noised; the next point follows."""
-    parts = [_prepared(question, batch) for batch in rows.batches()]
+    parts = rows.prepared(partial(_prepared, question))
     V, released = question.start(), {}
     for name in question.names():
-        sums = np.zeros(V.shape, dtype=np.int64)
-        for Z, y in parts:
-            sums += _gradient(question, Z, y, V)
-        released[name] = draw(name, sums)
+        released[name] = draw(name, parts.total(partial(_gradient, question, V)))
         V = question.go_on(V, released[name])
     return released
 
@@ -40,8 +38,9 @@ def _prepared(question: LabelDescent, batch: Batch) -> tuple[FloatArray, FloatAr
     return question.features(batch.X), y
 
 
-def _gradient(question: LabelDescent, Z: FloatArray, y: FloatArray, V: FloatArray) -> IntArray:
+def _gradient(question: LabelDescent, V: FloatArray, part: tuple[FloatArray, FloatArray]) -> IntArray:
     """What the records of a batch add at V, in grid steps."""
+    Z, y = part
     mechanism = question.plan.draws[question.names()[0]]
     assert isinstance(mechanism, Lattice)
     sums, per_step = np.zeros(V.shape, dtype=np.int64), 1 / mechanism.grid.step
@@ -57,13 +56,16 @@ def _gradient(question: LabelDescent, Z: FloatArray, y: FloatArray, V: FloatArra
 
 def answer_histogram(question: LabelHistogram, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Count in integers, then draw; every bin is noised, empty or not."""
-    mechanism, counts = question.plan.draws["counts"], np.zeros(question.bins, dtype=np.int64)
+    mechanism = question.plan.draws["counts"]
     assert isinstance(mechanism, Lattice)
-    for batch in rows.batches():
-        assert batch.y is not None
-        places = np.searchsorted(question.edges[1:-1], batch.y, side="right")
-        counts += np.bincount(places, minlength=question.bins)
-    return {"counts": draw("counts", mechanism.place(counts))}
+    return {"counts": draw("counts", mechanism.place(rows.total(partial(_counts, question))))}
+
+
+def _counts(question: LabelHistogram, batch: Batch) -> IntArray:
+    """Labels of a batch by bin; one beyond the bounds is in the first or the last."""
+    assert batch.y is not None
+    places = np.searchsorted(question.edges[1:-1], batch.y, side="right")
+    return np.bincount(places, minlength=question.bins).astype(np.int64)
 
 
 __all__ = ["answer_descent", "answer_histogram"]
