@@ -65,18 +65,19 @@ def test_a_budget_that_hides_nothing_is_only_large(question):
     assert fitted.score(SOURCE, TRUTH) > chance_is_known - 0.05
 
 
-DELTA = {"delta": 1e-4}
+DELTA = {"delta": 1e-5}
 
 
-@pytest.mark.parametrize(
-    "more", [DELTA, DELTA | {"relation": "replace-one"}, {"epsilon": None, "rho": 0.1}], ids=str
-)
+RHO = {"epsilon": None, "rho": 0.1}
+
+
+@pytest.mark.parametrize("more", [DELTA, DELTA | {"relation": "replace-one"}, RHO], ids=str)
 def test_the_default_learns_where_gaussian_noise_is_allowed(more):
-    """At epsilon 1 and 1,500 rows; over 200 draws of the noise the share was 0.04 or less behind (never 0.08)."""
+    """Over 100 seeds of the noise it was 0.005 ahead on average, deviation 0.005, and at most 0.005 behind."""
     settings = SETTINGS | more
     clear = LogisticRegression().fit(SOURCE, TRUTH).score(SOURCE, TRUTH)
     model = MarginalLearner(**settings).fit(X, Y, source=SOURCE)
-    assert model.score(SOURCE, TRUTH) > clear - 0.08
+    assert model.score(SOURCE, TRUTH) > clear - 0.05
     assert len(model.releases_) == 1
     assert 0 < model.forecast_.low < model.forecast_.ratio < model.forecast_.high
     assert np.allclose(model.predict_proba(SOURCE).sum(axis=1), 1)

@@ -74,7 +74,7 @@ def test_a_study_becomes_a_learner(home, more):
         ('source = "headed.csv"', "source: expected numbers separated by commas, without a header"),
         ('source = "ragged.csv"', "cannot read ragged.csv"),
         ('source = "narrow.csv"', "expected rows of 2 features, got 1"),
-        ('source = "source.csv"\nquestion = "rates"', "one of auto, descent, cells"),
+        ('source = "source.csv"\nquestion = "rates"', "one of auto, cells, descent"),
         ('source = "source.csv"\nowner = "bank"', "no owner named 'bank'"),
         ('source = "source.csv"\ncells = 1', "Expected cells"),
         ('source = "source.csv"\nrates = 3', "rates"),

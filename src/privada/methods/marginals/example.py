@@ -82,13 +82,13 @@ def _descent(guarantee: Guarantee) -> LabelDescent:
         centre=np.full(2, 0.5),
         spread=np.full(2, 0.3),
         limit=3.0,
-        radius=1.4,
-        constant=0.3,
+        radius=2.0,
+        constant=1.0,
         n_classes=2,
-        bound=0.7,
+        bound=0.5,
         size=200,
-        steps=6,
-        step_size=1.0,
+        steps=3,
+        step_size=0.01,
         guarantee=guarantee,
     )
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.linear.questions.public import shares
+from privada.methods.linear.questions.public import gaussian, shares
 from privada.methods.marginals.learner.fitted import MarginalFit, SyntheticTarget
 from privada.methods.marginals.learner.histogram import label_spread
 from privada.methods.marginals.learner.learn import Public
@@ -101,6 +101,7 @@ def ask_descent(
     public: Public, *, guarantee: Guarantee, size: int, middle: float = 0.0, unit: float = 1.0
 ) -> LabelDescent:
     """The default descent, from public quantities alone; of a number if the learner knows no classes."""
+    gaussian(guarantee, "A descent")
     n_classes = len(public.classes)
     inside = np.clip(public.standard, -LIMIT, LIMIT)
     lengths = np.linalg.norm(inside, axis=1)
