@@ -73,7 +73,7 @@ RHO = {"epsilon": None, "rho": 0.1}
 
 @pytest.mark.parametrize("more", [DELTA, DELTA | {"relation": "replace-one"}, RHO], ids=str)
 def test_the_default_learns_where_gaussian_noise_is_allowed(more):
-    """Over 100 seeds of the noise it was 0.005 ahead on average, deviation 0.005, and at most 0.005 behind."""
+    """Over 100 seeds of the noise it was 0.005 ahead on average, and at most 0.005 behind."""
     settings = SETTINGS | more
     clear = LogisticRegression().fit(SOURCE, TRUTH).score(SOURCE, TRUTH)
     model = MarginalLearner(**settings).fit(X, Y, source=SOURCE)

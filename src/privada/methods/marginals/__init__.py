@@ -24,7 +24,7 @@ w       importance weights                          ``SyntheticTarget.weights``
 ŷ       labels of the source                        ``SyntheticTarget.codes``
 ======  ==========================================  ============================
 
-References: PRIVACY, sections 2, 6.2, 6.7 and 6.8; ``docs/methods/marginals.md``.
+References: PRIVACY, sections 2, 6.2, 6.3 and 6.7; ``docs/methods/marginals.md``.
 """
 
 from __future__ import annotations
