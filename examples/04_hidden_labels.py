@@ -43,7 +43,7 @@ for epsilon in BUDGETS:
     curves[epsilon] = []
     for rounds in range(1, ROUNDS + 1):
         clinic = Owner(data.X, y=data.y, schema=schema, dataset="patients", budget=budget)
-        plan, _ = default_rounds(data.source, guarantee=budget, size=len(data.X), rounds=rounds, bins=5)
+        plan = default_rounds(data.source, guarantee=budget, size=len(data.X), rounds=rounds, bins=5)
         fit = run(learn_rounds("clinic", plan, public), {"clinic": clinic})
         curves[epsilon].append((fit.codes(data.X_test) == data.y_test).mean())
 clear = shape.fit(data.X, data.y).score(data.X_test, data.y_test)

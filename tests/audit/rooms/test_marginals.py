@@ -24,7 +24,14 @@ from privada.audit import (
 from privada.audit.transcript import coupled
 from privada.lab.papers.marginals import paper_error_marginals, paper_marginals, true_epsilon
 from privada.methods.cells import Bins
-from privada.methods.marginals import Constant, FeatureSums, OutcomeTables, SquaredErrors, linear
+from privada.methods.marginals import (
+    Constant,
+    LabelDescent,
+    LabelHistogram,
+    OutcomeTables,
+    SquaredErrors,
+    linear,
+)
 from privada.methods.registry import method
 from privada.parties import Category, Number, Rows
 from privada.privacy import ZCDP, Pure, Relation, Unit
@@ -120,12 +127,44 @@ def test_squared_errors_pass_and_nearly_reach_their_bound(relation, promise):
     assert result.share > 0.9
 
 
-def test_idealised_features_pass_too():
-    question = FeatureSums(
-        frequencies=np.array([[1.0, 7.0]]), idealised=True, guarantee=Pure(epsilon=1, relation="replace-one")
+@pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE_ONE], ids=str)
+def test_a_histogram_reaches_its_bound(relation):
+    schema = Schema.of_numbers(bounds=(0.0, 1.0), width=1, label=Number(name="y", low=-9, high=9))
+    question = LabelHistogram(low=-9.0, high=9.0, bins=4, guarantee=ZCDP(rho=0.5, relation=relation))
+    whole = Rows(np.array([[0.2], [0.8]]), y=np.array([9.0, -9.0]), schema=schema)
+    less = Rows(np.array([[0.2]]), y=np.array([9.0]), schema=schema)
+    moved = Rows(np.array([[0.2], [0.2]]), y=np.array([9.0, 9.0]), schema=schema)
+    result = replay(question, whole, less if relation is Relation.ADD_REMOVE else moved)
+    assert result.passed
+    assert result.share > 0.95
+
+
+@pytest.mark.parametrize("n_classes", [0, 2])
+@pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE_ONE], ids=str)
+def test_a_descent_passes_and_nearly_reaches_its_bound(relation, n_classes):
+    """One step, records whose pulls are beyond the bound and, replaced, opposite."""
+    label = Category(name="y", values=(0, 1)) if n_classes else Number(name="y", low=-9, high=9)
+    schema = Schema.of_numbers(bounds=(0.0, 1.0), width=1, label=label)
+    question = LabelDescent(
+        centre=np.array([0.5]),
+        spread=np.array([0.01]),
+        limit=3.0,
+        radius=1.0,
+        constant=0.1,
+        n_classes=n_classes,
+        bound=0.5,
+        size=2,
+        steps=1,
+        step_size=1.0,
+        guarantee=ZCDP(rho=0.5, relation=relation),
     )
-    rows = [Rows(np.array([[x]]), y=np.array([0]), schema=LINE) for x in (0.0, 1.0)]
-    assert replay(question, *rows).passed
+    low, high = (0, 1) if n_classes else (-9.0, 9.0)
+    whole = Rows(np.array([[0.9], [0.9]]), y=np.array([high, low]), schema=schema)
+    less = Rows(np.array([[0.9]]), y=np.array([high]), schema=schema)
+    moved = Rows(np.array([[0.9], [0.9]]), y=np.array([high, high]), schema=schema)
+    result = replay(question, whole, less if relation is Relation.ADD_REMOVE else moved)
+    assert result.passed
+    assert result.share > 0.95
 
 
 # The printed oracle, which claims 1/λ for each bin

@@ -43,12 +43,10 @@ def made(text, home):
         "cells = 20",
         'question = "marginals"\nrounds = 2\nbins = 4',
         "rounds = 2",
-        'question = "pairs"',
-        'question = "embedding"',
         "reweight = false",
         "rounds = 3\nbins = 4\nstop = 0.5",
     ],
-    ids=["auto", "cells", "marginals", "rounds", "pairs", "embedding", "reweight", "stop"],
+    ids=["auto", "cells", "marginals", "rounds", "reweight", "stop"],
 )
 def test_a_study_becomes_a_learner(home, more):
     rng = np.random.default_rng(1)
@@ -76,7 +74,7 @@ def test_a_study_becomes_a_learner(home, more):
         ('source = "headed.csv"', "source: expected numbers separated by commas, without a header"),
         ('source = "ragged.csv"', "cannot read ragged.csv"),
         ('source = "narrow.csv"', "expected rows of 2 features, got 1"),
-        ('source = "source.csv"\nquestion = "rates"', "one of auto, cells"),
+        ('source = "source.csv"\nquestion = "rates"', "one of auto, cells, descent"),
         ('source = "source.csv"\nowner = "bank"', "no owner named 'bank'"),
         ('source = "source.csv"\ncells = 1', "Expected cells"),
         ('source = "source.csv"\nrates = 3', "rates"),

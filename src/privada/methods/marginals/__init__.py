@@ -1,7 +1,8 @@
-"""Marginals: learn from a target that never leaves its owner, through tables of errors.
+"""Marginals: learn from a target that never leaves its owner, through noisy sums and tables.
 
 Armand Lacombe, Saumya Jetley, Michèle Sebag, "EXtremely PRivate supervised Learning",
-CAP 2021 (hal-03620873), made sound: its lemma is false, and counts, not ratios, are released.
+CAP 2021 (hal-03620873), made sound: its lemma is false, and counts, not ratios, are released. By default a
+linear model is asked for by a noisy descent instead, where the guarantee allows Gaussian noise.
 
 *Who holds what.* An owner holds a labelled target. The learner holds unlabelled public
 source rows, knows the classes, and may submit hypotheses.
@@ -33,12 +34,13 @@ from privada.methods.registry import Method
 
 METHOD = Method(
     name="marginals",
-    title="Learn from a labelled target that stays at its owner, through tables of errors",
+    title="Learn from a labelled target that stays at its owner, through noisy sums and tables",
     paper="Lacombe, Jetley and Sebag 2021, EXtremely PRivate supervised Learning",
     question_paths=(
         "privada.methods.marginals.questions.outcomes:OutcomeTables",
         "privada.methods.marginals.questions.choice:HypothesisChoice",
-        "privada.methods.marginals.questions.features:FeatureSums",
+        "privada.methods.marginals.questions.descent:LabelDescent",
+        "privada.methods.marginals.questions.histogram:LabelHistogram",
         "privada.methods.marginals.questions.squares:SquaredErrors",
     ),
     study_path="privada.methods.marginals.study:learner",
@@ -47,20 +49,22 @@ METHOD = Method(
 )
 
 _HOMES = {
-    "learner.asking": ("Asking", "askings"),
+    "learner.asking": ("CellCounts", "ErrorTables", "make_learner"),
     "learner.classifiers.translated": ("of_classifier",),
-    "learner.default": ("default_cells", "default_embedding", "default_rounds"),
+    "learner.descent": ("ask_descent", "learn_descent", "learn_number"),
+    "learner.default": ("default_cells", "default_rounds"),
     "estimator": ("MarginalLearner",),
     "estimator_regression": ("MarginalRegressor",),
     "learner.fitted": ("MarginalFit", "SyntheticTarget"),
-    "learner.forecast": ("Forecast",),
+    "learner.forecast": ("forecast_error",),
     "questions.hypotheses.forms": ("Constant", "Hypothesis", "Network", "from_plain", "linear"),
-    "learner.learn": ("Public", "learn_cells", "learn_embedding"),
+    "learner.learn": ("Public", "learn_cells"),
     "questions.hypotheses.onnx": ("Onnx",),
-    "learner.public": ("cells", "feature_bins", "group_bins", "missing_marks"),
+    "learner.public": ("cells", "feature_bins", "missing_marks"),
     "questions.outcomes": ("OutcomeTables",),
     "questions.choice": ("HypothesisChoice",),
-    "questions.features": ("FeatureSums",),
+    "questions.descent": ("LabelDescent",),
+    "questions.histogram": ("LabelHistogram",),
     "questions.squares": ("SquaredErrors",),
     "learner.regression": ("RegressionFit", "SyntheticNumbers", "default_regression", "learn_regression"),
     "learner.rounds": ("Rounds", "learn_rounds"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
@@ -11,7 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
-from privada.exceptions import InputError
+from privada.exceptions import InputError, PrivadaWarning
+from privada.methods.forecast import Forecast
 from privada.methods.marginals.learner.learn import Public
 from privada.parties.owner import Owner
 from privada.parties.protocol import Learner, run
@@ -59,6 +61,17 @@ class HiddenTargetEstimator(ABC, BaseEstimator):  # type: ignore[misc]
             seed=_check.count(least=0, random_state=self.random_state),
         )
         return public, schema
+
+    def _announce(self, forecast: Forecast) -> None:
+        """Keep what is expected, and say so where that is nothing: before anything is spent."""
+        self.forecast_ = forecast
+        if not forecast.worthwhile:
+            warnings.warn(
+                f"Expected {forecast}: too few rows for this much noise. "
+                "Ask for a larger epsilon, or keep the budget.",
+                PrivadaWarning,
+                stacklevel=3,
+            )
 
     def _hear(self, learner: Learner[Any], X: Any, y: Any, schema: Schema, guarantee: Guarantee) -> None:
         """Let the learner ask an owner of the rows, with the guarantee as its budget."""

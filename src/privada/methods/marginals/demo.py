@@ -47,7 +47,7 @@ def demo(seed: int) -> DemoRow:
     )
     public = Public(source=X[part == 0], classes=(0, 1), classifier=LogisticRegression(), seed=seed)
     guarantee = Pure(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
-    question, _ = default_cells(public.source, guarantee=guarantee, size=size, n_classes=2, seed=seed)
+    question = default_cells(public.source, guarantee=guarantee, size=size, n_classes=2, seed=seed)
     fit = run(learn_cells("clinic", question, public), {"clinic": owner})
     clear = LogisticRegression().fit(X[part == 1], y[part == 1])
     test, truth = X[part == 2], y[part == 2]

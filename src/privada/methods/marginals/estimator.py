@@ -11,14 +11,17 @@ from sklearn.base import ClassifierMixin
 
 from privada.exceptions import InputError
 from privada.methods.marginals._one_process import HiddenTargetEstimator
-from privada.methods.marginals.learner.asking import TABLES, askings
+from privada.methods.marginals.learner.asking import make_learner
 from privada.methods.marginals.learner.fitted import MarginalFit
+from privada.methods.marginals.learner.forecast import forecast_error
 from privada.parties.schema import Category
 from privada.privacy.guarantee import request
 
 
 class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[misc]
     """Classify for a private labelled target with an unlabelled public source.
+
+    Features may be of any units: they are standardised by the source.
 
     Parameters
     ----------
@@ -28,38 +31,23 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         Public limits of the features; rows beyond them are clipped.
     epsilon, delta, rho : float
         The guarantee; epsilon and rho exclude each other.
-    relation : str
+    relation : str, default="add/remove"
         Neighbouring relation.
     size : int
-        Announced number of target rows: it plans cells and bins. Under
+        Announced number of target rows: it plans steps, cells and bins. Under
         "replace-one" it must be the true one.
-    question : "auto", "cells", "marginals", "pairs" or "embedding"
-        Labels over cells of the source, whose noise does not grow with the
-        features; error tables over bins of single features, or over grids of their pairs;
-        sums of random Fourier features. "auto" takes what is forecast to explain
-        most, unless a setting of one kind below is given.
-    rounds, bins, cells, features : int, optional
-        How much is asked; by default chosen from public quantities. A round of error tables
-        hears how the model of the round before it fares.
-    estimate : "smooth", "cumulative" or "instantaneous"
-        How "marginals" become labels: see `Rounds`.
-    vary, separate : bool
-        Of "marginals": move the edges of bins from round to round; give importance weights a
-        query of their own, as the paper does.
-    chosen : int, optional
-        Of "marginals": features asked about after the first round, the most telling ones of it.
-    stop : float
-        Of "marginals": ask no further round once fewer than this share of the source's labels changed in
-        one. What was not asked is not spent; 0 never stops early.
-    reweight : bool
-        False if the learner knows that the domains agree: then no weights are estimated, and two
-        classes over cells cost 1/√2 of the noise.
-    classifier : scikit-learn classifier with ``sample_weight``, optional
-        By default a small network. It is tried on public rows before anything is asked; rounds after the
+    question : "auto", "descent", "cells", "marginals", `CellCounts` or `ErrorTables`, default="auto"
+        A linear model by a noisy descent, which needs delta or rho; labels over cells of the source, whose
+        noise does not grow with the features; or the paper's error tables over bins of single features.
+        "auto" is the first where the guarantee allows it, and cells under a pure one. The two classes hold
+        the settings of their kinds.
+    classifier : scikit-learn classifier with ``sample_weight``, default=None
+        Trained on the labelled source. By default a descent's own linear model is the classifier, and a
+        small network after tables. It is tried on public rows before anything is asked; rounds after the
         first submit it, so it must have a wire form there (`of_classifier`).
-    random_state : int
+    random_state : int, default=0
         Of public randomness only (cells, initialisation).
-    rehearsal : int, optional
+    rehearsal : int, default=None
         Seed for reproducible noise: not private.
 
     Attributes
@@ -67,17 +55,16 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
     synthetic_target_ : SyntheticTarget
         The source, weighted and labelled to stand for the target, with its guarantee.
     forecast_ : Forecast
-        Noise against signal, as it was known before anything was spent.
-    forecasts_ : dict
-        By kind of question and number of rounds, best first; of "auto" all that was considered.
+        Expected error over that of the noisy majority class, with a band, as it was known before anything was
+        spent; a `PrivadaWarning` says so where no gain is expected.
     releases_, release_, guarantee_
         What left the owner, the last of it, and what all of it cost; at most, if it stopped early.
     classes_, model_
 
     Privacy
     -------
-    Unit: one row of the target. A row touches one entry of each table; proofs are
-    in ``docs/methods/marginals.md``.
+    Unit: one row of the target. It adds a vector of bounded norm to each sum of a descent, or touches one
+    entry of each table; proofs are in ``docs/methods/marginals.md``.
 
     Examples
     --------
@@ -106,17 +93,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         rho: float | None = None,
         relation: str = "add/remove",
         size: int | None = None,
-        question: str = "auto",
-        rounds: int | None = None,
-        bins: int | None = None,
-        cells: int | None = None,
-        features: int | None = None,
-        vary: bool = False,
-        separate: bool = False,
-        chosen: int | None = None,
-        estimate: str = "smooth",
-        stop: float = 0.0,
-        reweight: bool = True,
+        question: Any = "auto",
         classifier: Any = None,
         random_state: int = 0,
         rehearsal: int | None = None,
@@ -129,16 +106,6 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         self.relation = relation
         self.size = size
         self.question = question
-        self.rounds = rounds
-        self.bins = bins
-        self.cells = cells
-        self.features = features
-        self.vary = vary
-        self.separate = separate
-        self.chosen = chosen
-        self.estimate = estimate
-        self.stop = stop
-        self.reweight = reweight
         self.classifier = classifier
         self.random_state = random_state
         self.rehearsal = rehearsal
@@ -148,15 +115,9 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
         public, schema = self._public(source, self.classifier)
         assert self.size is not None
-        found = askings(
-            self.question,
-            public,
-            guarantee=guarantee,
-            **{name: getattr(self, name) for name in ("size", "rounds", "cells", "reweight", *TABLES)},
-        )
-        self.forecasts_ = {key: each.forecast for key, each in found.items()}
-        self.forecast_ = next(iter(self.forecasts_.values()))
-        self._hear(next(iter(found.values())).learner("owner", public), X, y, schema, guarantee)
+        learner = make_learner(self.question, "owner", public, guarantee=guarantee, size=self.size)
+        self._announce(forecast_error(public, guarantee=guarantee, size=self.size))
+        self._hear(learner, X, y, schema, guarantee)
         self.classes_ = np.asarray(schema.classes.names)
         return self
 

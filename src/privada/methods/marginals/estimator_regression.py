@@ -10,9 +10,13 @@ from sklearn.base import RegressorMixin
 
 from privada.exceptions import InputError
 from privada.methods.marginals._one_process import HiddenTargetEstimator
+from privada.methods.marginals.learner.descent import learn_number
+from privada.methods.marginals.learner.forecast import forecast_error
+from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.regression import RegressionFit, default_regression, learn_regression
+from privada.parties.protocol import Learner
 from privada.parties.schema import Number
-from privada.privacy.guarantee import request
+from privada.privacy.guarantee import Guarantee, Pure, request
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -26,20 +30,24 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         Public limits of the features; rows beyond them are clipped.
     label_bounds : (low, high)
         Public limits of the label; labels and predictions beyond them are clipped.
-    epsilon, rho : float
-        The guarantee: one of the two. It is split evenly over two rounds.
-    relation : str
+    epsilon, delta, rho : float
+        The guarantee; epsilon and rho exclude each other. With delta, or rho, a fifth of it asks where labels
+        lie, and the rest for a linear model by a noisy descent. A pure one is split evenly over squared
+        errors of two constants over cells of the source.
+    relation : str, default="add/remove"
         Neighbouring relation.
     size : int
-        Announced number of target rows: it plans the cells. Under "replace-one" it must be
+        Announced number of target rows: it plans steps and cells. Under "replace-one" it must be
         the true one.
-    cells : int, optional
-        Over how many cells of the source is asked; by default chosen from public quantities.
-    regressor : scikit-learn regressor with ``sample_weight``, optional
-        By default ridge regression.
-    random_state : int
+    cells : int, default=None
+        Ask over so many cells of the source whatever the guarantee is; under a pure one, by default chosen
+        from public quantities.
+    regressor : scikit-learn regressor with ``sample_weight``, default=None
+        Trained on the labelled source. By default the descent's own linear model, and ridge regression after
+        cells.
+    random_state : int, default=0
         Of public randomness only (cells).
-    rehearsal : int, optional
+    rehearsal : int, default=None
         Seed for reproducible noise: not private.
 
     Attributes
@@ -47,16 +55,17 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
     synthetic_target_ : SyntheticNumbers
         The source, weighted and labelled to stand for the target, with its guarantees.
     forecast_ : Forecast
-        Noise against signal on a cell's sum of labels, scaled to [-1, 1], as it was known before
-        anything was spent.
+        Expected squared error over that of the noisy mean, with a band, as it was known before anything was
+        spent; a `PrivadaWarning` says so where no gain is expected.
     releases_, release_, guarantee_
         What left the owner, the last of it, and what all of it cost.
     model_
 
     Privacy
     -------
-    Unit: one row of the target. It touches one count and one clipped squared error of each of two rounds;
-    proofs are in ``docs/methods/marginals.md``.
+    Unit: one row of the target. It touches one count and adds a vector of bounded norm to each sum of a
+    descent, or touches one count and one clipped squared error of each of two rounds; proofs are in
+    ``docs/methods/marginals.md``.
 
     Examples
     --------
@@ -79,6 +88,7 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         bounds: Any = None,
         label_bounds: Any = None,
         epsilon: float | None = None,
+        delta: float | None = None,
         rho: float | None = None,
         relation: str = "add/remove",
         size: int | None = None,
@@ -90,6 +100,7 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         self.bounds = bounds
         self.label_bounds = label_bounds
         self.epsilon = epsilon
+        self.delta = delta
         self.rho = rho
         self.relation = relation
         self.size = size
@@ -100,19 +111,24 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
 
     def fit(self, X: Any, y: Any, *, source: Any = None) -> Self:
         """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows."""
-        guarantee = request(epsilon=self.epsilon, rho=self.rho, relation=self.relation)
+        guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
         public, schema = self._public(source, self.regressor)
+        learner = self._learner(public, guarantee)
         assert self.size is not None
+        self._announce(forecast_error(public, guarantee=guarantee, size=self.size))
+        self._hear(learner, X, y, schema, guarantee)
+        return self
+
+    def _learner(self, public: Public, guarantee: Guarantee) -> Learner[RegressionFit]:
+        assert self.size is not None
+        label = self._label()
+        bounds = label.low, label.high
+        if self.cells is None and not isinstance(guarantee, Pure):
+            return learn_number("owner", public, bounds=bounds, guarantee=guarantee, size=self.size)
         plan = default_regression(
             public.source, guarantee=guarantee, size=self.size, seed=public.seed, cells=self.cells
         )
-        label = self._label()
-        learner = learn_regression(
-            "owner", plan.cells, public, bounds=(label.low, label.high), guarantees=plan.guarantees
-        )
-        self.forecast_ = plan.forecast
-        self._hear(learner, X, y, schema, guarantee)
-        return self
+        return learn_regression("owner", plan.cells, public, bounds=bounds, guarantees=plan.guarantees)
 
     def predict(self, X: Any) -> FloatArray:
         """Number for each row."""

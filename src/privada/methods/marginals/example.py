@@ -6,15 +6,16 @@ import numpy as np
 
 from privada.methods.cells.questions.partition import Bins, Nearest, Product, Projected
 from privada.methods.marginals.estimator import MarginalLearner
+from privada.methods.marginals.learner.asking import CellCounts
 from privada.methods.marginals.learner.default import default_cells
 from privada.methods.marginals.learner.learn import Public, learn_cells
 from privada.methods.marginals.questions.choice import HypothesisChoice
-from privada.methods.marginals.questions.features import FeatureSums
+from privada.methods.marginals.questions.descent import LabelDescent
 from privada.methods.marginals.questions.hypotheses.forms import Constant, linear
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.methods.registry import Example
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import ZCDP, Approximate, Pure
+from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
@@ -36,7 +37,7 @@ def example() -> Example:
     )
     public = Public(source=source, classes=(0, 1), classifier=LogisticRegression())
     pure = Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)
-    question, _ = default_cells(source, guarantee=pure, size=200, n_classes=2, seed=0, cells=12)
+    question = default_cells(source, guarantee=pure, size=200, n_classes=2, seed=0, cells=12)
     return Example(
         schema=schema,
         data={"data": X, "y": y},
@@ -47,7 +48,7 @@ def example() -> Example:
             bounds=(0.0, 1.0),
             epsilon=1.0,
             size=200,
-            cells=12,
+            question=CellCounts(cells=12),
             classifier=LogisticRegression(),
             rehearsal=seed,
         ),
@@ -62,7 +63,6 @@ def _questions() -> tuple[Question, ...]:
     rho = ZCDP(rho=0.1, relation=Relation.ADD_REMOVE)
     approximate = Approximate(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE)
     cells = Projected(matrix=np.eye(2), inner=Nearest(centers=np.array([[0.2, 0.2], [0.8, 0.8]])))
-    waves = np.array([[1.0, 2.0, 0.5], [0.0, 1.0, -2.0]])
     return (
         OutcomeTables(tables=TABLES, hypothesis=SLOPE, rounds=2, round=1, guarantee=pure),
         OutcomeTables(tables=TABLES, hypothesis=SLOPE, count="signed", guarantee=replaced),
@@ -71,9 +71,25 @@ def _questions() -> tuple[Question, ...]:
         OutcomeTables(tables=(cells,), count="labels", guarantee=pure),
         HypothesisChoice(candidates=CANDIDATES, guarantee=some),
         HypothesisChoice(candidates=CANDIDATES, guarantee=ZCDP(rho=0.01, relation=Relation.ADD_REMOVE)),
-        FeatureSums(frequencies=waves, guarantee=pure),
-        FeatureSums(frequencies=waves, guarantee=approximate),
+        _descent(rho),
+        _descent(approximate),
         OutcomeTables(tables=TABLES, count="rows", guarantee=replaced),
+    )
+
+
+def _descent(guarantee: Guarantee) -> LabelDescent:
+    return LabelDescent(
+        centre=np.full(2, 0.5),
+        spread=np.full(2, 0.3),
+        limit=3.0,
+        radius=2.0,
+        constant=1.0,
+        n_classes=2,
+        bound=0.5,
+        size=200,
+        steps=3,
+        step_size=0.01,
+        guarantee=guarantee,
     )
 
 

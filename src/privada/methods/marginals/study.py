@@ -6,25 +6,31 @@
     name = "marginals"
     owner = "clinic"
     source = "source.csv"            # public rows, a column for each feature of the schema, no header
-    question = "auto"                # or "cells", "marginals", "pairs", "embedding"
+    question = "auto"                # or "descent", "cells", "marginals"
     size = 1000                      # announced number of rows; by default the schema's
-    rounds = 2                       # of "marginals" and "pairs", as are bins and stop
+    rounds = 2                       # of "marginals", as are bins and stop
     bins = 4
     stop = 0.01                      # ask no further round once a smaller share of labels changed in one
     cells = 100                      # of "cells"
-    reweight = false                 # if the domains are known to agree: nothing is spent on weights
+    reweight = false                 # of both, if the domains are known to agree: no weights are estimated
+
+"auto" is a descent where the guarantee has delta or is rho, and cells where it is pure; ``cells`` alone, or
+``rounds``, ``bins`` or ``stop``, say which kind is meant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from privada import _check
 from privada._toml import Section
+from privada.exceptions import InputError
 from privada.methods import _study
-from privada.methods.marginals.learner.asking import askings
+from privada.methods.marginals.learner.asking import KINDS, CellCounts, ErrorTables, make_learner
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.public import missing_marks
@@ -49,13 +55,30 @@ def learner(
     size = section.whole("size", schema.size)
     if size is None:
         section.fail("size", "expected the announced number of rows, here or in the schema.")
-    asked = section.string("question", "auto")
-    settings = {name: section.whole(name, None) for name in ("cells", "rounds", "bins")}
-    settings |= {"stop": section.number("stop", 0.0), "reweight": section.flag("reweight", True)}
-    section.done()
     with section.blaming("source", *named):
-        found = askings(asked, public, guarantee=guarantee, size=size, **settings)
-    return next(iter(found.values())).learner(owner, public)
+        question = _question(section)
+        section.done()
+        return make_learner(question, owner, public, guarantee=guarantee, size=size)
+
+
+def _question(section: Section) -> str | CellCounts | ErrorTables:
+    """The kind that is asked for, with the settings that are given."""
+    kind = _check.one_of(KINDS, question=section.string("question", "auto"))
+    cells = {name: section.whole(name, None) for name in ("cells",) if name in section}
+    tables: dict[str, Any] = {
+        name: section.whole(name, None) for name in ("rounds", "bins") if name in section
+    }
+    tables |= {"stop": section.number("stop", 0.0)} if "stop" in section else {}
+    shared = {"reweight": section.flag("reweight", True)} if "reweight" in section else {}
+    if kind == "auto" and (cells or tables or shared):
+        kind = "marginals" if tables else "cells"
+    wrong = {"descent": cells | tables | shared, "cells": tables, "marginals": cells}.get(kind, {})
+    if wrong:
+        name, value = next(iter(wrong.items()))
+        raise InputError(f'Expected {name} only for another kind, got {value!r} for question="{kind}".')
+    if kind == "cells":
+        return CellCounts(**cells, **shared)
+    return ErrorTables(**tables, **shared) if kind == "marginals" else kind
 
 
 def _source(

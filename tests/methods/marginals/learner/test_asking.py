@@ -1,60 +1,84 @@
-"""Settings of one kind of question decide for it, and are refused beside another."""
+"""What is asked: by name, by settings, or by what the guarantee allows; settings are refused by name."""
 
 import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.methods.marginals import Public, askings, default_regression
-from privada.methods.marginals.learner.forecast import Forecast, explained
-from privada.privacy import Pure
+from privada.methods.marginals import (
+    CellCounts,
+    ErrorTables,
+    LabelDescent,
+    OutcomeTables,
+    Public,
+    default_regression,
+    make_learner,
+)
+from privada.parties.protocol import foreseen
+from privada.privacy import ZCDP, Approximate, Pure
 
 PURE = Pure(epsilon=1, relation="add/remove")
+LOOSE = Approximate(epsilon=1, delta=1e-4, relation="add/remove")
 PUBLIC = Public(source=np.random.default_rng(0).uniform(size=(90, 3)), classes=(0, 1))
+THREE = Public(source=PUBLIC.source, classes=(0, 1, 2))
+
+
+def asked(question, guarantee, public=PUBLIC, size=300):
+    learner = make_learner(question, "o", public, guarantee=guarantee, size=size)
+    return [ask.question for ask in foreseen(learner)]
 
 
 @pytest.mark.parametrize(
-    ("kind", "given", "message"),
+    ("question", "message"),
     [
-        ("cells", {"bins": 5}, 'Expected bins only for error tables, got 5 for question="cells"'),
-        ("embedding", {"vary": True}, "Expected vary only for error tables"),
-        ("embedding", {"cells": 9}, 'Expected cells only for question="cells", got 9'),
-        ("marginals", {"cells": 9}, 'got 9 for question="marginals"'),
-        ("auto", {"cells": 9, "bins": 4}, "Expected bins only for error tables"),
-        ("marginals", {"stop": 0.1}, "Expected stop=0 for one round"),
-        ("marginals", {"stop": -0.1, "rounds": 2}, "Expected stop between 0 and 1"),
-        ("auto", {"reweight": "no"}, "Expected reweight to be true or false"),
-        ("auto", {"size": 0}, "Expected size"),
-        ("auto", {"size": 10**12}, "Expected size to be at most 1000000000 rows, got 1000000000000"),
+        ("rates", "Expected question to be one of auto, cells, descent, marginals"),
+        (7, "Expected question to be one of"),
+        (ErrorTables(stop=0.1), "Expected stop=0 for one round"),
+        (ErrorTables(stop=-0.1, rounds=2), "Expected stop between 0 and 1"),
+        (ErrorTables(estimate="best"), "Expected estimate to be one of"),
+        (ErrorTables(reweight="no"), "Expected reweight to be true or false"),
+        (CellCounts(reweight="no"), "Expected reweight to be true or false"),
+        (CellCounts(cells=1), "Expected cells"),
+        ("descent", r"A descent is asked for \(epsilon, delta\) or rho"),
     ],
     ids=str,
 )
-def test_settings_of_another_kind_are_refused_by_name(kind, given, message):
+def test_settings_are_refused_by_name(question, message):
     with pytest.raises(InputError, match=message):
-        askings(kind, PUBLIC, **({"guarantee": PURE, "size": 300} | given))
+        asked(question, PURE)
 
 
-def test_numbers_are_planned_for_a_size_that_can_be():
-    with pytest.raises(InputError, match="Expected size to be at most"):
-        default_regression(PUBLIC.source, guarantee=PURE, size=10**12)
+@pytest.mark.parametrize(("size", "message"), [(0, "Expected size"), (10**12, "at most 1000000000 rows")])
+def test_a_size_that_cannot_be_is_refused(size, message):
+    with pytest.raises(InputError, match=message):
+        asked("auto", LOOSE, size=size)
+    with pytest.raises(InputError, match=message):
+        default_regression(PUBLIC.source, guarantee=PURE, size=size)
 
 
-@pytest.mark.parametrize("size", [1, 100, 10**9])
-def test_no_noise_tells_as_much_as_next_to_none(size):
-    points = PUBLIC.source
-    halves = np.stack([points[:, 0] < 0.5, points[:, 0] >= 0.5]).astype(float)
-    told = [explained(points, [halves, halves], variance=v, size=size) for v in (0.0, 1e-10, 1.0)]
-    assert told[0] == pytest.approx(told[1], rel=1e-4)
-    assert 0 < told[2] <= told[0] + 1e-9
-    assert told[0] < 1
-    assert explained(points, [np.zeros((2, len(points)))], variance=0.0, size=size) == 0
+@pytest.mark.parametrize("guarantee", [LOOSE, ZCDP(rho=0.1, relation="replace-one")], ids=str)
+def test_the_default_descends_where_gaussian_noise_is_allowed(guarantee):
+    for public in (PUBLIC, THREE):
+        (question,) = asked("auto", guarantee, public)
+        assert isinstance(question, LabelDescent)
+        assert question.n_classes == len(public.classes)
 
 
-@pytest.mark.parametrize(("noise", "told"), [(2.0, "6.2"), (1e-9, "1e+10"), (0.0, "inf")])
-def test_a_forecast_says_how_little_noise_there_is(noise, told):
-    forecast = Forecast(tables=1, entries=40, rounds=1, noise=noise, rows=12.5, explained=0.5)
-    assert f"(signal to noise {told})" in str(forecast)
+def test_the_default_counts_labels_over_cells_under_a_pure_guarantee():
+    (question,) = asked("auto", PURE)
+    assert isinstance(question, OutcomeTables)
+    assert question.count == "labels"
+    (signed,) = asked(CellCounts(cells=9, reweight=False), PURE)
+    assert (signed.count, signed.tables[0].n_cells) == ("signed", 9)
 
 
-def test_early_stopping_reaches_the_plan():
-    (asking,) = askings("auto", PUBLIC, guarantee=PURE, size=300, rounds=2, stop=0.25).values()
-    assert asking.asked.stop == 0.25
+def test_settings_of_rounds_reach_the_plan():
+    first, *later = asked(ErrorTables(rounds=3, bins=4, chosen=2), PURE)
+    assert [len(question.tables) for question in (first, *later)] == [3, 2, 2]
+    assert {table.n_cells for table in first.tables} == {4}
+
+
+def test_several_classes_are_heard_by_joint_tables_alone():
+    (question,) = asked("marginals", PURE, THREE)
+    assert question.count == "classes"
+    with pytest.raises(InputError, match="heard by joint tables alone"):
+        asked(ErrorTables(separate=True), PURE, THREE)

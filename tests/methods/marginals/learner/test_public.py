@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from privada import Owner, Schema, run
+from privada.methods.cells import Product
 from privada.methods.marginals import (
+    ErrorTables,
     Public,
-    askings,
     default_rounds,
     feature_bins,
-    group_bins,
     missing_marks,
 )
 from privada.parties import Category, Number
@@ -50,7 +50,7 @@ def test_a_missing_value_has_a_bin_of_its_own(some):
         assert table.assign(absent)[0] == table.n_cells - 1
         assert table.assign(present).max() < table.n_cells - 1
     assert np.allclose(made[0].edges, np.quantile(present[:, 0], [0.25, 0.5, 0.75]))
-    (grid,) = group_bins(source, 2, ((0, 3),), missing=missing_marks(SCHEMA))
+    grid = Product(factors=feature_bins(source, 2, (0, 3), missing=missing_marks(SCHEMA)))
     assert grid.assign(absent)[0] not in grid.assign(present)
 
 
@@ -71,16 +71,15 @@ def test_an_owners_missing_values_are_counted_apart():
 
     owner = Owner(pd.DataFrame(table | {"ill": gone.astype(int)}), schema=SCHEMA, dataset="rows", budget=PURE)
     public = Public(source=source, classes=(0, 1), missing=missing_marks(SCHEMA))
-    (asking,) = askings("marginals", public, guarantee=PURE, size=400, bins=3).values()
-    fit = run(asking.learner("o", public), {"o": owner})
+    fit = run(ErrorTables(bins=3).learner("o", public, guarantee=PURE, size=400), {"o": owner})
     counts = fit.releases[0]["table.0"]  # errors of "all are ill", and correct
     assert counts.shape == (4, 2)
     assert counts[-1] == pytest.approx([0, gone.sum()], abs=3)  # noise of scale 1/10
 
 
 def test_rounds_draw_features_not_marks():
-    plan, forecast = default_rounds(
+    plan = default_rounds(
         whole(), guarantee=PURE, size=300, rounds=2, features=3, missing=missing_marks(SCHEMA)
     )
     assert all({table.feature for table in tables} <= {0, 2, 3, 4} for tables in plan.questions)
-    assert forecast.tables == 3
+    assert [len(tables) for tables in plan.questions] == [3, 3]

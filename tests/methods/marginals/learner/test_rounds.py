@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from privada.exceptions import InputError
-from privada.methods.cells import Bins
-from privada.methods.marginals import Public, Rounds, default_rounds, feature_bins, group_bins, learn_rounds
+from privada.methods.cells import Bins, Product
+from privada.methods.marginals import Public, Rounds, default_rounds, feature_bins, learn_rounds
 from privada.privacy import ZCDP, Pure
 
 PURE = Pure(epsilon=1, relation="add/remove")
@@ -58,24 +58,23 @@ def test_a_plan_is_held_against_classes_and_rows_before_the_first_question(table
         next(learn_rounds("o", plan, public))
 
 
-@pytest.mark.parametrize("pairs", [False, True])
-def test_features_are_chosen_from_those_that_the_first_round_drew(pairs):
+def test_features_are_chosen_from_those_that_the_first_round_drew():
     source = np.random.default_rng(0).uniform(size=(80, 9))
-    settings = {"guarantee": PURE, "size": 500, "rounds": 3, "features": 3, "pairs": pairs, "seed": 1}
-    plan, _ = default_rounds(source, chosen=1, **settings)
+    settings = {"guarantee": PURE, "size": 500, "rounds": 3, "features": 3, "seed": 1}
+    plan = default_rounds(source, chosen=1, **settings)
 
     def asked(plan):
-        return [
-            [table.factors[0].feature if pairs else table.feature for table in tables]
-            for tables in plan.questions
-        ]
+        return [[table.feature for table in tables] for tables in plan.questions]
 
     assert asked(plan) == [asked(plan)[0]] * 3
-    drawn, _ = default_rounds(source, **settings)
+    drawn = default_rounds(source, **settings)
     assert asked(drawn)[0] == asked(plan)[0]
     assert asked(drawn)[1] != asked(drawn)[0]
 
 
 def test_moved_edges_and_grids_may_be_chosen_from():
-    grids = [group_bins(SOURCE, 2, ((0, 1), (1, 2)), shift=shift) for shift in (-0.2, 0.2)]
+    grids = [
+        [Product(factors=feature_bins(SOURCE, 2, pair, shift=shift)) for pair in ((0, 1), (1, 2))]
+        for shift in (-0.2, 0.2)
+    ]
     assert Rounds(questions=tuple(grids), guarantees=(PURE, PURE), chosen=1).chosen == 1

@@ -21,7 +21,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 
 from privada import Owner, Schema, run
 from privada.exceptions import InputError
-from privada.methods.marginals import Network, Onnx, Public, askings, of_classifier
+from privada.methods.marginals import CellCounts, ErrorTables, Network, Onnx, Public, of_classifier
 from privada.methods.marginals.learner.classifiers import translated
 from privada.parties import Category
 from privada.privacy import Pure
@@ -120,10 +120,11 @@ def heard(model, rounds, classes=(0, 1)):
     schema = Schema.of_numbers(bounds=(0.0, 1.0), width=2, size=300, label=label)
     owner = Owner(X, y=(X[:, 0] > 0.5).astype(int), schema=schema, dataset="rows", budget=PURE)
     public = Public(source=source, classes=classes, classifier=model)
-    kind = "marginals" if rounds > 1 else "cells"
-    (asking,) = askings(kind, public, guarantee=PURE, size=300, rounds=rounds).values()
+    question = ErrorTables(rounds=rounds) if rounds > 1 else CellCounts()
     try:
-        return run(asking.learner("o", public), {"o": owner}), len(list(owner.ledger.lines("rows"))) - 1
+        return run(question.learner("o", public, guarantee=PURE, size=300), {"o": owner}), len(
+            list(owner.ledger.lines("rows"))
+        ) - 1
     except InputError as error:
         return str(error), len(list(owner.ledger.lines("rows"))) - 1
 

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from privada.methods.marginals.questions.features import fourier
 
 from privada import Owner, Schema
 from privada.exceptions import BudgetError, InputError, PolicyError
@@ -20,7 +21,6 @@ from privada.methods.marginals import (
 )
 from privada.methods.marginals.example import SLOPE, TABLES
 from privada.methods.marginals.owner import answer as owner_side
-from privada.methods.marginals.questions.features import fourier
 from privada.parties import Category, Number, Rows
 from privada.parties.answering import answer_rows
 from privada.privacy import ZCDP, Approximate, Ledger, OwnerKey, Pure, Question

@@ -14,6 +14,7 @@ from privada.lab.datasets.hidden_target import HiddenTarget
 from privada.lab.experiments.marginals.sets import Setting
 from privada.lab.papers.marginals import PaperFit, paper_expril
 from privada.methods.marginals.estimator import MarginalLearner
+from privada.methods.marginals.learner.asking import CellCounts, ErrorTables
 
 LIMIT = 3.0  # public bound of every standardised feature: beyond three deviations of the source lie tails
 STEPS = {2: 1200, 4: 600}  # of the optimiser by depth of the network, so that its training loss settles
@@ -42,9 +43,15 @@ def network(shape: tuple[int, ...], rows: int, seed: int) -> Any:
 
 
 def learner(
-    data: HiddenTarget, setting: Setting, seed: int, epsilon: float = 1.0, **rest: Any
+    data: HiddenTarget,
+    setting: Setting,
+    seed: int,
+    epsilon: float = 1.0,
+    *,
+    question: CellCounts | ErrorTables | None = None,
+    **rest: Any,
 ) -> MarginalLearner:
-    """Ours, on one set, told that the domains agree where the paper's method is."""
+    """Ours, on one set; labels over cells, told that the domains agree where the paper's method is."""
     classifier = network(setting.shape, len(data.source), seed)
     return MarginalLearner(
         classes=(0, 1),
@@ -53,7 +60,8 @@ def learner(
         size=len(data.X),
         classifier=classifier,
         random_state=seed,
-        **{"reweight": setting.reweight} | rest,
+        question=CellCounts(reweight=setting.reweight) if question is None else question,
+        **rest,
     ).fit(data.X, data.y, source=data.source)
 
 
@@ -65,7 +73,8 @@ def headline(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float
         "any at 0.25": learner(data, setting, seed, 0.25).score(*test),
     }
     if setting.marginal_goal is not None:
-        found["marginal"] = learner(data, setting, seed, question="marginals").score(*test)
+        tables = ErrorTables(reweight=setting.reweight)
+        found["marginal"] = learner(data, setting, seed, question=tables).score(*test)
     found["printed"] = accuracy(expril(data, setting, seed), data)
     found["target-trained"] = labelled(data, setting, seed, data.X, data.y)
     found["majority"] = Majority().fit(data.X, data.y).score(*test)

@@ -23,6 +23,7 @@ from privada.lab.experiments.marginals.scores import Scores
 from privada.lab.experiments.marginals.sets import GENERATED, Setting
 from privada.lab.experiments.registry import Track, untracked
 from privada.lab.experiments.sharing import shared
+from privada.methods.marginals.learner.asking import CellCounts
 from privada.report.exhibit import Exhibit
 from privada.report.figure import Figure
 from privada.report.tables import Table
@@ -66,14 +67,14 @@ def measured(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float
     """Accuracy in percent of the default, and with one thing changed."""
     ours = partial(learner, setting=setting, seed=seed, rehearsal=seed)
     default = ours(data)
-    cells = default.forecast_.entries
+    cells = len(default.release_["table.0"])
     learners = {
         DEFAULT: default,
-        NOISELESS: ours(data, epsilon=NO_NOISE, cells=cells),
-        KNOWN: ours(replace(data, source=data.X), cells=cells),
-        "half as many cells": ours(data, cells=max(2, cells // 2)),
-        "twice as many cells": ours(data, cells=2 * cells),
-        "no weights": ours(data, reweight=False),
+        NOISELESS: ours(data, epsilon=NO_NOISE, question=CellCounts(cells=cells)),
+        KNOWN: ours(replace(data, source=data.X), question=CellCounts(cells=cells)),
+        "half as many cells": ours(data, question=CellCounts(cells=max(2, cells // 2))),
+        "twice as many cells": ours(data, question=CellCounts(cells=2 * cells)),
+        "no weights": ours(data, question=CellCounts(reweight=False)),
     }
     found = {name: float(each.score(data.X_test, data.y_test)) for name, each in learners.items()}
     found["the source's true labels"] = labelled(data, setting, seed, data.source, data.y_source)

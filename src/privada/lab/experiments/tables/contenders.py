@@ -217,19 +217,21 @@ def _marginal_learner(case: Case, budget: Budget) -> Outcome:
         size=len(case.private),
     )
     model.fit(case.private.X, case.private.y, source=case.public.X)
-    return Outcome(model.predict(case.test.X), forecast=1 - model.forecast_.explained)
+    said = model.forecast_
+    return Outcome(model.predict(case.test.X), forecast=said.ratio, band=(said.low, said.high))
 
 
 def _marginal_regressor(case: Case, budget: Budget) -> Outcome:
     model = MarginalRegressor(
-        epsilon=budget["epsilon"],
+        **budget,
         bounds=case.bounds,
         label_bounds=case.split.label_bounds,
         relation="replace-one",
         size=len(case.private),
     )
     model.fit(case.private.X, case.private.y, source=case.public.X)
-    return Outcome(model.predict(case.test.X), forecast=1 - model.forecast_.explained)
+    said = model.forecast_
+    return Outcome(model.predict(case.test.X), forecast=said.ratio, band=(said.low, said.high))
 
 
 def _transport(case: Case, budget: Budget) -> Outcome:

@@ -1,14 +1,13 @@
-"""Questions of every kind, sized from public quantities alone, and what to expect of them.
+"""Tables over cells and over bins, sized from public quantities alone.
 
-The source, the announced size, the number of classes and the guarantee decide how many cells, bins or waves.
-Nothing private is looked at. `privada.methods.marginals.learner.asking` chooses among the kinds.
+The source, the announced size, the number of classes and the guarantee decide how many cells or bins.
+Nothing private is looked at.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,17 +17,13 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Partition
 from privada.methods.marginals.learner import public
-from privada.methods.marginals.learner.forecast import Forecast, explained, some_points
-from privada.methods.marginals.learner.rounds import Rounds, incidence_of
-from privada.methods.marginals.learner.smoothing.process import typical_distance
-from privada.methods.marginals.questions.features import FeatureSums, fourier
+from privada.methods.marginals.learner.rounds import Rounds
 from privada.methods.marginals.questions.hypotheses.forms import Constant
 from privada.methods.marginals.questions.outcomes import OutcomeTables, even_plan, replaces
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.mechanism import Lattice
 
 FloatArray = npt.NDArray[np.float64]
-WAVES = 10  # of an embedding: more of them are noisier, and told no more on any set tried
 
 
 def noise_of(guarantee: Guarantee, tables: int) -> float:
@@ -59,8 +54,8 @@ def default_cells(
     seed: int,
     cells: int | None = None,
     reweight: bool = True,
-) -> tuple[OutcomeTables, Forecast]:
-    """One round of labels over cells: the default, for its noise does not grow with the features.
+) -> OutcomeTables:
+    """One round of labels over cells, whose noise does not grow with the features.
 
     Where the domains agree (``reweight=False``) and there are two classes, one signed number a cell is asked,
     not two counts: the expected rows of a cell are public then, and the noise on the difference of
@@ -73,23 +68,13 @@ def default_cells(
         against = noise if signed else noise * math.sqrt(n_classes)
         wanted = public.cell_count(size=size, n_source=len(source), noise=against)
     count = min(_check.count(least=2, cells=wanted), len(np.unique(source, axis=0)))
-    question = OutcomeTables(
+    return OutcomeTables(
         tables=(public.cells(source, count, seed),),
         n_classes=n_classes,
         count="signed" if signed else "labels",
         hypothesis=Constant(code=0) if signed else None,
         guarantee=guarantee,
         salt=f"seed {seed}" if seed else "",
-    )
-    points = some_points(source, seed)
-    share = explained(
-        points,
-        [incidence_of(question.tables, points)],
-        variance=noise**2 * (1 if signed else n_classes),
-        size=size,
-    )
-    return question, Forecast(
-        tables=1, entries=count, rounds=1, noise=noise, rows=size / count, explained=share
     )
 
 
@@ -103,93 +88,33 @@ def default_rounds(
     features: int | None = None,
     vary: bool = False,
     separate: bool = False,
-    pairs: bool = False,
     seed: int = 0,
     missing: Mapping[int, int] | None = None,
     **rest: Any,
-) -> tuple[Rounds, Forecast]:
+) -> Rounds:
     """Single-feature marginals over planned rounds; ``features`` a round are drawn if given.
 
-    With ``pairs`` each table is a grid over two features, for all pairs of them. With ``vary`` the edges of
-    bins move from round to round; with ``separate`` the importance weights have a query of their own, as in
-    the paper, and each round's tables are signed. With ``chosen`` the features that the first round has drawn
-    are those that later rounds choose from. ``missing`` says which feature marks that another is missing.
+    With ``vary`` the edges of bins move from round to round; with ``separate`` the importance weights have a
+    query of their own, as in the paper, and each round's tables are signed. With ``chosen`` the features that
+    the first round has drawn are those that later rounds choose from. ``missing`` says which feature marks
+    that another is missing.
     """
     shares = (shared(guarantee, _check.count(rounds=rounds) + separate),) * rounds
     kept = public.told(source.shape[1], missing or {})
     width = len(kept) if features is None else min(_check.count(features=features), len(kept))
-    tables = math.comb(width, 2) if pairs else width
-    if not tables:
-        raise InputError("Expected at least two features for pairs.")
-    noise = noise_of(shares[0], tables)
+    noise = noise_of(shares[0], width)
     count = public.bin_count(size=size, noise=noise) if bins is None else _check.count(least=2, bins=bins)
-    count = max(2, round(math.sqrt(count))) if pairs and bins is None else count
     rng = np.random.default_rng(seed)
     questions: list[tuple[Partition, ...]] = []
     columns: tuple[int, ...] = ()
     for number in range(rounds):
         if not number or rest.get("chosen") is None:
             columns = tuple(sorted(kept[i] for i in rng.permutation(len(kept))[:width]))
-        cut: dict[str, Any] = {
-            "shift": (number + 0.5) / rounds - 0.5 if vary else 0.0,
-            "missing": missing,
-        }
-        questions.append(
-            public.group_bins(source, count, tuple(combinations(columns, 2)), **cut)
-            if pairs
-            else public.feature_bins(source, count, columns, **cut)
-        )
+        shift = (number + 0.5) / rounds - 0.5 if vary else 0.0
+        questions.append(public.feature_bins(source, count, columns, shift=shift, missing=missing))
     if separate:
         rest |= {"importance": shares[0], "count": "signed"}
-    plan = Rounds(questions=tuple(questions), guarantees=shares, size=float(size), **rest)
-    entries = count**2 if pairs else count
-    share = _explained_by_rounds(source, plan, variance=(1 if separate else 2) * noise**2, seed=seed)
-    return plan, Forecast(
-        tables=tables, entries=entries, rounds=rounds, noise=noise, rows=size / entries, explained=share
-    )
-
-
-def _explained_by_rounds(source: FloatArray, plan: Rounds, *, variance: float, seed: int) -> float:
-    """The first hypothesis is constant; later ones, not known yet, are taken to be random halves."""
-    points = some_points(source, seed)
-    rng = np.random.default_rng(seed)
-    designs = []
-    for number, tables in enumerate(plan.questions):
-        side = (points - points.mean(axis=0)) @ rng.normal(size=points.shape[1])
-        designs.append(incidence_of(tables, points) * (np.where(side > 0, 1.0, -1.0) if number else 1.0))
-    assert plan.size is not None
-    return explained(points, designs, variance=variance, size=plan.size)
-
-
-def default_embedding(
-    source: FloatArray,
-    *,
-    guarantee: Guarantee,
-    size: int,
-    n_classes: int,
-    seed: int,
-    waves: int = WAVES,
-) -> tuple[FeatureSums, Forecast]:
-    """Sums of random Fourier features by class, at the source's own scale."""
-    scale = source.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    points = some_points(source, seed)
-    length = typical_distance(points / scale)
-    frequencies = np.random.default_rng(seed).normal(size=(source.shape[1], waves)) / scale[:, None] / length
-    question = FeatureSums(
-        frequencies=frequencies,
-        n_classes=n_classes,
-        guarantee=guarantee,
-        salt=f"seed {seed}" if seed else "",
-    )
-    draw = question.plan.draws["sums"]
-    assert isinstance(draw, Lattice)
-    designs = [fourier(points, frequencies).T]
-    share = explained(points, designs, variance=n_classes * draw.variance, size=size)
-    noise, rows = math.sqrt(draw.variance), size / math.sqrt(waves)
-    return question, Forecast(
-        tables=1, entries=question.dimension, rounds=1, noise=noise, rows=rows, explained=share
-    )
+    return Rounds(questions=tuple(questions), guarantees=shares, size=float(size), **rest)
 
 
 def shared(guarantee: Guarantee, rounds: int) -> Guarantee:
@@ -207,9 +132,7 @@ def shared(guarantee: Guarantee, rounds: int) -> Guarantee:
 
 
 __all__ = [
-    "Forecast",
     "default_cells",
-    "default_embedding",
     "default_rounds",
     "noise_of",
     "shared",

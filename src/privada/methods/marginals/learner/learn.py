@@ -1,6 +1,6 @@
 """What is made of tables of outcomes: labels of a public source, and a classifier. All post-processing.
 
-Learners are generators: `learn_cells` and `learn_embedding` ask once; `learner.rounds` has
+Learners are generators: `learn_cells` asks once; `learner.rounds` has
 those that ask again.
 """
 
@@ -21,10 +21,9 @@ from privada.methods.marginals.learner.smoothing import log_odds, process
 from privada.methods.marginals.learner.smoothing.counts import NoisyCounts
 from privada.methods.marginals.learner.smoothing.log_odds import Cells
 from privada.methods.marginals.learner.smoothing.process import Smoothed, mapped
-from privada.methods.marginals.questions.features import FeatureSums, fourier
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.parties.protocol import Ask, Learner, only_releases
-from privada.privacy.mechanism import KNorm, Lattice, Mechanism
+from privada.privacy.mechanism import Lattice, Mechanism
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -269,41 +268,4 @@ def noise_variance(draw: Mechanism) -> float:
     return draw.variance
 
 
-def learn_embedding(owner: str, question: FeatureSums, public: Public) -> Learner[MarginalFit]:
-    """Ask once for sums of designed features by class, and smooth them."""
-    public.check()
-    release = yield Ask(owner, question)
-    only_releases(release)
-    sums, draw = release["sums"], question.plan.draws["sums"]
-    size = question.dimension * question.n_classes
-    if isinstance(draw, KNorm):
-        variance = draw.sensitivity**2 * (size + 1) / draw.budget**2
-    else:
-        variance = noise_variance(draw)
-    waves = fourier(public.source, question.frequencies)
-    rows = max(float(_estimated_rows(waves, sums, variance)), 1.0)
-    kept = process.representatives(np.zeros(len(waves), dtype=np.int64), public.seed)
-    sampling = rows * (waves.T @ waves) / len(waves)
-    smoothed = process.smooth(
-        public.standard[kept],
-        waves[kept].T * (rows / len(kept)),
-        against_others(sums.T),
-        released=np.full(question.dimension, question.n_classes * variance),
-        sampling=sampling,
-    )
-    return public.fit(
-        class_probabilities(smoothed(public.standard)),
-        np.ones(len(public.source)),
-        releases=(release,),
-        smoothed=smoothed,
-    )
-
-
-def _estimated_rows(waves: FloatArray, sums: FloatArray, variance: float) -> float:
-    """Number of the owner's rows: the source's mean feature scaled to fit the released sums."""
-    mean = waves.mean(axis=0)
-    noise = variance * len(sums)
-    return float(mean @ sums.sum(axis=0)) / (float(mean @ mean) + noise / max(len(waves), 1) ** 2)
-
-
-__all__ = ["Public", "from_cells", "learn_cells", "learn_embedding"]
+__all__ = ["Public", "from_cells", "learn_cells"]

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
+from privada import _check
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Bins, Nearest, Product, Projected
+from privada.methods.cells.questions.partition import Bins, Nearest, Projected
 from privada.parties.schema import Schema
 
 FloatArray = npt.NDArray[np.float64]
@@ -22,6 +23,14 @@ NOISES = 4.0  # rows a cell, in units of its signed noise; from 3 to 6 it made l
 BIN_NOISES = 12.0  # rows a bin of one feature, in units of its noise: the paper has 4
 LEAST_SPREAD = 0.02  # directions of less than this share of the largest spread are not blown up
 FIT_ROWS = 20_000
+LARGEST_SIZE = 10**9
+
+
+def check_announced(size: int) -> int:
+    """Refuse an announced number of rows beyond which noise is lost in the rounding of their sums."""
+    if _check.count(size=size) > LARGEST_SIZE:
+        raise InputError(f"Expected size to be at most {LARGEST_SIZE} rows, got {size}.")
+    return size
 
 
 def missing_marks(schema: Schema) -> dict[int, int]:
@@ -63,20 +72,6 @@ def feature_bins(
     marks = missing or {}
     columns = told(source.shape[1], marks) if features is None else features
     return tuple(_bins(source, count, j, shift, marks.get(j)) for j in columns)
-
-
-def group_bins(
-    source: FloatArray,
-    count: int,
-    groups: tuple[tuple[int, ...], ...],
-    *,
-    shift: float = 0.0,
-    missing: Mapping[int, int] | None = None,
-) -> tuple[Product, ...]:
-    """Grids of bins over groups of features."""
-    return tuple(
-        Product(factors=feature_bins(source, count, group, shift=shift, missing=missing)) for group in groups
-    )
 
 
 def _bins(source: FloatArray, count: int, feature: int, shift: float, mark: int | None) -> Bins:
@@ -141,8 +136,8 @@ __all__ = [
     "bin_count",
     "cell_count",
     "cells",
+    "check_announced",
     "feature_bins",
-    "group_bins",
     "missing_marks",
     "told",
     "whitening",

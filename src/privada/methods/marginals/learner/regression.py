@@ -21,9 +21,7 @@ from privada.methods.cells.questions.partition import Bins, Partition
 from privada.methods.marginals.learner import public as public_cells
 from privada.methods.marginals.learner.classifiers.trial import check_kind, evenly, tried
 from privada.methods.marginals.learner.default import shared
-from privada.methods.marginals.learner.forecast import Forecast, explained, some_points
 from privada.methods.marginals.learner.learn import Public, cell_sizes, noise_variance, smooth_cells
-from privada.methods.marginals.learner.rounds import incidence_of
 from privada.methods.marginals.questions.hypotheses.forms import linear
 from privada.methods.marginals.questions.outcomes import plan_name
 from privada.methods.marginals.questions.squares import SquaredErrors
@@ -81,20 +79,17 @@ class RegressionFit:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RegressionPlan:
-    """Cells, the price of each of the two rounds, and what to expect."""
+    """Cells, and the price of each of the two rounds."""
 
     cells: Partition
     guarantees: tuple[Guarantee, Guarantee]
-    forecast: Forecast
 
 
 def default_regression(
     source: FloatArray, *, guarantee: Guarantee, size: int, seed: int = 0, cells: int | None = None
 ) -> RegressionPlan:
-    """Two even rounds over cells, as many as labels in [-1, 1] would get classes; from public quantities.
-
-    The forecast's noise is that on a cell's sum of scaled labels.
-    """
+    """Two even rounds over cells, as many as labels in [-1, 1] would get classes; from public quantities."""
+    public_cells.check_announced(size)
     half = shared(guarantee, ROUNDS)
     priced = _constant(Bins(feature=0, edges=np.zeros(1)), source.shape[1], (-1.0, 1.0), 0, half)
     noise = math.sqrt(ROUNDS * noise_variance(priced.plan.draws[priced.names(0)[1]]))
@@ -102,12 +97,18 @@ def default_regression(
     if wanted is None:
         wanted = public_cells.cell_count(size=size, n_source=len(source), noise=noise)
     count = min(_check.count(least=2, cells=wanted), len(np.unique(source, axis=0)))
-    made, points = public_cells.cells(source, count, seed), some_points(source, seed)
-    share = explained(points, [incidence_of((made,), points)], variance=noise**2, size=size)
-    forecast = Forecast(
-        tables=1, entries=count, rounds=ROUNDS, noise=noise, rows=size / count, explained=share
-    )
-    return RegressionPlan(cells=made, guarantees=(half, half), forecast=forecast)
+    return RegressionPlan(cells=public_cells.cells(source, count, seed), guarantees=(half, half))
+
+
+def check_regressor(public: Public, bounds: tuple[float, float]) -> None:
+    """Refuse, before any asking, bounds that are none, or a regressor that would fail after it."""
+    low, high = bounds
+    if not low < high:
+        raise InputError(f"Expected bounds to be (low, high), got {bounds}.")
+    if public.classifier is not None:
+        check_kind(public.classifier, "regressor", such_as="Ridge()")
+        rows = (evenly(public.source) - public.mean) / public.scale
+        tried(public.classifier, "regressor", rows, lambda rank, n: low + (high - low) * rank / n)
 
 
 def learn_regression(
@@ -130,13 +131,7 @@ def learn_regression(
     guarantees : pair of Guarantee
         Price of each of the two rounds.
     """
-    low, high = bounds
-    if not low < high:
-        raise InputError(f"Expected bounds to be (low, high), got {bounds}.")
-    if public.classifier is not None:
-        check_kind(public.classifier, "regressor", such_as="Ridge()")
-        rows = (evenly(public.source) - public.mean) / public.scale
-        tried(public.classifier, "regressor", rows, lambda rank, n: low + (high - low) * rank / n)
+    check_regressor(public, bounds)
     salt = plan_name([(cells,)], guarantees, public.seed)
     asked = [
         _constant(cells, public.source.shape[1], bounds, number, guarantees[number], salt)
@@ -216,6 +211,7 @@ __all__ = [
     "RegressionFit",
     "RegressionPlan",
     "SyntheticNumbers",
+    "check_regressor",
     "default_regression",
     "learn_regression",
 ]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.cells.questions.maps import chunks
 from privada.methods.marginals.questions.choice import HypothesisChoice
-from privada.methods.marginals.questions.features import GRID as WAVES
-from privada.methods.marginals.questions.features import FeatureSums, fourier
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.methods.marginals.questions.squares import GRID as SQUARES
 from privada.methods.marginals.questions.squares import SquaredErrors
@@ -24,19 +22,23 @@ IntArray = npt.NDArray[np.int64]
 
 def answer_outcomes(question: OutcomeTables, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Count in integers, then draw; every entry is noised, empty or not."""
-    entries = math.prod(question.outcomes)
-    counts = [np.zeros(table.n_cells * entries, dtype=np.int64) for table in question.tables]
-    for batch in rows.batches():
-        codes, signs = _outcomes(question, batch)
-        for index, table in enumerate(question.tables):
-            places = table.assign(batch.X) * entries + codes
-            # a float sum of ±1 is exact below 2^53
-            counts[index] += np.bincount(places, weights=signs, minlength=len(counts[index])).astype(np.int64)
+    counts = rows.total(partial(_tables, question))
     payload = {}
-    for name, table, count in zip(question.names(), question.tables, counts, strict=True):
-        shaped = _placed(question, name, count).reshape(table.n_cells, *question.outcomes)
+    for name, table in zip(question.names(), question.tables, strict=True):
+        shaped = _placed(question, name, counts[name]).reshape(table.n_cells, *question.outcomes)
         payload[name] = draw(name, shaped)
     return payload
+
+
+def _tables(question: OutcomeTables, batch: Batch) -> dict[str, IntArray]:
+    """Counts of a batch in every table."""
+    codes, signs = _outcomes(question, batch)
+    entries, found = math.prod(question.outcomes), {}
+    for name, table in zip(question.names(), question.tables, strict=True):
+        places = table.assign(batch.X) * entries + codes
+        counted = np.bincount(places, weights=signs, minlength=table.n_cells * entries)
+        found[name] = counted.astype(np.int64)  # a float sum of ±1 is exact below 2^53
+    return found
 
 
 def _outcomes(question: OutcomeTables, batch: Batch) -> tuple[IntArray, npt.NDArray[np.float64] | None]:
@@ -55,43 +57,40 @@ def _outcomes(question: OutcomeTables, batch: Batch) -> tuple[IntArray, npt.NDAr
 
 def answer_choice(question: HypothesisChoice, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Score every candidate by its correct labels, then choose."""
-    scores = np.zeros(len(question.candidates), dtype=np.int64)
-    for batch in rows.batches():
-        scores += [int((candidate.codes(batch.X) == batch.y).sum()) for candidate in question.candidates]
-    return {"choice": draw("choice", scores)}
+    return {"choice": draw("choice", rows.total(partial(_scores, question)))}
+
+
+def _scores(question: HypothesisChoice, batch: Batch) -> IntArray:
+    """Rows of a batch that each candidate labels correctly."""
+    right = [int((candidate.codes(batch.X) == batch.y).sum()) for candidate in question.candidates]
+    return np.asarray(right, dtype=np.int64)
 
 
 def answer_squares(question: SquaredErrors, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Counts and clipped squared errors, in whole steps."""
-    counts = [np.zeros(table.n_cells, dtype=np.int64) for table in question.tables]
-    sums = [np.zeros(table.n_cells, dtype=np.int64) for table in question.tables]
-    for batch in rows.batches():
-        assert batch.y is not None
-        with np.errstate(all="ignore"):  # a number beyond floats is an error of 1, not a failure
-            off = question.hypothesis.scores(batch.X)[:, 0] - batch.y
-            squares = np.nan_to_num(off * off / question.largest, nan=1.0)
-        steps = SQUARES.truncate(np.minimum(squares, 1.0))
-        for index, table in enumerate(question.tables):
-            cells = table.assign(batch.X)
-            counts[index] += np.bincount(cells, minlength=table.n_cells)
-            np.add.at(sums[index], cells, steps)
+    totals = rows.total(partial(_squares, question))
     payload: dict[str, Any] = {}
-    for index, (count, total) in enumerate(zip(counts, sums, strict=True)):
+    for index in range(len(question.tables)):
         first, second = question.names(index)
-        payload[first] = draw(first, _placed(question, first, count))
-        payload[second] = draw(second, total)
+        payload[first] = draw(first, _placed(question, first, totals[first]))
+        payload[second] = draw(second, totals[second])
     return payload
 
 
-def answer_features(question: FeatureSums, rows: Rows, draw: Draws) -> dict[str, Any]:
-    """Sum clipped features of each class, in whole steps (K-norm: in floats)."""
-    total = np.zeros((question.n_classes, question.dimension), dtype=np.int64)
-    for batch in rows.batches():
-        assert batch.y is not None
-        for part in chunks(len(batch), question.dimension):
-            np.add.at(total, batch.y[part], WAVES.truncate(fourier(batch.X[part], question.frequencies)))
-    exact = WAVES.values(total) if question.idealised else total
-    return {"sums": draw("sums", exact)}
+def _squares(question: SquaredErrors, batch: Batch) -> dict[str, IntArray]:
+    """Counts and errors of a batch in every table."""
+    assert batch.y is not None
+    with np.errstate(all="ignore"):  # a number beyond floats is an error of 1, not a failure
+        off = question.hypothesis.scores(batch.X)[:, 0] - batch.y
+        squares = np.nan_to_num(off * off / question.largest, nan=1.0)
+    steps, found = SQUARES.truncate(np.minimum(squares, 1.0)), {}
+    for index, table in enumerate(question.tables):
+        first, second = question.names(index)
+        cells = table.assign(batch.X)
+        found[first] = np.bincount(cells, minlength=table.n_cells).astype(np.int64)
+        found[second] = np.zeros(table.n_cells, dtype=np.int64)
+        np.add.at(found[second], cells, steps)
+    return found
 
 
 def _placed(question: OutcomeTables | SquaredErrors, name: str, counts: IntArray) -> IntArray:
@@ -100,4 +99,4 @@ def _placed(question: OutcomeTables | SquaredErrors, name: str, counts: IntArray
     return mechanism.place(counts)
 
 
-__all__ = ["answer_choice", "answer_features", "answer_outcomes", "answer_squares"]
+__all__ = ["answer_choice", "answer_outcomes", "answer_squares"]

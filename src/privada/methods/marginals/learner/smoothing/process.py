@@ -2,7 +2,7 @@
 
 An aggregate of the owner's rows is, in expectation, a linear map of the unknown function
 ``g(x) = 2 P(y = 1 | x) - 1`` on public points: a count over a cell is a sum of g over the
-cell, an error table one of ±g, an embedding one of g times features. With a Gaussian
+cell, an error table one of ±g. With a Gaussian
 process prior on g the posterior is one linear solve, and the evidence, which the noise's
 known variance makes honest, chooses kernel and scale. All post-processing.
 """

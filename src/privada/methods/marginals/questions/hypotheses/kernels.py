@@ -58,24 +58,4 @@ def largest(scores: FloatArray) -> npt.NDArray[np.int64]:  # pragma: no cover - 
     return found
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _circles(phases: FloatArray) -> FloatArray:  # pragma: no cover - compiled
-    count = phases.shape[1]
-    found = np.empty((phases.shape[0], 2 * count))
-    length = np.sqrt(float(count))
-    for i in range(phases.shape[0]):
-        for j in range(count):
-            known = np.isfinite(phases[i, j])
-            found[i, j] = np.cos(phases[i, j]) / length if known else 0.0
-            found[i, count + j] = np.sin(phases[i, j]) / length if known else 0.0
-    return found
-
-
-def waves(X: FloatArray, frequencies: FloatArray) -> FloatArray:
-    """Cosines and sines of ``X @ frequencies``, of norm 1 up to rounding; 0 where that is not finite."""
-    rows = np.ascontiguousarray(X, dtype=np.float64)
-    found: FloatArray = _circles(kernels.affine(rows, frequencies, np.zeros(frequencies.shape[1])))
-    return found
-
-
-__all__ = ["forward", "largest", "waves"]
+__all__ = ["forward", "largest"]

@@ -1,0 +1,230 @@
+"""A linear model of labels by a noisy descent: how it is sized, asked for, and what is made of it.
+
+The default wherever a guarantee allows Gaussian noise. Everything but the releases is public: features are
+standardised by the source and held to three of its deviations, a record's pull is shortened to about half of
+what it could be, and the descent lasts as long as its noise stays below a fixed drift of the scores, or until
+it has converged. Constants were chosen on the development half of the tables
+(``docs/measurements/marginals.md``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.methods.linear.questions.public import gaussian, shares
+from privada.methods.marginals.learner.fitted import MarginalFit, SyntheticTarget
+from privada.methods.marginals.learner.histogram import label_spread
+from privada.methods.marginals.learner.learn import Public
+from privada.methods.marginals.learner.public import check_announced
+from privada.methods.marginals.learner.regression import RegressionFit, SyntheticNumbers, check_regressor
+from privada.methods.marginals.questions.descent import LabelDescent
+from privada.methods.marginals.questions.histogram import LabelHistogram
+from privada.methods.marginals.questions.outcomes import replaces
+from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
+from privada.privacy.guarantee import Guarantee
+from privada.privacy.release import Release
+
+FloatArray = npt.NDArray[np.float64]
+LIMIT = 3.0  # public deviations, to which a feature is held: outliers cost more than they tell
+CONSTANT = 0.3  # the constant feature, where a usual row has length 1
+STEPS = 80  # more cost time, not privacy
+PULL = 0.5  # of a class's largest pull, √2: beyond it records pull alike
+RESIDUAL = 0.85  # of a number: deviations of the label, beyond which records of usual length pull alike
+DRIFT = 0.8  # of a score of a usual row, by noise, at the end
+PACE = 0.5  # of the step that the public curvature allows: the target's may be larger
+HISTOGRAM_SHARE, BINS = 0.2, 32  # of μ², to find where numeric labels lie
+
+
+@dataclass(frozen=True, eq=False)
+class DescentModel:
+    """Scores that are linear in standardised features held to ``±LIMIT``; scikit-learn's methods.
+
+    Attributes
+    ----------
+    weights : array of shape (features + 1, outputs)
+        The constant's first.
+    radius : float
+    middle, unit : float
+        Of a number.
+    """
+
+    weights: FloatArray
+    radius: float
+    middle: float = 0.0
+    unit: float = 1.0
+    activation: str = "relu"  # a network of two layers says the same
+
+    def scores(self, standard: FloatArray) -> FloatArray:
+        """One for each class, or one."""
+        inside = np.clip(standard, -LIMIT, LIMIT) / self.radius
+        return np.asarray(inside @ self.weights[1:] + CONSTANT * self.weights[0])
+
+    @property
+    def classes_(self) -> npt.NDArray[np.int64]:
+        """All class codes."""
+        return np.arange(self.weights.shape[1])
+
+    @property
+    def coefs_(self) -> list[FloatArray]:
+        """Layers of the same network: ``clip(u) = relu(u + limit) - relu(u - limit) - limit``."""
+        slopes = self.weights[1:] / self.radius
+        both = np.eye(len(slopes))
+        return [np.hstack([both, both]), np.vstack([slopes, -slopes])]
+
+    @property
+    def intercepts_(self) -> list[FloatArray]:
+        """Of the same network."""
+        slopes = self.weights[1:] / self.radius
+        ends = np.repeat([LIMIT, -LIMIT], len(slopes))
+        return [ends, CONSTANT * self.weights[0] - LIMIT * slopes.sum(axis=0)]
+
+    def predict_proba(self, standard: FloatArray) -> FloatArray:
+        """Class probabilities."""
+        from scipy.special import softmax
+
+        return np.asarray(softmax(self.scores(standard), axis=1))
+
+    def predict(self, standard: FloatArray) -> npt.NDArray[Any]:
+        """Class codes, or numbers of a model of one output."""
+        scores = self.scores(standard)
+        if scores.shape[1] == 1:
+            return np.asarray(self.middle + self.unit * scores[:, 0])
+        return np.asarray(scores.argmax(axis=1))
+
+
+def ask_descent(
+    public: Public, *, guarantee: Guarantee, size: int, middle: float = 0.0, unit: float = 1.0
+) -> LabelDescent:
+    """The default descent, from public quantities alone; of a number if the learner knows no classes."""
+    gaussian(guarantee, "A descent")
+    n_classes = len(public.classes)
+    inside = np.clip(public.standard, -LIMIT, LIMIT)
+    lengths = np.linalg.norm(inside, axis=1)
+    radius = max(float(np.median(lengths)), 1e-9) if len(lengths) else 1.0
+    usual = math.hypot(1.0, CONSTANT)
+    bound = usual * (PULL * math.sqrt(2) if n_classes else RESIDUAL)
+    reach = bound * guarantee.unit.max_rows * (2 if replaces(guarantee) else 1)
+    time = DRIFT * size * guarantee.gaussian_mu() / reach
+    fastest = PACE * (4.0 if n_classes else 1.0) / _curvature(inside / radius, usual)
+    return LabelDescent(
+        centre=public.mean,
+        spread=public.scale,
+        limit=LIMIT,
+        radius=radius,
+        constant=CONSTANT,
+        n_classes=n_classes,
+        bound=bound,
+        size=size,
+        steps=STEPS,
+        step_size=min(fastest, time / STEPS),
+        middle=middle,
+        unit=unit,
+        guarantee=guarantee,
+        salt=f"seed {public.seed}" if public.seed else "",
+    )
+
+
+def _curvature(inside: FloatArray, usual: float) -> float:
+    """Largest eigenvalue of the source's second moments, rows longer than usual counting less."""
+    Z = np.column_stack([np.full(len(inside), CONSTANT), inside])
+    lengths = np.linalg.norm(Z, axis=1, keepdims=True)
+    shorter = Z * np.minimum(1.0, usual / lengths)
+    return float(np.linalg.eigvalsh(shorter.T @ Z / len(Z))[-1])
+
+
+def averaged(question: LabelDescent, release: Release) -> FloatArray:
+    """Mean of the second half of the points that the released sums lead through."""
+    only_releases(release)
+    V, path = question.start(), []
+    for name in question.names():
+        V = question.go_on(V, release[name])
+        path.append(V)
+    return np.asarray(np.mean(path[len(path) // 2 :], axis=0))
+
+
+def learn_descent(owner: str, question: LabelDescent, public: Public) -> Learner[MarginalFit]:
+    """Ask once, label the source, and train the learner's own classifier on it if there is one."""
+    public.check()
+    release = yield Ask(owner, question)
+    model = DescentModel(averaged(question, release), question.radius)
+    probabilities, weights = model.predict_proba(public.standard), np.ones(len(public.source))
+    if public.classifier is not None:
+        return public.fit(probabilities, weights, releases=(release,))
+    synthetic = SyntheticTarget(
+        X=public.source,
+        probabilities=probabilities,
+        weights=weights,
+        guarantees=(str(release.guarantee),),
+    )
+    return MarginalFit(
+        model=model,
+        mean=public.mean,
+        scale=public.scale,
+        synthetic=synthetic,
+        releases=(release,),
+        classes=public.classes,
+    )
+
+
+def learn_number(
+    owner: str, public: Public, *, bounds: tuple[float, float], guarantee: Guarantee, size: int
+) -> Learner[RegressionFit]:
+    """Ask where labels lie, then descend on what is left of them.
+
+    Parameters
+    ----------
+    public : Public
+        Its classifier is a regressor with ``sample_weight``, if it has one.
+    bounds : (low, high)
+        Public bounds of the label.
+    guarantee : Guarantee
+        Of both questions together.
+    size : int
+        Announced number of rows.
+    """
+    check_regressor(public, bounds)
+    check_announced(size)
+    first, rest = shares(guarantee, HISTOGRAM_SHARE)
+    assert first is not None
+    counted = LabelHistogram(low=float(bounds[0]), high=float(bounds[1]), bins=BINS, guarantee=first)
+
+    def descent(middle: float, unit: float) -> LabelDescent:
+        return ask_descent(public, guarantee=rest, size=size, middle=middle, unit=unit)
+
+    def asking() -> Learner[RegressionFit]:
+        histogram = yield Ask(owner, counted)
+        question = descent(*label_spread(counted, histogram, size))
+        release = yield Ask(owner, question)
+        model = DescentModel(averaged(question, release), question.radius, question.middle, question.unit)
+        return _regression(public, model, bounds, (histogram, release))
+
+    alike = descent(sum(bounds) / 2, bounds[1] - bounds[0])
+    return Foreseen(asking(), [Ask(owner, counted), Ask(owner, alike)])
+
+
+def _regression(
+    public: Public, model: Any, bounds: tuple[float, float], releases: tuple[Release, ...]
+) -> RegressionFit:
+    """Numbers of the source, and the learner's own regressor trained on them if there is one."""
+    from sklearn.base import clone
+
+    labels, weights = np.clip(model.predict(public.standard), *bounds), np.ones(len(public.source))
+    if public.classifier is not None:
+        model = clone(public.classifier).fit(public.standard, labels, sample_weight=weights)
+    synthetic = SyntheticNumbers(
+        X=public.source,
+        labels=labels,
+        weights=weights,
+        guarantees=tuple(str(release.guarantee) for release in releases),
+    )
+    return RegressionFit(
+        model=model, mean=public.mean, scale=public.scale, synthetic=synthetic, releases=releases
+    )
+
+
+__all__ = ["DescentModel", "ask_descent", "averaged", "learn_descent", "learn_number"]
