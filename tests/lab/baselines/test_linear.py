@@ -8,7 +8,6 @@ from privada.audit.transcript import coupled
 from privada.exceptions import InputError
 from privada.lab.baselines import DM, KMM, DPLinearRegression, NoisySGDRegressor, PrivateDM
 from privada.lab.baselines.adaptation import weights_for_moments
-from privada.lab.baselines.dca import dca_discrepancy
 from privada.lab.baselines.linear import MinibatchDescent, SecondMoments
 from privada.parties import Number, Rows, Schema
 from privada.privacy import Approximate, Pure, Unit, accountant, curves
@@ -94,16 +93,6 @@ def test_weights_bring_the_source_to_the_target():
     assert np.isfinite(private.predict(T)).all()
     with pytest.raises(InputError, match="one width"):
         KMM().fit(S, y, T[:, :1])
-
-
-def test_dca_finds_a_local_maximum_never_more_than_the_supremum():
-    from privada.methods.reweighting.questions.supremum import moments, of_moments
-
-    rng = np.random.default_rng(1)
-    for _ in range(5):
-        A, B = (moments(rng.normal(size=(30, 4)), rng.normal(size=30)) for _ in range(2))
-        exact = of_moments(A - B, 1.0).value
-        assert 0.5 * exact <= dca_discrepancy(A, B, 1.0) <= exact * (1 + 1e-9)
 
 
 def hostile_pair(bound=1e10):

@@ -1,47 +1,68 @@
-"""The ``[method]`` table of a study becomes a learner, or the key that is wrong is named."""
+"""Summarization in a declarative study: public sizes, one consumer, and no file overwritten."""
 
 import pytest
 
 from privada._toml import Section
-from privada.exceptions import PrivadaError
+from privada.exceptions import StudyError
 from privada.methods.summarization.study import learner
-from privada.parties.schema import Schema
+from privada.parties import Schema
+from privada.parties.protocol import list_asks
 from privada.privacy import Approximate
 
-BUDGET = Approximate(epsilon=1, delta=1e-5, relation="replace-one")
-GOOD = {"consumer": "v", "size": 5, "gamma": 0.5, "n_features": 8}
+GUARANTEE = Approximate(epsilon=2.0, delta=1e-4, relation="replace-one")
+TABLE = 'consumer = "hospital"\nsize = 30\ngamma = 0.5\nn_features = 20\n'
 
 
-def make(tmp_path, sizes=(20, 30, 40), **more):
-    schemas = {
-        name: Schema.of_numbers(bounds=(-1, 1), width=2, size=size)
-        for name, size in zip("vab", sizes, strict=True)
-    }
-    section = Section(GOOD | more, name="study.toml", text="")
-    return learner(section, schemas=schemas, guarantee=BUDGET, home=tmp_path)
+def schema(size=100, width=2):
+    return Schema.of_numbers(bounds=(-4, 4), width=width, size=size)
 
 
-def test_it_plans_all_that_it_asks_for(tmp_path):
-    asks = make(tmp_path).asks
-    assert [ask.owner for ask in asks] == ["v", "a", "a", "b", "b", "a", "b"]
-    assert [ask.to for ask in asks[-2:]] == ["curator", "curator"]
+def made(text, home, *, seed=0, **schemas):
+    section = Section.parse(f"[method]\n{text}", name="study.toml").section("method")
+    known = schemas or {"hospital": schema(), "east": schema(), "west": schema()}
+    return learner(section, schemas=known, guarantee=GUARANTEE, home=home, seed=seed)
+
+
+def test_everybody_is_asked_and_another_seed_asks_anew(tmp_path):
+    asks, others = (list_asks(made(TABLE, tmp_path, seed=seed)) for seed in (0, 1))
+    assert {ask.owner for ask in asks} == {"hospital", "east", "west"}
+    assert not {ask.question.digest for ask in asks} & {ask.question.digest for ask in others}
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_validation_set_may_have_a_budget_of_its_own(tmp_path):
-    first = make(tmp_path, validation_epsilon=3.0, validation_delta=1e-4).asks[0]
-    assert first.question.guarantee.epsilon == 3.0
+    own = TABLE + "validation_epsilon = 1.5\nvalidation_delta = 1e-5\n"
+    asks = list_asks(made(own, tmp_path))
+    said = {ask.owner: ask.question.guarantee for ask in asks}
+    assert said["east"].epsilon <= 2.0
+    assert said["hospital"] != said["east"]
 
 
 @pytest.mark.parametrize(
-    ("more", "named"),
+    ("text", "message"),
     [
-        ({"consumer": "x"}, "consumer"),
-        ({"size": 100}, "70 rows"),
-        ({"gamma": -1.0}, "gamma"),
-        ({"sizes": (None, 30, 40)}, "public sizes"),
-        ({"unknown": 1}, "unknown"),
+        (TABLE.replace("30", "300"), r"method\.size: the owners have 200 rows, the summary wants 300"),
+        (TABLE.replace("0.5", "-1"), r"method\.gamma"),
+        (TABLE + "extra = 1", r"line 6, method\.extra: nobody knows this key"),
+        (TABLE + "validation_delta = 0.1", r"method\.validation_epsilon"),
+        (TABLE + 'summary = "there.npz"', r"method\.summary: there\.npz is there already"),
     ],
 )
-def test_the_wrong_key_is_named(tmp_path, more, named):
-    with pytest.raises(PrivadaError, match=named):
-        make(tmp_path, **more)
+def test_mistakes_are_named(text, message, tmp_path):
+    (tmp_path / "there.npz").write_bytes(b"")
+    with pytest.raises(StudyError, match=message):
+        made(text, tmp_path)
+    assert (tmp_path / "there.npz").read_bytes() == b""
+
+
+@pytest.mark.parametrize(
+    ("schemas", "message"),
+    [
+        ({"hospital": schema(), "east": schema(size=None)}, "the schema of east has none"),
+        ({"hospital": schema(), "east": schema(width=3)}, "different numbers of features"),
+        ({"hospital": schema()}, "at least one owner beside the consumer"),
+    ],
+)
+def test_owners_that_cannot_be_summarised_are_refused(schemas, message, tmp_path):
+    with pytest.raises(StudyError, match=message):
+        made(TABLE, tmp_path, **schemas)

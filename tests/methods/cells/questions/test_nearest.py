@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from privada.methods.cells import Nearest
-from privada.methods.cells.questions import nearest_kernel as kernel
 from privada.methods.cells.questions.nearest import NearestSearch, in_parts
 
 
@@ -109,20 +108,6 @@ def test_a_record_alone_decides_its_cell(seed, size):
     assert np.array_equal(cells.assign(X[order]), whole[order])
     assert np.array_equal(np.concatenate([cells.assign(part) for part in np.array_split(X, size)]), whole)
     assert np.array_equal(cells.assign(np.asfortranarray(X)), whole)
-
-
-def test_the_whole_rule_is_rarely_needed_and_the_margin_is_felt():
-    """Few generic rows are near-ties; every midpoint is one."""
-    rng = np.random.default_rng(2)
-    cells = NearestSearch(rng.normal(size=(2000, 8)))
-    found = np.empty(4000, dtype=np.int64)
-    X = rng.normal(size=(4000, 8))
-    assert kernel.assign(X, cells.centers, *cells.prepared, found) < 40
-    first = cells.centers[:1000]
-    gaps = ((first[:, None] - cells.centers[None]) ** 2).sum(axis=2)
-    gaps[np.arange(1000), np.arange(1000)] = np.inf
-    middles = (first + cells.centers[gaps.argmin(axis=1)]) / 2
-    assert kernel.assign(middles, cells.centers, *cells.prepared, found[:1000]) > 400
 
 
 def test_few_centres_use_the_exact_rule_and_nothing_is_nothing():

@@ -6,7 +6,6 @@ from hypothesis.extra import numpy as hnp
 
 from privada.exceptions import InputError
 from privada.methods.cells import Bins, Nearest, Product, Projected
-from privada.methods.cells.questions import maps
 
 points = hnp.arrays(np.float64, (7, 2), elements=st.floats(-5, 5).map(lambda v: round(v, 1)))
 
@@ -79,32 +78,6 @@ def test_public_arrays_cannot_be_changed_afterwards():
 
 
 HALVES = Bins(feature=0, edges=np.array([0.5]))
-
-
-def test_maps_of_a_row_have_a_public_limit():
-    """A few features could become millions of numbers a row, as many times as there are rows."""
-    with pytest.raises(InputError, match="Expected matrix to have at most 65536 columns"):
-        Projected(matrix=np.ones((2, maps.WIDEST + 1)), inner=HALVES)
-    with pytest.raises(InputError, match="and 4000000 numbers"):
-        Projected(matrix=np.ones((maps.LARGEST // 1000 + 1, 1000)), inner=HALVES)
-
-
-def test_rows_are_projected_in_chunks_of_a_public_size(monkeypatch):
-    rng = np.random.default_rng(0)
-    X, matrix = rng.normal(size=(100, 3)), rng.normal(size=(3, 8))
-    seen = []
-
-    class Watched(Bins):
-        def assign(self, X):
-            seen.append(len(X))
-            return super().assign(X)
-
-    cells = Projected(matrix=matrix, inner=Watched(feature=7, edges=np.array([-1.0, 0.0, 1.0])))
-    whole = cells.assign(X)
-    monkeypatch.setattr(maps, "_NUMBERS", 8 * 30)
-    assert np.array_equal(cells.assign(X), whole)
-    assert seen == [100, 30, 30, 30, 10]
-    assert cells.assign(X[:0]).tolist() == []
 
 
 @pytest.mark.parametrize("large", [1e308, -1.7e308])

@@ -122,15 +122,6 @@ def test_neighbours_are_the_nearest_and_absent_ones_are_the_centre():
         assert total == pytest.approx(nearest.sum() + absent, abs=1e-3)
 
 
-def test_ties_of_neighbours_are_broken_by_coordinates_not_by_place():
-    ring = np.array([[np.cos(a), np.sin(a), 0.0] for a in np.arange(12) * np.pi / 6]).round(3) * 0.25
-    ring = np.vstack([ring, ring, -ring])
-    question = NeighbourAverages(targets=np.zeros((1, 3)), t=5, radius=0.5, guarantee=RHO)
-    rng = np.random.default_rng(4)
-    found = [exact(question, ring[rng.permutation(len(ring))])["sums"] for _ in range(20)]
-    assert all(np.array_equal(other, found[0]) for other in found)
-
-
 @pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
 def test_shifting_the_domain_changes_nothing_where_rows_are_seen_from_their_cell(moments):
     """The translated domain on which the printed mechanism is not private (privacy.md, section 1 (d))."""

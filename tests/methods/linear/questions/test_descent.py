@@ -12,7 +12,7 @@ from privada.audit.transcript import coupled
 from privada.exceptions import InputError, RelationError
 from privada.lab.papers.reweighting import printed_mu
 from privada.methods.linear.learner.trajectory import trajectory
-from privada.methods.linear.owner import fused, kernels
+from privada.methods.linear.owner import kernels
 from privada.methods.linear.questions import losses
 from privada.methods.reweighting import (
     ConvexAdaptation,
@@ -336,33 +336,6 @@ def test_a_choice_finds_the_better_model(rehearsal):
     )
     rows = Rows(TARGET, schema=example().schema, y=ANSWERS)
     assert [int(answer_rows(question, rows, noise=rehearsal)["choice"][0]) for _ in range(9)] == [1] * 9
-
-
-@pytest.mark.parametrize("loss", ["squared", "logistic", "softmax"])
-@pytest.mark.parametrize("size", [0.0, 1.0, 1e8, 1e160, 1e300, 1e307, np.inf, np.nan])
-def test_no_contribution_is_longer_than_its_bound_whatever_the_point(loss, size):
-    """Also where scores overflow: one record's sum, in grid steps, never passes the bound."""
-    rng = np.random.default_rng(0)
-    outputs, per_step = 3 if loss == "softmax" else 1, 2.0**20
-    bound = 0.7 * losses.largest_pull(loss, 0.5)
-    for _ in range(200):
-        Z = rng.normal(size=(1, 4)) * 10.0 ** rng.integers(-3, 4)
-        V = size * rng.normal(size=(4, outputs))
-        base, y = rng.normal(size=(1, outputs)), np.array([float(rng.integers(0, max(outputs, 2)))])
-        sums = np.zeros((4, outputs), dtype=np.int64)
-        with np.errstate(over="ignore", invalid="ignore"):
-            _add(loss, sums, Z, base, y, V, bound, per_step)
-        assert np.linalg.norm(sums / per_step) <= bound
-
-
-def _add(loss, sums, Z, base, y, V, bound, per_step):
-    """As an owner adds a batch."""
-    if loss == "softmax":
-        kernels.add_softmax(sums, Z, base, y, V, 0.5, bound, per_step)
-    else:
-        rows = fused.Singles.of(Z, bound=bound, per_step=per_step)
-        v = V[:, 0].astype(np.float32)
-        fused.add_pulls(sums[:, 0], rows, base[:, 0], y, v, loss=loss, threshold=0.5)
 
 
 def test_clipping_does_not_change_which_model_is_fitted():

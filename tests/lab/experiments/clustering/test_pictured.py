@@ -1,0 +1,11 @@
+"""The picture of a choice."""
+
+from privada.lab.datasets.source_target import synthetic
+from privada.lab.experiments.clustering.contenders import BUDGETS
+from privada.lab.experiments.clustering.pictured import picture
+
+
+def test_the_picture_has_the_source_the_target_and_what_was_chosen():
+    shown = picture(synthetic(3, seed=1, source_size=500, target_size=80), BUDGETS["pure"])
+    assert [len(layer.points) for layer in shown.layers[-2:]] == [8, 8]
+    assert len(shown.table().rows) > 580

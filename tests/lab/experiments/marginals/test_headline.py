@@ -1,0 +1,69 @@
+"""Every figure once, with its goal."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from privada.lab.experiments import marginals
+from privada.lab.experiments.marginals import headline, sets
+from privada.lab.experiments.marginals.scores import Scores
+from privada.lab.experiments.registry import untracked
+from privada.report.exhibit import Curves
+from privada.report.figure import Figure
+from privada.report.tables import Table
+
+
+def test_a_quick_look_prints_every_figure_once_with_its_goal(small):
+    found = list(marginals.run(runs=1))
+    figures = {item.figure: item for item in found if isinstance(item, Figure)}
+    assert set(figures) == {"any_pure_A", "any_pure_C", "marginal_pure_C", "any_quarter_margin"}
+    assert figures["any_pure_A"].goal == 90
+    assert "printed" in figures["any_pure_A"].beside
+    assert all(0 <= figures[name].value <= 100 for name in ("any_pure_A", "any_pure_C", "marginal_pure_C"))
+    (table,) = (item for item in found if isinstance(item, Table))
+    assert ("C", "target-trained") in {row[:2] for row in table.rows}
+
+
+def test_more_runs_measure_baselines_perspectives_and_curves(small, monkeypatch):
+    monkeypatch.setattr(headline, "GENERATED", (sets.GENERATED[2],))
+    monkeypatch.setattr(headline, "BESIDE_RUNS", 1)
+    found = list(marginals.run(runs=3))
+    (curves,) = (item for item in found if isinstance(item, Curves))
+    assert [line.name for line in curves.series][:2] == ["cells, one round", "error tables, rounds"]
+    (table,) = (item for item in found if isinstance(item, Table))
+    rows = {row[1]: row for row in table.rows}
+    for name in (
+        "features subsampled",
+        "features chosen",
+        "bins varied",
+        "importance query",
+        "trained on the synthetic target",
+        "weighting, source labelled",
+        "C-EXPRIL, no privacy",
+    ):
+        assert rows[name][4] == "1"
+    assert rows["any"][4] == "3"
+    assert rows["printed"][3] == "85.8"
+
+
+def test_a_set_of_few_test_rows_takes_more_runs_than_were_asked_for(small, monkeypatch):
+    few = replace(sets.GENERATED[0], least_runs=4)
+    asked = []
+    monkeypatch.setattr(headline, "headline", lambda data, setting, seed: asked.append(seed) or {"any": 1.0})
+    monkeypatch.setattr(headline, "BESIDE_RUNS", 0)
+    for runs, wanted in ((2, 2), (3, 4), (5, 5)):
+        asked.clear()
+        headline.measured(few, runs, None, untracked)
+        assert asked == list(range(headline.FRESH, headline.FRESH + wanted))
+
+
+def test_points_over_the_majority_have_an_interval_of_their_own():
+    scores = Scores()
+    for ours, majority in ((90.0, 80.0), (70.0, 58.0), (80.0, 69.0)):
+        scores.note({"any": ours, "majority": majority, "printed": 50.0})
+    (figure,) = headline._figures(replace(sets.CARDIOTOCOGRAMS[0]), scores)
+    assert figure.value == pytest.approx(11)
+    assert figure.runs == 3
+    low, high = figure.interval
+    assert high - low == pytest.approx(4 / np.sqrt(3))

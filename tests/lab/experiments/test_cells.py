@@ -1,0 +1,27 @@
+"""The experiment of cells: between guessing and exact counts, within public bounds."""
+
+from privada.lab.experiments import experiment
+from privada.lab.experiments.cells import make_task
+
+
+def test_cells_comes_between_guessing_and_exact_counts():
+    tracked = []
+
+    def track(items, what):
+        tracked.append(what)
+        return items
+
+    figures = {each.figure: each for each in experiment("cells").run(runs=3, data=None, track=track)}
+    value = {name.removeprefix("cells_digits_accuracy_"): each.value for name, each in figures.items()}
+    assert set(value) == {"eps0.25", "eps1", "eps4", "majority", "nonprivate"}
+    assert value["majority"] + 0.2 < value["eps1"] < value["nonprivate"] + 0.05
+    assert all(each.goal is None and each.runs == 3 and each.interval for each in figures.values())
+    assert tracked
+
+
+def test_the_bounds_of_the_task_hold_for_every_possible_image():
+    task = make_task(5)
+    low, high = task.bounds
+    assert (low <= task.X).all()
+    assert (high >= task.X).all()
+    assert len(task.X) > len(task.X_test) > 250

@@ -1,0 +1,29 @@
+"""Distances: both cases, their curves, and the noise that was paid for."""
+
+import numpy as np
+import pytest
+
+from privada.lab.experiments.registry import untracked
+from privada.lab.experiments.transport import distances
+from privada.report.figure import Figure
+
+
+def test_the_distance_has_both_cases_and_its_curves(monkeypatch, domains):
+    monkeypatch.setattr(distances, "RATIOS", (0.7, 1.3))
+    monkeypatch.setattr(distances, "SAMPLED_EPSILONS", (8.0,))
+    found = list(distances.distances(domains("googlenet", n=60), 2, untracked))
+    figures = [item.figure for item in found if isinstance(item, Figure)]
+    assert figures == ["wasserstein_error_vs_projection_only", "wasserstein_error_vs_projection_only_case_ii"]
+    titles = [item.title for item in found if not isinstance(item, Figure)]
+    assert [title.split(", ")[1] for title in titles] == ["batches of 128", "whole sets", "8 sampled batches"]
+
+
+def test_the_noise_of_a_distance_is_its_ratio(domain):
+    """Case (i): σ is the ratio times the largest row norm, and what is charged is the whole attribute."""
+    rows = domain("d", 0, n=40).X
+    found = distances.private_wasserstein(
+        rows, rows, bounds=(0, 50), norm_bound=1.0, rho=50**2 / 2, relation="attribute", n_components=3
+    )
+    w = np.linalg.norm(distances.FeatureMap.random(30, 3, seed=0).projection, axis=1).max()
+    assert float(found.release.noise["rows"]["scale"]) == pytest.approx(w, rel=1e-6)
+    assert "1250" in str(found.release.guarantee)

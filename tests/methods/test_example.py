@@ -1,0 +1,76 @@
+"""Every room's example is small, complete, generated and fits its own schema."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from privada.methods.registry import methods
+from privada.parties.protocol import list_asks
+from privada.parties.rows import Rows
+
+METHODS = list(methods())
+
+
+@cache
+def example(name):
+    return methods()[name].example()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_rows_are_few_and_fit_the_schema(name, rehearsal):
+    made = example(name)
+    rows = Rows(
+        made.data["data"],
+        schema=made.schema,
+        y=made.data.get("y"),
+        person=made.data.get("person"),
+        noise=rehearsal,
+    )
+    assert 40 <= rows.check() <= 250
+    if made.schema.size is not None:
+        assert rows.check() == made.schema.size
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_another_call_makes_the_same_case(name):
+    made, again = example(name), methods()[name].example()
+    assert np.array_equal(made.data["data"], again.data["data"])
+    assert [question.digest for question in made.questions] == [
+        question.digest for question in again.questions
+    ]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_questions_are_the_rooms_own_differ_and_fit_the_schema(name):
+    made = example(name)
+    assert {type(question) for question in made.questions} <= set(methods()[name].questions())
+    assert len({question.digest for question in made.questions}) == len(made.questions)
+    for question in made.questions:
+        question.fits(made.schema)
+        assert question.guarantee.unit == made.schema.unit
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_there_are_questions_under_several_guarantees(name):
+    guarantees = [question.guarantee for question in example(name).questions]
+    assert len({type(guarantee) for guarantee in guarantees}) >= 2
+    if name != "reweighting":  # whose questions are all under replace-one
+        assert len({guarantee.relation for guarantee in guarantees}) >= 2
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_learner_asks_the_owner_that_it_is_given(name):
+    assert {ask.owner for ask in list_asks(example(name).learner("house"))} == {"house"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_estimator_is_fresh_and_holds_no_row(name):
+    made = example(name)
+    if made.estimator is None:
+        pytest.skip("no estimator")
+    estimator = made.estimator(3)
+    assert estimator.get_params()["rehearsal"] == 3
+    assert not [attribute for attribute in vars(estimator) if attribute.endswith("_")]
+    for value in estimator.get_params(deep=False).values():
+        assert value is not made.data["data"]
