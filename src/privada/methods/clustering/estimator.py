@@ -28,6 +28,7 @@ from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
+GUESSED_SIZE = 400  # of a source whose size is not announced, at least
 KEEP_BUDGET = (
     "The release is not expected to improve on choosing by the public target alone (see forecast_). "
     "Consider keeping the budget, or a larger one."
@@ -191,13 +192,14 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def forecast(self, target: Any) -> Forecast:
         """Expected cost over that of choosing by the public target alone, before anything is spent.
 
-        Uses ``source_size`` if it is given, else the target's size as a guess.
+        Uses ``source_size`` if it is given; else it guesses the target's size, and at least 400 rows.
         """
         points = _check.matrix(target=target)
         return self._forecast(self._question(points), points)
 
     def _forecast(self, question: Question, target: FloatArray) -> Forecast:
-        return forecast_gain(question, width=target.shape[1], size=self.source_size or len(target))
+        size = self.source_size or max(len(target), GUESSED_SIZE)
+        return forecast_gain(question, width=target.shape[1], size=size)
 
     def _guarantee(self) -> Guarantee:
         return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
