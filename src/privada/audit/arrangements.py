@@ -21,7 +21,7 @@ from privada.audit.sample import Array, Sample
 from privada.privacy.relation import Relation
 
 Generator = np.random.Generator
-SMALL, MOST_GIVEN = 8, 100
+SMALL_SAMPLE, MOST_GIVEN = 8, 100
 FAR_APART = "far from all others"
 MOST_COLUMNS = 3
 
@@ -56,15 +56,15 @@ def _arrangements(sample: Sample, special: dict[str, Sample]) -> dict[str, Sampl
     both = low_row.with_rows(high_row, at=1)
     return {
         "in a crowd": crowd(special),
-        "alternating": both.take(np.arange(2 * SMALL) % 2),
-        FAR_APART: both.take([0] + [1] * (SMALL - 1)),
+        "alternating": both.take(np.arange(2 * SMALL_SAMPLE) % 2),
+        FAR_APART: both.take([0] + [1] * (SMALL_SAMPLE - 1)),
         "as given": sample.take(np.arange(min(len(sample), MOST_GIVEN))),
         "alternating with the middle": middle(sample)
         .with_rows(high_row, at=1)
-        .take(np.arange(2 * SMALL) % 2),
-        "sorted": _sorted(sample.take(np.arange(min(len(sample), 2 * SMALL)))),
-        "all alike": low_row.take([0] * SMALL),
-        "all near the low corner": near_low(sample).take([0] * SMALL),
+        .take(np.arange(2 * SMALL_SAMPLE) % 2),
+        "sorted": _sorted(sample.take(np.arange(min(len(sample), 2 * SMALL_SAMPLE)))),
+        "all alike": low_row.take([0] * SMALL_SAMPLE),
+        "all near the low corner": near_low(sample).take([0] * SMALL_SAMPLE),
         "alone": low_row,
     }
 

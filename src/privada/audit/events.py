@@ -30,7 +30,7 @@ class Statistic:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Score:
+class TurnedStatistic:
     """A statistic turned so that large values speak for one data set."""
 
     name: str
@@ -38,7 +38,7 @@ class Score:
     turn: Callable[[FloatArray], FloatArray]
 
     def of(self, outcomes: FloatArray) -> FloatArray:
-        """Score of each outcome."""
+        """TurnedStatistic of each outcome."""
         return self.turn(self.statistic.of(outcomes))
 
 
@@ -132,16 +132,16 @@ def statistics(
         yield Statistic(name=f"coordinate {j}", of=lambda x, j=j: x[:, j])  # type: ignore[misc]
 
 
-def scores(statistic: Statistic, first: FloatArray, second: FloatArray) -> Iterator[Score]:
+def scores(statistic: Statistic, first: FloatArray, second: FloatArray) -> Iterator[TurnedStatistic]:
     """Turn a statistic: rising, falling, and by the ratio of its histograms in both directions.
 
     ``first`` and ``second`` are its values on the two data sets.
     """
     name, ratio = statistic.name, _histogram_ratio(first, second)
-    yield Score(name=name, statistic=statistic, turn=lambda v: _filled(v, -np.inf))
-    yield Score(name=f"minus {name}", statistic=statistic, turn=lambda v: _filled(-v, -np.inf))
-    yield Score(name=f"histogram of {name}", statistic=statistic, turn=ratio)
-    yield Score(name=f"minus histogram of {name}", statistic=statistic, turn=lambda v: -ratio(v))
+    yield TurnedStatistic(name=name, statistic=statistic, turn=lambda v: _filled(v, -np.inf))
+    yield TurnedStatistic(name=f"minus {name}", statistic=statistic, turn=lambda v: _filled(-v, -np.inf))
+    yield TurnedStatistic(name=f"histogram of {name}", statistic=statistic, turn=ratio)
+    yield TurnedStatistic(name=f"minus histogram of {name}", statistic=statistic, turn=lambda v: -ratio(v))
 
 
 def thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -218,4 +218,4 @@ def _spread(outcomes: FloatArray) -> FloatArray:
     return np.asarray(np.nan_to_num(high - low))
 
 
-__all__ = ["Centres", "Mixture", "Score", "Statistic", "scores", "statistics", "thresholds"]
+__all__ = ["Centres", "Mixture", "Statistic", "TurnedStatistic", "scores", "statistics", "thresholds"]

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.audit.transcript import Drawn, taped
+from privada.audit.transcript import Drawn, record_draws
 from privada.parties.rows import Rows
 from privada.privacy.mechanism import (
     Exponential,
@@ -138,7 +138,7 @@ def _answers(
     for turn in range(answers):
         rows = data_sets[turn // 2 % len(data_sets)]
         try:
-            yield taped(question, rows, noise)[0]
+            yield record_draws(question, rows, noise)[0]
         except Exception:  # a replay says so
             return
 

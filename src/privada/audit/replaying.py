@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.audit.transcript import Call, Watched, coupled, played, same, spoken, witnessed
+from privada.audit.transcript import Call, WatchedNoise, coupled, draw_outputs, play_back, same, witnessed
 from privada.exceptions import InputError, RelationError
 from privada.parties.rows import Rows
 from privada.privacy.accountant import keeps
@@ -139,9 +139,9 @@ def replay(question: Question, rows: Rows, neighbour: Rows, *, seed: int = 0, pa
     """
     try:
         side = neighbour if seed % 2 else rows
-        said = spoken(witnessed(question, side, coupled(seed))[0], coupled(seed))
-        before, first = played(question, rows, said, coupled(seed))
-        after, second = played(question, neighbour, said, coupled(seed))
+        said = draw_outputs(witnessed(question, side, coupled(seed))[0], coupled(seed))
+        before, first = play_back(question, rows, said, coupled(seed))
+        after, second = play_back(question, neighbour, said, coupled(seed))
     except Exception as error:  # whether an answer fails must not depend on the rows; nor is a row shown
         fault = f"the answer fails on some rows ({type(error).__name__})"
         return ReplayResult(claimed=question.guarantee, faults=(fault,), pair=pair)
@@ -162,8 +162,8 @@ def repeats(question: Question, rows: Rows) -> Iterator[str]:
     Such randomness is neither a mechanism's nor the owner's: nothing is known of its law or its secrecy.
     """
     try:
-        said = spoken(witnessed(question, rows, coupled(0))[0], coupled(0))
-        plays = [played(question, rows, said, coupled(0)) for _ in range(2)]
+        said = draw_outputs(witnessed(question, rows, coupled(0))[0], coupled(0))
+        plays = [play_back(question, rows, said, coupled(0)) for _ in range(2)]
     except Exception:  # a replay says so
         return
     for name in sorted(plays[0][1].keys() & plays[1][1].keys()):
@@ -181,9 +181,9 @@ def shuffles(question: Question, rows: Rows) -> bool:
     order or sample picks other rows, so such pairs are for the black box.
     """
     try:
-        said = spoken(witnessed(question, rows, coupled(0))[0], coupled(0))
-        source = Watched(coupled(1))
-        played(question, rows, said, source)
+        said = draw_outputs(witnessed(question, rows, coupled(0))[0], coupled(0))
+        source = WatchedNoise(coupled(1))
+        play_back(question, rows, said, source)
     except Exception:  # a replay says so
         return False
     return source.used

@@ -76,7 +76,7 @@ class Drawn:
         return f"<Drawn {self.call.name}: {self.call.mechanism.family}>"
 
 
-class _Taping(Draws):
+class _RecordingDraws(Draws):
     """The planned draws, remembering what went in and what came out."""
 
     def __init__(self, plan: Plan, noise: Noise) -> None:
@@ -91,20 +91,20 @@ class _Taping(Draws):
         return output
 
 
-def taped(question: Question, rows: Rows, noise: Noise) -> tuple[list[Drawn], dict[str, Any]]:
+def record_draws(question: Question, rows: Rows, noise: Noise) -> tuple[list[Drawn], dict[str, Any]]:
     """Answer once, and keep what each mechanism was given and what it said."""
-    draws = _Taping(question.plan, noise)
+    draws = _RecordingDraws(question.plan, noise)
     payload = dict(answered(question, rows, draws))
     draws.finish()
     return draws.tape, payload
 
 
-def spoken(calls: list[Call], noise: Noise) -> dict[str, npt.NDArray[Any]]:
+def draw_outputs(calls: list[Call], noise: Noise) -> dict[str, npt.NDArray[Any]]:
     """Draw one output for every call."""
     return {call.name: call.mechanism.draw(call.exact, noise) for call in calls}
 
 
-def played(
+def play_back(
     question: Question, rows: Rows, released: Released, noise: Noise
 ) -> tuple[list[Call], dict[str, Any]]:
     """Answer with mechanisms that say ``released``, and keep what each was given.
@@ -124,7 +124,7 @@ def played(
     return calls, payload
 
 
-class Watched(Noise):
+class WatchedNoise(Noise):
     """Another source of noise that remembers whether it was used.
 
     Mechanisms that play back draw nothing, so what is used while they do is an answerer's own: a secret
@@ -157,4 +157,14 @@ def same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and repr(left) == repr(right)
 
 
-__all__ = ["Call", "Drawn", "Watched", "coupled", "played", "same", "spoken", "taped", "witnessed"]
+__all__ = [
+    "Call",
+    "Drawn",
+    "WatchedNoise",
+    "coupled",
+    "draw_outputs",
+    "play_back",
+    "record_draws",
+    "same",
+    "witnessed",
+]

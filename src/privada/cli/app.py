@@ -24,7 +24,7 @@ from privada.cli import (
 )
 
 
-class Verbs(TyperGroup):
+class Commands(TyperGroup):
     """The verbs, in the order in which one meets them; errors become a line and an exit code."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
@@ -33,12 +33,12 @@ class Verbs(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the verb."""
-        with exits.spoken(traceback=bool(ctx.params.get("traceback"))):
+        with exits.report_errors(traceback=bool(ctx.params.get("traceback"))):
             return super().invoke(ctx)
 
 
 app = typer.Typer(
-    cls=Verbs,
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -79,4 +79,4 @@ for _verb in (demo, init, run, price, ask, answer, learn, reproduce, audit):
 for _group in (owner, ledger, release):
     app.add_typer(_group.app, name=_group.__name__.rpartition(".")[2])
 
-__all__ = ["Verbs", "app", "root"]
+__all__ = ["Commands", "app", "root"]

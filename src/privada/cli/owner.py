@@ -10,7 +10,7 @@ import typer
 
 from privada.cli import owner_key, show
 from privada.cli.options import AsJson, OwnerToml, existing_file, new_file
-from privada.cli.owner_template import FILL_IN, Found, owner_toml
+from privada.cli.owner_template import FILL_IN, ColumnHeader, owner_toml
 from privada.exceptions import InputError
 
 TOML, KEY, LEDGER = "owner.toml", "owner.key", "ledger.sqlite"
@@ -52,7 +52,7 @@ def init(
     from privada.privacy.passphrase import VARIABLE, choose_passphrase
     from privada.privacy.receipt import OwnerKey
 
-    columns = [Found("x")] if data is None else read_header(data)
+    columns = [ColumnHeader("x")] if data is None else read_header(data)
     names = [column.name for column in columns]
     if label is not None and label not in names:
         raise InputError(f"Expected --label to be one of {', '.join(names)}, got {label!r}.")
@@ -84,14 +84,14 @@ def _advice(path: Path, text: str) -> str:
     )
 
 
-def read_header(path: Path) -> list[Found]:
+def read_header(path: Path) -> list[ColumnHeader]:
     """Names of a file's columns and, of Parquet, whether they are declared as numbers. No value is read."""
     if not (path.is_file() or path.is_dir()):
         raise InputError(f"--data: there is nothing at {path}, or it is neither a file nor a folder.")
     return _csv_header(path) if path.suffix == ".csv" else _parquet_header(path)
 
 
-def _csv_header(path: Path) -> list[Found]:
+def _csv_header(path: Path) -> list[ColumnHeader]:
     import codecs
     import csv
     import io
@@ -101,12 +101,12 @@ def _csv_header(path: Path) -> list[Found]:
     try:
         decoder = codecs.getincrementaldecoder("utf-8-sig")()  # the last character may be cut in two
         text = decoder.decode(beginning)
-        return [Found(name) for name in next(csv.reader(io.StringIO(text, newline="")), [])]
+        return [ColumnHeader(name) for name in next(csv.reader(io.StringIO(text, newline="")), [])]
     except (UnicodeDecodeError, csv.Error):
         raise InputError(f"--data: {path.name} does not begin with a line of names in UTF-8.") from None
 
 
-def _parquet_header(path: Path) -> list[Found]:
+def _parquet_header(path: Path) -> list[ColumnHeader]:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -116,7 +116,7 @@ def _parquet_header(path: Path) -> list[Found]:
         kind = type(error).__name__
         raise InputError(f"--data: {path.name} is neither CSV nor Parquet ({kind}).") from None
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return [Found(field.name, number=any(holds(field.type) for holds in numbers)) for field in fields]
+    return [ColumnHeader(field.name, number=any(holds(field.type) for holds in numbers)) for field in fields]
 
 
 @app.command("open-budget", epilog="Example: privada owner open-budget clinic/owner.toml")

@@ -165,7 +165,8 @@ def in_all(study: Study) -> dict[str, Guarantee]:
     return {
         name: whole
         for name in study.parties
-        if name in later or (not study.foresees and (name not in first or _leaves_some(first[name], whole)))
+        if name in later
+        or (not study.states_all_asks and (name not in first or _leaves_some(first[name], whole)))
     }
 
 

@@ -38,7 +38,7 @@ from privada.exceptions import (
 from privada.parties.owner import Owner
 from privada.parties.protocol import Ask, Learner, PlannedLearner, drive
 from privada.privacy import wire
-from privada.privacy.refusal import LARGEST, Refusal
+from privada.privacy.refusal import LARGEST_REFUSAL, Refusal
 from privada.privacy.release import Question, Release
 
 T = TypeVar("T")
@@ -115,7 +115,7 @@ class Folder:
 
     def _refusal(self, owner: str, digest: str) -> Refusal:
         """The owner's refusal of a question; anyone can write a file there, only the owner can sign it."""
-        blob = wire.read(self.refusal_path(owner, digest), largest=LARGEST)
+        blob = wire.read(self.refusal_path(owner, digest), largest=LARGEST_REFUSAL)
         refusal = Refusal.from_bytes(blob, public=self.keys.get(owner))
         if refusal.question != digest:
             raise WireError("The refusal is of another question.")

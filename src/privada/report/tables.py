@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from privada._text import escape_in_html as escape
 
-LONGEST = 40
-SHORT = 20  # a cell this short stays on one line
+LONGEST_CELL = 40
+SHORT_CELL = 20  # a cell this short stays on one line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Table:
             rows=tuple(tuple(row[i] for i in kept) for row in self.rows),
         )
 
-    def shortened(self, most: int = LONGEST) -> Self:
+    def shortened(self, most: int = LONGEST_CELL) -> Self:
         """The first rows, with a note on how many more there are."""
         if len(self.rows) <= most:
             return self
@@ -78,7 +78,7 @@ class Table:
 
 
 def _cell(text: str) -> str:
-    kind = "n" if is_number(text) else "s" if len(text) <= SHORT else "t"
+    kind = "n" if is_number(text) else "s" if len(text) <= SHORT_CELL else "t"
     return f'<td class="{kind}">{escape(text)}</td>'
 
 

@@ -134,7 +134,7 @@ class Study:
         return self._opening[0]
 
     @property
-    def foresees(self) -> bool:
+    def states_all_asks(self) -> bool:
         """Whether the method says beforehand what it asks for in all."""
         return self._opening[1] is not None
 

@@ -100,7 +100,7 @@ class NearestSearch:
         height, width = _up(n, 2 * kernel.GROUP), _up(d, kernel.CHUNK)
         doubled = np.zeros((height, width), dtype=np.float32)
         doubled[:n, :d] = 2 * shifted
-        norms = np.full(height, kernel.LAST, dtype=np.float32)
+        norms = np.full(height, kernel.LARGEST_FLOAT32, dtype=np.float32)
         norms[:n] = np.sum(shifted**2, axis=1)
         return doubled, norms, origin, float(scale)
 

@@ -36,7 +36,7 @@ from privada.privacy.relation import Relation
 from privada.privacy.release import PublicSchema, Question
 
 LEAST_COUNT_SHARE = 0.1
-LARGEST = 50_000_000  # numbers in one answer: what a small file asks for must fit an owner's memory
+LARGEST_ANSWER = 50_000_000  # numbers in one answer: what a small file asks for must fit an owner's memory
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -105,8 +105,8 @@ class CellStatistics(Question):
     def _check_size(self) -> None:
         width = 0 if self.width is None else _check.count(width=self.width)
         numbers = sum(table.n_cells for table in self.tables) * ((self.n_classes or 1) + width)
-        if numbers > LARGEST:
-            raise InputError(f"Expected an answer of at most {LARGEST} numbers, got {numbers}.")
+        if numbers > LARGEST_ANSWER:
+            raise InputError(f"Expected an answer of at most {LARGEST_ANSWER} numbers, got {numbers}.")
 
     def fits(self, schema: PublicSchema) -> None:
         """Check features and classes against the owner's schema."""
