@@ -2,9 +2,9 @@
 
 A sensitivity can be wrong only in a crowd (a tie that one row's place decides moves many),
 only in a file with alternating rows (what is aligned by place shifts), only where rows are
-alone (an empty cell), only in a sorted file (a changed record stands elsewhere), and only
-where the others are far away (a secret sample hides nobody whose place tells of them).
-Neighbours are sets of rows: a changed record may stand anywhere in the file.
+alone (an empty cell), only in a sorted file (a changed record moves to another place), and only
+where the others are far away (a secret sample does not hide a row that is easy to recognise).
+Neighbours are sets of rows: a changed record may be anywhere in the file.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def arranged_neighbours(
 ) -> Iterator[Pair]:
     """Neighbours in crowds, alternating, sorted, alone, and far from all others; the unit is the schema's.
 
-    Under replace-one and at attribute level a schema may announce the number of rows, which is then
-    kept: an arrangement repeats until it is as long.
+    Under replace-one and at attribute level a schema may declare the number of rows, which is then
+    kept: an arrangement is repeated up to that length.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 A *statistic* is one number per outcome. A *score* turns it into something
 whose large values are suspicious: the number itself, its opposite, or how much
-more often its histogram bin was met on one data set than on the other. An
+more often its histogram bin occurs on one data set than on the other. An
 *event* is "the score is at least t". Everything here is fitted on one half of
 the outcomes; what is claimed of an event is counted on the other half.
 """
@@ -31,14 +31,14 @@ class Statistic:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TurnedStatistic:
-    """A statistic turned so that large values speak for one data set."""
+    """A statistic, transformed so that large values are evidence for one data set."""
 
     name: str
     statistic: Statistic
     turn: Callable[[FloatArray], FloatArray]
 
     def of(self, outcomes: FloatArray) -> FloatArray:
-        """TurnedStatistic of each outcome."""
+        """Score of each outcome."""
         return self.turn(self.statistic.of(outcomes))
 
 
@@ -153,7 +153,7 @@ def thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def _histogram_ratio(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """How much more often a value's bin was met on the first data set; every atom has a bin of its own."""
+    """How much more often a value's bin occurs on the first data set; every atom has a bin of its own."""
     edges = _edges(np.concatenate([first, second]))
 
     def bins(values: FloatArray) -> npt.NDArray[np.int64]:

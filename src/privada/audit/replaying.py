@@ -2,8 +2,8 @@
 
 A privacy proof says: whatever was released so far, the next mechanism is given
 values that neighbours move by no more than its sensitivity, and nothing is
-released but what mechanisms say. `replay` checks exactly that. It answers the
-question once, fixes what the mechanisms said, and answers again on both data
+released but the outputs of mechanisms. `replay` checks exactly that. It answers
+the question once, fixes the outputs of the mechanisms, and answers again on both data
 sets with these outputs (so adaptive answers are compared after the same past).
 Then
 
@@ -11,7 +11,7 @@ a. both make the same calls: names, order, shapes and types;
 b. every value moved by no more than its mechanism's sensitivity, in its norm;
 c. all moves together cost no more than the plan's event and epsilon;
 d. the plan keeps the guarantee that the question names;
-e. both payloads are equal to the last bit, for the outputs were; neither answer fails.
+e. both payloads are equal to the last bit, as the outputs are; neither answer fails.
 
 **What is proved.** A violation is a counterexample to the question's proof on
 this pair. No violation proves nothing about other pairs.
@@ -159,7 +159,7 @@ def replay(question: Question, rows: Rows, neighbour: Rows, *, seed: int = 0, pa
 def repeats(question: Question, rows: Rows) -> Iterator[str]:
     """What changes between two answers on the same rows with the same outputs and the same source of noise.
 
-    Such randomness is neither a mechanism's nor the owner's: nothing is known of its law or its secrecy.
+    Such randomness is neither a mechanism's nor the owner's: its distribution and its secrecy are unknown.
     """
     try:
         said = draw_outputs(witnessed(question, rows, coupled(0))[0], coupled(0))

@@ -1,12 +1,12 @@
 """Outcomes to audit: many answers of a question or a function on two data sets.
 
-Answering 20,000 times one by one is slow. Where a question's payload is
-exactly what its mechanisms said, where what they are given does not depend on
-what they said, and where they treat every number by itself, one call of the same
+Answering 20,000 times one by one is slow. If a question's payload is
+exactly the outputs of its mechanisms, if their inputs do not depend on
+their outputs, and if they treat every number by itself, one call of the same
 `Mechanism.draw` on many copies of the exact values gives as many independent
 answers. `_independent` checks the first two on the question at hand by playing
 it with different outputs, and that it uses no secret order or sample; the third is a
-property of `TILED_MECHANISMS` mechanisms. Everything else is answered one by one.
+property of the `TILED_MECHANISMS`. Everything else is answered one by one.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ STILL_NUMBERS = 8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcomes:
-    """Outcomes of D and of D', one a row, and the exact values if they are known."""
+    """Outcomes of D and of D', one per row, and the exact values if they are known."""
 
     first: FloatArray
     second: FloatArray

@@ -1,4 +1,4 @@
-"""Check the transcripts of many-party runs: what one owner saw may not depend on another owner's rows.
+"""Check the transcripts of many-party runs: what one owner sees must not depend on another owner's rows.
 
 `replay_views` runs a protocol in two worlds that differ in one party's rows. Releases of the
 first world are recorded and played back in the second, as if noise had made them equal; raw
@@ -338,7 +338,7 @@ def _replay_once(
 def _unpaid_differences(
     name: str, here: Mapping[str, _Watch], there: Mapping[str, _Watch], said: Sequence[_RoundRecord]
 ) -> list[Difference]:
-    """What an owner was shown in one world only, unless a bit that was paid for has told them apart."""
+    """What an owner was shown in one world only, unless a bit that was paid for distinguishes the worlds."""
     if _first_split(name, *said) is not None:
         return []
     return here[name].differences(there[name])

@@ -4,7 +4,7 @@
 code  meaning
 ====  =============================================================
 0     done
-1     unexpected: a fault of privada's
+1     unexpected: an error in privada
 2     wrong usage, bad input or a bad study
 3     an owner's budget or policy refuses
 4     waiting for a release or for a person; run again later

@@ -31,7 +31,7 @@ def init(
         typer.Option("--name", metavar="NAME", help="Identity of the data set; by default the file's name."),
     ] = None,
     label: Annotated[
-        str | None, typer.Option("--label", metavar="COLUMN", help="The column that is to be predicted.")
+        str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")
     ] = None,
     passphrase: Annotated[
         bool,
@@ -43,9 +43,9 @@ def init(
 ) -> None:
     """Write owner.toml with every key explained, a new signing key and an empty ledger.
 
-    Of the file only the names of columns are read, and their declared types if
-    it is Parquet; never a value. Bounds, classes and budget are left for you to
-    fill in, and the owner cannot be loaded before.
+    Only the names of the columns are read from the file, and their declared
+    types if it is Parquet; never a value. You fill in bounds, classes and budget
+    before the owner can be loaded.
     """
     from privada.methods.registry import methods
     from privada.privacy.ledger import Ledger
@@ -123,9 +123,9 @@ def _parquet_header(path: Path) -> list[ColumnHeader]:
 def open_budget(owner: OwnerToml, as_json: AsJson = False) -> None:
     """Open the budget that owner.toml names, once and for all.
 
-    Data set, budget and accounting are fixed by it: none of them can be changed
-    later, and a data set under another name is another budget. Nothing is
-    answered before. Saying it again changes nothing.
+    This fixes data set, budget and accounting: none of them can be changed
+    later, and a data set under another name has another budget. Nothing is
+    answered before. Running it again changes nothing.
     """
     from privada.parties.owner_file import OwnerFile
 
@@ -142,9 +142,9 @@ def schema(
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write it to a new file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what learners need of an owner: schema, relation and public key, as TOML.
+    """Print the owner card, which learners need: schema, relation and public key, as TOML.
 
-    Give it to them; in a study, schema = "schema.toml" under owners.NAME names it.
+    Give it to them; a study names it by schema = "schema.toml" under owners.NAME.
     """
     from privada.parties.owner_file import OwnerFile
 

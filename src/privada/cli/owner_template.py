@@ -1,4 +1,4 @@
-"""The text of a fresh ``owner.toml``: every key, with what it means, and nothing guessed."""
+"""The text of a new ``owner.toml``: every key with its meaning, and nothing guessed."""
 
 from __future__ import annotations
 

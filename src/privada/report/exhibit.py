@@ -43,7 +43,7 @@ class Series:
     Attributes
     ----------
     role : "ours", "paper", "baseline" or "bound"
-        How it is drawn; a bound is what nothing can pass, as seeing everything or nothing.
+        How it is drawn; a bound is a limit of all methods, such as the result with all data, or with none.
     """
 
     name: str

@@ -25,7 +25,7 @@ class Table:
     note: str = ""
 
     def without_empty_columns(self) -> Self:
-        """The table without columns in which no row says anything."""
+        """The table without columns that are empty in every row."""
         silent = (name for i, name in enumerate(self.columns) if not any(row[i] for row in self.rows))
         return self.without(*silent) if self.rows else self
 
@@ -46,7 +46,7 @@ class Table:
         return replace(self, rows=self.rows[:most], note=note)
 
     def to_dict(self) -> list[dict[str, str]]:
-        """Plain form: one mapping a row."""
+        """Plain form: one mapping per row."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def to_rich(self) -> Any:

@@ -29,7 +29,7 @@ class Fitting:
 
     @classmethod
     def of(cls, table: Table) -> Self:
-        """The table with control characters written out: cells may hold what counterparts wrote."""
+        """The table with control characters written out: cells may contain text from other parties."""
         shown = replace(
             table,
             title=printable_line(table.title),

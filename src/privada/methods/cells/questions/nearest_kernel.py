@@ -1,4 +1,4 @@
-"""The compiled part of the search for the nearest centre; why its answer is exact stands in `nearest`.
+"""The compiled part of the search for the nearest centre; `nearest` proves that its result is exact.
 
 Queries lie side by side (``tile[k, b]`` is coordinate k of query b), so one
 instruction serves eight of them. Up to eight coordinates, everything that the
