@@ -1,4 +1,4 @@
-"""privada: adapt models, samples and clusterings to another domain when some data may not be seen.
+"""privada: adapt models, samples and clusterings to another domain when some data cannot be shared.
 
 ::
 

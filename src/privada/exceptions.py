@@ -11,7 +11,7 @@
     │   └── StudyError                  a study or policy file is wrong; names line and key
     ├── BudgetError                     the ledger refuses: nothing was charged
     ├── PolicyError                     the owner's policy refuses: nothing was charged
-    ├── ApprovalPending                 the question waits for a person at the owner's
+    ├── ApprovalPending                 the question waits for the owner's approval
     ├── LedgerError                     the ledger cannot be used
     │   └── TamperError                 a chain, signature or receipt does not hold
     ├── WireError                       a question or release file is truncated, forged or oversized
@@ -66,7 +66,7 @@ class PolicyError(PrivadaError):
 
 
 class ApprovalPending(PrivadaError):  # noqa: N818 - a state, not a fault
-    """The question waits for a person at the owner's. Nothing was charged."""
+    """The question waits for the owner's approval. Nothing was charged."""
 
 
 class LedgerError(PrivadaError):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privada.audit import Sample
-from privada.audit.sampling import Outcomes, Source, flat, sample_question
+from privada.audit.sampling import AnswerSource, Outcomes, flat, sample_question
 from privada.exceptions import InputError
 from privada.parties.schema import Schema
 from privada.privacy import Laplace, Pure, Question
@@ -56,15 +56,17 @@ def test_a_secret_sample_is_never_taken_for_fixed(rehearsal):
     question = Sampled(guarantee=claimed, mechanism=Laplace(sensitivity=1, scale=1.0))
     rows, neighbour = of(0.1, *[0.9] * 7), of(*[0.9] * 8)
     for _ in range(20):
-        assert not Source.of(question, rows.rows(), neighbour.rows(), noise=rehearsal).at_once
+        assert not AnswerSource.of(question, rows.rows(), neighbour.rows(), noise=rehearsal).at_once
 
 
 def test_counts_are_drawn_many_at_once_and_fixed_samples_share_a_signature(rehearsal):
     claimed = Pure(epsilon=1.0, relation="add/remove")
     question = Asked(guarantee=claimed, mechanism=Laplace(sensitivity=1, scale=1.0))
     base = of(0.1, 0.9)
-    alike = [Source.of(question, base.rows(), of(0.1, 0.9, x).rows(), noise=rehearsal) for x in (0.2, 0.3)]
-    other = Source.of(question, base.rows(), of(0.1, 0.9, 0.8, 0.8).rows(), noise=rehearsal)
+    alike = [
+        AnswerSource.of(question, base.rows(), of(0.1, 0.9, x).rows(), noise=rehearsal) for x in (0.2, 0.3)
+    ]
+    other = AnswerSource.of(question, base.rows(), of(0.1, 0.9, 0.8, 0.8).rows(), noise=rehearsal)
     assert all(source.at_once for source in (*alike, other))
     assert alike[0].signature == alike[1].signature != other.signature
     drawn = alike[0].draw(50)

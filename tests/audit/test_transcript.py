@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from privada.audit import Sample
-from privada.audit.transcript import Watched, _Playback, coupled, played, same, spoken, taped, witnessed
+from privada.audit.transcript import (
+    WatchedNoise,
+    _Playback,
+    coupled,
+    draw_outputs,
+    play_back,
+    record_draws,
+    same,
+    witnessed,
+)
 from privada.exceptions import InputError
 from privada.parties.schema import Schema
 from privada.privacy import Laplace, Pure, Question
@@ -46,7 +55,7 @@ QUESTION = Asked(guarantee=Pure(epsilon=1.0, relation="add/remove"))
 
 def test_a_witness_sees_exact_values_and_changes_no_answer():
     calls, payload = witnessed(QUESTION, SAMPLE.rows(), coupled(1))
-    tape, taped_payload = taped(QUESTION, SAMPLE.rows(), coupled(1))
+    tape, taped_payload = record_draws(QUESTION, SAMPLE.rows(), coupled(1))
     assert [call.name for call in calls] == ["all", "large"]
     assert calls[0].exact.tolist() == [3]
     assert [same(drawn.output, payload[drawn.call.name]) for drawn in tape] == [True, True]
@@ -56,7 +65,7 @@ def test_a_witness_sees_exact_values_and_changes_no_answer():
 @pytest.mark.parametrize(("said", "above"), [(0, 3), (5, 2), (10, 0)])
 def test_what_is_played_is_what_later_draws_hear(said, above):
     released = {"all": np.array([said]), "large": np.array([7])}
-    calls, payload = played(QUESTION, SAMPLE.rows(), released, coupled(0))
+    calls, payload = play_back(QUESTION, SAMPLE.rows(), released, coupled(0))
     assert payload["large"].tolist() == [7]
     assert [call.exact.tolist() for call in calls] == [[3], [above]]
     assert calls[0].mechanism is QUESTION.plan.draws["all"]
@@ -64,7 +73,7 @@ def test_what_is_played_is_what_later_draws_hear(said, above):
 
 def test_one_output_is_drawn_for_each_call():
     calls, _ = witnessed(QUESTION, SAMPLE.rows(), coupled(1))
-    once, again = spoken(calls, coupled(2)), spoken(calls, coupled(2))
+    once, again = draw_outputs(calls, coupled(2)), draw_outputs(calls, coupled(2))
     assert list(once) == ["all", "large"]
     assert all(same(once[name], again[name]) for name in once)
 
@@ -72,8 +81,8 @@ def test_one_output_is_drawn_for_each_call():
 def test_noise_that_an_answerer_uses_beside_its_mechanisms_is_noticed():
     released = {"all": np.array([3]), "large": np.array([7])}
     for question, used in ((QUESTION, False), (Shuffled(guarantee=QUESTION.guarantee), True)):
-        source = Watched(coupled(0))
-        played(question, SAMPLE.rows(), released, source)
+        source = WatchedNoise(coupled(0))
+        play_back(question, SAMPLE.rows(), released, source)
         assert source.used is used
         assert not source.private
 
@@ -85,7 +94,7 @@ def test_a_playback_has_neither_event_nor_interval():
 
 
 def test_reprs_show_no_exact_value():
-    (drawn, _), _ = taped(QUESTION, SAMPLE.rows(), coupled(1))
+    (drawn, _), _ = record_draws(QUESTION, SAMPLE.rows(), coupled(1))
     assert (repr(drawn), repr(drawn.call)) == (
         "<Drawn all: discrete Laplace>",
         "<Call all: discrete Laplace>",

@@ -18,7 +18,7 @@ def test_ask_answer_learn(cli, home, learner, exchange, tmp_path):
 
     answered = cli.json("answer", home / "clinic/owner.toml", "--folder", exchange, "--name", "clinic")
     assert [row["outcome"] for row in answered["questions"]] == ["answered"]
-    assert "All is answered" in cli("ask", "cells", learner, "--folder", exchange).stdout
+    assert "All questions are answered" in cli("ask", "cells", learner, "--folder", exchange).stdout
     out = tmp_path / "result.json"
     plain = cli.json("learn", "cells", learner, "--folder", exchange, "--out", out)
     assert json.loads(out.read_text()) == plain

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from privada.cli.owner_template import FILL_IN, Found, owner_toml
+from privada.cli.owner_template import FILL_IN, ColumnHeader, owner_toml
 
 ODD = 'a "quoted" \\ name\n\t[x]'
 
@@ -22,7 +22,7 @@ def made(*columns, label=None, name="patients", path="rows.csv"):
 
 
 def test_budget_relation_and_bounds_are_left_to_the_owner():
-    read = tomllib.loads(made(Found("age", number=True), Found("sex", number=False)))
+    read = tomllib.loads(made(ColumnHeader("age", number=True), ColumnHeader("sex", number=False)))
     assert {read["privacy"][key] for key in ("relation", "epsilon")} == {FILL_IN}
     age, sex = read["schema"]["columns"]
     assert age == {"name": "age", "low": FILL_IN, "high": FILL_IN}
@@ -38,18 +38,18 @@ def test_questions_wait_for_a_person_and_nobody_is_a_curator():
 
 
 def test_the_label_is_no_column():
-    read = tomllib.loads(made(Found("age"), Found("ill", number=False), label="ill"))
+    read = tomllib.loads(made(ColumnHeader("age"), ColumnHeader("ill", number=False), label="ill"))
     assert [column["name"] for column in read["schema"]["columns"]] == ["age"]
     assert read["schema"]["label"]["name"] == "ill"
 
 
 def test_a_column_of_no_declared_type_may_be_a_category():
-    assert "instead of low and high, if it is a category" in made(Found("age"))
-    assert "instead of low and high" not in made(Found("age", number=True))
+    assert "instead of low and high, if it is a category" in made(ColumnHeader("age"))
+    assert "instead of low and high" not in made(ColumnHeader("age", number=True))
 
 
 @pytest.mark.parametrize("odd", [ODD, "Größe", "'''"])
 def test_names_are_quoted(odd):
-    read = tomllib.loads(made(Found(odd), name=odd, path=odd))
+    read = tomllib.loads(made(ColumnHeader(odd), name=odd, path=odd))
     assert read["data"] == {"name": odd, "path": odd}
     assert read["schema"]["columns"][0]["name"] == odd

@@ -176,7 +176,7 @@ def test_secure_noise_agrees_with_opendp(law, scale):
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("scale", [0.7, 50.0, 1e9])
 def test_the_exact_path_alone_has_the_law(law, scale):
-    table = _lattice.plan(_lattice.LAWS[law](scale))
+    table = _lattice.make_table(_lattice.LAWS[law](scale))
     source = seeded(5)
     words = source.words(20_000).tolist()
     pairs = zip(words, source.words(20_000).tolist() if table.words_per_attempt == 2 else words, strict=True)
@@ -234,7 +234,7 @@ def test_float_exponential_is_as_close_as_proved():
 @pytest.mark.parametrize("scale", [0.3, 20.0, 1000.0, 1e6, 1e10])
 @pytest.mark.parametrize("law", LAWS)
 def test_fast_and_exact_attempts_agree(law, scale):
-    table = _lattice.plan(_lattice.LAWS[law](scale))
+    table = _lattice.make_table(_lattice.LAWS[law](scale))
     source = seeded(6)
     first, last = source.words(4000), source.words(4000)
     first[::4] |= np.uint64(0xFFF) << np.uint64(52)  # far strips
@@ -251,7 +251,7 @@ def test_fast_and_exact_attempts_agree(law, scale):
 @pytest.mark.parametrize("scale", [0.8, 1000.0, 1e7])
 @pytest.mark.parametrize("law", LAWS)
 def test_a_word_on_a_threshold_is_settled_by_further_bits(law, scale):
-    table = _lattice.plan(_lattice.LAWS[law](scale))
+    table = _lattice.make_table(_lattice.LAWS[law](scale))
     with mpmath.workdps(200):
         for k, share in enumerate(true_shares(law, scale, min(len(table.lows) - 1, 12))):
             bits = int(mpmath.floor(share * 2 ** (table.strip_bits + 128)))
@@ -273,7 +273,7 @@ def test_a_word_on_a_threshold_is_settled_by_further_bits(law, scale):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_accept_bits_on_the_threshold_are_settled_by_further_bits(law):
-    table = _lattice.plan(_lattice.LAWS[law](1000.0))
+    table = _lattice.make_table(_lattice.LAWS[law](1000.0))
     offset = 17
     strip = 9
     prefix = int(table.lows[strip - 1] + table.highs[strip]) // 2
@@ -294,7 +294,7 @@ def test_accept_bits_on_the_threshold_are_settled_by_further_bits(law):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_tail_beyond_the_table_is_reached(law):
-    table = _lattice.plan(_lattice.LAWS[law](1000.0))
+    table = _lattice.make_table(_lattice.LAWS[law](1000.0))
     word = (2**table.strip_bits - 1) << (64 - table.strip_bits)
     given = np.array([word], dtype=np.uint64)
     assert _lattice.attempt(table, given, given)[2].tolist() == [0]
@@ -307,7 +307,7 @@ def test_the_tail_beyond_the_table_is_reached(law):
 
 
 def test_an_unsettled_attempt_inside_a_draw_is_resolved():
-    table = _lattice.plan(_lattice.gaussian(1000.0))
+    table = _lattice.make_table(_lattice.gaussian(1000.0))
     word = int(table.lows[4]) << (64 - table.strip_bits)
     low, high = Replay(), Replay()
     asked = 3 * 17 // 16 + 16
@@ -319,7 +319,7 @@ def test_an_unsettled_attempt_inside_a_draw_is_resolved():
 
 def test_a_negative_zero_is_refused():
     assert Replay(1, 0).discrete_gaussian(5.0, 1)[0] == 0
-    table = _lattice.plan(_lattice.gaussian(5.0))
+    table = _lattice.make_table(_lattice.gaussian(5.0))
     assert _lattice.resolve(table, 1, 1, Replay().words) is None
     assert _lattice.resolve(table, 0, 0, Replay().words) == 0
 

@@ -4,7 +4,7 @@ import pytest
 
 from privada.exceptions import TamperError, WireError
 from privada.privacy import OwnerKey
-from privada.privacy.refusal import LARGEST, Refusal
+from privada.privacy.refusal import LARGEST_REFUSAL, Refusal
 
 KEY = OwnerKey.generate()
 REFUSAL = Refusal.signed(KEY, question="ab" * 32, reason="The budget does not allow it.")
@@ -32,7 +32,7 @@ def test_another_key_or_text_is_refused():
         b"{}",
         b"\xff\xfe",
         b"[" * 10_000,
-        b" " * (LARGEST + 1),
+        b" " * (LARGEST_REFUSAL + 1),
         b'{"privada": "refusal"}',
     ],
 )
@@ -46,4 +46,4 @@ def test_a_reason_is_bounded_and_steers_no_terminal():
     assert "\x1b" not in made.reason
     assert "\u202e" not in made.reason
     assert len(made.reason) < 1100
-    assert len(made.to_bytes()) < LARGEST
+    assert len(made.to_bytes()) < LARGEST_REFUSAL

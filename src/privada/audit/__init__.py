@@ -1,18 +1,18 @@
 """Auditors: lower bounds on epsilon from outside, and replays of a proof's steps from inside.
 
-A proof bounds the loss from above; an audit bounds it from below. Where the
-two cross, the claim is false.
+A proof bounds the loss from above; an audit bounds it from below. If the lower
+bound exceeds the claim, the claim is false.
 
 * `audit_mechanism` and `audit_question` are *black-box*: they see outputs only
   and give a lower confidence bound on epsilon (`privada.audit.blackbox`).
 * `replay` is *white-box*: it follows every exact value into its mechanism on two
-  neighbouring data sets and checks what the proof says of it
+  neighbouring data sets and checks what the proof says about it
   (`privada.audit.replaying`).
-* `check_laws` tests whether the noise has its declared law and is independent
+* `check_laws` tests whether the noise has its declared distribution and is independent
   (`privada.audit.laws`).
 * `audit_method` runs all of them over a registered method's example.
 
-All are for generated rows. None is a proof: passing means not caught.
+All are for generated rows. None is a proof: passing means that no violation was found.
 """
 
 from __future__ import annotations

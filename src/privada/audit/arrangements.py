@@ -2,9 +2,9 @@
 
 A sensitivity can be wrong only in a crowd (a tie that one row's place decides moves many),
 only in a file with alternating rows (what is aligned by place shifts), only where rows are
-alone (an empty cell), only in a sorted file (a changed record stands elsewhere), and only
-where the others are far away (a secret sample hides nobody whose place tells of them).
-Neighbours are sets of rows: a changed record may stand anywhere in the file.
+alone (an empty cell), only in a sorted file (a changed record moves to another place), and only
+where the others are far away (a secret sample does not hide a row that is easy to recognise).
+Neighbours are sets of rows: a changed record may be anywhere in the file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from privada.audit.sample import Array, Sample
 from privada.privacy.relation import Relation
 
 Generator = np.random.Generator
-SMALL, MOST_GIVEN = 8, 100
+SMALL_SAMPLE, MOST_GIVEN = 8, 100
 FAR_APART = "far from all others"
 MOST_COLUMNS = 3
 
@@ -31,8 +31,8 @@ def arranged_neighbours(
 ) -> Iterator[Pair]:
     """Neighbours in crowds, alternating, sorted, alone, and far from all others; the unit is the schema's.
 
-    Under replace-one and at attribute level a schema may announce the number of rows, which is then
-    kept: an arrangement repeats until it is as long.
+    Under replace-one and at attribute level a schema may declare the number of rows, which is then
+    kept: an arrangement is repeated up to that length.
 
     Parameters
     ----------
@@ -56,15 +56,15 @@ def _arrangements(sample: Sample, special: dict[str, Sample]) -> dict[str, Sampl
     both = low_row.with_rows(high_row, at=1)
     return {
         "in a crowd": crowd(special),
-        "alternating": both.take(np.arange(2 * SMALL) % 2),
-        FAR_APART: both.take([0] + [1] * (SMALL - 1)),
+        "alternating": both.take(np.arange(2 * SMALL_SAMPLE) % 2),
+        FAR_APART: both.take([0] + [1] * (SMALL_SAMPLE - 1)),
         "as given": sample.take(np.arange(min(len(sample), MOST_GIVEN))),
         "alternating with the middle": middle(sample)
         .with_rows(high_row, at=1)
-        .take(np.arange(2 * SMALL) % 2),
-        "sorted": _sorted(sample.take(np.arange(min(len(sample), 2 * SMALL)))),
-        "all alike": low_row.take([0] * SMALL),
-        "all near the low corner": near_low(sample).take([0] * SMALL),
+        .take(np.arange(2 * SMALL_SAMPLE) % 2),
+        "sorted": _sorted(sample.take(np.arange(min(len(sample), 2 * SMALL_SAMPLE)))),
+        "all alike": low_row.take([0] * SMALL_SAMPLE),
+        "all near the low corner": near_low(sample).take([0] * SMALL_SAMPLE),
         "alone": low_row,
     }
 

@@ -20,7 +20,7 @@ from privada.privacy.mechanism import Plan
 FloatArray = npt.NDArray[np.float64]
 
 DELTAS = (0.001, 0.01, 0.05, 0.2)
-COARSE = 1e-3  # step of a privacy-loss distribution that is only to be tried
+COARSE_PLD_STEP = 1e-3  # step of a privacy-loss distribution that is only to be tried
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ def _profile(plan: Plan) -> tuple[Point, ...]:
     if "ZCDpEvent" in kinds:
         return ()
     try:
-        spread = accountant.privacy_loss_distribution(plan.event, step=COARSE)
+        spread = accountant.privacy_loss_distribution(plan.event, step=COARSE_PLD_STEP)
     except (InputError, ArithmeticError, ValueError):
         return ()
     found = ((float(spread.get_epsilon_for_delta(delta)), delta) for delta in DELTAS)

@@ -2,7 +2,7 @@
 
 A *statistic* is one number per outcome. A *score* turns it into something
 whose large values are suspicious: the number itself, its opposite, or how much
-more often its histogram bin was met on one data set than on the other. An
+more often its histogram bin occurs on one data set than on the other. An
 *event* is "the score is at least t". Everything here is fitted on one half of
 the outcomes; what is claimed of an event is counted on the other half.
 """
@@ -30,8 +30,8 @@ class Statistic:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Score:
-    """A statistic turned so that large values speak for one data set."""
+class TurnedStatistic:
+    """A statistic, transformed so that large values are evidence for one data set."""
 
     name: str
     statistic: Statistic
@@ -132,16 +132,16 @@ def statistics(
         yield Statistic(name=f"coordinate {j}", of=lambda x, j=j: x[:, j])  # type: ignore[misc]
 
 
-def scores(statistic: Statistic, first: FloatArray, second: FloatArray) -> Iterator[Score]:
+def scores(statistic: Statistic, first: FloatArray, second: FloatArray) -> Iterator[TurnedStatistic]:
     """Turn a statistic: rising, falling, and by the ratio of its histograms in both directions.
 
     ``first`` and ``second`` are its values on the two data sets.
     """
     name, ratio = statistic.name, _histogram_ratio(first, second)
-    yield Score(name=name, statistic=statistic, turn=lambda v: _filled(v, -np.inf))
-    yield Score(name=f"minus {name}", statistic=statistic, turn=lambda v: _filled(-v, -np.inf))
-    yield Score(name=f"histogram of {name}", statistic=statistic, turn=ratio)
-    yield Score(name=f"minus histogram of {name}", statistic=statistic, turn=lambda v: -ratio(v))
+    yield TurnedStatistic(name=name, statistic=statistic, turn=lambda v: _filled(v, -np.inf))
+    yield TurnedStatistic(name=f"minus {name}", statistic=statistic, turn=lambda v: _filled(-v, -np.inf))
+    yield TurnedStatistic(name=f"histogram of {name}", statistic=statistic, turn=ratio)
+    yield TurnedStatistic(name=f"minus histogram of {name}", statistic=statistic, turn=lambda v: -ratio(v))
 
 
 def thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -153,7 +153,7 @@ def thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def _histogram_ratio(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """How much more often a value's bin was met on the first data set; every atom has a bin of its own."""
+    """How much more often a value's bin occurs on the first data set; every atom has a bin of its own."""
     edges = _edges(np.concatenate([first, second]))
 
     def bins(values: FloatArray) -> npt.NDArray[np.int64]:
@@ -218,4 +218,4 @@ def _spread(outcomes: FloatArray) -> FloatArray:
     return np.asarray(np.nan_to_num(high - low))
 
 
-__all__ = ["Centres", "Mixture", "Score", "Statistic", "scores", "statistics", "thresholds"]
+__all__ = ["Centres", "Mixture", "Statistic", "TurnedStatistic", "scores", "statistics", "thresholds"]

@@ -4,10 +4,10 @@
 
     def test_my_question(audit, replay):
         replay(question, rows, neighbour)                  # fails the test on a violation
-        audit(question, rows, neighbour, trials=50_000)    # fails it if the bound passes the claim
+        audit(question, rows, neighbour, trials=50_000)    # fails it if the bound exceeds the claim
         audit(function, data, other, claimed=guarantee)    # any function of a data set
 
-Both return their result, so that a test may look closer.
+Both return their result for further checks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from privada.privacy.release import Question
 
 @pytest.fixture
 def audit() -> Callable[..., blackbox.AuditResult]:
-    """The black-box auditor, which fails the test if the bound passes the claim."""
+    """The black-box auditor, which fails the test if the bound exceeds the claim."""
 
     def run(asked: Any, data: Any, neighbour: Any, **options: Any) -> blackbox.AuditResult:
         judge = blackbox.audit_question if isinstance(asked, Question) else blackbox.audit_mechanism

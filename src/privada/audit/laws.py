@@ -1,4 +1,4 @@
-"""Is the noise what the plan says it is? Goodness of fit of outputs minus exact values, and independence.
+"""Test the noise against the plan: goodness of fit of outputs minus exact values, and independence.
 
 Generated rows let an auditor see the exact value and the output of every draw. Each output is
 turned into a number that is uniform on [0, 1] exactly if the mechanism draws its declared law (the
@@ -7,7 +7,7 @@ probability integral transform, randomised where the law is discrete). Then
 * *law*: the numbers of a draw are uniform (Dvoretzky, Kiefer and Wolfowitz's inequality with Massart's
   constant, valid for every number of draws), those at an exact value of zero, such as an empty cell,
   also by themselves;
-* *independence*: of two numbers that should know nothing of each other, one half of the pairs lie on the
+* *independence*: of two numbers that should be independent, one half of the pairs lie on the
   same side of 1/2 (an exact binomial test): in successive answers, in two draws of one answer, and side by
   side in one draw. Noise that is seeded or used twice fails.
 
@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.audit.transcript import Drawn, taped
+from privada.audit.transcript import Drawn, record_draws
 from privada.parties.rows import Rows
 from privada.privacy.mechanism import (
     Exponential,
@@ -114,7 +114,7 @@ def check_laws(
     answers : int
         How many in all.
     numbers : int
-        Where the answers hold fewer of a draw, its mechanism is asked again for more.
+        If the answers contain fewer numbers of a draw, its mechanism is applied again.
     error : float
         A sound question fails with at most this probability.
     noise : Noise
@@ -138,7 +138,7 @@ def _answers(
     for turn in range(answers):
         rows = data_sets[turn // 2 % len(data_sets)]
         try:
-            yield taped(question, rows, noise)[0]
+            yield record_draws(question, rows, noise)[0]
         except Exception:  # a replay says so
             return
 

@@ -30,8 +30,8 @@ Records = dict[str, Sample]
 class Pair:
     """Two neighbouring samples and what is special about them.
 
-    ``reordered`` says that rows which both hold stand in other places: neighbours all the same, for a data
-    set is a set of rows.
+    ``reordered`` says that common rows have other places in the two samples. They are still neighbours,
+    because a data set is a set of rows.
     """
 
     name: str

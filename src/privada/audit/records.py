@@ -15,7 +15,7 @@ from privada.privacy.release import Question
 Generator = np.random.Generator
 Column = Number | Category
 
-FAR = 1e6
+OUTLIER_FACTOR = 1e6
 MOST_LANDMARKS = 6
 
 
@@ -97,12 +97,12 @@ def random(column: Column, rng: Generator) -> Any:
 
 def above(column: Column, rng: Generator) -> Any:
     """A value far above the public bounds."""
-    return FAR * max(1.0, abs(column.high)) if isinstance(column, Number) else high(column, rng)
+    return OUTLIER_FACTOR * max(1.0, abs(column.high)) if isinstance(column, Number) else high(column, rng)
 
 
 def below(column: Column, rng: Generator) -> Any:
     """A value far below the public bounds."""
-    return -FAR * max(1.0, abs(column.low)) if isinstance(column, Number) else low(column, rng)
+    return -OUTLIER_FACTOR * max(1.0, abs(column.low)) if isinstance(column, Number) else low(column, rng)
 
 
 def absent(column: Column) -> Any:

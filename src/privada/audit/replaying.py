@@ -2,8 +2,8 @@
 
 A privacy proof says: whatever was released so far, the next mechanism is given
 values that neighbours move by no more than its sensitivity, and nothing is
-released but what mechanisms say. `replay` checks exactly that. It answers the
-question once, fixes what the mechanisms said, and answers again on both data
+released but the outputs of mechanisms. `replay` checks exactly that. It answers
+the question once, fixes the outputs of the mechanisms, and answers again on both data
 sets with these outputs (so adaptive answers are compared after the same past).
 Then
 
@@ -11,7 +11,7 @@ a. both make the same calls: names, order, shapes and types;
 b. every value moved by no more than its mechanism's sensitivity, in its norm;
 c. all moves together cost no more than the plan's event and epsilon;
 d. the plan keeps the guarantee that the question names;
-e. both payloads are equal to the last bit, for the outputs were; neither answer fails.
+e. both payloads are equal to the last bit, as the outputs are; neither answer fails.
 
 **What is proved.** A violation is a counterexample to the question's proof on
 this pair. No violation proves nothing about other pairs.
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.audit.transcript import Call, Watched, coupled, played, same, spoken, witnessed
+from privada.audit.transcript import Call, WatchedNoise, coupled, draw_outputs, play_back, same, witnessed
 from privada.exceptions import InputError, RelationError
 from privada.parties.rows import Rows
 from privada.privacy.accountant import keeps
@@ -139,9 +139,9 @@ def replay(question: Question, rows: Rows, neighbour: Rows, *, seed: int = 0, pa
     """
     try:
         side = neighbour if seed % 2 else rows
-        said = spoken(witnessed(question, side, coupled(seed))[0], coupled(seed))
-        before, first = played(question, rows, said, coupled(seed))
-        after, second = played(question, neighbour, said, coupled(seed))
+        said = draw_outputs(witnessed(question, side, coupled(seed))[0], coupled(seed))
+        before, first = play_back(question, rows, said, coupled(seed))
+        after, second = play_back(question, neighbour, said, coupled(seed))
     except Exception as error:  # whether an answer fails must not depend on the rows; nor is a row shown
         fault = f"the answer fails on some rows ({type(error).__name__})"
         return ReplayResult(claimed=question.guarantee, faults=(fault,), pair=pair)
@@ -159,11 +159,11 @@ def replay(question: Question, rows: Rows, neighbour: Rows, *, seed: int = 0, pa
 def repeats(question: Question, rows: Rows) -> Iterator[str]:
     """What changes between two answers on the same rows with the same outputs and the same source of noise.
 
-    Such randomness is neither a mechanism's nor the owner's: nothing is known of its law or its secrecy.
+    Such randomness is neither a mechanism's nor the owner's: its distribution and its secrecy are unknown.
     """
     try:
-        said = spoken(witnessed(question, rows, coupled(0))[0], coupled(0))
-        plays = [played(question, rows, said, coupled(0)) for _ in range(2)]
+        said = draw_outputs(witnessed(question, rows, coupled(0))[0], coupled(0))
+        plays = [play_back(question, rows, said, coupled(0)) for _ in range(2)]
     except Exception:  # a replay says so
         return
     for name in sorted(plays[0][1].keys() & plays[1][1].keys()):
@@ -181,9 +181,9 @@ def shuffles(question: Question, rows: Rows) -> bool:
     order or sample picks other rows, so such pairs are for the black box.
     """
     try:
-        said = spoken(witnessed(question, rows, coupled(0))[0], coupled(0))
-        source = Watched(coupled(1))
-        played(question, rows, said, source)
+        said = draw_outputs(witnessed(question, rows, coupled(0))[0], coupled(0))
+        source = WatchedNoise(coupled(1))
+        play_back(question, rows, said, source)
     except Exception:  # a replay says so
         return False
     return source.used

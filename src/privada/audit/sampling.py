@@ -1,12 +1,12 @@
 """Outcomes to audit: many answers of a question or a function on two data sets.
 
-Answering 20,000 times one by one is slow. Where a question's payload is
-exactly what its mechanisms said, where what they are given does not depend on
-what they said, and where they treat every number by itself, one call of the same
+Answering 20,000 times one by one is slow. If a question's payload is
+exactly the outputs of its mechanisms, if their inputs do not depend on
+their outputs, and if they treat every number by itself, one call of the same
 `Mechanism.draw` on many copies of the exact values gives as many independent
 answers. `_independent` checks the first two on the question at hand by playing
 it with different outputs, and that it uses no secret order or sample; the third is a
-property of `TILED` mechanisms. Everything else is answered one by one.
+property of the `TILED_MECHANISMS`. Everything else is answered one by one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,16 @@ import numpy.typing as npt
 
 from privada.audit.events import Mixture
 from privada.audit.replaying import shuffles
-from privada.audit.transcript import Call, Drawn, Watched, played, same, spoken, taped, witnessed
+from privada.audit.transcript import (
+    Call,
+    Drawn,
+    WatchedNoise,
+    draw_outputs,
+    play_back,
+    record_draws,
+    same,
+    witnessed,
+)
 from privada.exceptions import InputError
 from privada.parties.answering import answer_rows
 from privada.parties.rows import Rows
@@ -32,17 +41,17 @@ from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
 
-TILED = (Lattice, RandomisedResponse)  # noise on each number by itself, independent and alike
-LEAST = 40
+TILED_MECHANISMS = (Lattice, RandomisedResponse)  # noise on each number by itself, independent and alike
+LEAST_OUTCOMES = 40
 MOST_NUMBERS = 128
-WITNESSED = 64  # answers whose exact rows are gathered where a sample is secret
+GATHERED_ANSWERS = 64  # answers whose exact rows are gathered where a sample is secret
 MOST_CENTRES, MOST_SAMPLED = 256, 32
 STILL_NUMBERS = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcomes:
-    """Outcomes of D and of D', one a row, and the exact values if they are known."""
+    """Outcomes of D and of D', one per row, and the exact values if they are known."""
 
     first: FloatArray
     second: FloatArray
@@ -60,8 +69,8 @@ class Outcomes:
     ) -> Outcomes:
         """Outcomes as matrices of one width; what an outcome lacks is NaN."""
         sides = _rounded(_matrix(first), resolution), _rounded(_matrix(second), resolution)
-        if len(sides[0]) != len(sides[1]) or len(sides[0]) < LEAST:
-            raise InputError(f"Expected as many outcomes of both data sets, at least {LEAST} each.")
+        if len(sides[0]) != len(sides[1]) or len(sides[0]) < LEAST_OUTCOMES:
+            raise InputError(f"Expected as many outcomes of both data sets, at least {LEAST_OUTCOMES} each.")
         width = max(side.shape[1] for side in sides)
         known = (
             None if exact is None else (_padded(exact[0][None], width)[0], _padded(exact[1][None], width)[0])
@@ -108,11 +117,11 @@ def sample_question(
     question: Question, rows: Rows, neighbour: Rows, *, trials: int, noise: Noise
 ) -> Outcomes:
     """Answer the question ``trials`` times on each set of rows."""
-    return Source.of(question, rows, neighbour, noise=noise).draw(trials)
+    return AnswerSource.of(question, rows, neighbour, noise=noise).draw(trials)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Source:
+class AnswerSource:
     """Answers of a question on two data sets, as many as are asked for, fresh every time.
 
     ``at_once`` says whether they are drawn many at once, which is quick; ``signature`` then says by how much
@@ -124,7 +133,7 @@ class Source:
     signature: Hashable = None
 
     @classmethod
-    def of(cls, question: Question, rows: Rows, neighbour: Rows, *, noise: Noise) -> Source:
+    def of(cls, question: Question, rows: Rows, neighbour: Rows, *, noise: Noise) -> AnswerSource:
         """Find out how the question can be answered many times."""
         first, second = (_independent(question, side, noise) for side in (rows, neighbour))
         if first is not None and second is not None and _aligned(first, second):
@@ -160,12 +169,14 @@ def _mixture(question: Question, rows: Rows, neighbour: Rows, noise: Noise) -> M
     if not shuffles(question, rows):
         return None
     try:
-        tape, payload = taped(question, rows, noise)
+        tape, payload = record_draws(question, rows, noise)
         name = next((each.call.name for each in tape if _on_rows(each, payload)), None)
         if name is None:
             return None
         sides = [
-            np.concatenate([_exact_rows(taped(question, side, noise)[0], name) for _ in range(WITNESSED)])
+            np.concatenate(
+                [_exact_rows(record_draws(question, side, noise)[0], name) for _ in range(GATHERED_ANSWERS)]
+            )
             for side in (rows, neighbour)
         ]
     except Exception:  # an answer that fails is an outcome like others
@@ -225,12 +236,12 @@ def _independent(question: Question, rows: Rows, noise: Noise) -> list[Call] | N
 
 def _heard_nothing(question: Question, rows: Rows, noise: Noise) -> list[Call] | None:
     calls, _ = witnessed(question, rows, noise)
-    if not calls or not all(isinstance(call.mechanism, TILED) for call in calls):
+    if not calls or not all(isinstance(call.mechanism, TILED_MECHANISMS) for call in calls):
         return None
     for _ in range(2):
-        said = spoken(calls, noise)
-        source = Watched(noise)
-        again, payload = played(question, rows, said, source)
+        said = draw_outputs(calls, noise)
+        source = WatchedNoise(noise)
+        again, payload = play_back(question, rows, said, source)
         heard = source.used or any(not same(a.exact, b.exact) for a, b in zip(calls, again, strict=True))
         plain = payload.keys() == said.keys() and all(same(payload[name], said[name]) for name in said)
         if heard or not plain:
@@ -291,4 +302,4 @@ def _padded(outcomes: FloatArray, width: int) -> FloatArray:
     return np.pad(outcomes, ((0, 0), (0, width - outcomes.shape[1])), constant_values=np.nan)
 
 
-__all__ = ["Outcomes", "Source", "flat", "sample_function", "sample_question"]
+__all__ = ["AnswerSource", "Outcomes", "flat", "sample_function", "sample_question"]

@@ -20,13 +20,13 @@ import numpy as np
 from privada.audit.blackbox import AuditResult, count_events
 from privada.audit.claims import Claim, Curve, Point, claims
 from privada.audit.pairs import Pair
-from privada.audit.sampling import LEAST, Outcomes, Source
+from privada.audit.sampling import LEAST_OUTCOMES, AnswerSource, Outcomes
 from privada.audit.selection import Guess, guess_events
 from privada.audit.transcript import coupled
 from privada.privacy.noise import Noise
 from privada.privacy.release import Question
 
-LAX = 0.5  # error of the bounds by which pairs are ranked: they only choose
+SCREENING_ERROR = 0.5  # error of the bounds by which pairs are ranked: they only choose
 SCREENED_AT_ONCE = 800
 SCREENED_COORDINATES = 4
 MOST_ROWS = 5_000  # of a pair that is answered one by one
@@ -39,7 +39,7 @@ class Candidate:
     """A pair and its answers."""
 
     pair: Pair
-    source: Source
+    source: AnswerSource
 
 
 def audit_pairs(
@@ -82,7 +82,7 @@ def _candidates(question: Question, pairs: list[Pair], trials: int, noise: Noise
     seen: set[Hashable] = set()
     slow = 0
     for pair in pairs:
-        if slow >= min(MOST_SCREENED, max(1, trials // 4 // (2 * LEAST))):
+        if slow >= min(MOST_SCREENED, max(1, trials // 4 // (2 * LEAST_OUTCOMES))):
             return
         source = _source(question, pair, noise)
         slow += not source.at_once
@@ -91,21 +91,25 @@ def _candidates(question: Question, pairs: list[Pair], trials: int, noise: Noise
             yield Candidate(pair, source)
 
 
-def _source(question: Question, pair: Pair, noise: Noise) -> Source:
+def _source(question: Question, pair: Pair, noise: Noise) -> AnswerSource:
     rows, neighbour = pair.sample.rows(coupled(0)), pair.neighbour.rows(coupled(0))
-    return Source.of(question, rows, neighbour, noise=noise)
+    return AnswerSource.of(question, rows, neighbour, noise=noise)
 
 
 def _shares(trials: int, confirmed: int) -> tuple[int, int]:
     """Answers to choose an event on, and to count it on."""
-    return max(2 * LEAST, trials // 4 // confirmed), max(2 * LEAST, trials // 2 // confirmed)
+    return max(2 * LEAST_OUTCOMES, trials // 4 // confirmed), max(
+        2 * LEAST_OUTCOMES, trials // 2 // confirmed
+    )
 
 
 def _screened(
     candidates: list[Candidate], tried: tuple[Claim, ...], trials: int, *, quick: bool
 ) -> list[Candidate]:
     """The pair of highest priority, and those that a few answers tell apart best."""
-    answers = min(trials, SCREENED_AT_ONCE) if quick else max(2 * LEAST, trials // 4 // len(candidates))
+    answers = (
+        min(trials, SCREENED_AT_ONCE) if quick else max(2 * LEAST_OUTCOMES, trials // 4 // len(candidates))
+    )
     strengths = [_strength(each.source.draw(answers), tried) for each in candidates]
     best = sorted(range(len(candidates)), key=lambda index: -strengths[index])
     most = CONFIRMED_AT_ONCE if quick else CONFIRMED
@@ -115,7 +119,7 @@ def _screened(
 def _strength(outcomes: Outcomes, tried: tuple[Claim, ...]) -> float:
     """How far above the claim a pair seems to be, in units of the claim."""
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        guesses = guess_events(outcomes, _coarse(tried), LAX, coordinates=SCREENED_COORDINATES)
+        guesses = guess_events(outcomes, _coarse(tried), SCREENING_ERROR, coordinates=SCREENED_COORDINATES)
     units = _units(tried)
     return max(units(guess) for guess in guesses)
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.audit.claims import Claim, Point
-from privada.audit.events import MOST_COORDINATES, Centres, Score, scores, statistics, thresholds
+from privada.audit.events import MOST_COORDINATES, Centres, TurnedStatistic, scores, statistics, thresholds
 from privada.audit.sampling import Outcomes
 
 FloatArray = npt.NDArray[np.float64]
@@ -30,7 +30,7 @@ CAUTION = 0.05  # events are compared by bounds of a smaller error, since the be
 class Guess:
     """An event, and the part of the claim on which it is to be tried."""
 
-    score: Score
+    score: TurnedStatistic
     threshold: float
     direction: int
     claim: Claim
@@ -94,7 +94,7 @@ def _guesses(
 
 def _scored(
     fitted: Outcomes, compared: Outcomes, coordinates: int
-) -> Iterator[tuple[Score, tuple[FloatArray, FloatArray]]]:
+) -> Iterator[tuple[TurnedStatistic, tuple[FloatArray, FloatArray]]]:
     """Every score, fitted on some outcomes, with its values on others."""
     centres = Centres.of(fitted.first, fitted.second, fitted.exact)
     for statistic in statistics(fitted.first, fitted.second, centres, fitted.mixture, coordinates):

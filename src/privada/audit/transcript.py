@@ -1,7 +1,7 @@
 """Answer a question with a witness, or with outputs that were fixed beforehand.
 
-An answer is a conversation between the answerer and its mechanisms. Fixing
-what the mechanisms say makes the rest of it a deterministic function of the
+An answer is a dialogue between the answerer and its mechanisms. Fixing the
+outputs of the mechanisms makes the rest of it a deterministic function of the
 rows, so that two data sets can be compared draw by draw, also where a later
 draw depends on what an earlier one released.
 """
@@ -40,7 +40,7 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Playback(Mechanism):
-    """Says what it was told to say, whatever it is given. Never part of a question's plan."""
+    """Returns a fixed output, whatever its input. Never part of a question's plan."""
 
     released: npt.NDArray[Any]
     sensitivity: float = 1.0
@@ -59,7 +59,7 @@ class _Playback(Mechanism):
 
 
 def witnessed(question: Question, rows: Rows, noise: Noise) -> tuple[list[Call], dict[str, Any]]:
-    """Answer once, and keep what each mechanism was given."""
+    """Answer once, and record the input of each mechanism."""
     calls: list[Call] = []
     payload = answer_rows(question, rows, noise=noise, witness=lambda *call: calls.append(Call(*call)))
     return calls, payload
@@ -76,7 +76,7 @@ class Drawn:
         return f"<Drawn {self.call.name}: {self.call.mechanism.family}>"
 
 
-class _Taping(Draws):
+class _RecordingDraws(Draws):
     """The planned draws, remembering what went in and what came out."""
 
     def __init__(self, plan: Plan, noise: Noise) -> None:
@@ -91,23 +91,23 @@ class _Taping(Draws):
         return output
 
 
-def taped(question: Question, rows: Rows, noise: Noise) -> tuple[list[Drawn], dict[str, Any]]:
-    """Answer once, and keep what each mechanism was given and what it said."""
-    draws = _Taping(question.plan, noise)
+def record_draws(question: Question, rows: Rows, noise: Noise) -> tuple[list[Drawn], dict[str, Any]]:
+    """Answer once, and record the input and the output of each mechanism."""
+    draws = _RecordingDraws(question.plan, noise)
     payload = dict(answered(question, rows, draws))
     draws.finish()
     return draws.tape, payload
 
 
-def spoken(calls: list[Call], noise: Noise) -> dict[str, npt.NDArray[Any]]:
+def draw_outputs(calls: list[Call], noise: Noise) -> dict[str, npt.NDArray[Any]]:
     """Draw one output for every call."""
     return {call.name: call.mechanism.draw(call.exact, noise) for call in calls}
 
 
-def played(
+def play_back(
     question: Question, rows: Rows, released: Released, noise: Noise
 ) -> tuple[list[Call], dict[str, Any]]:
-    """Answer with mechanisms that say ``released``, and keep what each was given.
+    """Answer with mechanisms that return ``released``, and record the input of each.
 
     ``noise`` is what the answerer may use beside its mechanisms, such as the
     order of released rows; no mechanism draws from it.
@@ -124,7 +124,7 @@ def played(
     return calls, payload
 
 
-class Watched(Noise):
+class WatchedNoise(Noise):
     """Another source of noise that remembers whether it was used.
 
     Mechanisms that play back draw nothing, so what is used while they do is an answerer's own: a secret
@@ -157,4 +157,14 @@ def same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and repr(left) == repr(right)
 
 
-__all__ = ["Call", "Drawn", "Watched", "coupled", "played", "same", "spoken", "taped", "witnessed"]
+__all__ = [
+    "Call",
+    "Drawn",
+    "WatchedNoise",
+    "coupled",
+    "draw_outputs",
+    "play_back",
+    "record_draws",
+    "same",
+    "witnessed",
+]

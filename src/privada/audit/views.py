@@ -1,4 +1,4 @@
-"""Check the transcripts of many-party runs: what one owner saw may not depend on another owner's rows.
+"""Check the transcripts of many-party runs: what one owner sees must not depend on another owner's rows.
 
 `replay_views` runs a protocol in two worlds that differ in one party's rows. Releases of the
 first world are recorded and played back in the second, as if noise had made them equal; raw
@@ -210,7 +210,7 @@ def _unlike(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> 
 
 
 @dataclass
-class _Said:
+class _RoundRecord:
     """What the curator drew in one run, and what it drew it from."""
 
     exact: list[FloatArray] = field(default_factory=list)
@@ -227,7 +227,9 @@ class _Recorder(CuratorNoise):
     notice how they fell.
     """
 
-    def __init__(self, noise: Noise, said: _Said, played: _Said | None, viewers: Sequence[str]) -> None:
+    def __init__(
+        self, noise: Noise, said: _RoundRecord, played: _RoundRecord | None, viewers: Sequence[str]
+    ) -> None:
         super().__init__(noise)
         self.said, self.played, self.viewers = said, played, viewers
 
@@ -311,11 +313,11 @@ def _replay_once(
     noise: Noise,
 ) -> RoundAudit:
     """One run in each world, of which the second hears what was drawn in the first."""
-    said: list[_Said] = []
+    said: list[_RoundRecord] = []
     for nodes, watches in sides:
         for watch in watches.values():
             watch.restart()
-        said.append(_Said())
+        said.append(_RoundRecord())
         run(nodes, _Recorder(noise, said[-1], said[0] if len(said) > 1 else None, viewers).draw)
     first, second = said
     assert first.mechanism is not None
@@ -328,21 +330,21 @@ def _replay_once(
         rank_shift=max(shifts, default=0),
         rank_allowed=0,
         rounds=len(first.exact),
-        differences=tuple(each for name in viewers for each in _until_told(name, here, there, said)),
+        differences=tuple(each for name in viewers for each in _unpaid_differences(name, here, there, said)),
         messages=sum(len(here[name].shown) for name in viewers),
     )
 
 
-def _until_told(
-    name: str, here: Mapping[str, _Watch], there: Mapping[str, _Watch], said: Sequence[_Said]
+def _unpaid_differences(
+    name: str, here: Mapping[str, _Watch], there: Mapping[str, _Watch], said: Sequence[_RoundRecord]
 ) -> list[Difference]:
-    """What an owner was shown in one world only, unless a bit that was paid for has told them apart."""
-    if _told(name, *said) is not None:
+    """What an owner was shown in one world only, unless a bit that was paid for distinguishes the worlds."""
+    if _first_split(name, *said) is not None:
         return []
     return here[name].differences(there[name])
 
 
-def _told(name: str, first: _Said, second: _Said) -> int | None:
+def _first_split(name: str, first: _RoundRecord, second: _RoundRecord) -> int | None:
     """The first round in which an owner with a bid in both worlds was asked in one of them only."""
     for turn, (left, right) in enumerate(zip(first.ranks, second.ranks, strict=False)):
         both = name in left and name in right
@@ -351,9 +353,9 @@ def _told(name: str, first: _Said, second: _Said) -> int | None:
     return None
 
 
-def _shifts(name: str, first: _Said, second: _Said) -> Iterator[int]:
+def _shifts(name: str, first: _RoundRecord, second: _RoundRecord) -> Iterator[int]:
     """How far an owner's rank moved, for as long as it was asked alike."""
-    last = _told(name, first, second)
+    last = _first_split(name, first, second)
     for turn, (left, right) in enumerate(zip(first.ranks, second.ranks, strict=False)):
         if name in left and name in right:
             yield abs(left[name] - right[name])

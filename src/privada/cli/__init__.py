@@ -1,4 +1,4 @@
-"""The command line: ``privada VERB``, one file for each verb.
+"""The command line: ``privada COMMAND``, one file per command.
 
 Commands import what they need when they run, so that ``privada --help`` is
 quick. An error is one line on stderr and an exit code (`privada.cli.exits`).

@@ -25,18 +25,20 @@ def command(
     folder: ExchangeFolder,
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="Its name in studies; by default the data set's."),
+        typer.Option(
+            "--name", metavar="NAME", help="The owner's name in studies; by default the data set's name."
+        ),
     ] = None,
     approve: Annotated[
         list[str] | None,
         typer.Option(
-            "--approve", metavar="DIGEST", help="Approve the question of this whole digest; repeatable."
+            "--approve", metavar="DIGEST", help="Approve the question with this whole digest; repeatable."
         ),
     ] = None,
     reconsider: Annotated[
         list[str] | None,
         typer.Option(
-            "--reconsider", metavar="DIGEST", help="Look again at the refused question of this digest."
+            "--reconsider", metavar="DIGEST", help="Look again at the refused question with this digest."
         ),
     ] = None,
     as_json: AsJson = False,
@@ -44,8 +46,8 @@ def command(
     """Answer every pending question: check, charge the ledger, open the rows, draw, sign.
 
     A question is charged once: one that was answered before gets the same
-    release again. Where the policy wants a person's word, look at the price that
-    is shown and approve the digest. Ends with 3 if a question was refused, else
+    release again. If the policy asks for approval, look at the price that is
+    shown and approve the digest. Ends with 3 if a question was refused, else
     with 4 if one still waits or could not be delivered.
     """
     from privada.engines.folder import Folder
@@ -96,8 +98,8 @@ def _plain(answered: Answered, file: OwnerFile) -> dict[str, Any]:
 def _about(answered: Answered, file: OwnerFile) -> dict[str, Any]:
     """What a person should see before approving: kind, guarantee, share of the budget.
 
-    The file is read again and may be another by now; nothing is said of that one. Nothing that a
-    question holds is tried out here: nobody has approved it.
+    The file is read again and may be another by now; nothing is said of that one. No part of a
+    question is tried out here: nobody has approved it yet.
     """
     from privada.privacy.release import Question
 

@@ -1,4 +1,4 @@
-"""The application: which verbs there are, and what surrounds each of them."""
+"""The application: its commands, and what is common to all of them."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from privada.cli import (
 )
 
 
-class Verbs(TyperGroup):
-    """The verbs, in the order in which one meets them; errors become a line and an exit code."""
+class Commands(TyperGroup):
+    """The commands, in the order in which users need them; errors become a line and an exit code."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
         """Names in the order of registration."""
         return list(self.commands)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the verb."""
-        with exits.spoken(traceback=bool(ctx.params.get("traceback"))):
+        """Run the command."""
+        with exits.report_errors(traceback=bool(ctx.params.get("traceback"))):
             return super().invoke(ctx)
 
 
 app = typer.Typer(
-    cls=Verbs,
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -63,13 +63,13 @@ def root(
     ] = False,
     traceback: Annotated[
         bool,
-        typer.Option("--traceback", help="Show where an unexpected error came from; it may show data."),
+        typer.Option("--traceback", help="Show the traceback of an unexpected error; it may show data."),
     ] = False,
 ) -> None:
-    """Adapt models, samples and clusterings when some of the data may not be seen.
+    """Adapt models, samples and clusterings when some of the data cannot be shared.
 
     Owners answer priced questions with noise and keep a ledger; learners work
-    with what was released. Start with: privada demo, or: privada init DIR.
+    with the releases. Start with: privada demo, or: privada init DIR.
     """
 
 
@@ -79,4 +79,4 @@ for _verb in (demo, init, run, price, ask, answer, learn, reproduce, audit):
 for _group in (owner, ledger, release):
     app.add_typer(_group.app, name=_group.__name__.rpartition(".")[2])
 
-__all__ = ["Verbs", "app", "root"]
+__all__ = ["Commands", "app", "root"]

@@ -13,9 +13,9 @@ def command(method: MethodName, study: StudyFile, folder: ExchangeFolder, as_jso
     """Write a study's questions into an exchange folder, for its owners to answer.
 
     Ends with 4 while an owner still has to answer, with 0 once all questions
-    are answered: then use privada learn. Asking again never asks twice. Ends
-    with 3, and asks nothing, if an owner whose file and key are at hand could
-    not answer all rounds.
+    are answered: then use privada learn. Running it again asks no question twice.
+    Ends with 3, and asks nothing, if an owner whose file and key are available
+    could not answer all rounds.
     """
     import typer
 
@@ -34,7 +34,7 @@ def command(method: MethodName, study: StudyFile, folder: ExchangeFolder, as_jso
         waiting = str(error)
     pending = {name: [path.stem for path in exchange.pending(name)] for name in read.parties}
     view = [f"{name}: {len(digests)} unanswered" for name, digests in pending.items()]
-    done = f"All is answered: privada learn {method} {study} --folder {folder}"
+    done = f"All questions are answered: privada learn {method} {study} --folder {folder}"
     plain = {"folder": str(folder), "pending": pending, "answered": not waiting}
     show.emit(plain, view if waiting else [done], as_json=as_json)
     if waiting:

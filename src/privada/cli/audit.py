@@ -26,21 +26,23 @@ def command(
         str | None, typer.Argument(metavar="METHOD", help="Name of the method; without it, all of them.")
     ] = None,
     trials: Annotated[
-        int, typer.Option("--trials", min=100, help="Answers of each data set to each question.")
+        int, typer.Option("--trials", min=100, help="Answers to each question, on each data set.")
     ] = 20_000,
     confidence: Annotated[
         float,
-        typer.Option("--confidence", min=0.5, max=0.999999, help="A sound question passes with this."),
+        typer.Option(
+            "--confidence", min=0.5, max=0.999999, help="Probability with which a sound question passes."
+        ),
     ] = 0.99,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the generated neighbours.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the generated neighbours.")] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Audit a method's example questions on generated neighbouring data sets.
 
     A black-box auditor bounds epsilon from below by outputs alone; a replay
-    auditor checks that no exact value moved by more than its declared
-    sensitivity; a third tests that the noise has its declared law. Ends with 6
-    if one finds something. Passing is no proof.
+    auditor checks that no exact value moves by more than its declared
+    sensitivity; a third tests that the noise has its declared distribution.
+    Ends with 6 if one finds a violation. Passing is not a proof.
     """
     from privada.audit import audit_method
     from privada.methods.registry import method as find

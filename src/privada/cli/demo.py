@@ -14,15 +14,19 @@ EXAMPLE = "privada demo --out demo-out"
 
 
 def command(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="For the page.")] = Path("demo-out"),
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the page.")] = Path(
+        "demo-out"
+    ),
     page: Annotated[bool, typer.Option("--page/--no-page", help="Write the HTML page, or not.")] = True,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of public randomness; noise has none.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Seed of public randomness; the noise has none.")
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Run every installed method on real data and see what private data can still teach.
+    """Run every installed method on real data, and show what can be learned from private data.
 
-    For each method: who holds what, the guarantee, and the result beside what
-    one gets without the private data and with all data in the clear; then the
+    For each method: who holds what, the guarantee, and the result, beside the
+    result without the private data and the result without privacy; then the
     ledger lines that were written, and where the page is.
     """
     from privada.methods.registry import methods

@@ -4,7 +4,7 @@
 code  meaning
 ====  =============================================================
 0     done
-1     unexpected: a fault of privada's
+1     unexpected: an error in privada
 2     wrong usage, bad input or a bad study
 3     an owner's budget or policy refuses
 4     waiting for a release or for a person; run again later
@@ -64,7 +64,7 @@ def code_of(error: errors.PrivadaError) -> Exit:
 
 
 @contextmanager
-def spoken(*, traceback: bool = False) -> Iterator[None]:
+def report_errors(*, traceback: bool = False) -> Iterator[None]:
     """Run a command so that warnings, notes and errors are single lines on stderr."""
     with _warnings_as_notes(), _log_as_notes():
         try:
@@ -133,4 +133,4 @@ def _log_as_notes() -> Iterator[None]:
         log.setLevel(level)
 
 
-__all__ = ["Exit", "code_of", "spoken"]
+__all__ = ["Exit", "code_of", "report_errors"]

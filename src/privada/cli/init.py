@@ -1,4 +1,4 @@
-"""``privada init``: an example study that runs at once."""
+"""``privada init``: an example study that is ready to run."""
 
 from __future__ import annotations
 

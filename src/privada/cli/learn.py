@@ -25,11 +25,11 @@ def command(
     page: PageFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn from the releases that owners put into the folder.
+    """Compute a study's result from the releases that owners put into the folder.
 
     Signatures are checked, against the owner's public key where the study's
-    schema file names it. Ends with 4 while a release is missing; a question of
-    a further round is written then.
+    schema file names it. Ends with 4 while a release is missing; the questions
+    of the next round are then written.
     """
     from privada.cli.outcome import finish, prepare
     from privada.engines.folder import Folder

@@ -34,7 +34,7 @@ DataSet = Annotated[str | None, typer.Option("--dataset", metavar="NAME", help="
 
 
 def open_ledger(place: str, key: Path | None) -> Ledger:
-    """Open a ledger that exists; none is made by looking."""
+    """Open an existing ledger; reading never creates one."""
     from privada.parties.owner_file import OwnerFile
     from privada.privacy.ledger import Ledger
     from privada.privacy.receipt import OwnerKey
@@ -101,8 +101,8 @@ def verify(
 ) -> None:
     """Check every chain, sum, cost and signature, and the receipts that others hold.
 
-    Without receipts a tail that was cut off cannot be found. Ends with 5 if
-    anything does not hold.
+    Without receipts, a tail that was cut off cannot be found. Ends with 5 if any
+    check fails.
     """
     with open_ledger(ledger, key) as opened:
         found = opened.verify([read_receipt(path) for path in _receipt_files(receipt or ())])
@@ -149,7 +149,7 @@ def export(
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write to a new file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print all events as JSON, with the recipe by which dp-accounting alone comes to the same sums."""
+    """Print all events as JSON, with the recipe by which dp-accounting alone computes the same sums."""
     with open_ledger(ledger, key) as opened:
         plain: dict[str, Any] = opened.export(dataset)
     if out is None:
@@ -166,7 +166,7 @@ def backup(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a consistent copy, which opens and verifies as a ledger; the ledger may be in use."""
+    """Write a consistent copy that opens and verifies as a ledger; the ledger may be in use."""
     with open_ledger(ledger, key) as opened:
         opened.backup(new_file(target, "FILE"))
     show.emit({"written": str(target)}, (f"Wrote {target}",), as_json=as_json)

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and checks that name the option that fixes them."""
+"""Options that several commands share, and checks that name the option that fixes them."""
 
 from __future__ import annotations
 

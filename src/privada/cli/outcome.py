@@ -1,4 +1,4 @@
-"""How the end of a study is shown, by ``run`` and by ``learn``."""
+"""How the result of a study is shown, by ``run`` and by ``learn``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ MARKS = ('"written_by": "privada"', 'content="written by privada"')  # how an ea
 
 
 def prepare(*files: Path | None) -> None:
-    """Try the files that will be written: what fails must fail before anything is charged.
+    """Check that all files can be written, so that a failure comes before anything is charged.
 
-    A file that is there is replaced only if an earlier run wrote it: a mistyped
-    ``--out`` must not take a ledger, a study or data with it.
+    An existing file is replaced only if an earlier run wrote it: a mistyped
+    ``--out`` must not destroy a ledger, a study or data.
     """
     for file in files:
         if file is None:
@@ -48,7 +48,7 @@ def _beginning(file: Path) -> str:
 
 
 def finish(outcome: Outcome, *, out: Path | None, page: Path | None, as_json: bool) -> None:
-    """Show the result, which was paid for, then write the files that were asked for."""
+    """Show the result, which is paid for by now, then write the requested files."""
     view: list[Table | str] = [
         outcome.study.title,
         *_results(outcome),
@@ -72,7 +72,7 @@ def _results(outcome: Outcome) -> list[Table]:
 
 
 def _numbers(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without what the table of releases says, and without the parameters of a model."""
+    """A result without what is in the table of releases, and without the parameters of a model."""
     kept = {name: value for name, value in plain.items() if name not in ("guarantee", "stamps")}
     if "hypothesis" in kept:
         model = kept["hypothesis"]

@@ -10,7 +10,7 @@ import typer
 
 from privada.cli import owner_key, show
 from privada.cli.options import AsJson, OwnerToml, existing_file, new_file
-from privada.cli.owner_template import FILL_IN, Found, owner_toml
+from privada.cli.owner_template import FILL_IN, ColumnHeader, owner_toml
 from privada.exceptions import InputError
 
 TOML, KEY, LEDGER = "owner.toml", "owner.key", "ledger.sqlite"
@@ -31,7 +31,7 @@ def init(
         typer.Option("--name", metavar="NAME", help="Identity of the data set; by default the file's name."),
     ] = None,
     label: Annotated[
-        str | None, typer.Option("--label", metavar="COLUMN", help="The column that is to be predicted.")
+        str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")
     ] = None,
     passphrase: Annotated[
         bool,
@@ -43,16 +43,16 @@ def init(
 ) -> None:
     """Write owner.toml with every key explained, a new signing key and an empty ledger.
 
-    Of the file only the names of columns are read, and their declared types if
-    it is Parquet; never a value. Bounds, classes and budget are left for you to
-    fill in, and the owner cannot be loaded before.
+    Only the names of the columns are read from the file, and their declared
+    types if it is Parquet; never a value. You fill in bounds, classes and budget
+    before the owner can be loaded.
     """
     from privada.methods.registry import methods
     from privada.privacy.ledger import Ledger
     from privada.privacy.passphrase import VARIABLE, choose_passphrase
     from privada.privacy.receipt import OwnerKey
 
-    columns = [Found("x")] if data is None else read_header(data)
+    columns = [ColumnHeader("x")] if data is None else read_header(data)
     names = [column.name for column in columns]
     if label is not None and label not in names:
         raise InputError(f"Expected --label to be one of {', '.join(names)}, got {label!r}.")
@@ -84,14 +84,14 @@ def _advice(path: Path, text: str) -> str:
     )
 
 
-def read_header(path: Path) -> list[Found]:
+def read_header(path: Path) -> list[ColumnHeader]:
     """Names of a file's columns and, of Parquet, whether they are declared as numbers. No value is read."""
     if not (path.is_file() or path.is_dir()):
         raise InputError(f"--data: there is nothing at {path}, or it is neither a file nor a folder.")
     return _csv_header(path) if path.suffix == ".csv" else _parquet_header(path)
 
 
-def _csv_header(path: Path) -> list[Found]:
+def _csv_header(path: Path) -> list[ColumnHeader]:
     import codecs
     import csv
     import io
@@ -101,12 +101,12 @@ def _csv_header(path: Path) -> list[Found]:
     try:
         decoder = codecs.getincrementaldecoder("utf-8-sig")()  # the last character may be cut in two
         text = decoder.decode(beginning)
-        return [Found(name) for name in next(csv.reader(io.StringIO(text, newline="")), [])]
+        return [ColumnHeader(name) for name in next(csv.reader(io.StringIO(text, newline="")), [])]
     except (UnicodeDecodeError, csv.Error):
         raise InputError(f"--data: {path.name} does not begin with a line of names in UTF-8.") from None
 
 
-def _parquet_header(path: Path) -> list[Found]:
+def _parquet_header(path: Path) -> list[ColumnHeader]:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -116,16 +116,16 @@ def _parquet_header(path: Path) -> list[Found]:
         kind = type(error).__name__
         raise InputError(f"--data: {path.name} is neither CSV nor Parquet ({kind}).") from None
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return [Found(field.name, number=any(holds(field.type) for holds in numbers)) for field in fields]
+    return [ColumnHeader(field.name, number=any(holds(field.type) for holds in numbers)) for field in fields]
 
 
 @app.command("open-budget", epilog="Example: privada owner open-budget clinic/owner.toml")
 def open_budget(owner: OwnerToml, as_json: AsJson = False) -> None:
     """Open the budget that owner.toml names, once and for all.
 
-    Data set, budget and accounting are fixed by it: none of them can be changed
-    later, and a data set under another name is another budget. Nothing is
-    answered before. Saying it again changes nothing.
+    This fixes data set, budget and accounting: none of them can be changed
+    later, and a data set under another name has another budget. Nothing is
+    answered before. Running it again changes nothing.
     """
     from privada.parties.owner_file import OwnerFile
 
@@ -142,9 +142,9 @@ def schema(
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write it to a new file.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print what learners need of an owner: schema, relation and public key, as TOML.
+    """Print the owner card, which learners need: schema, relation and public key, as TOML.
 
-    Give it to them; in a study, schema = "schema.toml" under owners.NAME names it.
+    Give it to them; a study names it by schema = "schema.toml" under owners.NAME.
     """
     from privada.parties.owner_file import OwnerFile
 

@@ -29,7 +29,7 @@ def passphrase(
     """Set, change or remove the passphrase of an owner's key. The key itself stays the same.
 
     The old passphrase is taken from PRIVADA_KEY_PASSPHRASE, the new one from
-    PRIVADA_NEW_KEY_PASSPHRASE; what is not set is asked for on the terminal.
+    PRIVADA_NEW_KEY_PASSPHRASE; if one is not set, you are asked on the terminal.
     Backups of the key's file keep the passphrase that they had.
     """
     from privada.parties.owner_file import OwnerFile
@@ -57,13 +57,13 @@ def rotate(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new key that takes over the ledger, by the word of the old one.
+    """Replace the key: a new key takes over the ledger, and the old one signs for it.
 
     Writes a hand-over file for all who know the old public key; they check it
-    with privada owner key check. The old key's file stays, under another name,
-    for backups from before; delete it when they are gone. If this is
-    interrupted, run it again. Without the old key nothing can be done: a lost
-    key is a lost ledger.
+    with privada owner key check. The old key's file is kept under another name,
+    for older backups; delete it when they are gone. If the command is
+    interrupted, run it again. It needs the old key: a lost key is a lost
+    ledger.
     """
     from privada.parties.owner_file import OwnerFile
     from privada.privacy.receipt import OwnerKey
@@ -137,8 +137,8 @@ def check(
 ) -> None:
     """Check a hand-over file that an owner gave you: the key that you know names the new one.
 
-    Ends with 5 if it does not hold. It proves that whoever held the old key
-    handed over; if that key was stolen, ask the owner by another way.
+    Ends with 5 if it is not valid. It proves that a holder of the old key handed
+    over; if that key was stolen, ask the owner through another channel.
     """
     from privada.privacy.ledger.rotation import HandOver
 

@@ -1,4 +1,4 @@
-"""The text of a fresh ``owner.toml``: every key, with what it means, and nothing guessed."""
+"""The text of a new ``owner.toml``: every key with its meaning, and nothing guessed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _LABEL = """\
 
 
 @dataclass(frozen=True)
-class Found:
+class ColumnHeader:
     """A column of a file: its name, and whether its type is declared to be a number (None: not declared)."""
 
     name: str
@@ -66,7 +66,7 @@ def owner_toml(
     ledger: str,
     key: str,
     methods: Iterable[str],
-    columns: Iterable[Found],
+    columns: Iterable[ColumnHeader],
     label: str | None,
 ) -> str:
     """The whole text."""
@@ -79,7 +79,7 @@ def owner_toml(
     return text + (f"[schema.label]\n{_column(labels[0])}" if labels else _LABEL)
 
 
-def _column(column: Found) -> str:
+def _column(column: ColumnHeader) -> str:
     category = f'values = "{FILL_IN}"  # all categories, as a list; others are an error\n'
     number = f'low = "{FILL_IN}"  # values beyond the bounds are clipped\nhigh = "{FILL_IN}"\n'
     other = '# values = ["a", "b"]  # instead of low and high, if it is a category\n'
@@ -92,4 +92,4 @@ def _inside(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-__all__ = ["FILL_IN", "Found", "owner_toml"]
+__all__ = ["FILL_IN", "ColumnHeader", "owner_toml"]

@@ -38,12 +38,12 @@ def command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a question file or a study would cost. Nothing is charged, no row is opened.
+    """Show what a question file or a study would cost. Nothing is charged, no row is opened.
 
-    Given is the guarantee, the share of the owner's budget, and how noisy each
-    number of the answer would be. Of a study that asks in rounds, the first
-    round is priced, and what all rounds together ask for and take at most is
-    said. Ends with 3 if the owner would refuse one of them.
+    Shows the guarantee, the share of the owner's budget, and how noisy each
+    number of the answer would be. For a study that asks in rounds, it prices the
+    first round, and shows what all rounds together take at most. Ends with 3 if
+    the owner would refuse one of them.
     """
     existing_file(what, "QUESTION|STUDY")
     study = _study(what, owner) if what.suffix == ".toml" else None
@@ -63,7 +63,7 @@ def command(
 
 @dataclass(frozen=True, kw_only=True)
 class Priced:
-    """One question and what its owner would say; share and left are None where the owner is elsewhere."""
+    """One question and its owner's verdict; share and left are None where the ledger is not available."""
 
     owner: str
     question: Question
@@ -94,7 +94,7 @@ class Priced:
 
 @dataclass(frozen=True, kw_only=True)
 class Together:
-    """What all rounds of a study take from one owner's budget; share and left are None if nobody can say."""
+    """What all rounds of a study take from one owner's budget; share and left are None if unknown."""
 
     owner: str
     share: float | None = None
@@ -104,7 +104,7 @@ class Together:
 
     @property
     def verdict(self) -> str:
-        """What would become of the study."""
+        """What would happen to the study."""
         return self.refusal or self.unknown or "all rounds would be answered"
 
     @property
@@ -165,7 +165,8 @@ def in_all(study: Study) -> dict[str, Guarantee]:
     return {
         name: whole
         for name in study.parties
-        if name in later or (not study.foresees and (name not in first or _leaves_some(first[name], whole)))
+        if name in later
+        or (not study.states_all_asks and (name not in first or _leaves_some(first[name], whole)))
     }
 
 
@@ -184,7 +185,7 @@ def together(study: Study) -> list[Together]:
 
 
 def _later_asks(study: Study) -> dict[str, list[Ask]]:
-    """All asks of each owner for which the first round has not all."""
+    """All asks of each owner that is asked for more after the first round."""
     asks: dict[str, list[Ask]] = {}
     for ask in study.asks_in_all:
         asks.setdefault(ask.owner, []).append(ask)
@@ -208,7 +209,7 @@ def _of_owner(name: str, asks: list[Ask], party: OwnerFile) -> Together:
 
 
 def _of_card(name: str, asks: list[Ask], study: Study) -> Together:
-    """A card names neither budget nor accounting: what a budget of the study's guarantee would pay for."""
+    """An owner card has neither budget nor accounting: assume a budget of the study's guarantee."""
     from privada.privacy.filters import accountings
 
     prices = [question.price for question in _charged(asks)]
@@ -229,13 +230,13 @@ def _leaves_some(first: Guarantee, whole: Guarantee) -> bool:
 
 
 def _later(whole: Mapping[str, Guarantee]) -> Iterator[str]:
-    """Sentences on rounds that cannot be priced yet, for their questions follow from answers."""
+    """Sentences on rounds that cannot be priced yet, because their questions depend on answers."""
     for name, guarantee in whole.items():
         yield f"{name}: later rounds follow from answers; all together ask for at most {guarantee}."
 
 
 def priced(name: str, question: Question, party: OwnerFile | Card) -> Priced:
-    """What a party would say to a question; a learner who has only its card cannot know the share."""
+    """A party's verdict on a question; a learner who only has its owner card cannot know the share."""
     from privada.parties.owner_file import OwnerFile
 
     if not isinstance(party, OwnerFile):

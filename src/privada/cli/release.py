@@ -1,4 +1,4 @@
-"""``privada release``: what a release says."""
+"""``privada release``: show and check a release."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def show_(
         str | None, typer.Option("--public-key", metavar="HEX", help="The key that should have signed it.")
     ] = None,
     confidence: Annotated[
-        float, typer.Option("--confidence", min=0.01, max=0.9999, help="Of the intervals.")
+        float, typer.Option("--confidence", min=0.01, max=0.9999, help="Confidence of the intervals.")
     ] = 0.95,
     as_json: AsJson = False,
 ) -> None:
     """Explain a release in words, with an interval for every number, and check its signature.
 
-    Ends with 5 if the file, its signature, its key or its question does not hold.
+    Ends with 5 if the file or its signature is not valid, or its key or question is another one.
     """
     from privada.privacy.release import Question, Release
 

@@ -19,13 +19,16 @@ def command(
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="The experiment; without it, all are listed.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs, and it says so.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs; the output says so.")] = False,
     runs: Annotated[
         int | None,
         typer.Option("--runs", metavar="N", help="How many runs; by default the experiment's own number."),
     ] = None,
     jobs: Annotated[
-        int, typer.Option("--jobs", metavar="N", help="How many processes share the runs, where they can.")
+        int,
+        typer.Option(
+            "--jobs", metavar="N", help="Number of processes, for experiments that can use several."
+        ),
     ] = 1,
     data: Annotated[
         Path | None,
@@ -57,10 +60,10 @@ def command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recompute an experiment's figures, each beside its goal and what it is compared with.
+    """Compute an experiment's figures, each beside its goal and what it is compared with.
 
-    With --json, one object a line: figure, value, goal (null where none is
-    set), better, beside, runs and, over several runs, a 95 % interval.
+    With --json, one object per line: figure, value, goal (null if there is
+    none), better, beside, runs and, for several runs, a 95 % interval.
     """
     from joblib import parallel_config
 

@@ -14,12 +14,12 @@ def command(
     page: PageFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a study with every owner at hand: ask, charge, answer, learn.
+    """Run a study in one process: ask, charge, answer, learn.
 
-    The same study again gets the same answers and is not charged again;
-    another seed in it is another asking. Ends with 3 if an owner refuses; then
-    nothing was charged for that question, and nothing at all if what all rounds
-    ask for is more than a budget or a policy allows.
+    Every owner's file must be available. The same study again gets the same
+    answers and is not charged again; another seed makes other questions. Ends
+    with 3 if an owner refuses; then nothing was charged for that question, and
+    nothing at all if all rounds together exceed a budget or a policy.
     """
     from privada.cli.outcome import finish, prepare
     from privada.studies.outcome import run_study

@@ -1,6 +1,6 @@
 """What a command shows: tables or JSON on stdout; notes, errors and progress on stderr.
 
-Names, purposes, reasons and messages may come from counterparts or their
+Names, purposes, reasons and messages may come from other parties or their
 files. Control characters in them are written out here, and in the tables of
 `privada.report.terminal`, before anything reaches a terminal.
 """
@@ -64,7 +64,7 @@ def json_line(plain: Any) -> None:
 
 
 def json_text(plain: Any, *, indent: int | None = None) -> str:
-    """JSON that no terminal obeys: control characters in it are escapes."""
+    """JSON without control characters: they are escaped, so that no terminal executes them."""
     text = json.dumps(_finite(plain), ensure_ascii=False, allow_nan=False, indent=indent)
     return escape_in_json(text)
 
@@ -84,7 +84,7 @@ def error(message: str, *, label: str = "error") -> None:
 
 
 def note(message: str, *, label: str = "note") -> None:
-    """One line on stderr that is no error."""
+    """One line on stderr that is not an error."""
     _say(message, label=label, style="bold yellow" if label == "warning" else "dim")
 
 
@@ -104,7 +104,7 @@ def _text(shown: str) -> Text:
 
 
 def raw(text: str) -> None:
-    """Text on stderr as it is, but for control characters."""
+    """Text on stderr as it is, without control characters."""
     console(stderr=True).print(_text(printable(text)), soft_wrap=True, end="")
 
 

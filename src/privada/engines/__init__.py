@@ -1,4 +1,4 @@
-"""What carries questions and releases between institutions."""
+"""How questions and releases travel between institutions."""
 
 from __future__ import annotations
 

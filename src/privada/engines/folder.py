@@ -7,12 +7,12 @@
       releases/<owner>/<digest>.release       written by the owner, signed
       refused/<owner>/<digest>.refusal        why a question is not answered, signed
 
-A learner is started again from the beginning each time; releases that are
-there are sent to it, and the first one that is missing stops the run with
-`Waiting` after its question was written.
+A learner is started again from the beginning each time; it receives the releases
+that are there, and the first missing one stops the run with `Waiting`, after its
+question was written.
 
-The folder is nobody's memory. Whether a question was charged, and what it is
-owed, is decided in the owner's ledger: a release that was lost on the way, or
+The folder holds no state. Whether a question was charged, and what it is owed,
+is decided in the owner's ledger: a release that was lost on the way, or
 could not be written, is delivered again without a new charge.
 """
 
@@ -38,7 +38,7 @@ from privada.exceptions import (
 from privada.parties.owner import Owner
 from privada.parties.protocol import Ask, Learner, PlannedLearner, drive
 from privada.privacy import wire
-from privada.privacy.refusal import LARGEST, Refusal
+from privada.privacy.refusal import LARGEST_REFUSAL, Refusal
 from privada.privacy.release import Question, Release
 
 T = TypeVar("T")
@@ -48,7 +48,7 @@ _LOG = logging.getLogger("privada.owner")
 
 @dataclass(frozen=True)
 class Answered:
-    """What became of one question file."""
+    """What happened to one question file."""
 
     digest: str
     path: Path
@@ -62,7 +62,7 @@ class Folder:
     Parameters
     ----------
     path : path
-        The folder; it is made if it is not there.
+        The folder; it is created if it does not exist.
     keys : mapping of owner's name to public key, optional
         Releases and refusals of these owners must be signed by these keys; of others, by any.
     """
@@ -86,14 +86,14 @@ class Folder:
     def learn(self, learner: Learner[T], *, witness: Callable[[Release], None] | None = None) -> T:
         """Drive a learner with the releases that are here; raise `Waiting` for those that are not.
 
-        ``witness`` sees the releases that the learner is sent.
+        ``witness`` sees the releases that the learner receives.
         """
         for ask in learner.asks if isinstance(learner, PlannedLearner) else ():
             _carried(ask)
         return drive(learner, self._fetch, announce=self._ask, witness=witness)
 
     def _ask(self, ask: Ask) -> None:
-        """Write a question, unless it is there or was settled."""
+        """Write a question, unless it exists or was settled."""
         _carried(ask)
         digest = ask.question.digest
         places = (self.question_path, self.release_path, self.refusal_path)
@@ -115,7 +115,7 @@ class Folder:
 
     def _refusal(self, owner: str, digest: str) -> Refusal:
         """The owner's refusal of a question; anyone can write a file there, only the owner can sign it."""
-        blob = wire.read(self.refusal_path(owner, digest), largest=LARGEST)
+        blob = wire.read(self.refusal_path(owner, digest), largest=LARGEST_REFUSAL)
         refusal = Refusal.from_bytes(blob, public=self.keys.get(owner))
         if refusal.question != digest:
             raise WireError("The refusal is of another question.")
@@ -150,8 +150,8 @@ class Folder:
         owner : Owner
             Who answers.
         approved : frozenset of str
-            Whole digests of questions that a person approved: whoever asks can
-            make two questions whose digests begin alike.
+            Whole digests of questions that a person approved: a learner can make two
+            questions whose digests begin alike.
         reconsider : frozenset of str
             Whole digests of questions that were refused and are looked at again.
 
@@ -160,7 +160,7 @@ class Folder:
         WireError
             Releases cannot be written to the folder; nothing was charged.
         LedgerError
-            The ledger fails: the owner's own trouble, of which learners are not told.
+            The ledger fails: an error on the owner's side, which learners do not see.
         """
         pending = list(self.pending(name, reconsider=reconsider))
         if pending:
@@ -188,7 +188,7 @@ class Folder:
         return owner.answer_file(blob, approved=approved)
 
     def _deliver(self, name: str, path: Path, release: bytes) -> Answered:
-        """Write a release that is paid for and kept; what fails here is mended by the next run."""
+        """Write a release that is paid for and kept; if this fails, the next run delivers it."""
         try:
             wire.write(self.release_path(name, path.stem), release, root=self.path)
             self.refusal_path(name, path.stem).unlink(missing_ok=True)
@@ -198,7 +198,7 @@ class Folder:
         return Answered(path.stem, path, "answered")
 
     def _refuse(self, name: str, owner: Owner, path: Path, reason: str) -> Answered:
-        """Write why, under names that are digests only: a learner does not choose what an owner writes to."""
+        """Write the reason, in a file named by a digest: a learner cannot choose which file is written."""
         if re.fullmatch("[0-9a-f]{64}", path.stem):
             refusal = Refusal.signed(owner.ledger.key, question=path.stem, reason=reason)
             wire.write(self.refusal_path(name, path.stem), refusal.to_bytes(), root=self.path)

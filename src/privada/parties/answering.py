@@ -1,9 +1,9 @@
-"""Compute and noise an answer: the only code path from exact values to a payload.
+"""Compute an answer and add its noise: the only code path from exact values to a payload.
 
-An answerer (``methods/<room>/owner.py``) is a function
-``answer(question, rows, draw) -> payload``. It may hand exact values to
-``draw`` only; what ``draw`` returns is noised by the mechanism that the
-question's plan declared under that name. Every declared draw happens exactly
+An answerer (in ``methods/<room>/owner/``) is a function
+``answer(question, rows, draw) -> payload``. It may pass exact values to
+``draw`` only; ``draw`` returns them with the noise of the mechanism that the
+question's plan declares under that name. Every declared draw happens exactly
 once.
 """
 
@@ -45,11 +45,11 @@ class Draws:
 
     @property
     def noise(self) -> Noise:
-        """Randomness that is no mechanism of its own, such as the order of released rows."""
+        """Randomness that is not a mechanism, such as the order of released rows."""
         return self._noise
 
     def finish(self) -> None:
-        """Refuse an answer that left a draw out: its shape would tell something."""
+        """Refuse an answer that left a draw out: its shape would reveal something."""
         if self._left:
             raise AnswerError(f"The answer left out planned draws: {', '.join(sorted(self._left))}.")
 
@@ -62,7 +62,7 @@ def answerer(question: Question) -> Callable[[Question, Rows, Draws], Payload]:
 
 
 def answered(question: Question, rows: Rows, draw: Draws) -> Payload:
-    """The answerer's payload. NumPy's warnings stay here: that a number overflows could tell of a row.
+    """The answerer's payload. NumPy's warnings stay here: an overflow could reveal something about a row.
 
     A process that turns warnings into errors would fail on some rows and not on others.
     """
@@ -71,7 +71,7 @@ def answered(question: Question, rows: Rows, draw: Draws) -> Payload:
 
 
 def _check_shapes(question: Question, payload: Payload) -> None:
-    """Refuse a payload of other shapes than the question's public parameters say."""
+    """Refuse a payload whose shapes differ from those that the question's public parameters give."""
     said = question.answer_shapes()
     if said and {name: np.shape(value) for name, value in payload.items()} != dict(said):
         raise AnswerError("The payload has other shapes than the question says.")
@@ -83,7 +83,7 @@ def answer_rows(
     """Answer a question on opened rows.
 
     ``witness`` sees every exact value just before its noise is drawn. It is
-    for the replay auditor on synthetic rows, never for an owner's.
+    for the replay auditor on synthetic rows, never for an owner's rows.
     """
     draw = Draws(question.plan, noise, witness)
     payload = dict(answered(question, rows, draw))

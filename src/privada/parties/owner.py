@@ -1,4 +1,4 @@
-"""An owner: private rows, a policy, a ledger, and one door out."""
+"""An owner: private rows, a policy, a ledger, and one way to answer."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ _LOG = logging.getLogger("privada.owner")
 
 
 class Owner:
-    """Holds private rows and answers questions about them, each priced, charged, noised and signed.
+    """Holds private rows and answers questions about them with priced, charged, noisy and signed releases.
 
     Parameters
     ----------
     data : array, frame, Arrow table, or path of a Parquet or CSV file or of a Parquet directory
-        The private rows. They are checked against the schema at once, here,
-        at the owner's: nothing that is wrong with them can surprise a charge.
+        The private rows. They are checked against the schema at once, on the owner's
+        side, so that an invalid row is found before any charge.
     schema : Schema
         Public description of the rows.
     dataset : str
         Identity of the data set; budgets follow it, not the file.
     budget : Guarantee
-        What may ever be spent, under the relation it names.
+        The most that can ever be spent, under its relation.
     ledger : Ledger, optional
         Where charges are kept, with the budget opened (`Ledger.open_budget`);
         by default a new one in memory, whose budget is opened here.
@@ -63,11 +63,11 @@ class Owner:
     rehearsal : int, optional
         Seed for reproducible noise; every release is stamped "not private".
     allow_empty : bool
-        Whether a data set without rows is meant.
+        Whether a data set without rows is accepted.
 
     Privacy
     -------
-    `answer` and `disclose` are the only doors. The charge is durable before
+    Nothing leaves but through `answer` and `disclose`. The charge is durable before
     the rows are opened; a failure after it is not refunded.
     """
 
@@ -101,7 +101,7 @@ class Owner:
 
     @property
     def public_key(self) -> str:
-        """The key by which this owner's releases are known."""
+        """The key that verifies this owner's releases."""
         return self.ledger.key.public
 
     def price(self, question: Question) -> Quote:
@@ -128,9 +128,9 @@ class Owner:
         InputError, PolicyError, BudgetError, ApprovalPending
             Nothing was charged.
         AnswerError
-            The draw failed after the charge, which stands. Asked again, it has failed still.
+            The draw failed after the charge, which stands. The same question will not be tried again.
         LedgerError
-            The ledger failed. What was charged stands, and whoever asks again is given the answer for it.
+            The ledger failed. A charge that was made stands; ask again to get the answer for it.
         """
         if not isinstance(question, Question):
             raise InputError(f"An owner answers Questions, got {type(question).__name__}.")
@@ -145,10 +145,10 @@ class Owner:
             return self._drawn(question)
 
     def answer_file(self, blob: bytes, *, approved: Container[str] = ()) -> bytes:
-        """Answer a question in its file form, which a stranger may have written; returns the release's file.
+        """Answer a question file, which may come from a stranger; returns the release's file.
 
-        Size, kind and approval are decided from the header. Nothing else of the
-        file is read, and no code of a method runs, before that.
+        Size, kind and approval are decided from the header, before anything else in the
+        file is read and before any code of a method runs.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class Owner:
         return signed, signed.to_bytes()
 
     def disclose(self, question: Question, *, to: str, approved: bool = False) -> Disclosure:
-        """Hand raw rows to a named curator: logged as not differentially private."""
+        """Give raw rows to a named curator: logged as not differentially private."""
         self._check_terms(question)
         if not question.discloses:
             raise InputError("This question asks for a release; use answer().")
@@ -228,7 +228,7 @@ class Owner:
         check_terms(question, schema=self.schema, budget=self.ledger.budget(self.dataset).budget)
 
     def _admit(self, question: Question, *, approved: bool) -> None:
-        """All that must hold before the charge. Nothing of the question is run before a person agreed."""
+        """Everything that must hold before the charge. Nothing of the question runs before its approval."""
         self._check_terms(question)
         share = self.ledger.price(self.dataset, question.price).share
         self.policy.admit(question, share=share)
@@ -237,21 +237,21 @@ class Owner:
         self.ledger.check_room(question.answer_bytes)
 
     def _try_out(self, question: Question) -> None:
-        """Try what the question holds on public rows, reckon the time, and see that its code is installed."""
+        """Try the question on public rows, estimate the time, and check that its code is installed."""
         question.fits(self.schema)
         self.policy.admit_work(question, self.schema)
         answerer(question)
 
     def _wait_for_a_person(self, question: Question, *, approved: bool) -> None:
         if self.policy.approval and not approved:
-            raise ApprovalPending(f"Question {question.digest[:12]} waits for a person at the owner's.")
+            raise ApprovalPending(f"Question {question.digest[:12]} waits for the owner's approval.")
 
     def _open(self, question: Question) -> dict[str, Any]:
         """Open the rows and draw."""
         return answer_rows(question, open_private(self._rows), noise=self._noise)
 
     def _or_failure(self, question: Question, work: Callable[[], T]) -> T:
-        """Do some work on open rows. The cause of a failure stays here: it could tell of a row."""
+        """Do some work on open rows. The cause of a failure stays here: it could reveal something of a row."""
         try:
             return work()
         except Exception as error:
@@ -311,11 +311,11 @@ def _check_budget(budget: Guarantee, schema: Schema) -> None:
 @cache
 def _note_loose(budget: Guarantee) -> None:
     """Say once that a budget is large."""
-    _LOG.info("The budget %s is large: little is promised to one %s.", budget, budget.unit)
+    _LOG.info("The budget %s is large: it protects one %s only weakly.", budget, budget.unit)
 
 
 def _check_rows(rows: Rows, budget: Guarantee, *, allow_empty: bool) -> None:
-    """Read all rows once, so that whatever is wrong with them is known before any charge."""
+    """Read all rows once, so that any error in them is known before a charge."""
     size = rows.check()
     if size == 0 and not allow_empty:
         raise SchemaError("The data set has no rows; say allow_empty if that is meant.")

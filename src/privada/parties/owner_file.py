@@ -1,4 +1,4 @@
-"""``owner.toml``: what an owner wrote down, read without opening a row, a key or a ledger.
+"""``owner.toml``: the owner's settings, read without opening a row, a key or a ledger.
 
 ::
 
@@ -17,7 +17,7 @@
     [policy]                         # optional
     [schema]                         # columns, label, size, person_id, max_rows
 
-The public part of it, which learners need, is a `Card`.
+Its public part, which learners need, is the owner card, a `Card`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from privada.privacy.release import Question
 
 @dataclass(frozen=True, kw_only=True)
 class OwnerFile:
-    """The content of an ``owner.toml``, with paths made whole."""
+    """The content of an ``owner.toml``, with absolute paths."""
 
     dataset: str
     source: Path
@@ -85,7 +85,7 @@ class OwnerFile:
         return self.budget.relation
 
     def open_ledger(self) -> Ledger:
-        """Open the ledger with the owner's key; one that is not there is an error, never a new budget."""
+        """Open the ledger with the owner's key; a missing ledger is an error, never a new budget."""
         heads = self.key.with_name("ledger.heads") if "://" in self.ledger else None
         return Ledger.open(self.ledger, OwnerKey.load(self.key), create=False, heads=heads)
 
@@ -102,7 +102,7 @@ class OwnerFile:
             return ledger.price_all(self.dataset, [] if paid else [question.price])
 
     def share(self, question: Question) -> float:
-        """What part of the budget a question would take; nothing that it holds is tried out."""
+        """The share of the budget that a question would take; no part of the question is tried out."""
         check_terms(question, schema=self.schema, budget=self.budget)
         with self._as_it_stands() as ledger:
             return ledger.price(self.dataset, question.price).share
@@ -137,7 +137,7 @@ class OwnerFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """What an owner gives to learners: schema, relation, and the key that signs its releases."""
+    """The owner card, which learners get: schema, relation, and the key that signs its releases."""
 
     schema: Schema
     relation: Relation

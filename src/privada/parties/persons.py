@@ -1,4 +1,4 @@
-"""Rows of persons: no person has more of them than the schema's bound, whichever they are."""
+"""Rows of persons: no person has more rows than the schema's bound; which ones are kept is random."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> np
 
 
 def _codes(people: npt.NDArray[Any], name: str) -> npt.NDArray[np.intp]:
-    """A number for each person. Two who cannot be told apart would share their rows: refuse such columns."""
+    """A number for each person. Columns in which two persons might look the same are refused."""
     kinds = {_kind(value) for value in people} if people.dtype.kind == "O" else {people.dtype.type}
     if len(kinds) > 1:
         raise SchemaError(f"Column {name!r} holds persons of several types; write all as strings.")
@@ -55,7 +55,7 @@ def _kind(value: Any) -> type:
 
 
 def _check_floats(people: npt.NDArray[Any], name: str) -> None:
-    """A float is a person only where its type can tell all whole numbers apart: float32 below 2^24."""
+    """Accept a float as a person only where its type represents every whole number: float32 below 2^24."""
     bits = np.finfo(people.dtype).nmant + 1
     if not (np.abs(people) < 2.0**bits).all():
         raise SchemaError(

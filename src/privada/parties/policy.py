@@ -1,14 +1,14 @@
 """What an owner allows, whatever a study asks for.
 
-An owner decides in this order, each step from what the steps before let pass:
+An owner decides in this order; a question that fails a step goes no further:
 
 1. from a file's header alone (`Policy.admit_header`): size, method, a person's approval;
-2. from the question, of which nothing is run (`check_terms`, `Policy.admit`): unit, relation, price;
-3. from trying what the question holds (`Question.fits`): a learner's graph is parsed and run here for the
+2. from the question, without running any part of it (`check_terms`, `Policy.admit`): unit, relation, price;
+3. by trying the question (`Question.fits`): a learner's graph is parsed and run here for the
    first time, in a process of its own, on public rows;
 4. from how long the answer would take (`Policy.admit_work`).
 
-Then it charges. All of it is a function of public things.
+Then it charges. All decisions depend on public information only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Policy:
     Parameters
     ----------
     methods : tuple of str or None
-        Names of the methods that may ask; None allows every installed one.
+        Names of the methods that are allowed; None allows every installed one.
     largest_share : float, default=1.0
         Largest share of the whole budget that a single question may take.
     lowest_share : float, default=0.0
@@ -48,9 +48,9 @@ class Policy:
     largest_question : int, default=2**28
         Bytes of a question's file.
     longest_answer : float, default=600.0
-        Seconds of a processor that one answer may take, reckoned from the question and a public size.
+        Processor seconds that one answer may take, estimated from the question and a public size.
     assumed_size : int, default=1_000_000
-        The number of rows to reckon with if the schema declares no size. The true number is private.
+        The number of rows to assume if the schema declares no size. The true number is private.
     """
 
     methods: tuple[str, ...] | None = None
@@ -80,12 +80,12 @@ class Policy:
                 object.__setattr__(self, name, tuple(value))
 
     def admit_header(self, header: QuestionHeader, *, approved: bool = False) -> None:
-        """Decide what can be decided before a question is made of its file.
+        """Decide what can be decided before the question is read from its file.
 
         Raises
         ------
         PolicyError
-            The file is too large, or the method may not ask.
+            The file is too large, or the method is not allowed.
         ApprovalPending
             Nobody has approved it yet.
         """
@@ -95,7 +95,7 @@ class Policy:
             )
         self._admit_method(header.method)
         if self.approval and not approved:
-            raise ApprovalPending(f"Question {header.digest[:12]} waits for a person at the owner's.")
+            raise ApprovalPending(f"Question {header.digest[:12]} waits for the owner's approval.")
 
     def _admit_method(self, method: str) -> None:
         if self.methods is not None and method not in self.methods:
@@ -121,7 +121,7 @@ class Policy:
     def admit_work(self, question: Question, schema: Schema) -> None:
         """Raise `PolicyError` if an answer could take too long; `Question.fits`, which measures, comes first.
 
-        Seconds are reckoned for the declared size, or `assumed_size`, and never for the true number of rows.
+        Seconds are estimated for the declared size, or `assumed_size`, and never for the true number of rows.
         """
         rows = self.assumed_size if schema.size is None else schema.size
         seconds = question.seconds(schema, rows=rows)
@@ -159,7 +159,7 @@ class Policy:
 
 
 def check_terms(question: Question, *, schema: Schema, budget: Guarantee) -> None:
-    """Raise an error unless a question is priced as such a budget is; nothing of the question is run."""
+    """Raise an error unless a question has the budget's unit and relation; no part of it is run."""
     if not isinstance(question, Question):
         raise InputError(f"An owner answers Questions, got {type(question).__name__}.")
     if question.guarantee.unit != schema.unit:
@@ -171,7 +171,7 @@ def check_terms(question: Question, *, schema: Schema, budget: Guarantee) -> Non
 
 
 def check_admissible(question: Question, *, schema: Schema, budget: Guarantee) -> None:
-    """Raise an error unless a question, whatever it costs, can be asked of such a data set.
+    """Raise an error unless a question can be asked of such a data set, whatever it costs.
 
     What a learner's hypothesis does is tried here, in a process of its own: an owner asks its policy first.
     """
@@ -182,7 +182,7 @@ def check_admissible(question: Question, *, schema: Schema, budget: Guarantee) -
 def price_all(
     questions: Sequence[Question], *, schema: Schema, policy: Policy, ledger: Ledger, dataset: str
 ) -> Quote:
-    """What questions one after another would take from a budget, if each is admissible and allowed."""
+    """What a sequence of questions would take from a budget, if each is admissible and allowed."""
     due = [question for question in questions if not is_paid(question, ledger, dataset)]
     for question in due:
         check_terms(question, schema=schema, budget=ledger.budget(dataset).budget)

@@ -1,4 +1,4 @@
-"""The one door.
+"""The only access to private rows.
 
 Private rows live in a `Private`. It has no repr of what it holds, no length,
 no iteration, no equality, no copy and no pickle. Only owner-side modules may
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Private(Generic[T]):
-    """A closed box around rows.
+    """A closed container of rows.
 
     >>> box = Private([1, 2, 3])
     >>> box
@@ -44,7 +44,7 @@ class Private(Generic[T]):
 
 
 def open_private(private: Private[T]) -> T:
-    """Open the box. For owner-side modules only, and only after the charge."""
+    """Open the container. For owner-side modules only, and only after the charge."""
     if not isinstance(private, Private):
         raise InputError(f"Expected Private rows, got {type(private).__name__}.")
     held: T = private._Private__held  # type: ignore[attr-defined]

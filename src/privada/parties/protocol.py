@@ -1,4 +1,4 @@
-"""Learners are written once: as generators that yield `Ask`s and are sent releases.
+"""Learners are written once: as generators that yield `Ask`s and receive releases.
 
 A learner has no input or output of its own. Engines drive it, all by the same loop
 (`drive_rounds`): ``parties.running`` in one process, ``engines.folder`` through
@@ -6,11 +6,11 @@ files, others over a network. It must be a deterministic function of its public
 parameters and of the releases, so that an engine may start it again from the
 beginning.
 
-One that asks in rounds is a `PlannedLearner`: it says beforehand what it will ask
-for at most, and whoever has the owners at hand can refuse before the first charge
-what could not be paid to the end (``parties.running.check_ahead``).
+A learner that asks in rounds is a `PlannedLearner`: it states beforehand the most
+that it will ask for, so that a study whose later rounds cannot be paid for is
+refused before the first charge (``parties.running.check_ahead``).
 
-This module is on the learner's side of the wall: it knows no owner, no ledger and no rows.
+This module is on the learner's side: it imports no owner, no ledger and no rows.
 
 >>> def curious(question):
 ...     release = yield Ask("clinic", question)
@@ -46,15 +46,15 @@ Learner = Generator[Ask | Sequence[Ask], Any, T]
 
 
 class PlannedLearner(Generator[Ask | Sequence[Ask], Any, T]):
-    """A learner that says beforehand what it asks for in all its rounds, at most.
+    """A learner that states beforehand the most that it asks for, in all its rounds.
 
     Parameters
     ----------
     learner : Learner
-        Who asks.
+        The generator that asks.
     asks : sequence of Ask
-        Of each owner, questions that together cost what the learner's do at most, of their kinds of
-        noise. A question that follows from answers is stood in for by one of the same price.
+        For each owner, questions that together cost at least as much as the learner's, with the same
+        kinds of noise. A question that depends on answers is represented by one of the same price.
     """
 
     def __init__(self, learner: Learner[T], asks: Iterable[Ask]) -> None:
@@ -71,7 +71,7 @@ class PlannedLearner(Generator[Ask | Sequence[Ask], Any, T]):
 
 
 class BegunLearner(Generator[Ask | Sequence[Ask], Any, T]):
-    """A learner whose first round was looked at already; whoever drives it is given that round first."""
+    """A learner whose first round was already read; the loop that drives it gets that round first."""
 
     def __init__(self, learner: Learner[T]) -> None:
         self.first = next(learner)
@@ -91,7 +91,7 @@ class BegunLearner(Generator[Ask | Sequence[Ask], Any, T]):
 
 
 def list_asks(learner: Learner[Any]) -> tuple[Ask, ...]:
-    """What a learner asks for in all; of one that does not say so, its first round, which starts it."""
+    """All that a learner asks for; if it does not state that, its first round, which starts it."""
     return learner.asks if isinstance(learner, PlannedLearner) else as_round(next(learner))
 
 
@@ -101,10 +101,10 @@ def as_round(asked: Ask | Sequence[Ask]) -> tuple[Ask, ...]:
 
 
 def drive_rounds(learner: Learner[T], reply_all: Callable[[tuple[Ask, ...]], Sequence[Any]]) -> T:
-    """Send into the learner what ``reply_all`` brings for each round, until it returns: the one loop.
+    """Send the learner the replies of ``reply_all`` for each round, until it returns: the only such loop.
 
-    A learner that yields one ask is sent its reply; one that yields several at once, a list of theirs.
-    Whoever calls this checks the replies (`check_reply`); `drive` does.
+    A learner that yields one ask receives its reply; one that yields several at once, a list of replies.
+    The caller checks the replies (`check_reply`), as `drive` does.
     """
     try:
         asked = next(learner)
@@ -123,10 +123,10 @@ def drive(
     announce: Callable[[Ask], None] | None = None,
     witness: Callable[[Release], None] | None = None,
 ) -> T:
-    """Drive a learner with the checked replies that ``reply`` brings, one ask after another.
+    """Drive a learner with the checked replies of ``reply``, one ask after another.
 
     All asks of a round are announced before the first reply is awaited; ``witness`` sees the releases that
-    the learner is sent.
+    the learner receives.
     """
 
     def reply_all(asks: tuple[Ask, ...]) -> list[Release | Disclosure]:
@@ -164,7 +164,7 @@ def check_disclosure(ask: Ask, reply: Any) -> None:
 
 
 def only_releases(*releases: Any) -> None:
-    """Refuse anything but releases at the door of a learner-side function."""
+    """Refuse any argument of a learner-side function that is not a release."""
     for release in releases:
         if not isinstance(release, Release):
             raise InputError(f"A learner accepts Releases only, got {type(release).__name__}.")
@@ -186,7 +186,7 @@ _MOVED = {  # names of 0.2, to be removed in 0.4
 
 
 def __getattr__(name: str) -> Any:
-    """Find names that moved or were renamed; nothing of the owner's side is imported before that."""
+    """Find names that moved or were renamed; the owner's side is imported only then."""
     if name not in _MOVED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, new = _MOVED[name].partition(":")

@@ -1,9 +1,9 @@
-"""Rows of any make, as batches of encoded features whose integer sums can be taken.
+"""Rows from any source, as batches of encoded features whose integer sums can be taken.
 
 An answer is a sum of small integer arrays over records. `Rows.total` maps a function over batches
 and adds what it returns, so a function of one batch is all that an answerer writes; a Parquet set
 larger than memory streams through. Integers are added exactly: the total is the same, bit for
-bit, however the rows are cut into batches and in whatever order these are added.
+bit, however the rows are divided into batches and in whatever order these are added.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Batch:
         return self.y
 
     def parts(self, numbers: int) -> Iterator[Batch]:
-        """The same rows, so few at a time that ``numbers`` for each of them fit the memory.
+        """The same rows in parts, so small that ``numbers`` for each of their rows fit the memory.
 
         How much an answer takes is then known from the question: without this, a long question would
         fail at an owner of many rows and be answered at one of few.
@@ -138,11 +138,11 @@ class Rows:
         return reduce(merge, map(make, self._parts(numbers)))
 
     def prepared(self, make: Callable[[Batch], T]) -> Prepared[T]:
-        """Keep what ``make`` makes of each batch in memory, for answers that add up again and again."""
+        """Keep the result of ``make`` for each batch in memory, for answers that sum repeatedly."""
         return Prepared(map(make, self._parts(1)))
 
     def gathered(self) -> Batch:
-        """All rows at once, in memory, for answers that are no sums."""
+        """All rows at once, in memory, for answers that are not sums."""
         parts = list(self._parts(1))
         labels = [part.y for part in parts if part.y is not None]
         return Batch(np.concatenate([part.X for part in parts]), np.concatenate(labels) if labels else None)
@@ -160,7 +160,7 @@ class Rows:
             yield batch
 
     def check(self) -> int:
-        """Read everything once: errors come now, at the owner's, before anything is charged.
+        """Read everything once: errors come now, on the owner's side, before anything is charged.
 
         Returns the number of rows that count; it never leaves the owner.
         """
@@ -199,7 +199,7 @@ class Rows:
 
 
 class Prepared(Generic[T]):
-    """What was made of each batch, in memory; see `Rows.prepared`."""
+    """The prepared result of each batch, in memory; see `Rows.prepared`."""
 
     def __init__(self, parts: Iterable[T]) -> None:
         self._parts = list(parts)

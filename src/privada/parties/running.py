@@ -1,4 +1,4 @@
-"""Run a learner where its owners are at hand, in one process; refuse before the first charge what cannot end.
+"""Run a learner and its owners in one process; refuse before the first charge what cannot be completed.
 
 The learner's side is ``parties.protocol``, which knows no owner.
 """
@@ -21,10 +21,10 @@ T = TypeVar("T")
 def run(
     learner: Learner[T], owners: Mapping[str, Owner], *, witness: Callable[[Release], None] | None = None
 ) -> T:
-    """Drive a learner in one process, with every owner at hand.
+    """Drive a learner in one process, together with every owner.
 
-    Of a `PlannedLearner`, nothing is charged unless all that it asks for can be paid. ``witness`` sees the
-    releases that the learner is sent.
+    For a `PlannedLearner`, nothing is charged unless everything that it asks for can be paid. ``witness``
+    sees the releases that the learner receives.
     """
     if isinstance(learner, PlannedLearner):
         check_ahead(learner.asks, owners)
@@ -42,7 +42,7 @@ def run(
 
 
 def check_ahead(asks: Iterable[Ask], parties: Mapping[str, Owner | OwnerFile]) -> None:
-    """Refuse what an owner at hand would not answer to the end; nothing is charged.
+    """Refuse a learner whose questions an owner would not answer to the end; nothing is charged.
 
     One that was asked before for a part of it was looked at then, and goes on.
 
@@ -61,7 +61,7 @@ def check_ahead(asks: Iterable[Ask], parties: Mapping[str, Owner | OwnerFile]) -
 
 
 def quote_all(asks: Iterable[Ask], party: Owner | OwnerFile) -> Quote:
-    """What asks of one owner would take together; raises where its policy forbids one of them."""
+    """What the asks of one owner would take together; raises if its policy forbids one of them."""
     asked = tuple(asks)
     for ask in asked:
         if ask.question.discloses:

@@ -1,7 +1,7 @@
 """The public schema: columns, bounds, categories, classes, declared size, unit.
 
 Both sides encode rows by the schema alone, so categories, missing values and
-bounds mean the same to owner and learner and nothing is taken from private
+bounds mean the same to owner and learner, and nothing is inferred from private
 rows. An error names the column, never a value.
 """
 
@@ -147,16 +147,16 @@ class Category:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """What anyone may know of a data set without seeing a row.
+    """What anyone may know about a data set without seeing a row.
 
     Parameters
     ----------
     columns : sequence of Number and Category
     label : Number or Category, optional
-        What is to be predicted; a category's values are the classes.
+        The column to predict; a category's values are the classes.
     size : int, optional
         Declared number of rows. Under replace-one it must be the true one;
-        under add/remove it is what the owner chose to announce.
+        under add/remove it is a number that the owner chose to publish.
     person_id, max_rows : str and int, optional
         Makes the unit a person with at most ``max_rows`` rows.
 

@@ -30,7 +30,7 @@ class Source(Protocol):
 
 
 def open_source(data: Any, schema: Schema, y: Any, person: Any) -> Source:
-    """Rows of any make; ``y`` and ``person`` stand beside an array."""
+    """Rows from an array, a frame, an Arrow table or a path; ``y`` and ``person`` accompany an array."""
     if isinstance(data, (str, os.PathLike)):
         return _Arrow(_scan(Path(data), schema), schema)
     if isinstance(data, np.ndarray) or (isinstance(data, (list, tuple)) and y is None) or y is not None:
@@ -178,7 +178,7 @@ def _scan(path: Path, schema: Schema) -> Any:
 
 
 def _typed_csv(schema: Schema) -> Any:
-    """CSV whose columns have the schema's types: none is guessed from rows, and an empty cell is missing."""
+    """CSV whose columns have the schema's types: no type is guessed from rows; an empty field is missing."""
     import pyarrow as pa
     import pyarrow.dataset as ds
     from pyarrow import csv

@@ -18,7 +18,7 @@ from privada.privacy._exact import MARGIN, Enclosure, Floats, Source, below, exp
 Integers = npt.NDArray[np.int64]
 
 GRID_BITS = 30  # the grid for scores is finer than their sensitivity by so many bits
-FAR = 64.0  # exp(-64) < 2**-92: only the exact comparison tells it from 0
+LARGEST_EXPONENT = 64.0  # exp(-64) < 2**-92: only the exact comparison tells it from 0
 
 
 def coins(enclosure: Enclosure, n: int, source: Source) -> npt.NDArray[np.bool_]:
@@ -64,8 +64,8 @@ def choose(scores: Floats, epsilon: Fraction, sensitivity: float, source: Source
     """
     steps, most = on_grid(scores, sensitivity)
     rate, best = epsilon / (2 * most), steps.max()
-    exponents = (best - steps) * min(float(rate), FAR)
-    chances = np.where(exponents < FAR, exp_near(np.minimum(exponents, FAR)), 0.0)
+    exponents = (best - steps) * min(float(rate), LARGEST_EXPONENT)
+    chances = np.where(exponents < LARGEST_EXPONENT, exp_near(np.minimum(exponents, LARGEST_EXPONENT)), 0.0)
     tried = 64
     while True:
         picks, words = integers_below(len(steps), tried, source), source(tried)

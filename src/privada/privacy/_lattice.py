@@ -119,7 +119,7 @@ def cumulative(law: Law, bits: int) -> tuple[list[int], list[int]]:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class SamplingTable:
     """Everything about a law that the vectorised attempts need; bounds, never roundings.
 
     Attributes
@@ -154,7 +154,7 @@ class Plan:
 
 
 @lru_cache(maxsize=64)
-def plan(law: Law) -> Plan:
+def make_table(law: Law) -> SamplingTable:
     """Lay out the word and compute the tables of a law, once."""
     low_bits = law.log_width + 1
     strip_bits = 32 if low_bits > 16 else (65 - low_bits) // 2
@@ -162,7 +162,7 @@ def plan(law: Law) -> Plan:
     lows, highs = _thresholds(law, strip_bits)
     strip, pure = _guide(lows, highs, strip_bits)
     squeeze = np.where(pure, _squeezes(law, len(lows), accept_bits)[strip], np.uint64(0))
-    return Plan(law, strip_bits, accept_bits, lows, highs, strip << low_bits, squeeze)
+    return SamplingTable(law, strip_bits, accept_bits, lows, highs, strip << low_bits, squeeze)
 
 
 def _thresholds(law: Law, strip_bits: int) -> tuple[Integers, Integers]:
@@ -203,7 +203,7 @@ def _squeezes(law: Law, strips: int, accept_bits: int) -> Words:
 
 def draw(law: Law, n: int, source: Source) -> Integers:
     """Draw ``n`` independent integers with exactly the given law."""
-    table = plan(law)
+    table = make_table(law)
     out = np.empty(n, dtype=np.int64)
     filled = 0
     while filled < n:
@@ -214,7 +214,7 @@ def draw(law: Law, n: int, source: Source) -> Integers:
     return out
 
 
-def _chunk(table: Plan, words: Words, source: Source) -> Integers:
+def _chunk(table: SamplingTable, words: Words, source: Source) -> Integers:
     """All successful attempts of these words, in order."""
     first, last = np.split(words, 2) if table.words_per_attempt == 2 else (words, words)
     values, kept, unsettled = attempt(table, first, last)
@@ -225,7 +225,7 @@ def _chunk(table: Plan, words: Words, source: Source) -> Integers:
     return values[kept]
 
 
-def attempt(table: Plan, first: Words, last: Words) -> tuple[Integers, Mask, Integers]:
+def attempt(table: SamplingTable, first: Words, last: Words) -> tuple[Integers, Mask, Integers]:
     """Attempt one draw per word: the values, which of them stand, and the indices left to `resolve`."""
     bucket = (first >> (64 - GUIDE_BITS)).view(np.int64)
     code = table.base.take(bucket)
@@ -240,7 +240,7 @@ def attempt(table: Plan, first: Words, last: Words) -> tuple[Integers, Mask, Int
     return _signed(code), kept, rest[~settled]
 
 
-def _compare(table: Plan, first: Words, low: Integers) -> tuple[Integers, Mask, Mask]:
+def _compare(table: SamplingTable, first: Words, low: Integers) -> tuple[Integers, Mask, Mask]:
     """Strips, acceptances, and whether both are settled, where guide and squeeze were not enough."""
     strip, sure = _strips(table.lows, table.highs, (first >> (64 - table.strip_bits)).view(np.int64))
     start = (strip << table.law.log_width).astype(np.float64)
@@ -257,7 +257,7 @@ def _signed(code: Integers) -> Integers:
     return ((code >> 1) ^ -sign) + sign
 
 
-def resolve(table: Plan, first: int, last: int, source: Source) -> int | None:
+def resolve(table: SamplingTable, first: int, last: int, source: Source) -> int | None:
     """Make one attempt from start to end in integer arithmetic; None if it is refused.
 
     It may be given any words, and then agrees with `attempt` wherever that is settled.
@@ -287,12 +287,12 @@ __all__ = [
     "LARGEST_SCALE",
     "LAWS",
     "Law",
-    "Plan",
+    "SamplingTable",
     "attempt",
     "cumulative",
     "draw",
     "gaussian",
     "laplace",
-    "plan",
+    "make_table",
     "resolve",
 ]

@@ -33,7 +33,7 @@ from privada.exceptions import InputError, RelationError
 from privada.privacy import curves
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.relation import Relation
-from privada.privacy.rules import SIMPLE, RandomisedResponse, Rule
+from privada.privacy.rules import SIMPLE, RandomisedResponseRule, Rule
 from privada.privacy.sampled import FloatArray, LogProfile, Measures, SecretSample, VisibleSample
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def closed_profile(event: DpEvent) -> LogProfile | None:
     ((rule, leaf, times),) = others[:1]
     if len(others) > 1 or times > 1:
         return None
-    if isinstance(rule, RandomisedResponse) and mu > 0:
+    if isinstance(rule, RandomisedResponseRule) and mu > 0:
         outcomes = rule.outcomes(leaf)
         return lambda epsilons: _mixed_log_deltas(epsilons, mu, outcomes)
     if isinstance(rule, VisibleSample) and not mu and closed_profile(leaf.event) is not None:

@@ -16,8 +16,8 @@ from privada.privacy import wire
 if TYPE_CHECKING:
     from privada.privacy.release import Question
 
-NUMBER = 8  # bytes: payloads are double precision or 64-bit integers
-ROOM = 1 << 16  # bytes for what the question does not know: receipt, signature, names
+NUMBER_BYTES = 8  # bytes: payloads are double precision or 64-bit integers
+OVERHEAD_BYTES = 1 << 16  # bytes for what the question does not know: receipt, signature, names
 
 
 def header_bytes(question: Question) -> int:
@@ -43,13 +43,13 @@ def header_bytes(question: Question) -> int:
         text = wire.canonical(header).decode()
     except ValueError:
         raise InputError("The answer to this question has a price that no file can hold.") from None
-    return len(json.dumps({"__metadata__": {"privada": text}} | entries)) + ROOM
+    return len(json.dumps({"__metadata__": {"privada": text}} | entries)) + OVERHEAD_BYTES
 
 
 def answer_bytes(question: Question) -> int:
     """Most bytes of the file form of a question's release."""
     numbers = sum(math.prod(shape) for shape in question.answer_shapes().values())
-    return header_bytes(question) + NUMBER * numbers
+    return header_bytes(question) + NUMBER_BYTES * numbers
 
 
 def check_answer_size(question: Question) -> None:

@@ -44,8 +44,8 @@ from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.price import Price
 
 GRAIN = 1e-15
-_FEW = 1_000_000  # grains under which a rounding error would be more than one in a million
-_LARGEST = 9000.0  # capacity in units of GRAIN must fit a signed 64-bit column
+_FEW_GRAINS = 1_000_000  # grains under which a rounding error would be more than one in a million
+_LARGEST_CAPACITY = 9000.0  # capacity in units of GRAIN must fit a signed 64-bit column
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Filter(ABC):
         capacity = self._known_capacity()
         if not capacity > GRAIN:
             raise BudgetError(f"A budget of {self.budget} leaves nothing to spend on a {self.name} filter.")
-        if capacity > _LARGEST:
+        if capacity > _LARGEST_CAPACITY:
             raise BudgetError(f"A budget of {self.budget} is more than a {self.name} filter counts.")
 
     def _known_capacity(self) -> float:
@@ -120,7 +120,7 @@ class Filter(ABC):
             raise BudgetError(
                 f"A {self.name} budget cannot pay for this question: it has no {self.name} bound."
             )
-        if loss > _LARGEST:
+        if loss > _LARGEST_CAPACITY:
             raise BudgetError(f"The price of {price.guarantee} is beyond any budget.")
         return price.times * _grains(loss)
 
@@ -245,7 +245,7 @@ class GaussianFilter(Filter):
 def _grains(loss: float) -> int:
     """Whole grains of a loss, at least one: the nearest number, and rounded up where that could matter."""
     grains = loss / GRAIN
-    return max(1, math.ceil(grains) if grains < _FEW else round(grains))
+    return max(1, math.ceil(grains) if grains < _FEW_GRAINS else round(grains))
 
 
 def _of_pure(convert: Callable[[float], float], price: Price) -> float:

@@ -19,7 +19,7 @@ from privada.exceptions import TamperError, WireError
 from privada.privacy.receipt import OwnerKey, verify_signature
 from privada.privacy.wire import canonical
 
-LARGEST = 20_000  # bytes of a refusal: what is longer was not written by privada
+LARGEST_REFUSAL = 20_000  # bytes of a refusal: what is longer was not written by privada
 _DOMAIN = b"privada refusal 1\n"  # a signed refusal can never pass for another signed message
 
 
@@ -91,7 +91,7 @@ class Refusal:
 def _read(blob: bytes) -> dict[str, Any]:
     """The fields of a refusal, all of them text."""
     try:
-        if len(blob) > LARGEST:
+        if len(blob) > LARGEST_REFUSAL:
             raise ValueError
         told = json.loads(blob)
         kind = told.pop("privada")
@@ -103,4 +103,4 @@ def _read(blob: bytes) -> dict[str, Any]:
     return dict(told)
 
 
-__all__ = ["LARGEST", "Refusal"]
+__all__ = ["LARGEST_REFUSAL", "Refusal"]

@@ -138,7 +138,7 @@ class _DiscreteLaplace(Rule["DiscreteLaplaceDpEvent"]):
         return type(event)(event.noise_parameter, event.sensitivity * steps)
 
 
-class RandomisedResponse(Rule["RandomizedResponseDpEvent"]):
+class RandomisedResponseRule(Rule["RandomizedResponseDpEvent"]):
     """Randomised response over k buckets; with two it dominates every pure mechanism."""
 
     def _masses(self, event: RandomizedResponseDpEvent) -> tuple[float, float]:
@@ -277,8 +277,8 @@ SIMPLE: dict[str, Rule[Any]] = {
     "GaussianDpEvent": _Gaussian(),
     "LaplaceDpEvent": _Laplace(),
     "DiscreteLaplaceDpEvent": _DiscreteLaplace(),
-    "RandomizedResponseDpEvent": RandomisedResponse(),
+    "RandomizedResponseDpEvent": RandomisedResponseRule(),
     "ZCDpEvent": _ZeroConcentrated(),
 }
 
-__all__ = ["SIMPLE", "RandomisedResponse", "Rule", "distribution", "two_sided"]
+__all__ = ["SIMPLE", "RandomisedResponseRule", "Rule", "distribution", "two_sided"]

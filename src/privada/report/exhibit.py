@@ -33,7 +33,7 @@ COLOURS = {  # that colour-blind readers tell apart (Okabe and Ito)
     "bound": ("#374151", "#9ca3af"),
 }
 MARKERS = {"ours": "oDPX", "paper": "sp", "baseline": "^v<>*", "bound": ("", "")}
-FEW = 8  # settings on an axis that are written out
+MOST_TICKS = 8  # settings on an axis that are written out
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +43,7 @@ class Series:
     Attributes
     ----------
     role : "ours", "paper", "baseline" or "bound"
-        How it is drawn; a bound is what nothing can pass, as seeing everything or nothing.
+        How it is drawn; a bound is a limit of all methods, such as the result with all data, or with none.
     """
 
     name: str
@@ -95,7 +95,7 @@ class Curves:
         axes.set_xscale("log" if self.logx else "linear")
         axes.set_yscale("log" if self.logy else "linear")
         settings = sorted({float(x) for line in self.series for x in line.x})
-        if self.logx and len(settings) <= FEW:
+        if self.logx and len(settings) <= MOST_TICKS:
             axes.set_xticks(settings, [f"{x:g}" for x in settings])
             axes.set_xticks([], minor=True)
         figure.legend(frameon=False, fontsize="small", loc="outside lower center", ncols=2)

@@ -1,7 +1,7 @@
 """A figure: one measured number beside its goal, the same in every command.
 
 ``python -m benchmarks.NAME`` and ``privada reproduce NAME`` print figures, one
-JSON object a line with ``--json``, else as a table.
+JSON object per line with ``--json``, else as a table.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Figure:
     value : float
         What was measured.
     goal : float or None
-        What was wanted; None where nobody set a goal.
+        The goal; None if there is none.
     better : "lower" or "higher"
-        Which side of the goal is the good one.
+        Which side of the goal is better.
     beside : str
         What it was measured against, with its version, in the same run.
     runs : int
-        How many runs the value stands on.
+        Number of runs behind the value.
     interval : (float, float), optional
         95 % interval of the value over the runs; written only where there is one.
 

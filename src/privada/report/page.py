@@ -98,7 +98,7 @@ class Page:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the document; its folder is made if need be."""
+        """Write the document; its folder is created if needed."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(self.to_html(), encoding="utf-8")

@@ -27,7 +27,7 @@ INK, SOFT, LINE, ACCENT, PLAIN, CARD = _MARKS
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """One row of `spans`: a score without private data, by a method, and with all data in the clear."""
+    """One row of `spans`: a score without private data, by a method, and without privacy."""
 
     name: str
     without: float

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from privada._text import escape_in_html as escape
 
-LONGEST = 40
-SHORT = 20  # a cell this short stays on one line
+LONGEST_CELL = 40
+SHORT_CELL = 20  # a cell this short stays on one line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class Table:
     note: str = ""
 
     def without_empty_columns(self) -> Self:
-        """The table without columns in which no row says anything."""
+        """The table without columns that are empty in every row."""
         silent = (name for i, name in enumerate(self.columns) if not any(row[i] for row in self.rows))
         return self.without(*silent) if self.rows else self
 
@@ -38,7 +38,7 @@ class Table:
             rows=tuple(tuple(row[i] for i in kept) for row in self.rows),
         )
 
-    def shortened(self, most: int = LONGEST) -> Self:
+    def shortened(self, most: int = LONGEST_CELL) -> Self:
         """The first rows, with a note on how many more there are."""
         if len(self.rows) <= most:
             return self
@@ -46,7 +46,7 @@ class Table:
         return replace(self, rows=self.rows[:most], note=note)
 
     def to_dict(self) -> list[dict[str, str]]:
-        """Plain form: one mapping a row."""
+        """Plain form: one mapping per row."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def to_rich(self) -> Any:
@@ -78,7 +78,7 @@ class Table:
 
 
 def _cell(text: str) -> str:
-    kind = "n" if is_number(text) else "s" if len(text) <= SHORT else "t"
+    kind = "n" if is_number(text) else "s" if len(text) <= SHORT_CELL else "t"
     return f'<td class="{kind}">{escape(text)}</td>'
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from privada.report.tables import Table
 
-READABLE = 16  # a column of longer texts is not squeezed below this
+READABLE_WIDTH = 16  # a column of longer texts is not squeezed below this
 LONGEST_WORD = 40
 
 
@@ -29,7 +29,7 @@ class Fitting:
 
     @classmethod
     def of(cls, table: Table) -> Self:
-        """The table with control characters written out: cells may hold what counterparts wrote."""
+        """The table with control characters written out: cells may contain text from other parties."""
         shown = replace(
             table,
             title=printable_line(table.title),
@@ -56,7 +56,7 @@ class Fitting:
         for i, _ in enumerate(self.table.columns):
             texts = [row[i] for row in (self.table.columns, *self.table.rows)]
             word = max((len(word) for text in texts for word in text.split()), default=0)
-            yield min(max(map(len, texts)), max(min(word, LONGEST_WORD), READABLE))
+            yield min(max(map(len, texts)), max(min(word, LONGEST_WORD), READABLE_WIDTH))
 
     def _grid(self) -> RichTable:
         made = RichTable(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))

@@ -1,4 +1,4 @@
-"""Declarative studies: read, priced, run in one process or through a folder."""
+"""Declarative studies: reading, pricing, and running in one process or through a folder."""
 
 from __future__ import annotations
 

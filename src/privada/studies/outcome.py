@@ -1,4 +1,4 @@
-"""What a study came to: the result, every release behind it, and what the ledgers wrote."""
+"""The outcome of a study: the result, every release behind it, and the new ledger lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from privada.studies.study import Study
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """The end of a study.
+    """The outcome of a study.
 
     Attributes
     ----------
@@ -25,9 +25,9 @@ class Outcome:
     result : mapping
         Plain form of what the method's learner returned.
     releases : tuple of Release
-        All that crossed the wall.
+        All releases that the learner received.
     ledgers : mapping of owner's name to export
-        The owners' ledgers, with the lines of this study only; empty where they are elsewhere.
+        The owners' ledgers, with the lines of this study only; empty for ledgers that are not available.
     """
 
     study: Study
@@ -37,7 +37,7 @@ class Outcome:
 
     @property
     def stamps(self) -> tuple[str, ...]:
-        """Everything that readers must know beside the guarantees."""
+        """All warnings that readers must know beside the guarantees."""
         return tuple(sorted({stamp for release in self.releases for stamp in release.stamps}))
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,9 +68,9 @@ def _plain(release: Release) -> dict[str, Any]:
 
 
 def run_study(study: Study) -> Outcome:
-    """Run a study in one process, with every owner at hand.
+    """Run a study in one process, together with every owner.
 
-    What cannot be paid to the end is refused before a budget is opened, and with it its accounting fixed.
+    A study that cannot be paid to the end is refused before any budget is opened and its accounting fixed.
     """
     files = {name: _file(study, name) for name in study.parties}
     check_ahead(study.asks_in_all, files)
@@ -89,8 +89,8 @@ def run_study(study: Study) -> Outcome:
 def learn_from(folder: Folder, study: Study) -> Outcome:
     """Finish a study from the releases in a folder, or raise `Waiting`.
 
-    Before the first release is there, owners whose files and keys are at hand are asked whether they could
-    pay to the end.
+    Before the first release has arrived, owners whose files and keys are available are checked for whether
+    they could pay to the end.
     """
     if not any(folder.release_path(ask.owner, ask.question.digest).exists() for ask in study.first_asks):
         check_ahead(study.asks_in_all, study.at_hand)

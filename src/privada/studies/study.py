@@ -1,13 +1,13 @@
-"""A study: who is asked, by which method, for how much. Declarative, in one TOML file.
+"""A study states who is asked, by which method, and how much may be spent, in one TOML file.
 
 ::
 
     [study]
     title = "Do the clinic's patients fit our cells?"
-    seed = 0                              # of public randomness; another seed is another asking
+    seed = 0                              # of public randomness; another seed makes other questions
 
     [owners.clinic]
-    owner = "clinic/owner.toml"           # or schema = "schema.toml", the card that the owner gave you
+    owner = "clinic/owner.toml"           # or schema = "schema.toml", the owner card
 
     [budget]
     epsilon = 1.0                         # what this study asks to spend: epsilon (and delta), or rho
@@ -17,7 +17,7 @@
     centers = "centers.csv"
     by_label = true
 
-Relation and unit follow the owners'. Paths are relative to the study's file.
+Relation and unit are those of the owners. Paths are relative to the study's file.
 A study cannot override an owner's policy.
 """
 
@@ -51,7 +51,7 @@ class Study:
     home : Path
         The folder that paths are relative to.
     parties : mapping of name to OwnerFile or Card
-        Whom it asks, in the order of the file.
+        The owners that it asks, in the order of the file.
     guarantee : Guarantee
         What each question asks to spend, under the owners' relation and unit.
     method : Method
@@ -104,12 +104,12 @@ class Study:
 
     @property
     def at_hand(self) -> dict[str, OwnerFile]:
-        """The owners whose files are named, and whose keys, which open their ledgers, are there."""
+        """The owners whose files the study names and whose keys, which open their ledgers, are available."""
         files = {name: party for name, party in self.parties.items() if isinstance(party, OwnerFile)}
         return {name: file for name, file in files.items() if file.key.is_file()}
 
     def learner(self) -> Learner[Any]:
-        """A learner of the method, not driven yet: the one that was made with the study, then new ones."""
+        """A learner of the method that has not started: the one made with the study, then new ones."""
         return self._ready.pop() if self._ready else self._make_learner()
 
     def _make_learner(self) -> Learner[Any]:
@@ -121,7 +121,7 @@ class Study:
 
     @cached_property
     def _opening(self) -> tuple[tuple[Ask, ...], tuple[Ask, ...] | None]:
-        """What the learner asks first, and what it says that it asks in all; it can be driven afterwards."""
+        """What the learner asks first, and all that it says it will ask; it can be driven afterwards."""
         learner = self.learner()
         begun = BegunLearner(learner)
         planned = learner.asks if isinstance(learner, PlannedLearner) else None
@@ -134,13 +134,13 @@ class Study:
         return self._opening[0]
 
     @property
-    def foresees(self) -> bool:
-        """Whether the method says beforehand what it asks for in all."""
+    def states_all_asks(self) -> bool:
+        """Whether the method states beforehand everything that it asks for."""
         return self._opening[1] is not None
 
     @property
     def asks_in_all(self) -> tuple[Ask, ...]:
-        """What the method asks for in all rounds, at most, as far as it says so."""
+        """The most that the method asks for in all rounds, as far as it states that."""
         first, planned = self._opening
         return first if planned is None else planned
 

@@ -1,13 +1,13 @@
 """Cells: private counts, sums and histograms over public cells.
 
-The first room, and the one that others build on: clustering needs counts and
-sums in the cells of target points, marginals needs counts by bin and outcome.
+Other rooms build on this one: clustering needs counts and sums in the cells of
+target points, marginals needs counts by bin and outcome.
 
 *Who holds what.* An owner holds private rows, labelled or not. The learner
 knows public cells: centres, bins of features, or grids of them.
 
-*Threat.* Whoever sees the releases, and knows every row but one unit's, learns
-no more of that unit than the guarantee says. Cells, bounds, classes, width and
+*Threat.* An observer who sees the releases, and knows every row except those of
+one unit, learns no more about that unit than the guarantee allows. Cells, bounds, classes, width and
 the number of tables are public. Under add/remove the number of rows is not.
 
 ======  ======================================  ==========================
@@ -16,7 +16,7 @@ symbol  meaning                                 parameter
 n_x     rows in cell x                          payload ``counts``
 r_x     sum of clipped rows of cell x           payload ``sums``
 R       clipping radius                         ``radius``
-o_x     where cell x is seen from               ``recentred``
+o_x     origin of cell x                        ``recentred``
 η       share of the budget for counts          ``count_share``
 ======  ======================================  ==========================
 

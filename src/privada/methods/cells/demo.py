@@ -1,4 +1,4 @@
-"""The row of cells in ``privada demo``: handwritten digits whose labels stay at their owner."""
+"""The row of cells in ``privada demo``: handwritten digits whose labels stay with their owner."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _centers(source: FloatArray, seed: int) -> FloatArray:
 
 
 def _in_the_clear(cells: Nearest, X: FloatArray, y: npt.NDArray[np.int64]) -> CellTable:
-    """Exact counts: what the demo compares with, on data that everyone has."""
+    """Accuracy with exact counts, for comparison, on public data."""
     codes = cells.assign(X) * len(DIGITS) + y
     counts = np.bincount(codes, minlength=cells.n_cells * len(DIGITS)).reshape(-1, len(DIGITS))
     return CellTable(counts=counts.astype(np.float64), noise=1e-9)

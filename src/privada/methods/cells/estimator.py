@@ -1,4 +1,4 @@
-"""The scikit-learn face of cells: both sides in one process."""
+"""Estimators of cells with scikit-learn's API: both sides in one process."""
 
 from __future__ import annotations
 

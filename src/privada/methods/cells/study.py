@@ -32,7 +32,7 @@ from privada.privacy.guarantee import Guarantee
 def learner(
     section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
 ) -> Learner[CellEstimates]:
-    """Make the learner that a study's ``[method]`` describes; another seed is another asking."""
+    """Make the learner that a study's ``[method]`` describes; another seed makes another question."""
     owner = _study.asked(section, schemas)
     schema = schemas[owner]
     radius = section.number("radius", None)

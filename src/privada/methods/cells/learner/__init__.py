@@ -1,1 +1,1 @@
-"""Public: what is made of the releases."""
+"""Public: what is computed from the releases."""

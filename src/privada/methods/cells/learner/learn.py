@@ -1,4 +1,4 @@
-"""What is made of counts and sums: estimates, means and class probabilities. All post-processing."""
+"""What is computed from counts and sums: estimates, means, class probabilities. All post-processing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CellTable:
     counts : array of shape (cells,) or (cells, classes)
         As released: unbiased, so some may be negative.
     sums : array of shape (cells, features) or None
-        As released, seen from ``origins``.
+        As released, relative to ``origins``.
     noise : float
         Standard deviation of the noise on each count.
     """
@@ -51,7 +51,7 @@ class CellTable:
 
     @property
     def probabilities(self) -> FloatArray:
-        """Class probabilities of each cell, drawn toward the whole table's where counts are mere noise."""
+        """Class probabilities of each cell, shrunk toward the whole table's where counts are mostly noise."""
         if self.counts.ndim == 1:
             raise InputError("This table was not counted by class.")
         positive = np.maximum(self.counts, 0.0)

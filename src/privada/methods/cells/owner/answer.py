@@ -16,7 +16,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 def answer(question: CellStatistics, rows: Rows, draw: Draws) -> dict[str, Any]:
-    """Count and sum in integers, then draw; every cell is noised, empty or not."""
+    """Count and sum in integers, then draw; every cell gets noise, empty or not."""
     exact = rows.total(lambda batch: _tabulate(question, batch))
     return {name: draw(name, value) for name, value in exact.items()}
 
@@ -37,7 +37,7 @@ def _tabulate(question: CellStatistics, batch: Batch) -> dict[str, IntArray]:
 
 
 def clipped_sums(X: FloatArray, cells: IntArray, origins: FloatArray, radius: float, step: float) -> IntArray:
-    """Sums of rows by cell, each seen from its cell's origin and clipped, in whole steps."""
+    """Sums of rows by cell, each relative to its cell's origin and clipped, in whole steps."""
     from privada.methods.cells.questions import kernels
 
     sums = np.zeros(origins.shape, dtype=np.int64)

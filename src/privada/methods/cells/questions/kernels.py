@@ -30,7 +30,7 @@ def add_clipped(
     radius: float,
     steps: float,
 ) -> None:  # pragma: no cover - compiled
-    """Add each row, seen from its cell's origin, clipped to the ball and truncated to whole steps.
+    """Add each row, relative to its cell's origin, clipped to the ball and truncated to whole steps.
 
     Centres are the learner's choice and may be as far as floats go. Half a difference of two
     floats is finite, and a clipped row is its direction times the radius, never a row times a

@@ -46,7 +46,7 @@ def chunks(length: int, width: int) -> Iterator[slice]:
 
 
 def mapped(rows: FloatArray, width: int, made: Callable[[FloatArray], npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """What ``made`` makes of each row, chunk by chunk; rows take ``width`` numbers on the way."""
+    """The result of ``made`` for each row, chunk by chunk; a row takes ``width`` numbers meanwhile."""
     parts = [made(rows[part]) for part in chunks(len(rows), width)]
     if not parts:
         return made(rows)

@@ -1,8 +1,8 @@
-"""The nearest of many public centres: fast, and bit for bit what the exact rule says.
+"""The nearest of many public centres: fast, and bit for bit the result of the exact rule.
 
 The rule of ``cells`` is: the centre whose squared distance, summed in float64 in
 coordinate order, is least, the first one on ties. It depends on the record
-alone (hazard 10 of privacy.md, section 0), but taking it over 5,000 centres is slow.
+alone (hazard 10 of privacy.md, section 0), but applying it to 5,000 centres is slow.
 Here single precision rules out nearly all centres, with a margin that makes
 the elimination certain, and the exact rule decides among the rest.
 
@@ -100,7 +100,7 @@ class NearestSearch:
         height, width = _up(n, 2 * kernel.GROUP), _up(d, kernel.CHUNK)
         doubled = np.zeros((height, width), dtype=np.float32)
         doubled[:n, :d] = 2 * shifted
-        norms = np.full(height, kernel.LAST, dtype=np.float32)
+        norms = np.full(height, kernel.LARGEST_FLOAT32, dtype=np.float32)
         norms[:n] = np.sum(shifted**2, axis=1)
         return doubled, norms, origin, float(scale)
 

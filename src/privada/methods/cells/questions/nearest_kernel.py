@@ -1,4 +1,4 @@
-"""The compiled part of the search for the nearest centre; why its answer is exact stands in `nearest`.
+"""The compiled part of the search for the nearest centre; `nearest` proves that its result is exact.
 
 Queries lie side by side (``tile[k, b]`` is coordinate k of query b), so one
 instruction serves eight of them. Up to eight coordinates, everything that the
@@ -18,9 +18,9 @@ import numpy.typing as npt
 TILE = 256
 GROUP = 16
 CHUNK = 8
-FAR = 1e15  # a query so far out, in scaled units, is left to the exact rule
-LAST = np.float32(np.finfo(np.float32).max)
-_FAST = {"contract", "nnan", "nsz"}  # no value is ever infinite or NaN: see FAR and LAST
+FAR_QUERY = 1e15  # a query so far out, in scaled units, is left to the exact rule
+LARGEST_FLOAT32 = np.float32(np.finfo(np.float32).max)
+_FAST = {"contract", "nnan", "nsz"}  # no value is ever infinite or NaN: see FAR_QUERY and LARGEST_FLOAT32
 
 Singles = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
@@ -75,7 +75,7 @@ def _group_minima(
 ) -> None:  # pragma: no cover - compiled
     """Least value of every query over one group of centres, into the board's row `CHUNK`."""
     row, spare = board[CHUNK * TILE : (CHUNK + 1) * TILE], board[(CHUNK + 1) * TILE : (CHUNK + 2) * TILE]
-    row[:] = LAST
+    row[:] = LARGEST_FLOAT32
     for j in range(start, start + GROUP, 2):
         if doubled.shape[1] == CHUNK:
             _forth(board, doubled[j], norms[j])
@@ -108,7 +108,7 @@ def _two_best(
     total = np.empty(TILE, np.float32)
     other, elsewhere = np.empty_like(state), np.empty_like(which)
     row = board[CHUNK * TILE : (CHUNK + 1) * TILE]
-    state[:] = LAST
+    state[:] = LARGEST_FLOAT32
     which[:] = 0
     for group in range(0, norms.shape[0] // GROUP, 2):
         _group_minima(board, tile, total, doubled, norms, group * GROUP)
@@ -144,10 +144,10 @@ def _load(
             total += gap * gap
         r = np.sqrt(total)
         margins[b] = (d + 6) * 2.0**-23 * (1 + 2 * r) + (d + 4) * 2.0**-51 * (1 + r) ** 2
-        if not r < FAR:
+        if not r < FAR_QUERY:
             margins[b] = np.inf
         for k in range(d):
-            tile[k, b] = np.float32((X[b, k] - origin[k]) * scale) if r < FAR else np.float32(0.0)
+            tile[k, b] = np.float32((X[b, k] - origin[k]) * scale) if r < FAR_QUERY else np.float32(0.0)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -190,4 +190,4 @@ def assign_exactly(
         found[i] = _exact(X[i], centers, 0, centers.shape[0])
 
 
-__all__ = ["CHUNK", "FAR", "GROUP", "LAST", "TILE", "assign", "assign_exactly"]
+__all__ = ["CHUNK", "FAR_QUERY", "GROUP", "LARGEST_FLOAT32", "TILE", "assign", "assign_exactly"]

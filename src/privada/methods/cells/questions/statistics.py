@@ -1,19 +1,21 @@
 """Counts and sums over public cells: what is asked, and what it costs.
 
-A record touches one cell of each table. With K tables, at most m rows a unit,
-clipping radius R and d features (privacy.md, sections 1 (c), 6.2 and 6.7):
+A record touches one cell of each table. With at most m rows per unit, clipping radius R
+and d features, the sensitivities of one table are (privacy.md, sections 1 (c), 6.2 and 6.7):
 
 ==============  =====================  ==================================================
                 add/remove             replace-one (and attribute)
 ==============  =====================  ==================================================
-counts, L1      m a table              2 m a table
-counts, L2²     m² a table             2 m² a table
-sums, L1        m R √d a table         m (2 R √d + g d) a table
-sums, L2        m R a table            m (2 R + g √d) a table, g the grid step
-both, μ²        m² (1/σₙ² + R²/σᵣ²)    m² max(2/σₙ² + s²/2, s²), s = (2R + g√d)/σᵣ, a table;
+counts, L1      m                      2 m
+counts, L2²     m²                     2 m²
+sums, L1        m R √d                 m (2 R √d + g d)
+sums, L2        m R                    m (2 R + g √d), g the grid step
+both, μ²        m² (1/σₙ² + R²/σᵣ²)    m² max(2/σₙ² + s²/2, s²), s = (2R + g√d)/σᵣ;
                                        by label, where a label may change in its own
                                        cell, m² (2/σₙ² + s²)
 ==============  =====================  ==================================================
+
+Epsilons and μ² add up over tables.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ from privada.privacy.relation import Relation
 from privada.privacy.release import PublicSchema, Question
 
 LEAST_COUNT_SHARE = 0.1
-LARGEST = 50_000_000  # numbers in one answer: what a small file asks for must fit an owner's memory
+LARGEST_ANSWER = 50_000_000  # numbers in one answer: what a small file asks for must fit an owner's memory
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CellStatistics(Question):
-    """Ask for noisy counts, by class if wanted, and sums of vectors, over public cells.
+    """Ask for noisy counts, optionally by class, and sums of vectors, over public cells.
 
     Parameters
     ----------
@@ -51,19 +53,19 @@ class CellStatistics(Question):
         Count by label: the number of the schema's classes.
     radius : float, optional
         Release sums as well, of rows clipped to this norm.
-    recentred : bool
-        Sum rows as seen from their cell's centre (`Nearest` only): the noise
-        is then proportional to the cells' size, not the domain's.
+    recentred : bool, default=False
+        Sum rows relative to their cell's centre (`Nearest` only): the noise
+        is then proportional to the size of the cells, not of the domain.
     width : int, optional
         Number of features, needed for sums.
     count_share : float, optional
         Share of the budget for counts beside sums; by default the one that
-        makes the error of the means least.
+        minimises the error of the means.
 
     Privacy
     -------
     Pure guarantees use discrete Laplace noise, others discrete Gaussian.
-    Every cell is noised, empty or not.
+    Every cell gets noise, empty or not.
 
     >>> from privada.privacy import Pure
     >>> q = CellStatistics(tables=(Nearest(centers=np.eye(2)),),
@@ -105,8 +107,8 @@ class CellStatistics(Question):
     def _check_size(self) -> None:
         width = 0 if self.width is None else _check.count(width=self.width)
         numbers = sum(table.n_cells for table in self.tables) * ((self.n_classes or 1) + width)
-        if numbers > LARGEST:
-            raise InputError(f"Expected an answer of at most {LARGEST} numbers, got {numbers}.")
+        if numbers > LARGEST_ANSWER:
+            raise InputError(f"Expected an answer of at most {LARGEST_ANSWER} numbers, got {numbers}.")
 
     def fits(self, schema: PublicSchema) -> None:
         """Check features and classes against the owner's schema."""
@@ -123,7 +125,7 @@ class CellStatistics(Question):
         return f"counts{mark}", f"sums{mark}"
 
     def origins(self, table: Partition) -> npt.NDArray[np.float64]:
-        """Where each cell's rows are seen from."""
+        """The origin of each cell, to which its rows are relative."""
         if self.recentred and isinstance(table, Nearest):
             return table.centers
         return np.zeros((table.n_cells, self.width or 0))
@@ -183,9 +185,9 @@ class _Reach:
         return max(count_mu**2 + sum_mu**2 / 2, sum_mu**2)
 
     def best_count_share(self, width: int) -> float:
-        """The count's share of μ² that makes the error of a cell's mean least, at the worst mean.
+        """The count's share of μ² that minimises the error of a cell's mean, at the worst mean.
 
-        The error is ``d σᵣ² + R² σₙ²``. Under add/remove its optimum is privacy.md, section 1 (c). Under
+        The error is ``d σᵣ² + R² σₙ²``. Under add/remove its optimum is in privacy.md, section 1 (c). Under
         replace-one the same-cell term binds for every d, and the optimum meets both terms at once:
         μ² is the sums' alone, half of it the counts'. By label both add up.
         """
