@@ -110,10 +110,10 @@ def _labelled(name: str, X: Any, y: Any, groups: Any = None) -> Labelled:
     if rows.ndim != 2:
         raise InputError(f"Expected {name} to be a matrix, got {rows.ndim} axes.")
     found = []
-    for what, values in ((name.replace("X", "y"), y), ("groups", groups)):
+    for what, each, values in ((name.replace("X", "y"), "label", y), ("groups", "value", groups)):
         array = None if values is None else np.asarray(values)
         if array is not None and array.shape != rows.shape[:1]:
-            raise InputError(f"Expected {what} to have one value for each row of {name}.")
+            raise InputError(f"Expected {what} to have one {each} for each row of {name}.")
         found.append(array)
     return Labelled(rows, *found)
 

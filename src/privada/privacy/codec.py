@@ -40,6 +40,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, fields
+from importlib import import_module
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -57,6 +58,7 @@ class Form:
     """A public value that is part of a question; subclasses are frozen dataclasses with a ``form`` each."""
 
     form: ClassVar[str]
+    forms_in: ClassVar[tuple[str, ...]] = ()  # modules with more forms of a family, imported to read one
 
     def parts(self) -> tuple[Plain, Arrays]:
         """Plain values and arrays."""
@@ -85,7 +87,8 @@ def read_fields(
     plain, arrays = dict(plain), dict(arrays)
     read = _take(kind, plain, arrays, but)
     if plain or arrays:
-        raise InputError(f"Expected no more than the fields of {kind.__name__}, got others beside them.")
+        names = ", ".join(sorted({*plain, *arrays}))
+        raise TypeError(f"{kind.__name__} has no fields {names}")  # as of any call with other keywords
     return make(**read)
 
 
@@ -153,7 +156,7 @@ class _One(_Codec):
     def read(self, name: str, plain: Plain, arrays: Arrays) -> Any:
         entry, path = plain.pop(name), self._path(name)
         own = {key.removeprefix(path): arrays.pop(key) for key in list(arrays) if key.startswith(path)}
-        return None if entry is None and not own else _read_form(self.family, entry, own)
+        return None if entry is None and not own else read_form(self.family, entry, own)
 
     def _path(self, name: str) -> str:
         return f"{name}/" if self.path is None else self.path
@@ -166,11 +169,12 @@ class _Several(_Codec):
     family: type[Any]
     key: str | None
     path: str | None
+    inner: str = ""
 
     def write(self, name: str, value: Any, plain: Plain, arrays: Arrays) -> None:
         path = self._path(name)
         plain[self.key or name] = [
-            _write_form(each, f"{path}{index}/", arrays) for index, each in enumerate(value)
+            _write_form(each, f"{path}{index}/{self.inner}", arrays) for index, each in enumerate(value)
         ]
 
     def read(self, name: str, plain: Plain, arrays: Arrays) -> Any:
@@ -178,10 +182,10 @@ class _Several(_Codec):
         own: dict[str, Arrays] = defaultdict(dict)
         for key in [key for key in arrays if key.startswith(path)]:
             index, slash, rest = key.removeprefix(path).partition("/")
-            if slash and index.isdecimal():
-                own[index][rest] = arrays.pop(key)
+            if slash and index.isdecimal() and rest.startswith(self.inner):
+                own[index][rest.removeprefix(self.inner)] = arrays.pop(key)
         found = tuple(
-            _read_form(self.family, entry, own.pop(str(index), {})) for index, entry in enumerate(entries)
+            read_form(self.family, entry, own.pop(str(index), {})) for index, entry in enumerate(entries)
         )
         if own:
             raise InputError(f"Expected arrays of {len(found)} values of {name}, got more.")
@@ -242,9 +246,12 @@ def _write_form(value: Any, path: str, arrays: Arrays) -> Plain:
     return {"form": value.form, "plain": plain}
 
 
-def _read_form(family: type[Any], entry: Plain, arrays: Arrays) -> Any:
+def read_form(family: type[Any], entry: Plain, arrays: Arrays) -> Any:
+    """Make a value of a family from the name of its form, its plain values and its arrays."""
     if set(entry) != {"form", "plain"}:
         raise InputError("Expected a form to have a name and plain values, and nothing else.")
+    for module in getattr(family, "forms_in", ()):
+        import_module(module)
     forms = {form.form: form for form in _members(family)}
     return forms[_check.one_of(forms, form=entry["form"])].from_parts(dict(entry["plain"]), arrays)
 
@@ -271,9 +278,14 @@ def one_of(family: type[Any], *, path: str | None = None) -> Mapping[str, Any]:
     return {_CODEC: _One(family, path)}
 
 
-def several_of(family: type[Any], *, key: str | None = None, path: str | None = None) -> Mapping[str, Any]:
-    """Metadata of a field that holds a tuple of values of a family, under ``key`` of the header."""
-    return {_CODEC: _Several(family, key, path)}
+def several_of(
+    family: type[Any], *, key: str | None = None, path: str | None = None, inner: str = ""
+) -> Mapping[str, Any]:
+    """Metadata of a field that holds a tuple of values of a family, under ``key`` of the header.
+
+    The names of their arrays begin with ``path``, the number of the value and ``inner``.
+    """
+    return {_CODEC: _Several(family, key, path, inner)}
 
 
 def only_of(family: type[Any], *, key: str | None = None, path: str | None = None) -> Mapping[str, Any]:
@@ -298,6 +310,7 @@ __all__ = [
     "one_of",
     "only_of",
     "read_fields",
+    "read_form",
     "several_of",
     "write_fields",
 ]

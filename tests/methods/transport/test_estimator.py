@@ -133,7 +133,7 @@ def test_equal_target_rows_are_named():
         ({}, {"X": np.full((300, 3), np.inf)}, SchemaError, "infinit"),
         ({}, {"y": np.full(300, "z")}, SchemaError, "classes"),
         ({}, {"y": SOURCE[1][:5]}, InputError, "one label"),
-        ({}, {"yt": np.array(["a"])}, InputError, "target labels"),
+        ({}, {"yt": np.array(["a"])}, InputError, "yt to have one label"),
     ],
 )
 def test_bad_input_has_a_name(change, call, error, message):

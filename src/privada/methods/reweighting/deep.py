@@ -27,9 +27,9 @@ from privada.methods.reweighting.estimator import _Reweighted
 from privada.methods.reweighting.questions import network
 from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.methods.reweighting.questions.problem import Penalties
-from privada.parties.owner import Owner
+from privada.parties.in_memory import owner_in_memory
 from privada.parties.schema import Category, Number, Schema
-from privada.privacy.guarantee import Approximate, Guarantee
+from privada.privacy.guarantee import Guarantee
 
 FloatArray = npt.NDArray[np.float64]
 HIDDEN = 32
@@ -121,13 +121,13 @@ class _DeepReweighted(_Reweighted):
         )
 
     def _ask(self, question: ModuleAdaptation, domains: Domains, schema: Schema) -> None:
-        owner = Owner(
+        owner = owner_in_memory(
             domains.Xt,
+            [question],
             y=domains.yt,
             schema=schema,
             dataset="target",
             budget=question.guarantee,
-            accounting="gaussian" if isinstance(question.guarantee, Approximate) else None,
             rehearsal=self.rehearsal,
         )
         self.release_ = owner.answer(question)

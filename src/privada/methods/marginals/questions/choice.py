@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
-
-import numpy.typing as npt
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.marginals.questions.hypotheses.forms import Hypothesis, pack, unpack
-from privada.privacy.guarantee import ZCDP, Guarantee, Pure
+from privada.methods.marginals.questions.hypotheses.forms import Hypothesis
+from privada.privacy.codec import several_of
+from privada.privacy.guarantee import ZCDP, Pure
 from privada.privacy.mechanism import Exponential, Plan
 from privada.privacy.release import Question
 
@@ -37,7 +36,7 @@ class HypothesisChoice(Question):
     has range ε, so it is (ε²/8)-zCDP.
     """
 
-    candidates: tuple[Hypothesis, ...]
+    candidates: tuple[Hypothesis, ...] = field(metadata=several_of(Hypothesis, path="", inner="h/"))
     n_classes: int = 2
     kind: ClassVar[str] = "marginals.choice"
     answered_by: ClassVar[str] = "privada.methods.marginals.owner.answer:answer_choice"
@@ -78,28 +77,6 @@ class HypothesisChoice(Question):
         budget = guarantee.epsilon if isinstance(guarantee, Pure) else math.sqrt(8 * guarantee.rho)
         rows = self.guarantee.unit.max_rows
         return Plan(draws={"choice": Exponential(sensitivity=rows, budget=budget)})
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        entries: list[dict[str, Any]] = []
-        arrays: dict[str, npt.NDArray[Any]] = {}
-        for index, candidate in enumerate(self.candidates):
-            entry, own = pack(candidate)
-            entries.append(entry)
-            arrays |= {f"{index}/{name}": array for name, array in own.items()}
-        return {"candidates": entries, "n_classes": self.n_classes}, arrays
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        made = []
-        for index, entry in enumerate(plain["candidates"]):
-            mark = f"{index}/"
-            own = {name[len(mark) :]: array for name, array in arrays.items() if name.startswith(mark)}
-            made.append(unpack(entry, own))
-        return cls(candidates=tuple(made), n_classes=plain["n_classes"], guarantee=guarantee, salt=salt)
 
 
 __all__ = ["HypothesisChoice"]

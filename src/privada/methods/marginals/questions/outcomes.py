@@ -19,19 +19,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Partition
 from privada.methods.cells.questions.partition import pack as pack_tables
-from privada.methods.cells.questions.partition import unpack as unpack_tables
-from privada.methods.marginals.questions.hypotheses.forms import Hypothesis, pack, unpack
+from privada.methods.marginals.questions.hypotheses.forms import Hypothesis
+from privada.privacy.codec import one_of, several_of
 from privada.privacy.guarantee import Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.relation import Relation
@@ -82,9 +81,9 @@ class OutcomeTables(Question):
     3.0
     """
 
-    tables: tuple[Partition, ...]
+    tables: tuple[Partition, ...] = field(metadata=several_of(Partition, key="partitions", path=""))
     n_classes: int = 2
-    hypothesis: Hypothesis | None = None
+    hypothesis: Hypothesis | None = field(default=None, metadata=one_of(Hypothesis, path="h/"))
     count: str = "errors"
     round: int = 0
     rounds: int = 1
@@ -153,27 +152,6 @@ class OutcomeTables(Question):
         l1 = rows * (2.0 if twice else 1.0)
         l2 = l1 if self.count == "signed" else rows * (math.sqrt(2) if twice else 1.0)
         return even_plan(self.guarantee, self.names(), l1=l1, l2=l2)
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain, arrays = pack_tables(self.tables)
-        fields = ("n_classes", "count", "round", "rounds")
-        plain |= {name: getattr(self, name) for name in fields} | {"hypothesis": None}
-        if self.hypothesis is not None:
-            plain["hypothesis"], more = pack(self.hypothesis)
-            arrays |= more
-        return plain, arrays
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        own = {name: array for name, array in arrays.items() if not name.startswith("h/")}
-        tables = unpack_tables({"partitions": plain.pop("partitions")}, own)
-        entry = plain.pop("hypothesis")
-        hypothesis = None if entry is None else unpack(entry, arrays)
-        return cls(tables=tables, hypothesis=hypothesis, guarantee=guarantee, salt=salt, **plain)
 
 
 def check_size(numbers: int) -> None:

@@ -17,20 +17,17 @@ sums, L2    m a table           m (√2 + √2 g) a table
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
-
-import numpy.typing as npt
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Partition
-from privada.methods.cells.questions.partition import pack as pack_tables
-from privada.methods.cells.questions.partition import unpack as unpack_tables
-from privada.methods.marginals.questions.hypotheses.forms import Network, pack, unpack
+from privada.methods.marginals.questions.hypotheses.forms import Hypothesis, Network
 from privada.methods.marginals.questions.outcomes import check_round, check_size, replaces, turn_of
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.codec import one_of, several_of
+from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.release import Question
 
@@ -57,8 +54,8 @@ class SquaredErrors(Question):
     learner. Sensitivities are in the module's table.
     """
 
-    tables: tuple[Partition, ...]
-    hypothesis: Network
+    tables: tuple[Partition, ...] = field(metadata=several_of(Partition, key="partitions", path=""))
+    hypothesis: Network = field(metadata=one_of(Hypothesis, path="h/"))
     largest: float
     round: int = 0
     rounds: int = 1
@@ -126,25 +123,6 @@ class SquaredErrors(Question):
         if isinstance(self.guarantee, Pure):
             return Plan(draws=draws)
         return Plan(draws=draws, event=gaussian_event(math.sqrt(joint)))
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain, arrays = pack_tables(self.tables)
-        entry, more = pack(self.hypothesis)
-        fields = ("largest", "round", "rounds")
-        return plain | {name: getattr(self, name) for name in fields} | {"hypothesis": entry}, arrays | more
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        own = {name: array for name, array in arrays.items() if not name.startswith("h/")}
-        tables = unpack_tables({"partitions": plain.pop("partitions")}, own)
-        hypothesis = unpack(plain.pop("hypothesis"), arrays)
-        if not isinstance(hypothesis, Network):
-            raise InputError("Expected hypothesis to be a Network with one output.")
-        return cls(tables=tables, hypothesis=hypothesis, guarantee=guarantee, salt=salt, **plain)
 
 
 __all__ = ["GRID", "SquaredErrors"]

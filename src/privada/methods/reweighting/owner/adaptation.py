@@ -118,8 +118,7 @@ def _noisy_gradient(
     question: Adaptation, X: FloatArray, pull: FloatArray, u: FloatArray, t: int, draw: Draws
 ) -> FloatArray:
     """Noisy ``Σ ∇l/u`` over the private rows."""
-    mechanism = question.plan.draws[f"gradient_{t}"]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice(f"gradient_{t}")
     least = question.size / (1 - question.penalties.alpha)
     sums, factor = np.zeros(question.shape, dtype=np.int64), np.minimum(1.0, least / u)
     if pull.ndim == 2:

@@ -17,7 +17,6 @@ from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Grid
-from privada.privacy.mechanism import Lattice
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -76,8 +75,7 @@ def _private_sums(
     question: ModuleAdaptation, private: Gradients, w: FloatArray, u: FloatArray, name: str
 ) -> tuple[IntArray, FloatArray]:
     """Exact sum of the private rows' clipped gradients, and their losses (worst where not finite)."""
-    mechanism = question.plan.draws[name]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice(name)
     least = question.size / (1 - question.penalties.alpha)
     factors = np.minimum(1.0, least / u)
     sums, losses = np.zeros(len(w), dtype=np.int64), np.zeros(question.size)
@@ -89,8 +87,7 @@ def _private_sums(
 
 def _pace(question: ModuleAdaptation) -> float:
     """The paper's step size of w (line 4), with A and G of the question and its exact noise."""
-    noise = question.plan.draws["gradient_0"]
-    assert isinstance(noise, Lattice)
+    noise = question.plan.lattice("gradient_0")
     left = (1 - question.penalties.alpha) / question.size
     deviation = left * noise.scale * math.sqrt(len(question.start))
     return question.step_scale * question.A / math.sqrt(question.steps * (question.clip**2 + deviation**2))

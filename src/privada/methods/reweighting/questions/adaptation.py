@@ -25,8 +25,8 @@ includes; lengths do not grow by it, so 2G never needs it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.linear.questions import public
 from privada.methods.reweighting.questions.problem import Bounds, Penalties
-from privada.privacy.guarantee import Guarantee
+from privada.privacy.codec import mapping_of
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.release import Question
 
@@ -49,7 +49,7 @@ class _Adaptation(Question):
     size: int
     source: FloatArray
     source_labels: FloatArray
-    penalties: Penalties
+    penalties: Penalties = field(metadata=mapping_of(Penalties))
     A: float
     r: float = 1.0
     steps: int = 100
@@ -130,19 +130,6 @@ class _Adaptation(Question):
         sums = Gaussian.calibrated(sensitivity=self.sensitivity(grid.step) * rows, mu=mu, grid=grid)
         names = (f"gradient_{t}" for t in range(self.steps))
         return Plan(draws=dict.fromkeys(names, sums), event=gaussian_event(sums.mu * math.sqrt(self.steps)))
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields; penalties as plain values."""
-        plain, arrays = super().parts()
-        return plain | {"penalties": self.penalties.to_dict()}, arrays
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        made = plain | {"penalties": Penalties(**plain["penalties"])}
-        return super().from_parts(made, arrays, guarantee=guarantee, salt=salt)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -20,8 +20,8 @@ rows stay where they are, so their contributions stay the same to the bit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ from privada.exceptions import InputError
 from privada.methods.linear.questions import public
 from privada.methods.reweighting.questions import network
 from privada.methods.reweighting.questions.problem import Penalties
-from privada.privacy.guarantee import Guarantee
+from privada.privacy.codec import mapping_of
 from privada.privacy.mechanism import Plan
 from privada.privacy.release import Question
 
@@ -89,7 +89,7 @@ class ModuleAdaptation(Question):
     source_labels: FloatArray
     mean: FloatArray
     scale: FloatArray
-    penalties: Penalties
+    penalties: Penalties = field(metadata=mapping_of(Penalties))
     clip: float
     A: float
     loss: str = "cross-entropy"
@@ -181,19 +181,6 @@ class ModuleAdaptation(Question):
     def planned(self) -> Plan:
         """T Gaussian sums of equal noise; together they use up the guarantee."""
         return public.equal_sums(self.names(), reach=self.reach, guarantee=self.guarantee)
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields; penalties as plain values."""
-        plain, arrays = super().parts()
-        return plain | {"penalties": self.penalties.to_dict()}, arrays
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        made = plain | {"penalties": Penalties(**plain["penalties"])}
-        return super().from_parts(made, arrays, guarantee=guarantee, salt=salt)
 
 
 __all__ = ["LOSSES", "STOPPING", "ModuleAdaptation"]

@@ -49,8 +49,7 @@ def answer_rows(question: RowRelease, rows: Rows, draw: Draws) -> dict[str, Any]
         picked = draw.noise.permutation(question.size)[: question.drawn]
         there = picked < len(X)  # of fewer rows than announced, the others are empty
         names = question.names(index)
-        mechanism = question.plan.draws[names[0]]
-        assert isinstance(mechanism, Gaussian)
+        mechanism = question.plan.find(names[0], Gaussian)
         z = np.zeros((question.drawn, question.features.components))
         mapped = question.features.spread if question.unclipped else question.features.apply
         z[there] = mapped(X[picked[there]])

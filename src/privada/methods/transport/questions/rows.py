@@ -26,12 +26,11 @@ mixture's composition.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError, RelationError
@@ -39,6 +38,7 @@ from privada.methods.transport.questions.features import LARGEST, FeatureMap
 from privada.methods.transport.questions.statistics import check_map
 from privada.privacy import accountant
 from privada.privacy.bounds import Grid
+from privada.privacy.codec import inlined
 from privada.privacy.guarantee import Approximate, Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Mechanism, Plan, RandomisedResponse, gaussian_event
 from privada.privacy.relation import Relation
@@ -80,7 +80,7 @@ class RowRelease(Question):
     7.46
     """
 
-    features: FeatureMap
+    features: FeatureMap = field(metadata=inlined(FeatureMap))
     size: int
     n_classes: int | None = None
     label_epsilon: float | None = None
@@ -242,25 +242,6 @@ class RowRelease(Question):
 
     def _grid(self) -> Grid:
         return Grid.finer_than(self.reach / self._mu() * 2.0**-26 / math.sqrt(self.features.components))
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain, arrays = self.features.parts()
-        names = ("size", "n_classes", "label_epsilon", "batch_size", "batches", "attribute_width")
-        return plain | {name: getattr(self, name) for name in names}, arrays
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        features = FeatureMap(
-            radius=plain.pop("radius"),
-            rescale=plain.pop("rescale"),
-            projection=arrays["projection"],
-            centre=arrays["centre"],
-        )
-        return cls(features=features, guarantee=guarantee, salt=salt, **plain)
 
 
 def _event(

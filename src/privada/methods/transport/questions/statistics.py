@@ -23,16 +23,15 @@ sums alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
-
-import numpy.typing as npt
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.transport.questions.features import LARGEST, FeatureMap
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.codec import inlined
+from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, Mechanism, Plan, gaussian_event
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
@@ -63,7 +62,7 @@ class ClassStatistics(Question):
     (2.0, 2.0)
     """
 
-    features: FeatureMap
+    features: FeatureMap = field(metadata=inlined(FeatureMap))
     n_classes: int
     moments: bool = False
     kind: ClassVar[str] = "transport.statistics"
@@ -147,24 +146,6 @@ class ClassStatistics(Question):
             return self.guarantee.unit.max_rows * math.sqrt(joint(*parts, replaces=False))
         stays = math.sqrt(same_class(*parts[1:])) + math.sqrt(slack)
         return self.guarantee.unit.max_rows * max(math.sqrt(2 * sum(parts)), stays)
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays."""
-        plain, arrays = self.features.parts()
-        return plain | {"n_classes": self.n_classes, "moments": self.moments}, arrays
-
-    @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
-        """Make the question from its parts."""
-        features = FeatureMap(
-            radius=plain.pop("radius"),
-            rescale=plain.pop("rescale"),
-            projection=arrays["projection"],
-            centre=arrays["centre"],
-        )
-        return cls(features=features, guarantee=guarantee, salt=salt, **plain)
 
 
 def check_map(features: FeatureMap, schema: Any) -> None:

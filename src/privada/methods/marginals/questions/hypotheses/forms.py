@@ -22,6 +22,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.maps import LARGEST, check_map, mapped
+from privada.privacy.codec import Form, read_form
 from privada.privacy.release import PACE
 
 FloatArray = npt.NDArray[np.float64]
@@ -31,10 +32,10 @@ DEEPEST = 100  # layers of a network
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Hypothesis(ABC):
+class Hypothesis(Form, ABC):
     """A deterministic function from one record to the code of one class."""
 
-    form: ClassVar[str]
+    forms_in: ClassVar[tuple[str, ...]] = ("privada.methods.marginals.questions.hypotheses.onnx",)
 
     @abstractmethod
     def codes(self, X: FloatArray) -> IntArray:
@@ -47,15 +48,6 @@ class Hypothesis(ABC):
     def seconds(self, width: int) -> float:  # noqa: ARG002 - an exported model's depend on it
         """Seconds of a processor for one record, from above: a public number."""
         return sum(array.size for array in self.parts()[1].values()) / PACE
-
-    @abstractmethod
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        """Plain values and arrays."""
-
-    @classmethod
-    @abstractmethod
-    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
-        """Make it from its parts."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,15 +70,6 @@ class Constant(Hypothesis):
     def fits(self, width: int, n_classes: int) -> None:  # noqa: ARG002
         if self.code >= n_classes:
             raise InputError(f"Expected code below {n_classes}, got {self.code}.")
-
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        return {"code": self.code}, {}
-
-    @classmethod
-    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
-        if arrays:
-            raise InputError("Expected a constant hypothesis without arrays.")
-        return cls(**plain)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -172,24 +155,6 @@ def linear(weights: npt.ArrayLike, bias: npt.ArrayLike) -> Network:
     return Network(layers=((np.asarray(weights, np.float64), np.asarray(bias, np.float64)),))
 
 
-def pack(hypothesis: Hypothesis) -> tuple[dict[str, Any], Arrays]:
-    """A hypothesis as plain values and arrays."""
-    plain, arrays = hypothesis.parts()
-    return {"form": hypothesis.form, "plain": plain}, {f"h/{name}": array for name, array in arrays.items()}
-
-
-def unpack(entry: dict[str, Any], arrays: Arrays) -> Hypothesis:
-    """Make a hypothesis from what `pack` wrote."""
-    form = _check.one_of(("constant", "network", "onnx"), form=entry["form"])
-    own = {name[2:]: array for name, array in arrays.items() if name.startswith("h/")}
-    if form == "onnx":
-        from privada.methods.marginals.questions.hypotheses.onnx import Onnx
-
-        return Onnx.from_parts(dict(entry["plain"]), own)
-    forms: dict[str, type[Hypothesis]] = {"constant": Constant, "network": Network}
-    return forms[form].from_parts(dict(entry["plain"]), own)
-
-
 def to_plain(hypothesis: Hypothesis) -> dict[str, Any]:
     """A hypothesis for a JSON file: nested lists of numbers, and the bytes of ONNX in base 64.
 
@@ -211,15 +176,17 @@ def from_plain(entry: Mapping[str, Any]) -> Hypothesis:
     >>> again.codes(np.array([[1.0, 9.0], [0.0, 9.0]])).tolist()
     [1, 0]
     """
-    plain, arrays = {}, {}
+    plain: dict[str, Any] = {}
+    arrays: Arrays = {}
     for name, value in entry.items():
         if name == "model":
-            arrays[f"h/{name}"] = np.frombuffer(b64decode(value), dtype=np.uint8)
+            arrays[name] = np.frombuffer(b64decode(value), dtype=np.uint8)
         elif isinstance(value, list):
-            arrays[f"h/{name}"] = np.asarray(value, dtype=np.float64)
+            arrays[name] = np.asarray(value, dtype=np.float64)
         elif name != "form":
             plain[name] = value
-    return unpack({"form": entry["form"], "plain": plain}, arrays)
+    made: Hypothesis = read_form(Hypothesis, {"form": entry["form"], "plain": plain}, arrays)
+    return made
 
 
-__all__ = ["Constant", "Hypothesis", "Network", "from_plain", "linear", "pack", "to_plain", "unpack"]
+__all__ = ["Constant", "Hypothesis", "Network", "from_plain", "linear", "to_plain"]

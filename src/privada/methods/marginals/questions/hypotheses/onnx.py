@@ -39,13 +39,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, ClassVar, Self
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import AnswerError, InputError
-from privada.methods.marginals.questions.hypotheses.forms import Arrays, FloatArray, Hypothesis, IntArray
+from privada.methods.marginals.questions.hypotheses.forms import FloatArray, Hypothesis, IntArray
 from privada.methods.marginals.questions.hypotheses.sandbox import _onnx_worker
 from privada.methods.marginals.questions.hypotheses.sandbox._onnx_graph import ALLOWED
 from privada.methods.marginals.questions.hypotheses.sandbox._onnx_worker import (
@@ -104,13 +104,6 @@ class Onnx(Hypothesis):
 
     def seconds(self, width: int) -> float:
         return _verdict(self.model.tobytes(), width).seconds
-
-    def parts(self) -> tuple[dict[str, Any], Arrays]:
-        return {}, {"model": self.model}
-
-    @classmethod
-    def from_parts(cls, plain: dict[str, Any], arrays: Arrays) -> Self:
-        return cls(**plain, model=arrays["model"])
 
 
 def run(blob: bytes, X: FloatArray, *, seconds: float = RECORD_SECONDS, memory: int = MEMORY) -> IntArray:
