@@ -64,7 +64,7 @@ class LabelDescent(Question):
     Privacy
     -------
     Unit and relation are the guarantee's. L2 sensitivity of each sum: ``bound`` (add/remove) or ``2 bound``
-    (replace-one), times the rows of a person. Proof: above and PRIVACY, section 6.3.
+    (replace-one), times the rows of a person. Proof: above and privacy.md, section 6.3.
 
     >>> from privada.privacy import Approximate
     >>> asked = LabelDescent(centre=np.zeros(2), spread=np.ones(2), limit=3.0, radius=1.4, constant=0.3,

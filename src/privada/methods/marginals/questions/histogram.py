@@ -37,7 +37,7 @@ class LabelHistogram(Question):
     Privacy
     -------
     Unit and relation are the guarantee's. L2 sensitivity 1 (add/remove) or √2 (replace-one), times the rows
-    of a person. Proof: above and PRIVACY, section 6.3.
+    of a person. Proof: above and privacy.md, section 6.3.
     """
 
     low: float

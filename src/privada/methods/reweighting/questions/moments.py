@@ -156,7 +156,7 @@ class MixtureMoments(ResidualMoments):
     Privacy
     -------
     Unit and relation are the guarantee's (replace-one). L2 sensitivities ``√2 R²``, ``2 R c`` and ``c²``,
-    times the rows of a person. Proof: the module's docstring and PRIVACY, section 6.5.
+    times the rows of a person. Proof: the module's docstring and privacy.md, section 6.5.
     """
 
     directions: FloatArray
@@ -198,7 +198,7 @@ class CorrectionMoments(ResidualMoments):
     Privacy
     -------
     Unit and relation are the guarantee's (replace-one). L2 sensitivities ``√2 R²`` and ``2 R c``, times the
-    rows of a person. Proof: the module's docstring and PRIVACY, section 6.5.
+    rows of a person. Proof: the module's docstring and privacy.md, section 6.5.
     """
 
     transform: FloatArray
