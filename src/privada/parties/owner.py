@@ -251,7 +251,7 @@ class Owner:
         return answer_rows(question, open_private(self._rows), noise=self._noise)
 
     def _or_failure(self, question: Question, work: Callable[[], T]) -> T:
-        """Do some work on open rows. The cause of a failure stays here: it could reveal something of a row."""
+        """Do some work on open rows. The cause of a failure stays here: it could reveal something."""
         try:
             return work()
         except Exception as error:
