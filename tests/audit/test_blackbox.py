@@ -15,17 +15,8 @@ from privada.audit import audit_mechanism, audit_question, audit_samples
 from privada.exceptions import InputError
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
-from privada.privacy import (
-    ZCDP,
-    Approximate,
-    Gaussian,
-    KNorm,
-    Laplace,
-    Pure,
-    Question,
-    RandomisedResponse,
-    curves,
-)
+from privada.privacy import ZCDP, Approximate, Gaussian, KNorm, Laplace, Pure, Question, RandomisedResponse
+from privada.privacy.accounting import curves
 from privada.privacy.mechanism import Plan
 
 ONE = Pure(epsilon=1.0, relation="add/remove")

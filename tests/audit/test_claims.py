@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 
 from privada.audit.claims import Curve, Point, claims, points
-from privada.privacy import (
-    ZCDP,
-    Approximate,
-    Gaussian,
-    Laplace,
-    Pure,
-    curves,
-)
+from privada.privacy import ZCDP, Approximate, Gaussian, Laplace, Pure
+from privada.privacy.accounting import curves
 from privada.privacy.mechanism import Plan
 
 ONE = Pure(epsilon=1.0, relation="add/remove")

@@ -12,7 +12,8 @@ from privada.methods.cells.questions.partition import Bins
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.registry import Example, Method, method
 from privada.parties.schema import Number, Schema
-from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure, Question, Unit, accountant
+from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure, Question, Unit
+from privada.privacy.accounting import accountant
 from privada.privacy.mechanism import Plan
 
 PERSON = Unit(name="person", max_rows=2)

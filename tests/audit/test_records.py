@@ -3,7 +3,7 @@
 import numpy as np
 
 from privada.audit import Sample, landmarks, neighbours
-from privada.audit.records import middle, near_low, records
+from privada.audit.rows.records import middle, near_low, records
 from privada.methods.cells.questions.partition import Bins, Nearest
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.schema import Category, Number, Schema

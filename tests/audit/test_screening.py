@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from privada.audit import Sample
-from privada.audit.pairs import Pair
+from privada.audit.rows.pairs import Pair
 from privada.audit.screening import audit_pairs
 from privada.parties.schema import Schema
-from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure, Question, curves
+from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure, Question
+from privada.privacy.accounting import curves
 from privada.privacy.mechanism import Plan
 
 SCHEMA = Schema.of_numbers(bounds=(0, 1), width=1)

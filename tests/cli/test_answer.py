@@ -18,7 +18,7 @@ def test_a_person_approves(cli, home, edit, learner, exchange):
 
 
 def test_nothing_is_said_of_a_file_that_was_changed_meanwhile(cli, home, learner, exchange):
-    from privada.cli.answer import _about
+    from privada.cli.studies.answer import _about
     from privada.engines.folder import Answered
     from privada.parties.owner_file import OwnerFile
 

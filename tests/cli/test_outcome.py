@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from privada.cli.outcome import MARKS, _numbers, prepare
+from privada.cli.studies.outcome import MARKS, _numbers, prepare
 from privada.exceptions import InputError
 
 

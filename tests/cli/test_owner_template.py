@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from privada.cli.owner_template import FILL_IN, ColumnHeader, owner_toml
+from privada.cli.owners.template import FILL_IN, ColumnHeader, owner_toml
 
 ODD = 'a "quoted" \\ name\n\t[x]'
 

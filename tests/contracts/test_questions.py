@@ -15,19 +15,9 @@ from privada.methods import methods
 from privada.parties.answering import answer_rows
 from privada.parties.private import Private
 from privada.parties.rows import Rows
-from privada.privacy import (
-    ZCDP,
-    Approximate,
-    Ledger,
-    OwnerKey,
-    Price,
-    Pure,
-    Question,
-    Rehearsal,
-    Release,
-    accountant,
-)
-from privada.privacy.filters import open_filter
+from privada.privacy import ZCDP, Approximate, Ledger, OwnerKey, Price, Pure, Question, Rehearsal, Release
+from privada.privacy.accounting import accountant
+from privada.privacy.accounting.filters import open_filter
 
 CASES = [
     pytest.param(name, index, id=f"{name}-{index}")

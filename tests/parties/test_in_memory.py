@@ -7,7 +7,8 @@ import pytest
 from privada import CellStatistics, Nearest, Question, Schema
 from privada.exceptions import BudgetError, GuaranteeError, RelationError
 from privada.parties.in_memory import cover, owner_in_memory
-from privada.privacy import ZCDP, Approximate, Laplace, Pure, accountant
+from privada.privacy import ZCDP, Approximate, Laplace, Pure
+from privada.privacy.accounting import accountant
 from privada.privacy.mechanism import Plan
 
 AR = "add/remove"

@@ -6,7 +6,8 @@ from dp_accounting import pld
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent
 
 from privada.exceptions import InputError
-from privada.privacy import ZCDP, Approximate, Gaussian, Laplace, Pure, accountant, curves
+from privada.privacy import ZCDP, Approximate, Gaussian, Laplace, Pure
+from privada.privacy.accounting import accountant, curves
 from privada.privacy.mechanism import Plan, pure_event
 
 AR = "add/remove"

@@ -5,11 +5,12 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from privada.exceptions import InputError
-from privada.privacy import ZCDP, Approximate, Gaussian, Pure, curves
-from privada.privacy.budget import split_alike, split_budget, split_number, zcdp_within
-from privada.privacy.filters import open_filter
+from privada.privacy import ZCDP, Approximate, Gaussian, Pure
+from privada.privacy.accounting import curves
+from privada.privacy.accounting.budget import split_alike, split_budget, split_number, zcdp_within
+from privada.privacy.accounting.filters import open_filter
+from privada.privacy.accounting.price import Price
 from privada.privacy.mechanism import gaussian_event
-from privada.privacy.price import Price
 
 AR = "add/remove"
 shares = st.lists(st.floats(1e-3, 0.3), min_size=1, max_size=3)

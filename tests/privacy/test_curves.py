@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from privada.privacy import curves
+from privada.privacy.accounting import curves
 
 TABLE = {  # privacy.md, section 0
     1e-5: (7.0318, 3.7306, 1.9938, 1.3906, 1.0812, 0.6002, 0.4999),

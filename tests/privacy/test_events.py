@@ -9,8 +9,8 @@ from dp_accounting import (
 )
 
 from privada.exceptions import InputError
-from privada.privacy import accountant, curves
-from privada.privacy.events import VisiblySampledDpEvent
+from privada.privacy.accounting import accountant, curves
+from privada.privacy.accounting.events import VisiblySampledDpEvent
 
 
 def test_a_sample_that_shows_loses_at_the_same_epsilon():

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privada.exceptions import BudgetError, InputError, RelationError
-from privada.privacy import ZCDP, Approximate, Price, Pure, Unit, accountant, curves
-from privada.privacy.filters import Filter, open_filter
+from privada.privacy import ZCDP, Approximate, Price, Pure, Unit
+from privada.privacy.accounting import accountant, curves
+from privada.privacy.accounting.filters import Filter, open_filter
 
 AR = "add/remove"
 APPROXIMATE = Approximate(epsilon=1, delta=1e-5, relation=AR)

@@ -6,18 +6,8 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.privacy import (
-    Approximate,
-    Exponential,
-    Gaussian,
-    Grid,
-    KNorm,
-    Laplace,
-    Pure,
-    RandomisedResponse,
-    accountant,
-    curves,
-)
+from privada.privacy import Approximate, Exponential, Gaussian, Grid, KNorm, Laplace, Pure, RandomisedResponse
+from privada.privacy.accounting import accountant, curves
 from privada.privacy.mechanism import KNormCylinder, Plan, pure_event
 
 

@@ -4,7 +4,8 @@ import dp_accounting
 import pytest
 
 from privada.exceptions import InputError, RelationError
-from privada.privacy import ZCDP, Price, Pure, Relation, accountant
+from privada.privacy import ZCDP, Price, Pure, Relation
+from privada.privacy.accounting import accountant
 
 AR = "add/remove"
 

@@ -9,9 +9,9 @@ from dp_accounting import rdp
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent
 
 from privada.exceptions import InputError
-from privada.privacy import accountant, curves
+from privada.privacy.accounting import accountant, curves
+from privada.privacy.accounting.rules import SIMPLE, two_sided
 from privada.privacy.mechanism import pure_event
-from privada.privacy.rules import SIMPLE, two_sided
 
 LEAVES = [
     dp_accounting.GaussianDpEvent(2.0),

@@ -15,9 +15,10 @@ from dp_accounting import (
 from scipy.stats import binom
 
 from privada.exceptions import InputError, RelationError
-from privada.privacy import ZCDP, Approximate, Price, accountant, curves
-from privada.privacy.events import VisiblySampledDpEvent
-from privada.privacy.filters import open_filter
+from privada.privacy import ZCDP, Approximate, Price
+from privada.privacy.accounting import accountant, curves
+from privada.privacy.accounting.events import VisiblySampledDpEvent
+from privada.privacy.accounting.filters import open_filter
 
 
 def shown(event, *, size, drawn, batches=1):

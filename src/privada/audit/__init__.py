@@ -21,13 +21,13 @@ from privada._lazy import attach
 
 _HOMES = {
     "blackbox": ("AuditResult", "audit_mechanism", "audit_question", "audit_samples"),
-    "arrangements": ("arranged_neighbours",),
+    "rows.arrangements": ("arranged_neighbours",),
     "laws": ("LawResult", "check_laws"),
     "method": ("QuestionAudit", "audit_example", "audit_method"),
-    "pairs": ("Pair", "across_batches", "neighbours"),
-    "records": ("landmarks",),
+    "rows.pairs": ("Pair", "across_batches", "neighbours"),
+    "rows.records": ("landmarks",),
     "replaying": ("ReplayResult", "replay"),
-    "sample": ("Sample",),
+    "rows.sample": ("Sample",),
     "views": ("RoundAudit", "ViewAudit", "replay_rounds", "replay_views"),
 }
 

@@ -47,7 +47,7 @@ from privada.audit import sampling
 from privada.audit.claims import Claim, Curve, Point, claims, points
 from privada.audit.selection import Guess, bound_event, guess_events
 from privada.parties.rows import Rows
-from privada.privacy import curves
+from privada.privacy.accounting import curves
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.noise import Noise, SecureNoise
 from privada.privacy.release import Question

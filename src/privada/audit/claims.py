@@ -66,7 +66,7 @@ Claim = Point | Curve
 
 def claims(guarantee: Guarantee, plan: Plan | None = None) -> tuple[Claim, ...]:
     """The points of a guarantee and its plan, and the plan's curve if its noise is Gaussian."""
-    from privada.privacy import accountant
+    from privada.privacy.accounting import accountant
 
     found: tuple[Claim, ...] = points(guarantee, plan)
     if plan is not None and accountant.only_gaussian(plan.event):
@@ -104,7 +104,7 @@ def _named(guarantee: Guarantee) -> tuple[Point, ...]:
 
 
 def _charged(guarantee: Guarantee, plan: Plan) -> tuple[Point, ...]:
-    from privada.privacy import accountant
+    from privada.privacy.accounting import accountant
 
     if accountant.only_gaussian(plan.event):
         return tuple(Point(epsilon=accountant.epsilon(plan.event, delta), delta=delta) for delta in DELTAS)
@@ -116,7 +116,7 @@ def _charged(guarantee: Guarantee, plan: Plan) -> tuple[Point, ...]:
 
 def _profile(plan: Plan) -> tuple[Point, ...]:
     """Points of the privacy-loss distribution, for events that have one."""
-    from privada.privacy import accountant
+    from privada.privacy.accounting import accountant
 
     kinds = {type(leaf).__name__ for _, leaf, _ in accountant.leaves(plan.event)}
     if "ZCDpEvent" in kinds:

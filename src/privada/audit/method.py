@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 
 from privada import _check
-from privada.audit.arrangements import FAR_APART, arranged_neighbours
 from privada.audit.blackbox import CONFIDENCE, TRIALS, AuditResult
 from privada.audit.laws import LawResult, check_laws
-from privada.audit.pairs import Pair, across_batches, neighbours
-from privada.audit.records import landmarks
 from privada.audit.replaying import ReplayResult, repeats, replay, shuffles
-from privada.audit.sample import Sample
+from privada.audit.rows.arrangements import FAR_APART, arranged_neighbours
+from privada.audit.rows.pairs import Pair, across_batches, neighbours
+from privada.audit.rows.records import landmarks
+from privada.audit.rows.sample import Sample
 from privada.audit.screening import audit_pairs
 from privada.audit.transcript import coupled
 from privada.exceptions import PrivadaError

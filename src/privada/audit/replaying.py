@@ -31,7 +31,7 @@ import numpy.typing as npt
 from privada.audit.transcript import Call, WatchedNoise, coupled, draw_outputs, play_back, same, witnessed
 from privada.exceptions import InputError, RelationError
 from privada.parties.rows import Rows
-from privada.privacy.accountant import keeps
+from privada.privacy.accounting.accountant import keeps
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import (
     Exponential,
@@ -227,7 +227,7 @@ def _single(before: Call, after: Call) -> Check:
 
 def _joint(plan: Plan, pairs: list[tuple[Call, Call]]) -> Iterator[Check]:
     """Bounds on all moves together, in each currency in which the plan has one."""
-    from privada.privacy import accountant, curves
+    from privada.privacy.accounting import accountant, curves
 
     losses = [(a.mechanism, move(a.mechanism, a.exact, b.exact)) for a, b in pairs]
     gaussian = math.fsum(

@@ -19,7 +19,7 @@ import numpy as np
 
 from privada.audit.blackbox import AuditResult, count_events
 from privada.audit.claims import Claim, Curve, Point, claims
-from privada.audit.pairs import Pair
+from privada.audit.rows.pairs import Pair
 from privada.audit.sampling import LEAST_OUTCOMES, AnswerSource, Outcomes
 from privada.audit.selection import Guess, guess_events
 from privada.audit.transcript import coupled

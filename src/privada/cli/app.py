@@ -7,21 +7,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from privada.cli import (
-    answer,
-    ask,
-    audit,
-    demo,
-    exits,
-    init,
-    learn,
-    ledger,
-    owner,
-    price,
-    release,
-    reproduce,
-    run,
-)
+from privada.cli import audit, demo, exits, ledger, release, reproduce
+from privada.cli.owners import owner
+from privada.cli.studies import answer, ask, init, learn, price, run
 
 
 class Commands(TyperGroup):

@@ -19,7 +19,7 @@ from typing import Any
 from privada.parties.owner import Owner
 from privada.parties.policy import Policy
 from privada.parties.schema import Schema
-from privada.privacy import accountant
+from privada.privacy.accounting import accountant
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee
 from privada.privacy.ledger import Ledger
 from privada.privacy.receipt import OwnerKey

@@ -57,7 +57,7 @@ class Owner:
     policy : Policy, optional
         What the owner allows.
     accounting : str, optional
-        The filter of the budget (see `privada.privacy.filters`).
+        The filter of the budget (see `privada.privacy.accounting.filters`).
     y, person : array, optional
         Label and person of each row beside a NumPy array.
     rehearsal : int, optional

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from privada._lazy import attach
 
 if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
+    from privada.privacy.accounting.filters import Filter as Filter
+    from privada.privacy.accounting.price import Price as Price
     from privada.privacy.bounds import Ball as Ball
     from privada.privacy.bounds import Box as Box
     from privada.privacy.bounds import Classes as Classes
     from privada.privacy.bounds import Grid as Grid
-    from privada.privacy.filters import Filter as Filter
     from privada.privacy.guarantee import ZCDP as ZCDP
     from privada.privacy.guarantee import Approximate as Approximate
     from privada.privacy.guarantee import Guarantee as Guarantee
@@ -31,7 +32,6 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.privacy.noise import Noise as Noise
     from privada.privacy.noise import Rehearsal as Rehearsal
     from privada.privacy.noise import SecureNoise as SecureNoise
-    from privada.privacy.price import Price as Price
     from privada.privacy.receipt import OwnerKey as OwnerKey
     from privada.privacy.receipt import Receipt as Receipt
     from privada.privacy.relation import ROW as ROW
@@ -45,12 +45,12 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
 
 _HOMES = {
     "bounds": ("Ball", "Box", "Classes", "Grid"),
-    "filters": ("Filter",),
+    "accounting.filters": ("Filter",),
     "guarantee": ("Approximate", "Guarantee", "Pure", "ZCDP", "request"),
     "ledger": ("Ledger",),
     "mechanism": ("Exponential", "Gaussian", "KNorm", "Laplace", "Mechanism", "RandomisedResponse"),
     "noise": ("Noise", "Rehearsal", "SecureNoise"),
-    "price": ("Price",),
+    "accounting.price": ("Price",),
     "receipt": ("OwnerKey", "Receipt"),
     "relation": ("ROW", "Relation", "Unit"),
     "release": ("Disclosure", "Question", "QuestionHeader", "Release"),

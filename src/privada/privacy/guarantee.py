@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 
 from privada import _check
 from privada.exceptions import InputError, RelationError
-from privada.privacy import curves
+from privada.privacy.accounting import curves
 from privada.privacy.relation import ROW, Relation, Unit
 
 LOOSE_EPSILON = 5.0

@@ -32,10 +32,10 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.privacy import curves
-from privada.privacy._lattice import LARGEST_SCALE
+from privada.privacy.accounting import curves
 from privada.privacy.bounds import Grid
 from privada.privacy.noise import Noise
+from privada.privacy.samplers.lattice import LARGEST_SCALE
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent

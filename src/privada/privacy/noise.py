@@ -57,7 +57,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError, RehearsalWarning
-from privada.privacy import _choice, _lattice
+from privada.privacy.samplers import choice, lattice
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -115,7 +115,7 @@ class Noise(ABC):
         return self._integers(law, scale, math.prod(shape)).reshape(shape)
 
     def _integers(self, law: str, scale: float, n: int) -> IntArray:
-        return _lattice.draw(_lattice.LAWS[law](scale), n, self.words)
+        return lattice.draw(lattice.LAWS[law](scale), n, self.words)
 
     def uniform(self, size: Size) -> FloatArray:
         """Odd multiples of ``2**-53`` in (0, 1), equally likely. *Idealised arithmetic* only."""
@@ -152,7 +152,7 @@ class Noise(ABC):
         """
         n_classes = _check.count(least=2, n_classes=n_classes)
         exact = Fraction(_check.positive(epsilon=epsilon))
-        return _choice.respond(_codes(codes, n_classes), n_classes, exact, self.words)
+        return choice.respond(_codes(codes, n_classes), n_classes, exact, self.words)
 
     def exponential(self, scores: npt.ArrayLike, *, epsilon: float, sensitivity: float) -> int:
         """Choose an index with probability proportional to ``exp(ε score / (2 sensitivity))``.
@@ -183,7 +183,7 @@ class Noise(ABC):
         adversary measure the running time.
         """
         exact = Fraction(_check.positive(epsilon=epsilon))
-        return _choice.choose(_scores(scores), exact, _check.positive(sensitivity=sensitivity), self.words)
+        return choice.choose(_scores(scores), exact, _check.positive(sensitivity=sensitivity), self.words)
 
     def k_norm_ball(self, *, dimension: int, radius: float, epsilon: float, size: int) -> FloatArray:
         """Vectors with density proportional to ``exp(-epsilon * ||z||₂ / radius)``.
@@ -292,8 +292,8 @@ class Rehearsal(Noise):
 def _scale(**named: float) -> float:
     ((name, _),) = named.items()
     scale = _check.positive(**named)
-    if scale > _lattice.LARGEST_SCALE:
-        largest = f"{_lattice.LARGEST_SCALE:.0f} (2**50)"
+    if scale > lattice.LARGEST_SCALE:
+        largest = f"{lattice.LARGEST_SCALE:.0f} (2**50)"
         raise InputError(f"Expected {name} <= {largest} grid steps, got {scale!r}; use a coarser grid.")
     return scale
 

@@ -25,10 +25,10 @@ from privada import _check
 from privada._text import printable_line
 from privada.exceptions import GuaranteeError, InputError, PrivadaError, TamperError, WireError
 from privada.privacy import codec, wire
+from privada.privacy.accounting.price import Price
 from privada.privacy.bounds import Box, Classes
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Plan
-from privada.privacy.price import Price
 from privada.privacy.receipt import OwnerKey, Receipt, verify_signature
 
 METHODS = "privada.methods"
@@ -226,7 +226,7 @@ class Question(ABC):
 
     @cached_property
     def _keeps_guarantee(self) -> bool:
-        from privada.privacy.accountant import keeps
+        from privada.privacy.accounting.accountant import keeps
 
         return keeps(self.plan, self.guarantee)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from privada.privacy.filters import Filter
+from privada.privacy.accounting.filters import Filter
 from privada.privacy.guarantee import Guarantee
 from privada.report.tables import Table
 

@@ -3,8 +3,9 @@
 import numpy as np
 from dp_accounting import GaussianDpEvent, SampledWithoutReplacementDpEvent
 
-from privada.privacy import Approximate, Gaussian, Laplace, Pure, RandomisedResponse, accountant
-from privada.privacy.events import VisiblySampledDpEvent
+from privada.privacy import Approximate, Gaussian, Laplace, Pure, RandomisedResponse
+from privada.privacy.accounting import accountant
+from privada.privacy.accounting.events import VisiblySampledDpEvent
 from privada.privacy.mechanism import pure_event
 
 from .exhibit import FINE, ONE_REPLACED, exhibit, features, labels, quarters, schema

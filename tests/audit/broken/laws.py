@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privada.privacy import Approximate, Gaussian, Laplace, Pure, RandomisedResponse, curves
+from privada.privacy import Approximate, Gaussian, Laplace, Pure, RandomisedResponse
+from privada.privacy.accounting import curves
 
 from .exhibit import FINE, ONE, exhibit, features, labels, quarters
 

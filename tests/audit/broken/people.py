@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from privada.privacy import Approximate, Gaussian, Laplace, Pure, Unit, curves
+from privada.privacy import Approximate, Gaussian, Laplace, Pure, Unit
+from privada.privacy.accounting import curves
 
 from .exhibit import FINE, exhibit, features, quarters, rows, schema
 

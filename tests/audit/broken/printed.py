@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from privada.privacy import Approximate, Gaussian, Laplace, Pure, curves
+from privada.privacy import Approximate, Gaussian, Laplace, Pure
+from privada.privacy.accounting import curves
 
 from .exhibit import FINE, ONE_REPLACED, exhibit, features, labels, rows, schema
 

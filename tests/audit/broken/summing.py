@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure, curves
+from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure
+from privada.privacy.accounting import curves
 
 from .exhibit import FINE, ONE, ONE_REPLACED, exhibit, features, rows, schema
 

@@ -43,7 +43,8 @@ from privada.methods.summarization.learner import rounds
 from privada.methods.summarization.learner.collection import PointCollection
 from privada.methods.summarization.learner.draws import AskedOwners, NoisySum
 from privada.parties.protocol import Ask
-from privada.privacy import ZCDP, Approximate, Pure, Relation, Unit, curves
+from privada.privacy import ZCDP, Approximate, Pure, Relation, Unit
+from privada.privacy.accounting import curves
 
 E = FourierEmbedding.of(width=2, n_features=12, gamma=0.5, random_state=0)
 ROWS = np.random.default_rng(11).normal(0.5, 0.8, size=(60, 2))

@@ -8,8 +8,8 @@ from sklearn.base import clone
 
 from privada.exceptions import InputError
 from privada.lab.baselines import DPSGDClassifier, DPSGDRegressor
-from privada.lab.baselines.dpsgd import STAMPS, noise_multiplier
-from privada.privacy import accountant, curves
+from privada.lab.baselines.private.dpsgd import STAMPS, noise_multiplier
+from privada.privacy.accounting import accountant, curves
 from privada.privacy.mechanism import gaussian_event
 
 pytest.importorskip("opacus")

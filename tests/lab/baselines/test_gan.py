@@ -7,11 +7,13 @@ import pytest
 
 from privada.audit import Sample, neighbours, replay
 from privada.exceptions import InputError, RehearsalWarning
-from privada.lab.baselines import DPGAN, GeneratedPoints, _kernels
+from privada.lab.baselines import DPGAN, GeneratedPoints
 from privada.lab.baselines.clustering import BASELINES
+from privada.lab.baselines.private import _kernels
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
-from privada.privacy import ZCDP, Approximate, Pure, Relation, accountant
+from privada.privacy import ZCDP, Approximate, Pure, Relation
+from privada.privacy.accounting import accountant
 
 RELATIONS = [Relation.ADD_REMOVE, Relation.REPLACE_ONE]
 SCHEMA = Schema.of_numbers(bounds=(-1, 1), width=2, size=15)

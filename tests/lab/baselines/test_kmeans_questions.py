@@ -8,11 +8,12 @@ import pytest
 
 from privada.audit import Sample, across_batches, audit_mechanism, neighbours, replay
 from privada.exceptions import InputError
-from privada.lab.baselines.private_kmeans import SwappedCenters
-from privada.lab.baselines.tree_kmeans import TreeCenters
+from privada.lab.baselines.private.private_kmeans import SwappedCenters
+from privada.lab.baselines.private.tree_kmeans import TreeCenters
 from privada.parties.answering import answer_rows
 from privada.parties.schema import Schema
-from privada.privacy import ZCDP, Approximate, Pure, Relation, Unit, accountant, curves
+from privada.privacy import ZCDP, Approximate, Pure, Relation, Unit
+from privada.privacy.accounting import accountant, curves
 
 KINDS = (TreeCenters, SwappedCenters)
 GUARANTEES = [

@@ -8,9 +8,10 @@ from privada.audit.transcript import coupled
 from privada.exceptions import InputError
 from privada.lab.baselines import DM, KMM, DPLinearRegression, NoisySGDRegressor, PrivateDM
 from privada.lab.baselines.adaptation import weights_for_moments
-from privada.lab.baselines.linear import MinibatchDescent, SecondMoments
+from privada.lab.baselines.private.linear import MinibatchDescent, SecondMoments
 from privada.parties import Number, Rows, Schema
-from privada.privacy import Approximate, Pure, Unit, accountant, curves
+from privada.privacy import Approximate, Pure, Unit
+from privada.privacy.accounting import accountant, curves
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-6}
 CLAIM = Approximate(**BUDGET, relation="replace-one")

@@ -11,12 +11,14 @@ from sklearn.linear_model import LogisticRegression
 
 from privada.audit import Sample, audit_question, neighbours, replay
 from privada.exceptions import InputError, RehearsalWarning, SchemaError
-from privada.lab.baselines import DPLogisticRegression, NoisyGradients, logistic
-from privada.lab.baselines._kernels import add_softmax_gradients
+from privada.lab.baselines import DPLogisticRegression, NoisyGradients
+from privada.lab.baselines.private import logistic
+from privada.lab.baselines.private._kernels import add_softmax_gradients
 from privada.parties.answering import answer_rows
 from privada.parties.rows import Rows
 from privada.parties.schema import Category, Schema
-from privada.privacy import ZCDP, Approximate, Relation, accountant
+from privada.privacy import ZCDP, Approximate, Relation
+from privada.privacy.accounting import accountant
 
 SCHEMA = Schema.of_numbers(
     bounds=(-1, 1), width=3, size=20, label=Category(name="label", values=("a", "b", "c"))

@@ -10,9 +10,10 @@ from sklearn.tree import DecisionTreeClassifier
 from privada.audit import Sample, audit_question, neighbours, replay
 from privada.exceptions import InputError, RehearsalWarning
 from privada.lab.baselines import PATE, TeacherVotes
-from privada.lab.baselines.pate import _shards
+from privada.lab.baselines.private.pate import _shards
 from privada.parties.schema import Category, Schema
-from privada.privacy import ZCDP, Approximate, Pure, Relation, accountant
+from privada.privacy import ZCDP, Approximate, Pure, Relation
+from privada.privacy.accounting import accountant
 
 SCHEMA = Schema.of_numbers(bounds=(-1, 1), width=2, size=12, label=Category(name="label", values=(0, 1, 2)))
 QUERIES = np.array([[0.0, 0.0], [0.4, 0.4], [-0.4, 0.2]])

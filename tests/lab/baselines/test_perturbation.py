@@ -8,8 +8,9 @@ import pytest
 
 from privada.audit import audit_question
 from privada.exceptions import InputError
-from privada.lab.baselines import PerturbedClassifier, PerturbedMinimum, PerturbedRegressor, _newton
-from privada.lab.baselines.perturbation import CURVED, OUTPUT, TOLERANCE, minimised
+from privada.lab.baselines import PerturbedClassifier, PerturbedMinimum, PerturbedRegressor
+from privada.lab.baselines.private import _newton
+from privada.lab.baselines.private.perturbation import CURVED, OUTPUT, TOLERANCE, minimised
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows
 from privada.privacy import Approximate, Ball, Pure
@@ -57,7 +58,7 @@ def test_log_densities_of_neighbours_differ_by_at_most_epsilon(loss):
     beta = asked.plan.draws["slope"].budget / asked.plan.draws["slope"].sensitivity
 
     def log_density(w, X, y):
-        from privada.lab.baselines.perturbation import _looked
+        from privada.lab.baselines.private.perturbation import _looked
 
         _, push, curve = _looked(asked, X @ w, y)
         b = -(X.T @ push + asked.regularisation * w)

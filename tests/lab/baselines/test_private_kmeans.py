@@ -8,12 +8,13 @@ import pytest
 from privada.audit import Sample
 from privada.audit.transcript import coupled, witnessed
 from privada.exceptions import InputError
-from privada.lab.baselines import _kernels, private_kmeans
-from privada.lab.baselines.private_kmeans import SwappedCenters
+from privada.lab.baselines.private import _kernels, private_kmeans
+from privada.lab.baselines.private.private_kmeans import SwappedCenters
 from privada.parties.answering import answer_rows
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
-from privada.privacy import ZCDP, Pure, curves
+from privada.privacy import ZCDP, Pure
+from privada.privacy.accounting import curves
 
 PURE = Pure(epsilon=4.0, relation="add/remove")
 SCHEMA = Schema.of_numbers(bounds=(-1, 1), width=2, size=40)
@@ -55,7 +56,7 @@ def test_no_row_moves_a_cost_by_more_than_its_sensitivity():
     """Brute force: opposite ends of the ball cost as much as there is, and no more."""
     asked = question()
     most = asked.plan.draws["best"].sensitivity
-    from privada.lab.baselines.private_kmeans import _costs
+    from privada.lab.baselines.private.private_kmeans import _costs
 
     rng = np.random.default_rng(0)
     ends = rng.normal(size=(200, 2))

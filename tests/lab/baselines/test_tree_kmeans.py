@@ -8,8 +8,8 @@ import pytest
 from privada.audit import Sample, replay
 from privada.audit.transcript import coupled
 from privada.exceptions import InputError
-from privada.lab.baselines import _cubes
-from privada.lab.baselines.tree_kmeans import TreeCenters, clipped_rows, clustered
+from privada.lab.baselines.private import _cubes
+from privada.lab.baselines.private.tree_kmeans import TreeCenters, clipped_rows, clustered
 from privada.parties.answering import answer_rows
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema

@@ -18,10 +18,11 @@ from privada.lab.baselines import (
     ResidualSum,
     ShiftedRidge,
 )
+from privada.lab.baselines.private.trivial import residual_bound, shrinkage
 from privada.lab.baselines.public import whiten
-from privada.lab.baselines.trivial import residual_bound, shrinkage
 from privada.parties import Number, Rows, Schema
-from privada.privacy import Approximate, Pure, Unit, accountant, curves
+from privada.privacy import Approximate, Pure, Unit
+from privada.privacy.accounting import accountant, curves
 
 BUDGET = {"epsilon": 2.0, "delta": 1e-6}
 CLAIM = Approximate(**BUDGET, relation="replace-one")

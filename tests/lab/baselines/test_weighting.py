@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from privada.audit import replay
 from privada.exceptions import InputError, RehearsalWarning, RelationError
 from privada.lab.baselines import PrivateWeighting, TargetTrained, WeightingCoefficients
-from privada.lab.baselines.weighting import TOLERANCE, minimised
+from privada.lab.baselines.private.weighting import TOLERANCE, minimised
 from privada.parties import Rows, Schema
 from privada.privacy import ZCDP, Gaussian, Pure
 from privada.privacy.bounds import Ball

@@ -14,7 +14,7 @@ from privada.lab.papers.reweighting import (
 )
 from privada.methods.reweighting import Penalties
 from privada.methods.reweighting.questions.problem import Bounds
-from privada.privacy import curves
+from privada.privacy.accounting import curves
 
 BOUNDS = Bounds(A=1.0)
 

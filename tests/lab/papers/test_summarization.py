@@ -19,7 +19,8 @@ from privada.lab.papers.summarization import (
     printed_total,
     true_total,
 )
-from privada.privacy import SecureNoise, accountant
+from privada.privacy import SecureNoise
+from privada.privacy.accounting import accountant
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 H = paper_features(X, dimension=8, gamma=0.1, random_state=0)

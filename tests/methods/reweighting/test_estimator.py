@@ -15,7 +15,8 @@ from privada.methods.reweighting import plan
 from privada.methods.reweighting.questions.problem import Bounds, Penalties
 from privada.parties import Number, Owner, Schema
 from privada.parties.protocol import run
-from privada.privacy import Approximate, curves
+from privada.privacy import Approximate
+from privada.privacy.accounting import curves
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-5}
 

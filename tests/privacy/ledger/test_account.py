@@ -100,7 +100,7 @@ def test_relations_and_units_are_never_mixed(opened: Ledger) -> None:
 def test_the_largest_question_that_is_left_fits(
     key: OwnerKey, budget: Guarantee, accounting: str | None, part: float
 ) -> None:
-    from privada.privacy import curves
+    from privada.privacy.accounting import curves
 
     def ask(wanted: Guarantee) -> Price:
         if isinstance(wanted, Pure):
@@ -137,7 +137,7 @@ def test_the_order_is_fixed_when_the_budget_is_opened(
         ledger.open_budget("patients", Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
         ledger.charge("patients", gaussian(9), question=QUESTION)
         order = ledger.budget("patients").order  # type: ignore[attr-defined]
-    monkeypatch.setattr("privada.privacy.curves.best_order", lambda **_: order + 1)
+    monkeypatch.setattr("privada.privacy.accounting.curves.best_order", lambda **_: order + 1)
     with Ledger.open(place, key) as ledger:
         ledger.open_budget("patients", Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
         ledger.charge("patients", gaussian(9), question=QUESTION)

@@ -6,7 +6,7 @@ import pytest
 
 from privada.exceptions import InputError, TamperError
 from privada.privacy import OwnerKey
-from privada.privacy.filters import open_filter
+from privada.privacy.accounting.filters import open_filter
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import Line, check_digest, check_text, following, opening, read_account
 from tests.privacy.ledger.cases import BUDGET, QUESTION

@@ -40,19 +40,25 @@ _HOMES = {
     "adaptation": ("DM", "KMM"),
     "adda": ("ADDA",),
     "clustering": ("BASELINES", "DPGAN", "STC", "ClusterT", "PrivateKMeans", "TreeKMeans"),
-    "dpsgd": ("DPSGDClassifier", "DPSGDRegressor"),
-    "gan": ("GeneratedPoints",),
+    "private.dpsgd": ("DPSGDClassifier", "DPSGDRegressor"),
+    "private.gan": ("GeneratedPoints",),
     "hidden_target": ("Majority", "TargetTrained"),
-    "linear": ("DPLinearRegression", "MinibatchDescent", "NoisySGDRegressor", "PrivateDM", "SecondMoments"),
-    "logistic": ("DPLogisticRegression", "NoisyGradients"),
-    "perturbation": ("PerturbedClassifier", "PerturbedMinimum", "PerturbedRegressor"),
-    "pate": ("PATE", "TeacherVotes"),
-    "private_kmeans": ("SwappedCenters",),
+    "private.linear": (
+        "DPLinearRegression",
+        "MinibatchDescent",
+        "NoisySGDRegressor",
+        "PrivateDM",
+        "SecondMoments",
+    ),
+    "private.logistic": ("DPLogisticRegression", "NoisyGradients"),
+    "private.perturbation": ("PerturbedClassifier", "PerturbedMinimum", "PerturbedRegressor"),
+    "private.pate": ("PATE", "TeacherVotes"),
+    "private.private_kmeans": ("SwappedCenters",),
     "propagation": ("LabelPropagation", "propagate"),
     "public": ("PublicLogistic", "PublicRidge", "PublicScale"),
     "transport": ("OTDA", "source_only", "target_only"),
-    "tree_kmeans": ("TreeCenters",),
-    "trivial": (
+    "private.tree_kmeans": ("TreeCenters",),
+    "private.trivial": (
         "NoisyMajority",
         "NoisyMean",
         "OneSumRegressor",
@@ -61,7 +67,7 @@ _HOMES = {
         "ResidualSum",
         "ShiftedRidge",
     ),
-    "weighting": ("PrivateWeighting", "WeightingCoefficients"),
+    "private.weighting": ("PrivateWeighting", "WeightingCoefficients"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

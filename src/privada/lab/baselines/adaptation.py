@@ -5,7 +5,7 @@ Both choose weights of the source rows that do not look at labels, then fit a we
 (Cortes and Mohri 2014) minimises the discrepancy for squared loss, the largest absolute eigenvalue of the
 difference of second moments. `weights_for_moments` takes the target's second moments only, so a noisy
 release of them makes it private (Bassily, Mohri and Suresh 2022): see
-`privada.lab.baselines.linear.PrivateDM`.
+`privada.lab.baselines.private.linear.PrivateDM`.
 """
 
 from __future__ import annotations

@@ -32,11 +32,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.lab.baselines._asking import ask, ball_schema, row_width
-from privada.lab.baselines.gan import GeneratedPoints
-from privada.lab.baselines.private_kmeans import SwappedCenters
-from privada.lab.baselines.tree_kmeans import TreeCenters
-from privada.methods.clustering.learner.coreset import Coreset
+from privada.lab.baselines.coreset import Coreset
+from privada.lab.baselines.private._asking import ask, ball_schema, row_width
+from privada.lab.baselines.private.gan import GeneratedPoints
+from privada.lab.baselines.private.private_kmeans import SwappedCenters
+from privada.lab.baselines.private.tree_kmeans import TreeCenters
 from privada.methods.clustering.learner.solver.objective import source_distances
 from privada.methods.clustering.learner.solver.solve import medoids
 from privada.privacy.guarantee import Approximate, Guarantee, Pure, request
@@ -133,7 +133,7 @@ class PrivateKMeans(_PrivateCenters):
 
     Privacy
     -------
-    Unit: one row. Proof: `privada.lab.baselines.private_kmeans`.
+    Unit: one row. Proof: `privada.lab.baselines.private.private_kmeans`.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class TreeKMeans(_PrivateCenters):
 
     Privacy
     -------
-    Unit: one row. Proof: `privada.lab.baselines.tree_kmeans`.
+    Unit: one row. Proof: `privada.lab.baselines.private.tree_kmeans`.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class DPGAN(_PrivateCenters):
 
     Privacy
     -------
-    Unit: one row. Proof: `privada.lab.baselines.gan`.
+    Unit: one row. Proof: `privada.lab.baselines.private.gan`.
     """
 
     def _question(self, width: int, guarantee: Guarantee) -> Question:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from privada import _check
-from privada.lab.baselines._asking import class_list
+from privada.lab.baselines.private._asking import class_list
 from privada.methods.scaling import PublicScale
 
 FloatArray = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from privada.lab.experiments.registry import Track, untracked
-from privada.privacy import curves
+from privada.privacy.accounting import curves
 from privada.report.figure import Figure
 
 EPSILONS = (0.5, 1, 2, 3, 4, 8, 10)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import PrivacyLeakWarning
-from privada.lab.baselines.logistic import DPLogisticRegression
+from privada.lab.baselines.private.logistic import DPLogisticRegression
 from privada.lab.baselines.summaries import fourier_threshold, kernel_greedy, uniform_sample
 from privada.lab.datasets.shift import Shift, adult_shift, mnist_shift
 from privada.lab.experiments.intervals import mean_interval

@@ -57,7 +57,7 @@ class PaperModel:
 def printed_mu(epsilon: float, delta: float) -> float:
     """μ that the printed noise amounts to, whatever T is.
 
-    >>> from privada.privacy.curves import gaussian_delta
+    >>> from privada.privacy.accounting.curves import gaussian_delta
     >>> round(gaussian_delta(15, printed_mu(15, 0.01)), 4)
     0.1264
     """

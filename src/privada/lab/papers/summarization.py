@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError, RehearsalWarning
-from privada.privacy import curves
+from privada.privacy.accounting import curves
 from privada.privacy.noise import Noise, Rehearsal
 
 FloatArray = npt.NDArray[np.float64]

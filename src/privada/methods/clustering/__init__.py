@@ -23,7 +23,7 @@ r_i     shells around each coreset point            ``shells``
 t       neighbours that NAS averages                ``t``
 Δᵗ(S)   mean distance to the t nearest rows         `SourceRadius`
 γ       chance that any empty cell passes           ``gamma`` of `sanitise`
-C       radius of the coreset                       ``radius`` of `Coreset.of`
+C       radius of the coreset                       public points within C of all others
 S'      sanitised source                            `SanitisedSource`
 ======  ==========================================  ====================================
 
@@ -55,7 +55,6 @@ METHOD = Method(
 
 _HOMES = {
     "learner.cost_bound": ("CostBound", "certified", "cost_bound"),
-    "learner.coreset": ("Coreset",),
     "learner.default_question": ("default_question",),
     "learner.forecast": ("CostEstimate", "estimate_cost", "forecast_gain"),
     "estimator": ("SourceTargetMedoids",),

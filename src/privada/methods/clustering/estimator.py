@@ -22,8 +22,8 @@ from privada.parties.in_memory import owner_in_memory
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Schema
+from privada.privacy.accounting.budget import split_alike
 from privada.privacy.bounds import Ball
-from privada.privacy.budget import split_alike
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.release import Question
 

@@ -25,7 +25,7 @@ from privada.methods.clustering.learner.learn import Choice, learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
-from privada.privacy.budget import split_alike
+from privada.privacy.accounting.budget import split_alike
 from privada.privacy.guarantee import Guarantee
 
 

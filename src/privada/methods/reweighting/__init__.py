@@ -63,7 +63,6 @@ _HOMES = {
     "learner.ladder": ("AdaptedModel", "Ladder", "plan"),
     "questions.supremum": ("Supremum", "labelled", "unlabelled"),
     "estimator": ("ReweightedClassifier", "ReweightedRegressor"),
-    "learner.nonprivate": ("Adapted", "cnvx_adap", "ncnvx_adap"),
     "questions.problem": ("Bounds", "Penalties"),
     "questions.adaptation": ("ConvexAdaptation", "NonconvexAdaptation", "stopping_delta"),
     "questions.descent": ("Descent",),

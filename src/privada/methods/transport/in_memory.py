@@ -9,7 +9,7 @@ from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.owner import Owner
 from privada.parties.schema import Schema
-from privada.privacy import accountant
+from privada.privacy.accounting import accountant
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee
 
 MARGIN = 1 + 1e-9  # for sums of floats

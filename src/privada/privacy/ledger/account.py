@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from privada.exceptions import BudgetError
-from privada.privacy import accountant, curves
-from privada.privacy.filters import GRAIN, Filter, RenyiFilter, accountings
+from privada.privacy.accounting import accountant, curves
+from privada.privacy.accounting.filters import GRAIN, Filter, RenyiFilter, accountings
+from privada.privacy.accounting.price import Price
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
-from privada.privacy.price import Price
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,8 +29,9 @@ from typing import Any, NoReturn, Self
 from sqlalchemy import Connection
 
 from privada.exceptions import InputError, LedgerError, PrivadaError, TamperError
-from privada.privacy import accountant
-from privada.privacy.filters import Filter, open_filter
+from privada.privacy.accounting import accountant
+from privada.privacy.accounting.filters import Filter, open_filter
+from privada.privacy.accounting.price import Price
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger import outbox, rotation, schema, table
 from privada.privacy.ledger.account import Account, Quote, Remaining
@@ -54,7 +55,6 @@ from privada.privacy.ledger.outbox import Debt
 from privada.privacy.ledger.rotation import HandOver
 from privada.privacy.ledger.store import Store
 from privada.privacy.ledger.verify import Verification, verify
-from privada.privacy.price import Price
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
 from privada.privacy.wire import canonical
@@ -75,7 +75,7 @@ class Ledger(outbox.Outbox):
     -------
     A learner chooses each question after seeing all earlier answers, so plain
     composition theorems do not apply. Each data set has a privacy filter that
-    is fixed when its budget is opened (`privada.privacy.filters` names the
+    is fixed when its budget is opened (`privada.privacy.accounting.filters` names the
     theorem of each: Rogers et al. 2016 for ε, Feldman and Zrnic 2021 for ρ and
     for the Rényi divergence at one order, Smith and Thakurta 2022 for μ²), and
     a charge that would pass its capacity is refused. The sum is read and

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from privada.privacy.filters import GRAIN, Filter
+from privada.privacy.accounting.filters import GRAIN, Filter
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import CHARGE, Line
 

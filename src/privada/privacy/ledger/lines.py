@@ -18,8 +18,8 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from privada.exceptions import InputError, TamperError
+from privada.privacy.accounting.price import Price
 from privada.privacy.ledger.account import Account
-from privada.privacy.price import Price
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.wire import canonical
 

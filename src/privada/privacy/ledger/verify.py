@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from privada.exceptions import PrivadaError, TamperError
-from privada.privacy import accountant
+from privada.privacy.accounting import accountant
+from privada.privacy.accounting.price import Price
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import BUDGET, START, Line, read_account
 from privada.privacy.ledger.rotation import successor
-from privada.privacy.price import Price
 from privada.privacy.receipt import Receipt
 
 _DRIFT = 1e-9  # another machine's logarithm may differ in its last digits

@@ -11,7 +11,8 @@ from privada.methods.cells import Bins, CellStatistics, Nearest, Product
 from privada.methods.cells.owner.answer import answer
 from privada.parties import Rows, Schema
 from privada.parties.schema import Category
-from privada.privacy import ZCDP, Approximate, Pure, Unit, accountant
+from privada.privacy import ZCDP, Approximate, Pure, Unit
+from privada.privacy.accounting import accountant
 
 CENTERS = np.array([[-0.5, 0.0], [0.5, 0.0]])
 SCHEMA = Schema.of_numbers(bounds=(-1, 1), width=2, label=Category(name="y", values=(0, 1)))

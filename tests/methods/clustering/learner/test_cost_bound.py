@@ -9,9 +9,9 @@ from scipy.stats import binom
 
 from privada import Owner, SourceTargetMedoids
 from privada.exceptions import InputError, RehearsalWarning
+from privada.lab.baselines.coreset import Coreset
 from privada.lab.datasets.source_target import RADIUS, synthetic
 from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
-from privada.methods.clustering.learner.coreset import Coreset
 from privada.methods.clustering.learner.cost_bound import certified, cost_bound
 from privada.methods.clustering.learner.solver.objective import cost, source_distances
 from privada.methods.clustering.learner.source.sanitised import estimate_radius, sanitise

@@ -10,7 +10,8 @@ import pytest
 from privada.methods.clustering import LocalMeans
 from privada.parties import Rows, Schema
 from privada.parties.answering import answerer
-from privada.privacy import ZCDP, Pure, accountant
+from privada.privacy import ZCDP, Pure
+from privada.privacy.accounting import accountant
 from privada.privacy.mechanism import Lattice
 
 SCHEMA = Schema.of_numbers(bounds=(-1e7, 1e7), width=2)

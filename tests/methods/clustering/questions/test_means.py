@@ -12,7 +12,8 @@ from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverag
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.parties import Rows, Schema
 from privada.parties.answering import answerer
-from privada.privacy import ZCDP, Approximate, KNorm, Pure, accountant
+from privada.privacy import ZCDP, Approximate, KNorm, Pure
+from privada.privacy.accounting import accountant
 from privada.privacy.mechanism import KNormCylinder, Lattice
 
 SCHEMA = Schema.of_numbers(bounds=(-1e7, 1e7), width=2)

@@ -11,7 +11,8 @@ from privada.exceptions import InputError
 from privada.methods.clustering import NeighbourAverages, SourceRadius
 from privada.parties import Rows, Schema
 from privada.parties.answering import answerer
-from privada.privacy import ZCDP, Approximate, KNorm, Pure, Unit, accountant
+from privada.privacy import ZCDP, Approximate, KNorm, Pure, Unit
+from privada.privacy.accounting import accountant
 from privada.privacy.mechanism import KNormCylinder, Lattice
 
 SCHEMA = Schema.of_numbers(bounds=(-1e7, 1e7), width=2)

@@ -28,7 +28,8 @@ from privada.methods.reweighting.example import SIZE, domains, example
 from privada.methods.reweighting.owner.counted import counted
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows
-from privada.privacy import Approximate, Pure, Question, Unit, accountant, curves
+from privada.privacy import Approximate, Pure, Question, Unit
+from privada.privacy.accounting import accountant, curves
 from privada.privacy.relation import ROW
 
 RO = {"relation": "replace-one"}

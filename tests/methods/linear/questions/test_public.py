@@ -8,7 +8,8 @@ import pytest
 from privada.exceptions import InputError, RelationError
 from privada.methods.linear.questions import public
 from privada.parties import Category, Number, Schema
-from privada.privacy import ZCDP, Approximate, Pure, accountant
+from privada.privacy import ZCDP, Approximate, Pure
+from privada.privacy.accounting import accountant
 
 ONE = Approximate(epsilon=1.0, delta=1e-5, relation="replace-one")
 

@@ -20,7 +20,8 @@ from privada.methods.reweighting.learner.adaptation import SHARE
 from privada.methods.reweighting.questions.supremum import labelled
 from privada.parties import Category, Number, Schema
 from privada.parties.protocol import run
-from privada.privacy import ZCDP, Approximate, accountant
+from privada.privacy import ZCDP, Approximate
+from privada.privacy.accounting import accountant
 
 RO = {"relation": "replace-one"}
 M, N = 150, 300

@@ -11,7 +11,8 @@ from privada.methods.reweighting import ModuleAdaptation, Penalties
 from privada.methods.reweighting.questions import network
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows
-from privada.privacy import Approximate, Pure, Question, Unit, accountant
+from privada.privacy import Approximate, Pure, Question, Unit
+from privada.privacy.accounting import accountant
 
 torch = pytest.importorskip("torch")
 

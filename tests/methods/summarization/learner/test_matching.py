@@ -8,7 +8,8 @@ import pytest
 from privada.exceptions import InputError
 from privada.methods.summarization import EmbeddedRows, InitialRows, Matching, SummaryRows
 from privada.methods.summarization.learner.allocation import Allocation, Reference
-from privada.privacy import Approximate, Pure, accountant
+from privada.privacy import Approximate, Pure
+from privada.privacy.accounting import accountant
 from privada.privacy.mechanism import gaussian_event
 
 NOWHERE = Reference(direction=np.zeros(40), threshold=0.0)

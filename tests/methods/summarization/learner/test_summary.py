@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 from privada import run
 from privada.exceptions import InputError
-from privada.lab.baselines.logistic import DPLogisticRegression
+from privada.lab.baselines.private.logistic import DPLogisticRegression
 from privada.methods.summarization import summarise
 
 

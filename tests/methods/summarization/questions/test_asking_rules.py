@@ -6,7 +6,7 @@ import pytest
 from privada.exceptions import InputError
 from privada.methods.summarization import Everyone, GaussianThreshold
 from privada.methods.summarization.questions.asking_rules import AskRule
-from privada.privacy import curves
+from privada.privacy.accounting import curves
 
 
 class Printed(AskRule):

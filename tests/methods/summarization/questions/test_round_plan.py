@@ -4,7 +4,8 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.methods.summarization import Participation, RoundPlan
-from privada.privacy import ZCDP, Approximate, accountant
+from privada.privacy import ZCDP, Approximate
+from privada.privacy.accounting import accountant
 from privada.privacy.mechanism import gaussian_event
 
 AR, RO = "add/remove", "replace-one"

@@ -19,7 +19,8 @@ from privada.methods.summarization import (
 )
 from privada.parties import Rows, Schema
 from privada.parties import rows as rows_module
-from privada.privacy import ZCDP, Approximate, Pure, Question, Unit, curves
+from privada.privacy import ZCDP, Approximate, Pure, Question, Unit
+from privada.privacy.accounting import curves
 
 E = FourierEmbedding.of(width=2, n_features=12, gamma=0.5, random_state=0)
 RO, AR = "replace-one", "add/remove"

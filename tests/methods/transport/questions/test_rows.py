@@ -12,9 +12,10 @@ from privada.methods.transport import FeatureMap, RowRelease
 from privada.parties import Rows, Schema
 from privada.parties.answering import answer_rows
 from privada.parties.schema import Category, Number
-from privada.privacy import ZCDP, Approximate, Price, Pure, Unit, accountant, curves
-from privada.privacy.events import VisiblySampledDpEvent
-from privada.privacy.filters import GRAIN, open_filter
+from privada.privacy import ZCDP, Approximate, Price, Pure, Unit
+from privada.privacy.accounting import accountant, curves
+from privada.privacy.accounting.events import VisiblySampledDpEvent
+from privada.privacy.accounting.filters import GRAIN, open_filter
 
 ONE = Approximate(epsilon=8.0, delta=1e-5, relation="replace-one")
 MAP = FeatureMap.random(4, 3, seed=0, radius=1.3)

@@ -15,7 +15,8 @@ from privada.methods.transport.questions.statistics import joint, same_class
 from privada.parties import Rows, Schema
 from privada.parties import rows as rows_module
 from privada.parties.schema import Category
-from privada.privacy import ZCDP, Approximate, Pure, Unit, accountant
+from privada.privacy import ZCDP, Approximate, Pure, Unit
+from privada.privacy.accounting import accountant
 
 ONE = Approximate(epsilon=2.0, delta=1e-5, relation="replace-one")
 MAP = FeatureMap.random(4, 3, seed=0, radius=1.3)

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from privada.exceptions import RehearsalWarning
 from privada.lab.baselines.clustering import N_CENTERS, SOURCES
+from privada.lab.baselines.coreset import Coreset
 from privada.lab.datasets.source_target import RADIUS, Pair
 from privada.lab.papers.clustering import PaperSource, paper_nas, paper_nna
 from privada.methods.clustering.estimator import SourceTargetMedoids
-from privada.methods.clustering.learner.coreset import Coreset
 from privada.privacy.guarantee import ZCDP, Guarantee, Pure
 from privada.privacy.relation import Relation
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.lab.baselines.clustering import STC, ClusterT
-from privada.lab.baselines.logistic import DPLogisticRegression
+from privada.lab.baselines.private.logistic import DPLogisticRegression
 from privada.lab.datasets.source_target import RADIUS, LabelledPair, labelled_pairs
 from privada.lab.experiments.clustering.contenders import BUDGETS, ours
 from privada.lab.experiments.registry import Track

@@ -16,14 +16,14 @@ import numpy.typing as npt
 
 from privada.exceptions import InputError, PrivadaWarning
 from privada.lab.baselines.adaptation import PENALTIES, ridge
-from privada.lab.baselines.dpsgd import DPSGDClassifier, DPSGDRegressor
-from privada.lab.baselines.linear import DPLinearRegression, NoisySGDRegressor, PrivateDM
-from privada.lab.baselines.logistic import DPLogisticRegression
-from privada.lab.baselines.perturbation import PerturbedClassifier, PerturbedRegressor
+from privada.lab.baselines.cnvx_adap import cnvx_adap
+from privada.lab.baselines.private.dpsgd import DPSGDClassifier, DPSGDRegressor
+from privada.lab.baselines.private.linear import DPLinearRegression, NoisySGDRegressor, PrivateDM
+from privada.lab.baselines.private.logistic import DPLogisticRegression
+from privada.lab.baselines.private.perturbation import PerturbedClassifier, PerturbedRegressor
 from privada.lab.datasets import domain_pairs
 from privada.lab.datasets.domain_pairs import DomainPair, Part
 from privada.methods.reweighting.estimator import ReweightedClassifier, ReweightedRegressor
-from privada.methods.reweighting.learner.nonprivate import cnvx_adap
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.reweighting.questions.supremum import labelled
 

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.lab.baselines.adaptation import KMM, PENALTIES, ridge, weights_for_moments
+from privada.lab.baselines.cnvx_adap import ncnvx_adap
 from privada.lab.datasets import domain_pairs
 from privada.lab.datasets.domain_pairs import REGRESSIONS, DomainPair
 from privada.lab.experiments.registry import Track
 from privada.lab.experiments.reweighting.contenders import error, ours, squared, with_constant
 from privada.lab.experiments.reweighting.selection import Family
 from privada.lab.experiments.sharing import shared
-from privada.methods.reweighting.learner.nonprivate import ncnvx_adap
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.report.figure import Figure
 from privada.report.tables import Table

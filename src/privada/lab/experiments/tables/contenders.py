@@ -24,17 +24,17 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import PrivadaWarning
-from privada.lab.baselines.linear import DPLinearRegression
-from privada.lab.baselines.logistic import DPLogisticRegression
-from privada.lab.baselines.perturbation import PerturbedClassifier
-from privada.lab.baselines.public import PublicLogistic, PublicRidge, PublicScale
-from privada.lab.baselines.trivial import (
+from privada.lab.baselines.private.linear import DPLinearRegression
+from privada.lab.baselines.private.logistic import DPLogisticRegression
+from privada.lab.baselines.private.perturbation import PerturbedClassifier
+from privada.lab.baselines.private.trivial import (
     NoisyMajority,
     NoisyMean,
     OneSumRegressor,
     PriorCorrectedClassifier,
     ShiftedRidge,
 )
+from privada.lab.baselines.public import PublicLogistic, PublicRidge, PublicScale
 from privada.lab.datasets.table_split import TablePair, TablePart, TableSplit
 from privada.methods.cells.estimator import CellClassifier
 from privada.methods.marginals.estimator import MarginalLearner

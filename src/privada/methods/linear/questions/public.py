@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError, RelationError
+from privada.privacy.accounting.budget import split_budget
 from privada.privacy.bounds import Grid
-from privada.privacy.budget import split_budget
 from privada.privacy.guarantee import Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.relation import Relation

@@ -280,12 +280,12 @@ class NonconvexAdaptation(_Adaptation):
 def stopping_delta(epsilon: float, mu: float, steps: int) -> float:
     """δ(ε) when only iterate t* ~ U{1..T} leaves: ``(1/T) Σ_t gauss_delta(ε, μ₁√t)``, μ the total of T steps.
 
-    >>> from privada.privacy.curves import gaussian_mu
+    >>> from privada.privacy.accounting.curves import gaussian_mu
     >>> mu = gaussian_mu(epsilon=1, delta=1e-5)
     >>> stopping_delta(1.0, 1.15 * mu, 100) <= 1.05e-5 < stopping_delta(1.0, 1.17 * mu, 100)
     True
     """
-    from privada.privacy.curves import gaussian_delta
+    from privada.privacy.accounting.curves import gaussian_delta
 
     once = _check.positive(mu=mu) / math.sqrt(_check.count(steps=steps))
     return math.fsum(gaussian_delta(epsilon, once * math.sqrt(t)) for t in range(1, steps + 1)) / steps

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.linear.questions import losses, public
-from privada.privacy import curves
+from privada.privacy.accounting import curves
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.mechanism import Exponential, Plan
 from privada.privacy.release import Question

@@ -17,7 +17,7 @@ from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.methods.summarization.questions.rows import EmbeddedRows, SummaryRows
 from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
 from privada.parties.protocol import Ask
-from privada.privacy.budget import split_budget
+from privada.privacy.accounting.budget import split_budget
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import Relation
 

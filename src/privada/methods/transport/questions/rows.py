@@ -36,7 +36,7 @@ from privada import _check
 from privada.exceptions import InputError, RelationError
 from privada.methods.transport.questions.features import LARGEST, FeatureMap
 from privada.methods.transport.questions.statistics import check_map
-from privada.privacy import accountant
+from privada.privacy.accounting import accountant
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import inlined
 from privada.privacy.guarantee import Approximate, Guarantee, Pure
@@ -259,7 +259,7 @@ def _event(
     """
     from dp_accounting import ComposedDpEvent, SampledWithoutReplacementDpEvent, SelfComposedDpEvent
 
-    from privada.privacy.events import VisiblySampledDpEvent
+    from privada.privacy.accounting.events import VisiblySampledDpEvent
 
     event = gaussian_event(mu)
     if label_epsilon is not None and n_classes is not None:

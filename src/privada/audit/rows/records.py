@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from privada.audit.sample import Array, Sample, matrix
+from privada.audit.rows.sample import Array, Sample, matrix
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.release import Question
 

@@ -21,7 +21,7 @@ def command(
     with 3 if an owner refuses; then nothing was charged for that question, and
     nothing at all if all rounds together exceed a budget or a policy.
     """
-    from privada.cli.outcome import finish, prepare
+    from privada.cli.studies.outcome import finish, prepare
     from privada.studies.outcome import run_study
     from privada.studies.study import Study
 

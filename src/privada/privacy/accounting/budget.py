@@ -30,7 +30,7 @@ from fractions import Fraction
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.privacy import curves
+from privada.privacy.accounting import curves
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 
 MARGIN = 1 - 1e-9  # of ρ that stands for (ε, δ): more than a ledger's grains and sums of floats are off by

@@ -29,8 +29,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.lab.baselines._asking import BaselineQuestion, ask, row_width
 from privada.lab.baselines.adaptation import ridge, weights_for_moments
+from privada.lab.baselines.private._asking import BaselineQuestion, ask, row_width
 from privada.parties.answering import Draws
 from privada.parties.rows import AT_ONCE, Batch, Rows
 from privada.parties.schema import Number, Schema
@@ -95,7 +95,7 @@ class SecondMoments(_Bounded):
 
     labelled: bool = True
     kind: ClassVar[str] = "baselines.second-moments"
-    answered_by: ClassVar[str] = "privada.lab.baselines.linear:answer_moments"
+    answered_by: ClassVar[str] = "privada.lab.baselines.private.linear:answer_moments"
 
     def planned(self) -> Plan:
         """One release of all sums."""
@@ -162,7 +162,7 @@ class MinibatchDescent(_Bounded):
     batches: int = 5
     step_size: float = 0.5
     kind: ClassVar[str] = "baselines.minibatch-descent"
-    answered_by: ClassVar[str] = "privada.lab.baselines.linear:answer_minibatches"
+    answered_by: ClassVar[str] = "privada.lab.baselines.private.linear:answer_minibatches"
 
     def validate(self) -> None:
         """Check every public parameter by name."""

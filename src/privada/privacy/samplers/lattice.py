@@ -41,7 +41,17 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from privada.privacy._exact import MARGIN, Floats, Source, Words, below, exp_bounds, exp_near, longer, product
+from privada.privacy.samplers.exact import (
+    MARGIN,
+    Floats,
+    Source,
+    Words,
+    below,
+    exp_bounds,
+    exp_near,
+    longer,
+    product,
+)
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

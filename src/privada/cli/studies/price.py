@@ -210,7 +210,7 @@ def _of_owner(name: str, asks: list[Ask], party: OwnerFile) -> Together:
 
 def _of_card(name: str, asks: list[Ask], study: Study) -> Together:
     """An owner card has neither budget nor accounting: assume a budget of the study's guarantee."""
-    from privada.privacy.filters import accountings
+    from privada.privacy.accounting.filters import accountings
 
     prices = [question.price for question in _charged(asks)]
     enough = " or ".join(f'accounting = "{each}"' for each in accountings(study.guarantee, prices))

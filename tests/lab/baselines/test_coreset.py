@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privada.exceptions import InputError
-from privada.methods.clustering import Coreset
+from privada.lab.baselines.coreset import Coreset
 
 
 @settings(max_examples=30, deadline=None)

@@ -29,7 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.lab.baselines._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
+from privada.lab.baselines.private._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Prepared, Rows
 from privada.privacy.bounds import Ball, Grid
@@ -77,7 +77,7 @@ class NoisyGradients(BaselineQuestion):
     regularisation: float = 0.0
     size: int | None = None
     kind: ClassVar[str] = "baselines.logistic"
-    answered_by: ClassVar[str] = "privada.lab.baselines.logistic:answer"
+    answered_by: ClassVar[str] = "privada.lab.baselines.private.logistic:answer"
 
     def validate(self) -> None:
         """Check every public parameter by name."""
@@ -161,7 +161,7 @@ def _pace(question: NoisyGradients, size: float) -> float:
 
 def _gradient_sum(question: NoisyGradients, weights: FloatArray, name: str, part: Part) -> IntArray:
     """The exact sum of a batch's gradients in whole grid steps. Never leaves this module."""
-    from privada.lab.baselines import _kernels
+    from privada.lab.baselines.private import _kernels
 
     mechanism = question.plan.lattice(name)
     sums = np.zeros(weights.shape, dtype=np.int64)
@@ -201,7 +201,7 @@ class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     Privacy
     -------
     Unit: one row. A row's gradient has norm at most ``√2 √(1 + 1/4)`` after scaling, twice that for a
-    replacement; steps compose exactly. Proof: `privada.lab.baselines.logistic`.
+    replacement; steps compose exactly. Proof: `privada.lab.baselines.private.logistic`.
 
     Examples
     --------

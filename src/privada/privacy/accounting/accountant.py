@@ -6,7 +6,7 @@ the ledger*, so dp-accounting must be asked with its plain relation
 (``ADD_OR_REMOVE_ONE``; randomised response with ``REPLACE_ONE``).
 
 Two facts are not in an event. Which relation it is under: `check_relation` refuses a secret sample under any
-but replace-one. And dp-accounting has no event for a sample that shows: `privada.privacy.events` has ours.
+but replace-one. And dp-accounting has no event for a sample that shows: `accounting.events` has ours.
 
 Each kind of event has one `Rule`: its Rényi divergence, its zCDP constant, its
 pure epsilon, its Gaussian μ and its privacy-loss distribution. Compositions
@@ -30,11 +30,11 @@ import numpy as np
 
 from privada import _check
 from privada.exceptions import InputError, RelationError
-from privada.privacy import curves
+from privada.privacy.accounting import curves
+from privada.privacy.accounting.rules import SIMPLE, RandomisedResponseRule, Rule
+from privada.privacy.accounting.sampled import FloatArray, LogProfile, Measures, SecretSample, VisibleSample
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.relation import Relation
-from privada.privacy.rules import SIMPLE, RandomisedResponseRule, Rule
-from privada.privacy.sampled import FloatArray, LogProfile, Measures, SecretSample, VisibleSample
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
@@ -330,7 +330,7 @@ def from_dict(form: dict[str, Any]) -> DpEvent:
     """Read the JSON form back; only known event classes are made."""
     from dp_accounting import dp_event
 
-    from privada.privacy import events
+    from privada.privacy.accounting import events
 
     fields = dict(form)
     name = fields.pop("type", None)

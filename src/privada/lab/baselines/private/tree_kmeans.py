@@ -1,6 +1,6 @@
 """k-means on a private tree: the best sound private k-means that we know for few features.
 
-Nested cubes are counted with noise and opened where they are full (`privada.lab.baselines._cubes`). The last
+Nested cubes are counted with noise and opened where they are full (`private._cubes`). The last
 cubes are the leaves; the sum of their rows, seen from the leaf's middle in units of its radius, is
 released as well, so that its noise is proportional to the leaf, not to the domain. Weighted k-means on
 the leaves' means is post-processing.
@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.lab.baselines import _cubes
-from privada.lab.baselines._asking import BaselineQuestion
+from privada.lab.baselines.private import _cubes
+from privada.lab.baselines.private._asking import BaselineQuestion
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball, Grid
@@ -67,7 +67,7 @@ class TreeCenters(BaselineQuestion):
     sum_share: float = 0.3
     random_state: int = 0
     kind: ClassVar[str] = "baselines.tree_kmeans"
-    answered_by: ClassVar[str] = "privada.lab.baselines.tree_kmeans:answer"
+    answered_by: ClassVar[str] = "privada.lab.baselines.private.tree_kmeans:answer"
 
     def validate(self) -> None:
         """Check every public parameter by name."""

@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.lab.baselines._asking import BaselineQuestion, ask, class_list
+from privada.lab.baselines.private._asking import BaselineQuestion, ask, class_list
 from privada.lab.baselines.public import PublicLogistic, PublicRidge, whiten
 from privada.methods.cells.estimator import CellClassifier
 from privada.methods.transport.questions.features import FeatureMap
@@ -77,7 +77,7 @@ class ResidualMean(BaselineQuestion):
     size: int
     clip: float
     kind: ClassVar[str] = "baselines.residual-mean"
-    answered_by: ClassVar[str] = "privada.lab.baselines.trivial:answer_mean"
+    answered_by: ClassVar[str] = "privada.lab.baselines.private.trivial:answer_mean"
 
     def validate(self) -> None:
         """Check every public parameter by name."""
@@ -142,7 +142,7 @@ class ResidualSum(ResidualMean):
     centre: FloatArray
     whitening: FloatArray
     kind: ClassVar[str] = "baselines.residual-sum"
-    answered_by: ClassVar[str] = "privada.lab.baselines.trivial:answer_sum"
+    answered_by: ClassVar[str] = "privada.lab.baselines.private.trivial:answer_sum"
 
     def validate(self) -> None:
         """Check every public parameter by name."""

@@ -64,7 +64,7 @@ class Price:
         steps = self.relation.steps_to(relation)
         if steps == 1 and self.relation is relation:
             return self
-        from privada.privacy import accountant
+        from privada.privacy.accounting import accountant
 
         return replace(
             self,
@@ -82,7 +82,7 @@ class Price:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for ledgers and headers."""
-        from privada.privacy import accountant
+        from privada.privacy.accounting import accountant
 
         plain = {
             "event": accountant.to_dict(self.event),
@@ -95,7 +95,7 @@ class Price:
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> Self:
         """Read the plain form back."""
-        from privada.privacy import accountant
+        from privada.privacy.accounting import accountant
 
         try:
             return cls(

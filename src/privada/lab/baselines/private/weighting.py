@@ -26,9 +26,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError, RelationError
-from privada.lab.baselines._asking import BaselineQuestion, ask, ball_schema
-from privada.lab.baselines._newton import ROUNDED, Look, minimum
-from privada.lab.baselines.tree_kmeans import clipped_rows
+from privada.lab.baselines.private._asking import BaselineQuestion, ask, ball_schema
+from privada.lab.baselines.private._newton import ROUNDED, Look, minimum
+from privada.lab.baselines.private.tree_kmeans import clipped_rows
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball, Grid
@@ -64,7 +64,7 @@ class WeightingCoefficients(BaselineQuestion):
     norm_bound: float
     regularisation: float
     kind: ClassVar[str] = "baselines.weighting"
-    answered_by: ClassVar[str] = "privada.lab.baselines.weighting:answer"
+    answered_by: ClassVar[str] = "privada.lab.baselines.private.weighting:answer"
 
     def validate(self) -> None:
         """Check every public parameter by name."""

@@ -31,7 +31,7 @@ def command(
     schema file names it. Ends with 4 while a release is missing; the questions
     of the next round are then written.
     """
-    from privada.cli.outcome import finish, prepare
+    from privada.cli.studies.outcome import finish, prepare
     from privada.engines.folder import Folder
     from privada.parties.owner_file import Card
     from privada.studies.outcome import learn_from

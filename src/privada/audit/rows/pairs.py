@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.audit.records import above, below, high, low, records
-from privada.audit.sample import Array, Sample
+from privada.audit.rows.records import above, below, high, low, records
+from privada.audit.rows.sample import Array, Sample
 from privada.exceptions import InputError
 from privada.parties.rows import BATCH
 from privada.privacy.relation import Relation

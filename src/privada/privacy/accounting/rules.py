@@ -1,6 +1,6 @@
 """What is known of each kind of event, by itself: one `Rule` each.
 
-`privada.privacy.accountant` adds rules up over compositions; `privada.privacy.sampled` has those of events
+`accounting.accountant` adds rules up over compositions; `accounting.sampled` has those of events
 inside a sample.
 """
 
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.privacy import curves
+from privada.privacy.accounting import curves
 
 FloatArray = npt.NDArray[np.float64]
 

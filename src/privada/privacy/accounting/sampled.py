@@ -1,6 +1,6 @@
 """The rules of events inside a random sample: one that stays secret, and one that shows.
 
-`privada.privacy.accountant` hands them the measures of the mechanism inside.
+`privada.privacy.accounting.accountant` hands them the measures of the mechanism inside.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.privacy import curves
-from privada.privacy.rules import Rule, distribution, two_sided
+from privada.privacy.accounting import curves
+from privada.privacy.accounting.rules import Rule, distribution, two_sided
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent, SampledWithoutReplacementDpEvent
 
-    from privada.privacy.events import VisiblySampledDpEvent
+    from privada.privacy.accounting.events import VisiblySampledDpEvent
 
     Sampled = SampledWithoutReplacementDpEvent | VisiblySampledDpEvent
 

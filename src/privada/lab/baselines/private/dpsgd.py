@@ -36,7 +36,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.lab.baselines._asking import class_list
+from privada.lab.baselines.private._asking import class_list
 from privada.privacy.bounds import Ball, Classes
 from privada.privacy.guarantee import Approximate, request
 

@@ -30,8 +30,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError, RelationError
-from privada.lab.baselines._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
-from privada.lab.baselines._newton import ROUNDED, Look, minimum
+from privada.lab.baselines.private._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
+from privada.lab.baselines.private._newton import ROUNDED, Look, minimum
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.parties.schema import Number, Schema
@@ -73,7 +73,7 @@ class PerturbedMinimum(BaselineQuestion):
     label_bound: float = 1.0
     clip: float = 1.0
     kind: ClassVar[str] = "baselines.perturbed-minimum"
-    answered_by: ClassVar[str] = "privada.lab.baselines.perturbation:answer"
+    answered_by: ClassVar[str] = "privada.lab.baselines.private.perturbation:answer"
 
     def validate(self) -> None:
         """Check every public parameter by name."""

@@ -11,7 +11,7 @@ printed depth log n and thresholds use n, which add/remove keeps private; depth 
 follow from the noise. The arbitrary start is the k fullest cubes, which were released already. A centre
 whose noisy count could as well be noise is given no weight.
 
-*Sensitivity.* Counts of cubes: `privada.lab.baselines._cubes`. The cost of a set of centres is a sum over
+*Sensitivity.* Counts of cubes: `private._cubes`. The cost of a set of centres is a sum over
 rows of squared distances in the ball of radius R, each in ``[0, 4R²]`` and truncated to a whole number
 of steps, of which ``4R²`` has 2^24: adding, removing or replacing a row moves every cost by at most 2^24
 steps. Means: one count by 1 and one sum by norm R (replace-one: L1 2 and ``2R√d`` and the slack
@@ -37,13 +37,13 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.lab.baselines import _cubes
-from privada.lab.baselines._asking import BaselineQuestion
-from privada.lab.baselines.tree_kmeans import clipped_rows
+from privada.lab.baselines.private import _cubes
+from privada.lab.baselines.private._asking import BaselineQuestion
+from privada.lab.baselines.private.tree_kmeans import clipped_rows
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
+from privada.privacy.accounting.budget import zcdp_within
 from privada.privacy.bounds import Ball, Grid
-from privada.privacy.budget import zcdp_within
 from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Exponential, Laplace, Mechanism, Plan
 from privada.privacy.release import PublicSchema
@@ -86,7 +86,7 @@ class SwappedCenters(BaselineQuestion):
     n_swaps: int | None = None
     random_state: int = 0
     kind: ClassVar[str] = "baselines.private_kmeans"
-    answered_by: ClassVar[str] = "privada.lab.baselines.private_kmeans:answer"
+    answered_by: ClassVar[str] = "privada.lab.baselines.private.private_kmeans:answer"
 
     def validate(self) -> None:
         """Check every public parameter by name."""
@@ -118,7 +118,7 @@ class SwappedCenters(BaselineQuestion):
         """Three parts of equal epsilon, all of them scaled to what the guarantee allows."""
         from dp_accounting import ZCDpEvent
 
-        from privada.privacy import accountant
+        from privada.privacy.accounting import accountant
 
         if isinstance(self.guarantee, Pure):
             return Plan(draws=self._draws(self.guarantee.epsilon))
@@ -182,7 +182,7 @@ def _candidates(question: SwappedCenters, Y: FloatArray, draw: Draws) -> tuple[F
 
 def _costs(question: SwappedCenters, Y: FloatArray, candidates: FloatArray) -> IntArray:
     """Squared distances of rows to candidates, in whole steps of the costs' grid."""
-    from privada.lab.baselines import _kernels
+    from privada.lab.baselines.private import _kernels
 
     most = 4 * question.norm_bound**2
     found: IntArray = _kernels.squared_steps(Y, candidates, 2.0**COST_BITS / most, 2**COST_BITS)
@@ -215,7 +215,7 @@ class _Costs:
 
     def swapped(self, now: IntArray) -> IntArray:
         """Total cost after every swap."""
-        from privada.lab.baselines import _kernels
+        from privada.lab.baselines.private import _kernels
 
         total = np.zeros((len(self.candidates), len(now)), dtype=np.int64)
         for block in self.blocks():

@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.lab.baselines._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
+from privada.lab.baselines.private._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball
@@ -67,7 +67,7 @@ class TeacherVotes(BaselineQuestion):
     norm_bound: float
     teacher: Any
     kind: ClassVar[str] = "baselines.pate"
-    answered_by: ClassVar[str] = "privada.lab.baselines.pate:answer"
+    answered_by: ClassVar[str] = "privada.lab.baselines.private.pate:answer"
 
     def validate(self) -> None:
         """Check every public parameter by name."""
@@ -176,7 +176,7 @@ class PATE(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Privacy
     -------
     Unit: one row, which touches one teacher and one vote a query under either relation. Proof:
-    `privada.lab.baselines.pate`.
+    `privada.lab.baselines.private.pate`.
 
     Examples
     --------

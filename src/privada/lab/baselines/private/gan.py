@@ -28,9 +28,9 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.lab.baselines import _kernels
-from privada.lab.baselines._asking import BaselineQuestion
-from privada.lab.baselines.tree_kmeans import clipped_rows
+from privada.lab.baselines.private import _kernels
+from privada.lab.baselines.private._asking import BaselineQuestion
+from privada.lab.baselines.private.tree_kmeans import clipped_rows
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball, Grid
@@ -85,7 +85,7 @@ class GeneratedPoints(BaselineQuestion):
     weight_bound: float = 0.3
     random_state: int = 0
     kind: ClassVar[str] = "baselines.gan"
-    answered_by: ClassVar[str] = "privada.lab.baselines.gan:answer"
+    answered_by: ClassVar[str] = "privada.lab.baselines.private.gan:answer"
 
     def validate(self) -> None:
         """Check every public parameter by name."""

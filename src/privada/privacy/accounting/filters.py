@@ -39,9 +39,9 @@ from typing import Any, ClassVar
 
 from privada import _check
 from privada.exceptions import BudgetError, InputError, PrivadaError, RelationError
-from privada.privacy import accountant, curves
+from privada.privacy.accounting import accountant, curves
+from privada.privacy.accounting.price import Price
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
-from privada.privacy.price import Price
 
 GRAIN = 1e-15
 _FEW_GRAINS = 1_000_000  # grains under which a rounding error would be more than one in a million

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from privada.audit.pairs import Pair, crowd, neighbours
-from privada.audit.records import high, low, middle, near_low, records
-from privada.audit.sample import Array, Sample
+from privada.audit.rows.pairs import Pair, crowd, neighbours
+from privada.audit.rows.records import high, low, middle, near_low, records
+from privada.audit.rows.sample import Array, Sample
 from privada.privacy.relation import Relation
 
 Generator = np.random.Generator

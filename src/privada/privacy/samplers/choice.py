@@ -1,6 +1,6 @@
 """Exact draws among finitely many: coins, classes, candidates.
 
-Like `privada.privacy._lattice`, these functions only ever compare uniform numbers, and
+Like `privada.privacy.samplers.lattice`, these functions only ever compare uniform numbers, and
 read more of their bits when those at hand do not settle the comparison.
 """
 
@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from privada.privacy._exact import MARGIN, Enclosure, Floats, Source, below, exp_bounds, exp_near
+from privada.privacy.samplers.exact import MARGIN, Enclosure, Floats, Source, below, exp_bounds, exp_near
 
 Integers = npt.NDArray[np.int64]
 

@@ -1,0 +1,1 @@
+"""Generated rows to audit with: samples, single records, neighbours, arrangements."""

@@ -1,0 +1,1 @@
+"""Private baselines, each priced and charged as our methods are."""

@@ -1,0 +1,1 @@
+"""Exact samplers of integer noise; `privada.privacy.noise` alone uses them."""
