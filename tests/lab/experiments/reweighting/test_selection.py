@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from privada.lab.experiments.reweighting import contenders, selection
-from privada.methods.reweighting import Penalties, cnvx_adap
+from privada.lab.baselines.cnvx_adap import cnvx_adap
+from privada.methods.reweighting import Penalties
 
 
 def test_a_ridge_of_the_mixture_is_cnvxadap_with_its_radius_and_a_large_penalty(pair):
