@@ -60,13 +60,13 @@ def label_range(pair: DomainPair) -> tuple[float, float]:
 
 
 def ours(pair: DomainPair, epsilon: float, train: Part | None = None) -> float:
-    """Test error of ours, with linear public models alone; limits of a number are the public range."""
+    """Test error of ours: of numbers with linear public models alone, held to the public range."""
     private = pair.train if train is None else train
-    settings: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "base": "linear", "random_state": 0}
+    settings: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "random_state": 0}
     model = (
         ReweightedClassifier(**settings)
         if pair.classes
-        else ReweightedRegressor(**settings, label_bounds=label_range(pair))
+        else ReweightedRegressor(**settings, base="linear", label_bounds=label_range(pair))
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivadaWarning)

@@ -50,8 +50,14 @@ LEVELS = (0.02, 0.1, 0.3)  # of the constant, after the mixture; in residuals, a
 SLOPES = (0.003, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 WIDER, SMALLEST = 2.0, 0.25  # units of differences: of numbers, times the public one; of probabilities
 FLAT = 1e-2  # of the largest variance, added to all in the coordinates of a correction of classes
-DESCENT_FLAT = {"auto": 3e-3, "linear": 1e-4}  # the same of a descent
-DESCENT: dict[str, Any] = {"alpha": 0.1, "steps": 60, "step_size": 0.1}
+DESCENT_FLAT = {
+    "auto": 3e-3,
+    "linear": 1e-4,
+}  # the same of a descent
+DESCENT: dict[str, dict[str, Any]] = {
+    "auto": {"alpha": 0.1, "steps": 60, "step_size": 0.1},
+    "linear": {"alpha": 0.03, "steps": 100, "step_size": 0.1},
+}
 THRESHOLD = 0.5  # residuals, times √μ up to 1: the less noise, the less is clipped
 INSIDE, FURTHEST_DIRECTIONS = 0.9, 256  # share of public rows that the descent's ball holds; most directions
 
@@ -286,7 +292,7 @@ class Ladder:
     def descent(self, so_far: Mixed, guarantee: Guarantee) -> Descent:
         """Ask for a noisy descent from the mixture, along all columns."""
         columns = self.features.columns
-        rows = np.column_stack([self.source.rows[:, :columns], np.ones(len(self.source.rows))])
+        rows = np.column_stack([self.source.columns, np.ones(len(self.source.columns))])
         eigen, vectors = _spectrum(rows)
         keep = eigen > 1e-10 * eigen[0]
         keep[FURTHEST_DIRECTIONS:] = False
@@ -307,13 +313,13 @@ class Ladder:
             threshold=THRESHOLD * math.sqrt(loud * self._held(so_far.squared, 0.1)),
             guarantee=guarantee,
             salt=self.salt,
-            **DESCENT,
+            **DESCENT[self.base],
         )
 
     def correction(self, so_far: Mixed, guarantee: Guarantee) -> CorrectionMoments:
         """Ask for moments of the mixture's residuals along the strongest directions of the columns."""
         columns, k = self.features.columns, self.directions
-        rows = self.source.rows[:, :columns]
+        rows = self.source.columns
         centre = rows.mean(axis=0)
         eigen, vectors = _spectrum(rows - centre)
         P = vectors[:, :k] / np.sqrt(eigen[:k] + FLAT * max(eigen[0], 1e-12))

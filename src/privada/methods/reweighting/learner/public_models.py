@@ -41,6 +41,8 @@ class PublicSource:
     ----------
     features : PublicFeatures
         Fitted to all public rows.
+    columns : array of shape (public rows, features.columns)
+        All public rows, standardised and clipped.
     rows : array of shape (held, features.width)
         Features of held-out rows, by models that have not seen them.
     labels : array of shape (held, outputs)
@@ -48,6 +50,7 @@ class PublicSource:
     """
 
     features: PublicFeatures
+    columns: FloatArray
     rows: FloatArray
     labels: FloatArray
 
@@ -91,7 +94,7 @@ def fit_source(
     tried = _assemble(fitted[0], scale, n_classes, bounded, None)
     near = REACH * _differences(tried, X[held])
     made = [_assemble(each, scale, n_classes, bounded, near) for each in fitted]
-    return PublicSource(made[1], made[0].extend(X[held]), indicate(y[held], n_classes))
+    return PublicSource(made[1], scale.clipped(X), made[0].extend(X[held]), indicate(y[held], n_classes))
 
 
 def indicate(y: npt.NDArray[Any], n_classes: int) -> FloatArray:

@@ -29,6 +29,7 @@ class Descent(LinearDescent):
     Unit and relation are the guarantee's (replace-one). L2 sensitivity of each sum ``2 c r``, times the
     rows of a person. Proof: `privada.methods.linear.questions.descent`.
 
+    >>> import numpy as np
     >>> from privada.privacy import Approximate
     >>> guarantee = Approximate(epsilon=1, delta=1e-5, relation="replace-one")
     >>> question = Descent(size=100, weights=np.zeros((2, 1)), intercepts=[0.0], transform=np.eye(2),
