@@ -173,7 +173,9 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _kind(self, *, labelled: bool) -> str:
         """What is asked for; "auto" looks at settings and at whether target labels are known, all public."""
-        if _check.one_of(RELEASES, release=self.release) != "auto":
+        if _check.one_of(RELEASES, release=self.release) == "descent" and labelled:
+            raise InputError('Expected no target labels beside release="descent", which has no use for them.')
+        if self.release != "auto":
             return self.release
         plain = self.features is None and self.rescale == "none" and self.projection == "target"
         return "descent" if plain and not labelled and self.relation == "replace-one" else "statistics"
