@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from privada.exceptions import InputError, PrivacyLeakWarning, RehearsalWarning, SchemaError
+from privada.exceptions import InputError, PrivadaWarning, RehearsalWarning, SchemaError
 from privada.methods.transport import FeatureMap, TransportClassifier, private_wasserstein
 
 PLACES = np.array([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.2, 0.0]])
@@ -100,7 +100,7 @@ def test_a_class_missing_in_the_source_is_no_error():
 
 def test_one_row_a_class_and_a_tiny_target():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        warnings.simplefilter("ignore", PrivadaWarning)
         model = TransportClassifier(**SETTINGS).fit(PLACES, np.array(CLASSES), TARGET[0][:2])
     assert set(model.transduction_) <= set(CLASSES)
     one = TransportClassifier(**SETTINGS, features=FeatureMap.random(3, 2, seed=0, radius=2.0))
@@ -184,7 +184,7 @@ def test_odd_sources_and_targets_are_answered(release):
     ]
     for source, target in cases:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            warnings.simplefilter("ignore", PrivadaWarning)
             found = TransportClassifier(**settings).fit(*source, target).predict_proba(target)
         assert found.shape == (len(target), 3)
         assert np.allclose(found.sum(axis=1), 1)
