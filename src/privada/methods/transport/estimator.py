@@ -156,7 +156,6 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         schemas = [self._schema(len(rows), domains.target.shape[1]) for rows, _ in domains.sources]
         kind = self._kind(labelled=domains.labels is not None)
         features = self._features(domains.target, kind)
-        self.forecast_ = self._forecast(domains.target, schemas)
         owners, questions = {}, {}
         for index, ((rows, labels), schema) in enumerate(zip(domains.sources, schemas, strict=True)):
             name = f"source {index + 1}"
@@ -169,6 +168,7 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 dataset=name,
                 rehearsal=None if self.rehearsal is None else self.rehearsal + index,
             )
+        self.forecast_ = self._forecast(domains.target, schemas)
         return self._keep(self._learner(kind, domains, features, questions), domains, questions, owners)
 
     def _kind(self, *, labelled: bool) -> str:
