@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from privada.exceptions import InputError, PrivacyLeakWarning, RehearsalWarning, SchemaError
+from privada.exceptions import InputError, PrivadaWarning, RehearsalWarning, SchemaError
 from privada.methods.transport import FeatureMap, TransportClassifier, private_wasserstein
 
 PLACES = np.array([[-1.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.2, 0.0]])
@@ -100,7 +100,7 @@ def test_a_class_missing_in_the_source_is_no_error():
 
 def test_one_row_a_class_and_a_tiny_target():
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        warnings.simplefilter("ignore", PrivadaWarning)
         model = TransportClassifier(**SETTINGS).fit(PLACES, np.array(CLASSES), TARGET[0][:2])
     assert set(model.transduction_) <= set(CLASSES)
     one = TransportClassifier(**SETTINGS, features=FeatureMap.random(3, 2, seed=0, radius=2.0))
@@ -125,6 +125,9 @@ def test_equal_target_rows_are_named():
         ({"release": "raw"}, {}, InputError, "release"),
         ({"projection": "pca"}, {}, InputError, "projection"),
         ({"relation": "add/remove", "release": "rows"}, {}, InputError, "replace-one"),
+        ({"relation": "add/remove", "release": "descent"}, {}, InputError, "replace-one"),
+        ({"release": "descent"}, {"yt": np.repeat(["a", "b"], 60)}, InputError, "no target labels"),
+        ({"rescale": "log"}, {}, InputError, "rescale"),
         ({}, {"Xt": None}, InputError, "Xt"),
         ({}, {"Xt": np.full((4, 3), np.nan)}, InputError, "target"),
         ({}, {"Xt": np.zeros((4, 2))}, InputError, "target"),
@@ -181,7 +184,7 @@ def test_odd_sources_and_targets_are_answered(release):
     ]
     for source, target in cases:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyLeakWarning)
+            warnings.simplefilter("ignore", PrivadaWarning)
             found = TransportClassifier(**settings).fit(*source, target).predict_proba(target)
         assert found.shape == (len(target), 3)
         assert np.allclose(found.sum(axis=1), 1)
@@ -198,6 +201,18 @@ def test_rows_are_not_coupled_with_points_of_another_known_label():
     reached = (model.coupling_[:, known] > 1e-9).astype(float)  # rows by known points
     same = TARGET[1][known][:, None] == TARGET[1][known]
     assert (reached.T @ reached)[~same].max() == 0  # no row reaches points of two known labels
+
+
+def test_what_auto_asks_follows_from_settings_alone():
+    def kind(yt=None, **changed):
+        return TransportClassifier(**SETTINGS | changed).fit(*SOURCE, TARGET[0], yt).question_.kind
+
+    yt = np.full(120, None, dtype=object)
+    yt[:3] = "a"
+    assert kind() == "transport.descent"
+    assert kind(yt) == kind(rescale="root") == kind(relation="add/remove") == "transport.statistics"
+    assert kind(features=FeatureMap.random(3, 2, seed=0, radius=2.0)) == "transport.statistics"
+    assert kind(projection="random", norm_bound=2.0, n_components=3) == "transport.statistics"
 
 
 def test_no_public_seed_reaches_the_noise():

@@ -156,7 +156,6 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         schemas = [self._schema(len(rows), domains.target.shape[1]) for rows, _ in domains.sources]
         kind = self._kind(labelled=domains.labels is not None)
         features = self._features(domains.target, kind)
-        self.forecast_ = self._forecast(domains.target, schemas)
         owners, questions = {}, {}
         for index, ((rows, labels), schema) in enumerate(zip(domains.sources, schemas, strict=True)):
             name = f"source {index + 1}"
@@ -169,11 +168,14 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 dataset=name,
                 rehearsal=None if self.rehearsal is None else self.rehearsal + index,
             )
+        self.forecast_ = self._forecast(domains.target, schemas)
         return self._keep(self._learner(kind, domains, features, questions), domains, questions, owners)
 
     def _kind(self, *, labelled: bool) -> str:
         """What is asked for; "auto" looks at settings and at whether target labels are known, all public."""
-        if _check.one_of(RELEASES, release=self.release) != "auto":
+        if _check.one_of(RELEASES, release=self.release) == "descent" and labelled:
+            raise InputError('Expected no target labels beside release="descent", which has no use for them.')
+        if self.release != "auto":
             return self.release
         plain = self.features is None and self.rescale == "none" and self.projection == "target"
         return "descent" if plain and not labelled and self.relation == "replace-one" else "statistics"

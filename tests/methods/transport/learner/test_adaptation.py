@@ -5,7 +5,7 @@ import pytest
 
 from privada.methods.transport.learner.adaptation import COHESIVE, adapt, concentration, nearest_means
 from privada.methods.transport.learner.graph import NeighbourGraph
-from privada.methods.transport.learner.prototypes import Prototypes, draw, pooled
+from privada.methods.transport.learner.prototypes import Prototypes, pooled
 from privada.methods.transport.questions.features import FeatureMap, rescaled
 
 
@@ -52,19 +52,6 @@ def test_sources_are_weighted_by_how_well_they_know():
     assert both.means[0, 0] < 0.01
     even = pooled([prototypes([[0.0, 0.0]], 1e-4), prototypes([[1.0, 0.0]], 1.0)], between=1e3)
     assert even.means[0, 0] == pytest.approx(0.5, abs=1e-3)
-
-
-def test_synthetic_rows_have_the_moments_they_were_drawn_from():
-    scatter = np.array([[[0.04, 0.01], [0.01, 0.09]]] * 2)
-    given = Prototypes(
-        means=np.array([[0.0, 0.0], [1.0, 1.0]]),
-        variances=np.zeros(2),
-        counts=np.array([100.0, 300.0]),
-        scatter=scatter,
-    )
-    rows, labels = draw(given, size=40_000, seed=0)
-    assert labels.mean() == pytest.approx(0.75, abs=0.02)
-    assert np.allclose(np.cov(rows[labels == 1].T), scatter[1], atol=0.005)
 
 
 def test_graphs_of_duplicates_and_single_points():

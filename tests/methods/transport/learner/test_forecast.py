@@ -8,7 +8,7 @@ import pytest
 from privada.exceptions import PrivadaWarning
 from privada.methods.forecast import Forecast
 from privada.methods.transport import TransportClassifier, forecast
-from privada.methods.transport.learner.forecast import advise, share_of_directions
+from privada.methods.transport.learner.forecast import USUAL_SHARE, advise, share_of_directions
 
 RNG = np.random.default_rng(0)
 UNRELATED = RNG.normal(size=(300, 12))
@@ -16,13 +16,13 @@ RELATED = UNRELATED[:, :1] + 0.1 * UNRELATED
 
 
 def test_more_rows_budget_and_related_columns_promise_more():
-    ask = {"size": 500, "n_classes": 2, "mu": 0.3}
+    ask = {"size": 5000, "n_classes": 2, "mu": 0.3}
     ratio = forecast(UNRELATED, **ask).ratio
-    assert forecast(UNRELATED, **ask | {"size": 5000}).ratio < ratio
+    assert forecast(UNRELATED, **ask | {"size": 50_000}).ratio < ratio
     assert forecast(UNRELATED, **ask | {"mu": 1.0}).ratio < ratio
     assert forecast(RELATED, **ask).ratio < ratio
     assert share_of_directions(RELATED) < 0.2 < share_of_directions(UNRELATED)
-    assert share_of_directions(np.ones((3, 4))) == 0.25
+    assert share_of_directions(np.ones((3, 14))) == share_of_directions(UNRELATED[:, :3]) == USUAL_SHARE
 
 
 def test_no_gain_is_said():

@@ -24,8 +24,11 @@ from privada.lab.experiments.transport.contenders import (
     target_folds,
     untransported,
 )
+from privada.methods.transport.estimator import TransportClassifier
+from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.report.tables import Table
 
+UNTRANSPORTED = "same release, no transport"  # of reviews: class means of as much budget
 IntArray = npt.NDArray[np.int64]
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 MAIN = 4.0  # where everybody is measured
@@ -83,12 +86,20 @@ def unsupervised(scores: Scores, case: Case, runs: int, trained: Trained) -> Non
         for _ in range(runs):
             model = ours(case, epsilon)
             _note(scores, named("ours", epsilon), case, model.model_.probabilities)
-            _note(scores, named("same release, no transport", epsilon), case, untransported(case, model))
+            _note(scores, named(UNTRANSPORTED, epsilon), case, untransported(case, _by_means(case, model)))
         for model in trained.logistic(case, epsilon) if runs > QUICK or epsilon == MAIN else ():
             table = model.predict_proba(case.target.rows)
             _note(scores, named("DP logistic", epsilon), case, table)
             smoothed = case.target.propagation.smooth(table)
             _note(scores, named("DP logistic, propagated", epsilon), case, smoothed)
+
+
+def _by_means(case: Case, model: TransportClassifier) -> TransportClassifier:
+    """The model itself if class statistics were asked for; else one of as much budget that did."""
+    if isinstance(model.question_, ClassStatistics):
+        return model
+    assert model.epsilon is not None
+    return ours(case, model.epsilon, release="statistics")
 
 
 def beside(scores: Scores, case: Case, runs: int) -> None:

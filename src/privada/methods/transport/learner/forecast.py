@@ -20,8 +20,10 @@ from privada.exceptions import PrivadaWarning
 from privada.methods.forecast import Forecast
 from privada.methods.transport.learner.default import standardised_map
 
-INTERCEPT, DIRECTIONS, ROWS, CLASSES = 0.55, 0.6, -0.05, 1.0  # of log(ratio)
-BELOW, ABOVE = -0.67, 0.55  # the band, about log(ratio)
+INTERCEPT, DIRECTIONS, ROWS, CLASSES = 0.51, 0.5, -0.05, 0.5  # of log(ratio)
+BELOW, ABOVE = -0.77, 0.44  # the band, about log(ratio)
+HIGHEST = 0.1  # of log(ratio): no pair was worse than the majority by more at every budget
+FEWEST_COLUMNS, USUAL_SHARE = 10, 0.35  # of fewer columns the share says nothing, and the usual one is taken
 MOST_ROWS = 1000  # of the target that are looked at
 
 
@@ -42,11 +44,12 @@ def forecast(target: npt.ArrayLike, *, size: int, n_classes: int, mu: float) -> 
     >>> few.ratio > many.ratio
     True
     """
-    line = (
+    line = min(
+        HIGHEST,
         INTERCEPT
         + DIRECTIONS * math.log(share_of_directions(target))
         + ROWS * math.log(_check.count(size=size) * _check.positive(mu=mu) / n_classes)
-        + CLASSES * math.log(n_classes / 2)
+        + CLASSES * math.log(n_classes / 2),
     )
     low, middle, high = (math.exp(line + shift) for shift in (BELOW, 0.0, ABOVE))
     return Forecast(ratio=middle, low=low, high=high, beside="the source's most frequent class")
@@ -55,13 +58,15 @@ def forecast(target: npt.ArrayLike, *, size: int, n_classes: int, mu: float) -> 
 def share_of_directions(target: npt.ArrayLike) -> float:
     """``(Σλ)²/Σλ²`` of the standardised target's covariance, over its columns: 1 where they are unrelated.
 
+    Of fewer than ten columns, or equal rows, the usual share of other tables.
+
     >>> one = np.linspace(0.0, 1.0, 50)
-    >>> round(share_of_directions(np.column_stack([one, 3 * one, -one, one + 7])), 3)
-    0.25
+    >>> round(share_of_directions(np.column_stack([one, -one] * 5)), 3)
+    0.1
     """
     rows = _check.matrix(target=target)[:MOST_ROWS]
-    if not np.ptp(rows, axis=0).any():
-        return 1.0 / int(rows.shape[1])
+    if rows.shape[1] < FEWEST_COLUMNS or not np.ptp(rows, axis=0).any():
+        return USUAL_SHARE
     values = np.linalg.svd(standardised_map(rows).spread(rows), compute_uv=False) ** 2
     return float(values.sum() ** 2 / np.sum(values**2)) / int(rows.shape[1])
 

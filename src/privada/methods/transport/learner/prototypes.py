@@ -96,16 +96,4 @@ def _scatter(
     return np.asarray((vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1))
 
 
-def draw(prototypes: Prototypes, *, size: int, seed: int) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """Synthetic source rows from counts, means and, if known, second moments: post-processing."""
-    rng = np.random.default_rng(seed)
-    labels = rng.choice(len(prototypes.means), size=size, p=prototypes.prior)
-    rows = prototypes.means[labels]
-    if prototypes.scatter is not None:
-        values, vectors = np.linalg.eigh(prototypes.scatter)
-        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        rows = rows + np.einsum("nij,nj->ni", roots[labels], rng.normal(size=rows.shape))
-    return rows, labels
-
-
-__all__ = ["Prototypes", "draw", "pooled"]
+__all__ = ["Prototypes", "pooled"]

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import InputError
-from privada.methods.linear.questions import losses
+from privada.methods.linear.questions import losses, public
 from privada.methods.linear.questions.descent import LinearDescent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.privacy.guarantee import Guarantee
@@ -61,6 +61,7 @@ class Descent(LinearDescent):
         cls, features: FeatureMap, *, size: int, n_classes: int, guarantee: Guarantee, salt: str = ""
     ) -> Self:
         """Ask through a public map, which may not rescale rows one by one."""
+        public.gaussian(guarantee, "A descent")  # its μ sets the step, before anything else is checked
         if features.rescale != "none":
             raise InputError('Expected a map with rescale="none": a descent asks through an affine one.')
         loss = "logistic" if n_classes == 2 else "softmax"
