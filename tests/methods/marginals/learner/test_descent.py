@@ -1,4 +1,4 @@
-"""The default descent: sized by public facts, the same model on the wire, refused before anything is asked."""
+"""The default descent: sized by public facts, the same on the wire, refused before anything is asked."""
 
 import numpy as np
 import pytest
