@@ -85,7 +85,7 @@ def _marginals_regressor(rows: int) -> None:
 
     (X, _, _), (Xt, yt, _) = table(rows, 1), table(rows, 2)
     about: dict[str, Any] = {"bounds": BOUNDS, "label_bounds": (-10, 10), "size": rows}
-    MarginalRegressor(epsilon=1.0, relation="replace-one", **about).fit(Xt, yt, source=X)
+    MarginalRegressor(**BUDGET, relation="replace-one", **about).fit(Xt, yt, source=X)
 
 
 def _transport(rows: int) -> None:

@@ -16,7 +16,8 @@ from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.forecast import Forecast
 from privada.methods.marginals.learner.learn import Public
 from privada.parties.owner import Owner
-from privada.parties.protocol import Learner, run
+from privada.parties.protocol import Learner
+from privada.parties.running import run
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Approximate, Guarantee
 

@@ -8,7 +8,7 @@ from privada.methods.marginals.learner.default import default_cells
 from privada.methods.marginals.learner.learn import Public, learn_cells
 from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
-from privada.parties.protocol import run
+from privada.parties.running import run
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Pure
 from privada.privacy.relation import Relation

@@ -13,7 +13,7 @@ from privada.methods.marginals import (
     default_regression,
     make_learner,
 )
-from privada.parties.protocol import foreseen
+from privada.parties.protocol import list_asks
 from privada.privacy import ZCDP, Approximate, Pure
 
 PURE = Pure(epsilon=1, relation="add/remove")
@@ -24,7 +24,7 @@ THREE = Public(source=PUBLIC.source, classes=(0, 1, 2))
 
 def asked(question, guarantee, public=PUBLIC, size=300):
     learner = make_learner(question, "o", public, guarantee=guarantee, size=size)
-    return [ask.question for ask in foreseen(learner)]
+    return [ask.question for ask in list_asks(learner)]
 
 
 @pytest.mark.parametrize(

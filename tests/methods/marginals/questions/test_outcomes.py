@@ -4,23 +4,20 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from privada.methods.marginals.questions.features import fourier
 
 from privada import Owner, Schema
-from privada.exceptions import BudgetError, InputError, PolicyError
+from privada.exceptions import BudgetError, InputError
 from privada.methods.cells import Bins, Product
-from privada.methods.cells.questions import maps
 from privada.methods.marginals import (
     Constant,
-    FeatureSums,
     HypothesisChoice,
+    LabelDescent,
     Network,
     OutcomeTables,
     SquaredErrors,
     linear,
 )
 from privada.methods.marginals.example import SLOPE, TABLES
-from privada.methods.marginals.owner import answer as owner_side
 from privada.parties import Category, Number, Rows
 from privada.parties.answering import answer_rows
 from privada.privacy import ZCDP, Approximate, Ledger, OwnerKey, Pure, Question
@@ -120,7 +117,6 @@ def test_what_does_not_fit_the_owner_is_refused_before_anything_is_charged():
         OutcomeTables(tables=TABLES, hypothesis=Constant(code=2), guarantee=PURE),
         OutcomeTables(tables=TABLES, hypothesis=SLOPE, n_classes=3, guarantee=PURE),
         OutcomeTables(tables=(Bins(feature=5, edges=np.array([0.5])),), hypothesis=SLOPE, guarantee=PURE),
-        FeatureSums(frequencies=np.ones((3, 2)), guarantee=PURE),
         SquaredErrors(tables=TABLES, hypothesis=SLOPE, largest=1.0, guarantee=PURE),
     )
     for question in wrong:
@@ -131,15 +127,6 @@ def test_what_does_not_fit_the_owner_is_refused_before_anything_is_charged():
     owner.answer(asked)
     with pytest.raises(BudgetError):
         owner.answer(replace(asked, salt="another"))
-
-
-def test_k_norm_noise_waits_for_both_sides():
-    X, y = np.full((4, 2), 0.5), np.array([0, 1, 0, 1])
-    asked = FeatureSums(frequencies=np.ones((2, 3)), idealised=True, guarantee=PURE)
-    with pytest.raises(PolicyError, match="idealised"):
-        Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=PURE).answer(asked)
-    with pytest.raises(InputError, match="K-norm noise is for pure"):
-        replace(asked, guarantee=ZCDP(rho=1, relation="add/remove"))
 
 
 def test_a_choice_is_not_sold_for_epsilon_and_delta():
@@ -219,53 +206,36 @@ def test_an_importance_query_is_a_turn_of_its_own():
 
 
 WIDE = Schema.of_numbers(bounds=(0.0, 1e300), width=2, label=Category(name="label", values=(0, 1)))
-FAST = np.array([[1e100, 1.0, 0.0], [-1e100, 2.0, 1.0]])
+STEEP = {"spread": np.full(2, 1e-99), "limit": 1e90, "radius": 1e-99, "constant": 0.0}
 
 
-def test_features_beyond_floats_are_none_and_the_answer_does_not_fail():
-    """Only rows far out have phases that are no number: one of them would tell itself by a failure."""
-    question = FeatureSums(frequencies=FAST, guarantee=PURE)
+def descent(**more):
+    """A descent of two steps, whose second one starts where the first, noised, has led."""
+    settings = {"centre": np.zeros(2), "spread": np.ones(2), "limit": 3.0, "radius": 1.0, "constant": 0.3}
+    settings |= {"n_classes": 2, "bound": 0.5, "size": 4, "steps": 2, "step_size": 1.0}
+    return LabelDescent(**settings | {"guarantee": ZCDP(rho=1, relation="add/remove")} | more)
+
+
+def test_descents_beyond_floats_do_not_fail_and_a_row_adds_no_more_than_the_bound():
+    """Only rows far out have scores that are no number: one of them would tell itself by a failure."""
+    question = descent(**STEEP)
     X, y = np.array([[0.1, 0.1], [0.2, 0.7], [1e300, 1e300], [1e299, 0.0]]), np.array([0, 1, 0, 1])
     for kept in (slice(0, 2), slice(0, 3), slice(0, 4)):
-        owner = Owner(X[kept], y=y[kept], schema=WIDE, dataset="rows", budget=PURE)
-        assert owner.answer(question)["sums"].shape == (2, 6)
-    steps = [exact(question, X[:n], y[:n], WIDE)["sums"] for n in range(1, 5)]
+        owner = Owner(X[kept], y=y[kept], schema=WIDE, dataset="rows", budget=question.guarantee)
+        assert owner.answer(question)["gradient_1"].shape == (3, 2)
+    step = question.plan.draws["gradient_0"].grid.step
+    steps = [exact(question, X[:n], y[:n], WIDE)["gradient_0"] for n in range(1, 5)]
     for less, more in pairwise(steps):
-        assert 0 < np.linalg.norm(np.ldexp((more - less).astype(float), -24)) <= 1
-    assert (steps[2] - steps[1])[:, [0, 3]].tolist() == [[0, 0], [0, 0]]
+        assert np.linalg.norm((more - less).astype(float)) * step <= 0.5
 
 
-def test_features_of_a_row_do_not_depend_on_the_rows_beside_it(monkeypatch):
+def test_what_a_row_adds_to_a_descent_does_not_depend_on_the_rows_beside_it():
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(53, 2)), rng.integers(0, 2, size=53)
-    question = FeatureSums(frequencies=rng.normal(0, 9, size=(2, 65)), guarantee=PURE)
-    whole = exact(question, X, y)["sums"]
-    alone = sum(exact(question, X[i : i + 1], y[i : i + 1])["sums"] for i in range(53))
+    question = descent(steps=1)
+    whole = exact(question, X, y)["gradient_0"]
+    alone = sum(exact(question, X[i : i + 1], y[i : i + 1])["gradient_0"] for i in range(53))
     assert np.array_equal(whole, alone)
-    monkeypatch.setattr(maps, "_NUMBERS", 130 * 10)
-    assert np.array_equal(exact(question, X, y)["sums"], whole)
-
-
-def test_features_are_summed_in_chunks_of_a_public_size(monkeypatch):
-    seen = []
-    monkeypatch.setattr(owner_side, "fourier", lambda X, f: seen.append(len(X)) or fourier(X, f))
-    monkeypatch.setattr(maps, "_NUMBERS", 6 * 20)
-    exact(FeatureSums(frequencies=np.ones((2, 3)), guarantee=PURE), np.zeros((50, 2)), np.zeros(50, int))
-    assert seen == [20, 20, 10]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"frequencies": np.array([[1.7e308], [0.0]])}, r"Expected frequencies within ±1e\+100"),
-        ({"frequencies": np.ones((2, 70_000))}, "Expected frequencies to have at most 65536 columns"),
-        ({"n_classes": 10_000_000}, "answer of at most 50000000 numbers, got 60000000"),
-    ],
-    ids=["fast", "many", "classes"],
-)
-def test_features_have_public_limits(wrong, message):
-    with pytest.raises(InputError, match=message):
-        FeatureSums(**({"frequencies": np.ones((2, 3)), "guarantee": PURE} | wrong))
 
 
 def test_answers_to_all_questions_over_tables_have_one_limit_of_size():

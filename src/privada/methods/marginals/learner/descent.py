@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.linear.questions.public import gaussian, shares
+from privada.methods.linear.questions.public import gaussian
 from privada.methods.marginals.learner.fitted import MarginalFit, SyntheticTarget
 from privada.methods.marginals.learner.histogram import label_spread
 from privada.methods.marginals.learner.learn import Public
@@ -25,7 +25,8 @@ from privada.methods.marginals.learner.regression import RegressionFit, Syntheti
 from privada.methods.marginals.questions.descent import LabelDescent
 from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.methods.marginals.questions.outcomes import replaces
-from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
+from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
+from privada.privacy.budget import split_budget
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -187,10 +188,10 @@ def learn_number(
     size : int
         Announced number of rows.
     """
+    gaussian(guarantee, "A descent")
     check_regressor(public, bounds)
     check_announced(size)
-    first, rest = shares(guarantee, HISTOGRAM_SHARE)
-    assert first is not None
+    first, rest = split_budget(guarantee, HISTOGRAM_SHARE, gaussian=True)
     counted = LabelHistogram(low=float(bounds[0]), high=float(bounds[1]), bins=BINS, guarantee=first)
 
     def descent(middle: float, unit: float) -> LabelDescent:
@@ -204,7 +205,7 @@ def learn_number(
         return _regression(public, model, bounds, (histogram, release))
 
     alike = descent(sum(bounds) / 2, bounds[1] - bounds[0])
-    return Foreseen(asking(), [Ask(owner, counted), Ask(owner, alike)])
+    return PlannedLearner(asking(), [Ask(owner, counted), Ask(owner, alike)])
 
 
 def _regression(

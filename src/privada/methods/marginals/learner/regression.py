@@ -25,7 +25,7 @@ from privada.methods.marginals.learner.learn import Public, cell_sizes, noise_va
 from privada.methods.marginals.questions.hypotheses.forms import linear
 from privada.methods.marginals.questions.outcomes import plan_name
 from privada.methods.marginals.questions.squares import SquaredErrors
-from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
+from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -144,7 +144,7 @@ def learn_regression(
             releases.append((yield Ask(owner, question)))  # noqa: PERF401 - a comprehension cannot yield
         return _fitted(asked, tuple(releases), public, bounds)
 
-    return Foreseen(asking(), [Ask(owner, question) for question in asked])
+    return PlannedLearner(asking(), [Ask(owner, question) for question in asked])
 
 
 def _constant(

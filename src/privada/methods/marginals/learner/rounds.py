@@ -23,7 +23,7 @@ from privada.methods.marginals.learner.smoothing.process import Smoothed
 from privada.methods.marginals.learner.weights import importance, labels
 from privada.methods.marginals.questions.hypotheses.forms import Constant, Hypothesis
 from privada.methods.marginals.questions.outcomes import OutcomeTables, plan_name
-from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
+from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -220,7 +220,7 @@ def learn_rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFi
     questions = [_question(plan, public, number, Constant(code=1)) for number in range(len(plan.questions))]
     if plan.importance is not None:
         questions.insert(0, _question(plan, public, 0, None))
-    return Foreseen(_rounds(owner, plan, public), (Ask(owner, question) for question in questions))
+    return PlannedLearner(_rounds(owner, plan, public), (Ask(owner, question) for question in questions))
 
 
 def _rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFit]:
