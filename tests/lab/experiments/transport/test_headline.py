@@ -58,3 +58,25 @@ def test_a_feature_file_that_is_there_gets_its_table(tmp_path, domain):
     assert {item.figure for item in items if isinstance(item, Figure)} == {
         f"visda_mean_eps{epsilon:g}" for epsilon in accuracies.EPSILONS
     }
+
+
+def test_everybody_is_measured(scores):
+    for method in ("ours", "same release, no transport", "DP logistic", "DP logistic, propagated"):
+        for epsilon in accuracies.EPSILONS:
+            assert len(scores.found[accuracies.named(method, epsilon)]) == 6
+    names = " ".join(scores.found)
+    for method in (
+        "PATE",
+        "as printed",
+        "made sound",
+        "OTDA 0.2, propagated",
+        "target only",
+        "1 label a class",
+    ):
+        assert method in names
+    small = scores.found[accuracies.named("DPDA made sound", 20.0)]
+    assert {source for source, _ in small} == {"dslr", "webcam"}
+    assert scores.mean("ours, eps 8") > 50 > scores.mean("PATE, eps 4")
+    found = accuracies.table(scores, title="t")
+    assert isinstance(found, Table)
+    assert len(found.columns) == 1 + 6 + 3

@@ -51,7 +51,7 @@ def test_tiles_that_are_not_full_and_widths_beyond_one_chunk_follow_the_rule(n, 
 
 def test_a_row_too_far_out_for_single_precision_is_left_to_the_exact_rule():
     search = NearestSearch(np.random.default_rng(0).normal(size=(200, 2)))
-    X = np.array([[1e200, -1e200], [kernel.FAR * 1e3, 0.0], [0.0, 0.0]])
+    X = np.array([[1e200, -1e200], [kernel.FAR_QUERY * 1e3, 0.0], [0.0, 0.0]])
     found = np.empty(3, dtype=np.int64)
     assert kernel.assign(X, search.centers, *search.prepared, found) >= 2
     assert np.array_equal(found, by_the_rule(X, search.centers))

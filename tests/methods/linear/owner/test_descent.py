@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privada.audit.transcript import coupled, taped
+from privada.audit.transcript import coupled, record_draws
 from privada.methods.linear.questions import losses
 from privada.parties.answering import answer_rows
 
@@ -13,7 +13,7 @@ LOSSES = ("squared", "logistic", "softmax")
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_sum_is_taken_at_the_point_that_was_released(loss, descent, private_rows):
     question, rows = descent(loss, radius=100.0), private_rows(loss)
-    tape, payload = taped(question, rows, coupled(1))
+    tape, payload = record_draws(question, rows, coupled(1))
     batch = next(iter(rows.batches()))
     X, y = batch.X, batch.labels
     V, velocity = question.start()

@@ -1,0 +1,53 @@
+"""Errors against n and epsilon: the first rows, few runs in a quick look, and roles of their lines."""
+
+import numpy as np
+import pytest
+
+from privada.lab.datasets import domain_pairs
+from privada.lab.experiments.registry import untracked
+from privada.lab.experiments.reweighting import curves
+
+
+def test_a_quick_look_takes_one_epsilon():
+    assert curves._epsilons(range(200, 201)) == curves.EPSILONS[:1]
+    assert curves._epsilons(range(200, 220)) == curves.EPSILONS
+
+
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("ours, epsilon 4", "ours"),
+        ("CnvxAdap", "bound"),
+        ("public-only", "bound"),
+        ("minibatch SGD", "baseline"),
+    ],
+)
+def test_lines_have_their_roles(name, role):
+    assert curves._role(name) == role
+
+
+def test_more_rows_begin_with_the_fewer_ones(pair):
+    few, more = (curves._first(pair.train, n) for n in (50, 100))
+    assert np.array_equal(more.X[:50], few.X)
+    assert np.array_equal(more.y[:50], few.y)
+
+
+def test_the_gradient_mapping_is_drawn_with_its_least_so_far(two_classes, monkeypatch):
+    monkeypatch.setattr(domain_pairs, "adult", lambda data, seed: two_classes)
+    monkeypatch.setattr(curves, "STEPS", 30)
+    (drawn,) = curves.gradient_curve(None, range(200, 201))
+    now, least = drawn.series
+    assert now.x == least.x == [1, 3, 10, 30, 30]
+    assert list(least.mean) == sorted(least.mean, reverse=True)
+    assert all(low <= value for low, value in zip(least.mean, now.mean, strict=True))
+
+
+def test_figure_four_has_ours_at_every_size_beside_a_level(two_classes, monkeypatch):
+    monkeypatch.setattr(domain_pairs, "adult", lambda data, seed: two_classes)
+    monkeypatch.setattr(curves, "STEPS", 5)
+    monkeypatch.setattr(curves, "ADULT_SIZES", (100, 200))
+    monkeypatch.setattr(curves, "ours", lambda pair, epsilon, train: 1 / len(train))
+    (drawn,) = curves.adult_curve(None, range(200, 201), untracked)
+    ours, level = drawn.series
+    assert list(ours.mean) == [1 / 100, 1 / 200]
+    assert len(set(level.mean)) == 1
