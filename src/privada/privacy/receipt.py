@@ -99,7 +99,7 @@ class OwnerKey:
             os.fsync(stream.fileno())
 
     def change_passphrase(self, path: str | os.PathLike[str], *, passphrase: str | None) -> None:
-        """Write the key anew over its file, under another passphrase or none; it is whole at any moment.
+        """Replace the key file, under another passphrase or none; at any moment one complete file exists.
 
         The old file is gone afterwards, but not from backups of it.
         """

@@ -100,9 +100,7 @@ class Line:
         try:
             self.receipt(public).verify(public)
         except TamperError:
-            raise TamperError(
-                f"{self.where} was not signed by the owner: the chain was written anew."
-            ) from None
+            raise TamperError(f"{self.where} was not signed by the owner: the chain was rewritten.") from None
 
     def _computed_digest(self) -> str:
         hashed = {
