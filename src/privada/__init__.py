@@ -7,7 +7,7 @@
                       └── charge ─▶ Ledger ──┘
                                       └─▶ Accountant ─▶ Guarantee
 
-Nothing leaves an owner but a `Release` that was priced, charged and noised.
+The only thing that leaves an owner is a `Release`: priced, charged, and with noise.
 """
 
 from __future__ import annotations

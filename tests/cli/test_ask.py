@@ -1,4 +1,4 @@
-"""A study's questions are written once, and another seed is another asking."""
+"""A study's questions are written once, and another seed makes another question."""
 
 
 def test_another_seed_is_another_asking(cli, learner, exchange):

@@ -57,12 +57,12 @@ def test_a_file_whose_persons_changed_is_not_read_with_the_old_choice(tmp_path):
     rows = Rows(path, schema=schema, noise=SecureNoise())
     assert rows.check() == 10
     pq.write_table(pa.table({"a": [0.1] * 10, "who": [0] * 10}), path)
-    with pytest.raises(SchemaError, match="load the owner anew"):
+    with pytest.raises(SchemaError, match="load the owner again"):
         rows.check()
     person = np.arange(5)
     rows = Rows(np.zeros((5, 1)), person=person, y=None, schema=schema, noise=SecureNoise())
     person[:] = 0
-    with pytest.raises(SchemaError, match="load the owner anew"):
+    with pytest.raises(SchemaError, match="load the owner again"):
         rows.check()
 
 

@@ -4,7 +4,7 @@ Answering 20,000 times one by one is slow. If a question's payload is
 exactly the outputs of its mechanisms, if their inputs do not depend on
 their outputs, and if they treat every number by itself, one call of the same
 `Mechanism.draw` on many copies of the exact values gives as many independent
-answers. `_independent` checks the first two on the question at hand by playing
+answers. `_independent` checks the first two on the question itself by playing
 it with different outputs, and that it uses no secret order or sample; the third is a
 property of the `TILED_MECHANISMS`. Everything else is answered one by one.
 """

@@ -48,7 +48,7 @@ class DemoRow:
     score : str
         What the three numbers are; larger is better.
     without, ours, clear : float
-        The score without the private data, by the method, and with all data in the clear.
+        The score without the private data, by the method, and without privacy.
     ledger : mapping
         Export of the ledger that paid for it.
     stamps : tuple of str

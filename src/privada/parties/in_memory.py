@@ -1,4 +1,4 @@
-"""An owner in memory, for whoever holds both sides in one process: estimators, demos and baselines.
+"""An owner in memory, for code that holds both sides in one process: estimators, demos and baselines.
 
 Its budget pays for the questions that it is given and is gone with the process. There is one rule for how it
 is accounted for (`cover`):

@@ -172,9 +172,11 @@ class Owner:
         """The release that is kept for the digest of an answered question, as it was signed."""
         blob = self.ledger.kept(self.dataset, digest)
         if blob is None:
-            raise AnswerError("The answer failed after its charge, which stands; ask anew with another salt.")
+            raise AnswerError(
+                "The answer failed after its charge, which stands; ask again with another salt."
+            )
         if self._noise.private and Release.from_bytes(blob).rehearsal:
-            raise AnswerError("It was answered with seeded noise before; ask anew with another salt.")
+            raise AnswerError("It was answered with seeded noise before; ask again with another salt.")
         return blob
 
     def _drawn(self, question: Question) -> Release:

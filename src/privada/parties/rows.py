@@ -184,7 +184,7 @@ class Rows:
         assert self.schema.person_id is not None
         people = table[self.schema.person_id]
         if not np.array_equal(people, self._people[start : start + len(people)]):
-            raise SchemaError("The rows' persons have changed since they were loaded; load the owner anew.")
+            raise SchemaError("The rows' persons have changed since they were loaded; load the owner again.")
 
     def _encoded(self, table: Table) -> Batch:
         features = [column.encode(table[column.name]) for column in self.schema.columns]

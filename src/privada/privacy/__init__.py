@@ -1,6 +1,6 @@
-"""The words of the field: relation, guarantee, bounds, noise, mechanism, event, ledger, release.
+"""Terms of differential privacy: relation, guarantee, bounds, noise, mechanism, event, ledger, release.
 
-No party and no network lives here. Everything is importable from this
+It contains no party and no network. Everything is importable from this
 package; heavy modules are loaded when they are first used.
 """
 

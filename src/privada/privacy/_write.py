@@ -1,4 +1,4 @@
-"""Files for others, written whole or not at all, and never through a link.
+"""Files for other users, written completely or not at all, and never through a link.
 
 An exchange folder is shared by users who do not trust each other: what one of
 them puts there may be replaced by a link before the other writes. So folders
@@ -23,15 +23,15 @@ _HANDLES = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")  # Windo
 
 
 def write(path: str | os.PathLike[str], blob: bytes, *, root: str | os.PathLike[str] | None = None) -> Path:
-    """Write a file for others whole or not at all: to a temporary name, synced, then renamed.
+    """Write a file completely or not at all: to a temporary name, synced, then renamed.
 
-    File and folders have the modes that the umask leaves them, so that a counterpart who is another user
-    can read what is meant for it. Nothing is written through a link.
+    File and folders get the modes that the umask allows, so that the other party, as another user, can
+    read them. Nothing is written through a link.
 
     Parameters
     ----------
     path : path
-        The file; a plain file that is there is replaced.
+        The file; an existing plain file is replaced.
     blob : bytes
         All of it.
     root : path, optional
@@ -41,7 +41,7 @@ def write(path: str | os.PathLike[str], blob: bytes, *, root: str | os.PathLike[
     Raises
     ------
     WireError
-        There is a link, or something that is no folder, in the way; or the file is there and not plain.
+        There is a link, or something other than a folder, in the path; or the file exists and is not plain.
     OSError
         The system cannot write: the disk is full, the folder is not yours.
     """

@@ -1,4 +1,4 @@
-"""How large an answer is on the wire, known from its question alone: no row decides whether it can be read.
+"""The size of an answer's file, known from its question alone: no row decides whether it can be read.
 
 A release that is larger than `wire.LARGEST_FILE` can be written, and charged, but nobody can load it;
 nor one of so many arrays that its header passes `wire.LARGEST_HEADER`. Both are refused beforehand.
@@ -26,7 +26,7 @@ def header_bytes(question: Question) -> int:
     Raises
     ------
     InputError
-        If something in it is no finite number, so that no file could hold it.
+        If a number in it is not finite, so that no file could contain it.
     """
     shapes = question.answer_shapes()
     notes = {name: draw.note() for name, draw in question.plan.draws.items() if name in shapes}

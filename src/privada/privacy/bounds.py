@@ -1,4 +1,4 @@
-"""Public limits: what a row may be, said before any row is seen.
+"""Public limits of rows, declared before any row is seen.
 
 Rows outside a limit are clipped, never rejected and never counted exactly.
 Clipped values are put on a public power-of-two grid by truncation toward
@@ -166,7 +166,7 @@ class Classes:
         return found
 
     def look_up(self, values: Sequence[Any] | npt.NDArray[Any]) -> IntArray:
-        """Codes of values, -1 for those that are no label. Only numbers are sorted, which is quick.
+        """Codes of values, -1 for those that are not labels. Only numbers are sorted, which is fast.
 
         >>> Classes(("no", "yes")).look_up(np.array(["yes", "perhaps"])).tolist()
         [1, -1]

@@ -66,7 +66,7 @@ class Form:
 
     @classmethod
     def from_parts(cls, plain: Plain, arrays: Arrays) -> Self:
-        """Make it from its parts; everything is validated anew."""
+        """Make it from its parts; everything is validated again."""
         made: Self = read_fields(cls, cls, plain, arrays)
         return made
 

@@ -27,7 +27,7 @@ LOOSE_RHO = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Guarantee(ABC):
-    """A bound on what a release tells about one unit, under one neighbouring relation.
+    """A bound on what a release reveals about one unit, under one neighbouring relation.
 
     ``a <= b`` reads "a is at least as strong as b": whatever satisfies ``a``
     satisfies ``b``. The order is partial: a zCDP guarantee never implies a
@@ -65,7 +65,7 @@ class Guarantee(ABC):
 
     @abstractmethod
     def part(self, share: float) -> Self:
-        """What a share of this budget buys beside the rest: ε, ρ or, of Gaussian noise, μ² add up.
+        """The guarantee of a share of this budget: ε, ρ or, for Gaussian noise, μ² add up.
 
         >>> print(ZCDP(rho=1, relation="add/remove").part(0.25))
         ρ = 0.25 (zCDP), add/remove one row
@@ -82,10 +82,10 @@ class Guarantee(ABC):
     @property
     @abstractmethod
     def loose(self) -> bool:
-        """Whether the numbers are so large that a reader should be told."""
+        """Whether the numbers are so large that users should be warned."""
 
     def under(self, relation: Relation | str) -> Self:
-        """Convert to another relation, or raise `RelationError` where nothing follows.
+        """Convert to another relation, or raise `RelationError` if this one does not imply it.
 
         Add/remove implies replace-one at a loss: pure ``2ε``, approximate
         ``(2ε, (1+e^ε)δ)``, zCDP ``4ρ``. Replace-one implies attribute.
@@ -134,7 +134,7 @@ class Guarantee(ABC):
 
     @staticmethod
     def from_dict(plain: dict[str, Any]) -> Guarantee:
-        """Read the plain form back; the values are checked anew."""
+        """Read the plain form back; the values are checked again."""
         values = dict(plain)
         kind = values.pop("kind", None)
         if kind not in _KINDS:
@@ -290,7 +290,7 @@ def request(
 
 
 def _covers(unit: Unit, other: Unit) -> bool:
-    """A person with more rows covers one with fewer; rows and persons say nothing of each other."""
+    """A person with more rows covers one with fewer; rows and persons imply nothing for each other."""
     return unit.name == other.name and unit.max_rows >= other.max_rows
 
 

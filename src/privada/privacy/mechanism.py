@@ -50,7 +50,7 @@ _MARGIN = 1 + 1e-9  # calibrated scales are rounded up by this, so that no last 
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(ABC):
-    """What turns an exact value into a released one.
+    """Turns an exact value into a released one.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class Mechanism(ABC):
         """Half-width of the interval that holds each single noise value with this confidence."""
 
     def note(self) -> dict[str, Any]:
-        """What a release says of its noise: everything here is public."""
+        """What a release states about its noise: everything here is public."""
         return {"family": self.family, "idealised": self.idealised}
 
 

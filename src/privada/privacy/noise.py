@@ -1,4 +1,4 @@
-"""The one module that draws noise: from the operating system, exactly where a lattice allows it.
+"""The only module that draws noise: from the operating system, and exactly where a lattice allows it.
 
 ::
 
@@ -257,7 +257,7 @@ class Rehearsal(Noise):
     """Reproducible noise for tests and demonstrations: **not private**.
 
     The algorithms are those of `SecureNoise`, the words come from a seeded Philox
-    generator. Whoever knows the seed can subtract the noise.
+    generator. Anybody who knows the seed can subtract the noise.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """What an owner signs: the key, and the receipt of one ledger line.
 
 A receipt is what a learner keeps. It carries the head of the owner's chain
-after the line, so whoever holds one can tell later that the line was edited,
-that the chain was written anew, or that its tail was cut off
+after the line, so its holder can later prove that the line was edited,
+that the chain was rewritten, or that its tail was cut off
 (`privada.privacy.Ledger.verify`).
 
 >>> key = OwnerKey.generate()
@@ -43,7 +43,7 @@ class OwnerKey:
     Attributes
     ----------
     public : str
-        The public half, 64 hexadecimal digits: give it to whoever verifies.
+        The public half, 64 hexadecimal digits: give it to those who verify.
     """
 
     __slots__ = ("_private", "public")
@@ -82,8 +82,8 @@ class OwnerKey:
     def save(self, path: str | os.PathLike[str], *, passphrase: str | None = None) -> None:
         """Write the key to a new file with mode 0600; an existing file is never touched.
 
-        With a passphrase the file is encrypted (PKCS #8); whoever copies it
-        then has nothing without the words.
+        With a passphrase the file is encrypted (PKCS #8); a copy of it is
+        useless without the passphrase.
         """
         pem = self._pem(passphrase)
         file = Path(path)
@@ -99,7 +99,7 @@ class OwnerKey:
             os.fsync(stream.fileno())
 
     def change_passphrase(self, path: str | os.PathLike[str], *, passphrase: str | None) -> None:
-        """Write the key anew over its file, under another passphrase or none; it is whole at any moment.
+        """Replace the key file, under another passphrase or none; at any moment one complete file exists.
 
         The old file is gone afterwards, but not from backups of it.
         """
@@ -191,7 +191,7 @@ def verify_signature(public: str, signature: str, message: bytes) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Receipt:
-    """The owner's signed word that one line stands in the ledger.
+    """The owner's signed statement that one line is in the ledger.
 
     Attributes
     ----------

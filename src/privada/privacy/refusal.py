@@ -1,4 +1,4 @@
-"""A refusal: the owner's signed word that a question is not answered, and why.
+"""A refusal: the owner's signed statement that a question is not answered, and why.
 
 >>> from privada.privacy import OwnerKey
 >>> key = OwnerKey.generate()

@@ -1,6 +1,6 @@
 """Neighbouring relations and the unit that they protect.
 
-A guarantee says nothing until it names what two neighbouring data sets are.
+A guarantee means nothing until it says which data sets are neighbours.
 privada knows three relations (privacy.md, section 0) and two units: one row, or
 one person with a public bound on that person's rows.
 """
@@ -70,7 +70,7 @@ _STEPS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """What one step of the relation moves: a row, or a person with at most ``max_rows`` rows.
+    """What one step of the relation changes: a row, or a person with at most ``max_rows`` rows.
 
     >>> print(Unit(), "|", Unit(name="person", max_rows=3))
     row | person (at most 3 rows)

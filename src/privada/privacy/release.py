@@ -202,7 +202,7 @@ class Question(ABC):
     def from_parts(
         cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
     ) -> Self:
-        """Make the question from its parts; everything is validated anew."""
+        """Make the question from its parts; everything is validated again."""
         make = partial(cls, guarantee=guarantee, salt=salt)
         made: Self = codec.read_fields(cls, make, plain, arrays, but=("guarantee", "salt"))
         return made

@@ -18,11 +18,11 @@ _COLUMNS = (
     "score",
     "without the private data",
     "ours",
-    "all in the clear",
+    "no privacy",
 )
 _LEAD = (
-    "Each method learns from data that it may not see. Beside its result: what one reaches without the "
-    "private data, and what one would reach with all data in the clear."
+    "Each method learns from data that it cannot see. Beside its result are the results without the "
+    "private data and without privacy."
 )
 
 
@@ -79,7 +79,7 @@ def _panel(row: DemoRow) -> Panel:
     scores = (
         Score(label="without the private data", value=_number(row.without)),
         Score(label="ours, private", value=_number(row.ours), ours=True),
-        Score(label="all data in the clear", value=_number(row.clear)),
+        Score(label="without privacy", value=_number(row.clear)),
     )
     return Panel(
         title=f"{row.method}: {row.title}",

@@ -79,7 +79,7 @@ class Page:
     lead: str
     panels: tuple[Panel, ...]
     stamps: tuple[str, ...] = ()
-    footer: str = "Nothing left an owner but releases that were priced, charged and noised."
+    footer: str = "Only releases left an owner: priced, charged, and with noise."
 
     def to_html(self) -> str:
         """The whole document."""

@@ -63,7 +63,7 @@ def _legend(axes: Any) -> None:
     dots: dict[str, dict[str, Any]] = {
         "without the private data": {"markerfacecolor": CARD, "markeredgecolor": PLAIN, "markeredgewidth": 2},
         "private": {"markerfacecolor": ACCENT, "markeredgecolor": ACCENT},
-        "all data in the clear": {"marker": "|", "markeredgecolor": INK, "markeredgewidth": 2.5},
+        "without privacy": {"marker": "|", "markeredgecolor": INK, "markeredgewidth": 2.5},
     }
     plain: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 8}
     handles = [Line2D([], [], label=name, **(plain | dot)) for name, dot in dots.items()]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 STUDY = """\
 [study]
 title = "How ill are the clinic's patients, cell by cell?"
-seed = 0  # of public randomness; another seed is another asking, paid for anew
+seed = 0  # of public randomness; another seed makes another question, paid for again
 
 [owners.clinic]
 owner = "clinic/owner.toml"  # a learner elsewhere has schema = "schema.toml" instead
@@ -70,7 +70,7 @@ README = """\
 
 Price it: `privada price study.toml`. Run it: `privada run study.toml --page result.html`.
 A run takes a quarter of the clinic's budget. The same study again gets the same answer and costs nothing
-more; another `seed` is another asking, and the fifth is refused, whatever the study says.
+more; another `seed` makes another question, and the fifth is refused, whatever the study says.
 See what was paid: `privada ledger show clinic/owner.toml`. All rows are generated.
 """
 CELLS = 12

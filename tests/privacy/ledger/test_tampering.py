@@ -1,4 +1,4 @@
-"""Whatever is edited, cut off or written anew is found."""
+"""Whatever is edited, cut off or rewritten is found."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def swapped(line: Line) -> Line:
 @pytest.mark.parametrize(
     ("own", "change", "said"),
     [
-        (False, swapped, "Line 0 of 'patients' was not signed by the owner: the chain was written anew"),
+        (False, swapped, "Line 0 of 'patients' was not signed by the owner: the chain was rewritten"),
         (True, swapped, "Line 1 of 'patients' is not the one that its receipt was given for"),
         (True, cheaper, r"Line 1 of 'patients' cost \d+ grains; its price comes to \d+"),
         (

@@ -18,7 +18,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class TargetTrained(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier trained on the target itself, in the clear: what no private method can pass.
+    """A classifier trained on the exact target: an upper limit of what a private method can reach.
 
     >>> from sklearn.linear_model import LogisticRegression
     >>> TargetTrained(LogisticRegression()).fit([[0.0], [1.0]] * 9, [0, 1] * 9).predict([[0.9]]).tolist()
@@ -48,7 +48,7 @@ class TargetTrained(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class Majority(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """The most frequent class, in the clear.
+    """The most frequent class, from exact counts.
 
     >>> Majority().fit([[0.0]] * 3, ["no", "yes", "no"]).predict([[5.0]]).tolist()
     ['no']

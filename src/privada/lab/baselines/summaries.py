@@ -1,6 +1,6 @@
 """Summaries that people would make instead: Kim et al.'s greedy, uniform sampling, thresholding.
 
-All of them see rows in the clear; none is private.
+All of them see the exact rows; none is private.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def target_model() -> Any:
 
 
 def source_only(X: npt.ArrayLike, y: npt.ArrayLike) -> Any:
-    """Train on the source, in the clear, and hope."""
+    """A model trained on the exact source, without adaptation."""
     return target_model().fit(_check.matrix(X=X), np.asarray(y))
 
 

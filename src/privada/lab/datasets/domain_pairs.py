@@ -7,8 +7,8 @@ and clipped to norm 1; a numeric label is centred, divided by the 99th percentil
 Differences from the paper's data: gas lacks batches 7 and 10; news has 10 of its 58 features and is
 predicted in logarithms; flights of Newark in 2013 stand in for Chicago in 2008; amazon reviews are
 bags of words, projected to 100 directions of the source, with labels ±1; of the accents, whose label
-the paper does not define across domains, Spanish and Italian are told from French and German, US from UK;
-German credit is read where a local copy is.
+the paper does not define across domains, the tasks are Spanish and Italian against French and German,
+and US against UK; German credit is read where a local copy is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``privada reproduce summarization``: a summary for a private validation set, as EXPERIMENTS defines it.
+"""``privada reproduce summarization``: how well a summary matches a private validation set.
 
 The guarantees are true ones: (1.4, 0.01) for the validation set and (0.5, 1e-4) for every owner, both
 replace-one. Releases of one study serve every size p, which is post-processing. *Greedy* sees everything and

@@ -5,8 +5,8 @@ figure. Its parameters are relative to the sensitivity *under the relation of
 the ledger*, so dp-accounting must be asked with its plain relation
 (``ADD_OR_REMOVE_ONE``; randomised response with ``REPLACE_ONE``).
 
-Two facts are not in an event. Which relation it is under: `check_relation` refuses a secret sample under any
-but replace-one. And dp-accounting has no event for a sample that shows: `accounting.events` has ours.
+Two facts are not in an event. The first is its relation: `check_relation` refuses a secret sample under any
+but replace-one. And dp-accounting has no event for a visible sample: `accounting.events` has ours.
 
 Each kind of event has one `Rule`: its Rényi divergence, its zCDP constant, its
 pure epsilon, its Gaussian μ and its privacy-loss distribution. Compositions
@@ -48,7 +48,7 @@ SECRET, VISIBLE = "SampledWithoutReplacementDpEvent", "VisiblySampledDpEvent"
 
 
 def leaves(event: DpEvent, times: int = 1) -> Iterator[tuple[Rule[Any], Any, int]]:
-    """Walk an event down to its single applications: rule, event of the rule's kind, how often."""
+    """Reduce an event to its single applications: rule, event of the rule's kind, how often."""
     import dp_accounting
 
     name = type(event).__name__
@@ -65,7 +65,7 @@ def leaves(event: DpEvent, times: int = 1) -> Iterator[tuple[Rule[Any], Any, int
 
 
 def _check_numbers(event: DpEvent, times: int) -> None:
-    """dp-accounting's events check nothing; a negative number would pay for less than nothing."""
+    """dp-accounting's events check nothing; a negative number would lower the price."""
     import attr
 
     numbers = [value for value in attr.astuple(event, recurse=False) if not attr.has(type(value))]
@@ -75,11 +75,11 @@ def _check_numbers(event: DpEvent, times: int) -> None:
 
 
 def check_relation(event: DpEvent, relation: Relation) -> None:
-    """Raise `RelationError` if the event counts on a secret sample under another relation than replace-one.
+    """Raise `RelationError` if the event relies on a secret sample under another relation than replace-one.
 
-    A secret sample amplifies between samples that hold a record and samples that hold another one instead.
-    Two data sets that differ in one attribute tell by the rows beside it who was drawn, and sizes that
-    differ are sampled at different rates (privacy.md, section 3 (c)).
+    A secret sample amplifies between samples that contain a record and samples that contain another one
+    instead. If two data sets differ in one attribute, the other attributes reveal who was drawn; and data
+    sets of different sizes are sampled at different rates (privacy.md, section 3 (c)).
     """
     if amplifies_wrongly(event, relation):
         raise RelationError(
@@ -89,7 +89,7 @@ def check_relation(event: DpEvent, relation: Relation) -> None:
 
 
 def amplifies_wrongly(event: DpEvent, relation: Relation) -> bool:
-    """Whether the event counts on a secret sample under a relation for which nothing follows from it."""
+    """Whether the event relies on a secret sample under a relation for which sampling does not amplify."""
     return relation is not Relation.REPLACE_ONE and SECRET in _kinds(event)
 
 
@@ -125,7 +125,7 @@ def only_gaussian(event: DpEvent) -> bool:
 
 
 def closed_profile(event: DpEvent) -> LogProfile | None:
-    """``log δ`` at an array of ε >= 0 in closed form, or None if the event has none that we know.
+    """``log δ`` at an array of ε >= 0 in closed form, or None if no closed form is known.
 
     There is one for Gaussians, for Gaussians beside a single randomised response (a mixture over its
     answers), and for one sample of either.

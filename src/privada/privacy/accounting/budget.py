@@ -7,12 +7,12 @@ whole               parts, whatever is drawn              parts, if all noise is
 ==================  ====================================  ==========================================
 ε (pure)            ε adds up                             (none: Gaussian noise is never pure)
 ρ (zCDP)            ρ adds up                             the same
-(ε, δ)              ρ of the largest zCDP that implies    ρ = μ²/2, for μ² adds up; μ is the largest
-                    it, for ρ adds up                     that Gaussian noise may have at (ε, δ)
+(ε, δ)              ρ of the largest zCDP that implies    ρ = μ²/2, since μ² adds up; μ is the largest
+                    it, since ρ adds up                   that Gaussian noise may have at (ε, δ)
 ==================  ====================================  ==========================================
 
-Parts are exact: as real numbers, they never add up to more than the whole, for what is left over is worked
-out from the parts in whole fractions and rounded down. Proof of the second row's first entry: zCDP composes
+Parts are exact: as real numbers, they never add up to more than the whole, because the rest is computed
+from the parts in exact fractions and rounded down. Proof of the second row's first entry: zCDP composes
 adaptively by adding ρ, and ρ-zCDP implies (ε, δ) at the sum. Of the last entry: Gaussian mechanisms compose
 adaptively to one at the root of the summed μ² (the filter ``"gaussian"``).
 

@@ -1,7 +1,7 @@
-"""The one event of privada's own: a mechanism on a random sample of which everybody sees who is in it.
+"""privada's own event: a mechanism on a random sample whose members are visible.
 
-dp-accounting has events for samples that stay secret. It has none for a sample that shows, of which less
-can be said: whoever is in it (a share γ of all) loses what the mechanism loses, everybody else nothing.
+dp-accounting has events for samples that stay secret. It has none for a visible sample, which protects
+less: a member (a share γ of all) loses what the mechanism loses, everybody else nothing.
 
 =====================  ==================================================
 δ(ε), ε >= 0           ``γ δ₀(ε)``, at the same ε
@@ -21,7 +21,7 @@ from dp_accounting import dp_event
 
 @attr.s(frozen=True, slots=True, auto_attribs=True)
 class VisiblySampledDpEvent(dp_event.DpEvent):
-    """A mechanism on ``sample_size`` of ``source_dataset_size`` rows, drawn afresh; it shows who was drawn.
+    """A mechanism on ``sample_size`` of ``source_dataset_size`` rows, drawn anew; its members are visible.
 
     The fields are those of dp-accounting's ``SampledWithoutReplacementDpEvent``.
     """

@@ -1,4 +1,4 @@
-"""Privacy filters: when a ledger must say no, although the questions are chosen adaptively.
+"""Privacy filters: when a ledger must refuse, although the questions are chosen adaptively.
 
 A filter is fixed when a budget is opened. Every charge has a cost that is a
 whole number of `GRAIN`, costs add up, and a charge that would pass the
@@ -141,7 +141,7 @@ class Filter(ABC):
 
     @staticmethod
     def from_dict(form: dict[str, Any]) -> Filter:
-        """Read the plain form back; an order that was written down is kept, not computed anew."""
+        """Read the plain form back; a recorded order is kept, not computed again."""
         kind = _FILTERS[_check.one_of(_FILTERS, accounting=form["filter"])]
         fixed = {"order": form["order"]} if "order" in form else {}
         return kind(Guarantee.from_dict(form["budget"]), **fixed)
@@ -222,7 +222,7 @@ class RenyiFilter(Filter):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain form; the order is written down for whoever recomputes."""
+        """Plain form; it records the order, so that others can recompute."""
         return super().to_dict() | {"order": self.order}
 
 
@@ -270,7 +270,7 @@ def open_filter(budget: Guarantee, *, accounting: str | None = None) -> Filter:
 
 
 def accountings(budget: Guarantee, prices: Iterable[Price]) -> tuple[str, ...]:
-    """Names of the filters on which a budget of which nothing is spent pays for all prices.
+    """Names of the filters on which an unspent budget pays for all prices.
 
     >>> import dp_accounting
     >>> from privada.privacy import Approximate

@@ -78,7 +78,7 @@ class VisibleSample(Rule["Sampled"]):
         return self.inside.zcdp(event.event)
 
     def pure(self, event: Sampled) -> float:
-        """Of the mechanism: whoever is in the sample sees all of it."""
+        """The mechanism's own: a member of the sample has its full loss."""
         self.rate(event)
         return self.inside.pure(event.event)
 

@@ -27,11 +27,11 @@ class Quote:
     remaining_share : float
         Fraction of the budget that is left now.
     after : Guarantee or None
-        What would hold after the charge, whenever the asker stops; None if it would be refused.
+        What would hold after the charge, whenever the learner stops; None if it would be refused.
     running : bool
         Whether ``after`` is what is spent by then, rather than the whole budget.
     advice : str
-        What would do instead, if it would be refused.
+        What to ask or change instead, if it would be refused.
     """
 
     dataset: str
@@ -140,7 +140,7 @@ class Account:
         )
 
     def advice(self, prices: Sequence[Price], *, spent: int) -> str:
-        """What would do instead of what is refused: another accounting, a larger budget, to ask for less."""
+        """What to do instead of a refused charge: another accounting, a larger budget, a smaller question."""
         ways = []
         if not spent:
             names = (name for name in accountings(self.filter.budget, prices) if name != self.filter.name)

@@ -1,8 +1,8 @@
 """Where a ledger is kept: a SQLite file, the memory of a process, or PostgreSQL.
 
-Writers are alone: SQLite by ``BEGIN IMMEDIATE``, PostgreSQL by row and
-advisory locks. A commit is on disk before it returns. Whoever answers for a data
-set holds it `alone` meanwhile, by a lock that ends with its process.
+There is one writer at a time: SQLite by ``BEGIN IMMEDIATE``, PostgreSQL by row and
+advisory locks. A commit is on disk before it returns. A process that answers for a data
+set holds it `alone` meanwhile, by a lock that ends with the process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from privada.exceptions import LedgerError
 
 BUSY_SECONDS = 120
 _BEGIN = "privada_begin"
-_LOCK = 0x70726976616461  # the advisory lock of whoever makes tables or opens a budget
+_LOCK = 0x70726976616461  # the advisory lock for creating tables and opening budgets
 
 
 class Backend(ABC):
@@ -68,11 +68,11 @@ class Backend(ABC):
 
     @property
     def heads(self) -> Path | None:
-        """Where the owner notes the heads of chains by default."""
+        """Where the owner records the heads of chains by default."""
         return None
 
     def free_bytes(self) -> int | None:
-        """Room that is left for the ledger, None if it cannot be told from here."""
+        """Free space for the ledger, None if it is unknown here."""
         return None
 
 
@@ -121,7 +121,7 @@ class SQLite(Backend):
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold a lock file; the system lets go of it when the process ends, however it ends."""
+    """Hold a lock file; the system releases it when the process ends, for whatever reason."""
     import fcntl
 
     try:
@@ -204,7 +204,7 @@ class PostgreSQL(Backend):
 
     @contextmanager
     def alone(self, dataset: str) -> Iterator[None]:
-        """A session's lock, which ends with its connection; whoever waits keeps no connection."""
+        """A session's lock, which ends with its connection; a waiting process keeps no connection."""
         engine = sqlalchemy.create_engine(self.url, poolclass=sqlalchemy.pool.NullPool)
         number = int.from_bytes(sha256(dataset.encode()).digest()[:7])
         while (connection := _advised(engine, number)) is None:
@@ -216,7 +216,7 @@ class PostgreSQL(Backend):
 
 
 def _advised(engine: Engine, number: int) -> Connection | None:
-    """A connection that holds an advisory lock, None if another does or the server has no seat left."""
+    """A connection that holds an advisory lock, None if another does or the server has no free slot."""
     try:
         connection = engine.connect()
     except DBAPIError as error:
@@ -233,7 +233,7 @@ _PASSING = ("database is locked", "too many clients", "remaining connection slot
 
 
 def is_passing(error: DBAPIError) -> bool:
-    """Whether a connection may be had a little later."""
+    """Whether a connection may succeed a little later."""
     return any(sign in str(error.orig) for sign in _PASSING)
 
 
@@ -246,7 +246,7 @@ def _check_postgresql(connection: Any, _: Any) -> None:
 
 
 def absent(place: str | os.PathLike[str]) -> str:
-    """What to say of a ledger that is not there."""
+    """The message for a ledger that does not exist."""
     name = "that database" if "://" in os.fspath(place) else Path(place).name
     return (
         f"There is no ledger at {name}. A lost ledger is a lost budget: restore its backup, "

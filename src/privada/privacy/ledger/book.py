@@ -80,7 +80,7 @@ class Ledger(outbox.Outbox):
     for the Rényi divergence at one order, Smith and Thakurta 2022 for μ²), and
     a charge that would pass its capacity is refused. The sum is read and
     written under one lock, in whole numbers, and is on disk before `charge`
-    returns: whoever opens rows after that has paid. Nothing is refunded.
+    returns: rows that are opened after that are paid for. Nothing is refunded.
 
     Price, relation and unit of a question are checked against the budget: a
     price under add/remove is converted for a replace-one budget, what cannot
@@ -102,7 +102,7 @@ class Ledger(outbox.Outbox):
         create: bool = True,
         heads: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Open a ledger, making it if there is none and ``create`` allows it.
+        """Open a ledger; create it if there is none and ``create`` allows it.
 
         Parameters
         ----------
@@ -112,19 +112,19 @@ class Ledger(outbox.Outbox):
         key : OwnerKey
             The key that the ledger was made with.
         create : bool
-            Whether a ledger that is not there is made. An owner at work says
-            no: a lost or mistyped ledger must not begin its budget anew.
+            Whether to create a ledger that does not exist. A running owner does
+            not: a lost or mistyped ledger must not start a new budget.
         heads : path, optional
-            A file of the owner's own in which the last line of each chain is
-            noted, so that a ledger that lost lines is known. By default
+            A separate file in which the last line of each chain is recorded, so
+            that a ledger that lost lines is noticed. By default
             ``PLACE.heads`` beside a SQLite file, and none for PostgreSQL.
 
         Raises
         ------
         LedgerError
-            The ledger is not there, is not a ledger, is of another owner, or of a newer version.
+            The ledger does not exist, is not a ledger, belongs to another owner, or is of a newer version.
         TamperError
-            Lines that the owner noted are not in it.
+            Lines that the owner recorded are not in it.
         """
         if not isinstance(key, OwnerKey):
             raise LedgerError(f"A ledger needs its owner's key (an OwnerKey), got {type(key).__name__}.")
@@ -162,10 +162,10 @@ class Ledger(outbox.Outbox):
         Parameters
         ----------
         dataset : str
-            The identity of the data set. It belongs to the data, not to a
-            file: a refreshed or moved data set keeps it, and its budget.
+            The name of the data set. It belongs to the data, not to a file: an
+            updated or moved data set keeps its name and its budget.
         budget : Guarantee
-            What may be spent in all; its relation and unit become the ledger's.
+            The most that can be spent; its relation and unit become the ledger's.
         accounting : str, optional
             The filter; by default ``"pure"``, ``"zcdp"`` or ``"renyi"`` by the
             kind of the budget (``"gaussian"`` is the other choice for (ε, δ)).
@@ -195,8 +195,8 @@ class Ledger(outbox.Outbox):
     def check_budget(self, dataset: str, budget: Guarantee, accounting: str | None = None) -> str:
         """Raise an error unless this very budget is open; return the name under which it is.
 
-        An owner at work opens no budget: a name that was changed or mistyped
-        would begin a new one for the same rows.
+        A running owner opens no budget: a changed or mistyped name would start
+        a new one for the same rows.
         """
         check_text(dataset=dataset, longest=200)
         there = self._account(dataset)
@@ -237,29 +237,29 @@ class Ledger(outbox.Outbox):
         question : str
             Digest of the question, in hexadecimal.
         purpose : str
-            What the owner wants to remember of it.
+            What the charge is for, in the owner's words.
 
         Returns
         -------
         Receipt
-            The owner's signed word, for whoever asked.
+            The owner's signed statement, for the learner.
 
         Raises
         ------
         BudgetError
             The budget is absent or too small; nothing was charged.
         RelationError
-            The price says nothing under the budget's relation or unit; nothing was charged.
+            The price cannot be converted to the budget's relation or unit; nothing was charged.
         """
         return self._charge(dataset, price, question=question, purpose=purpose, once=False)[0]
 
     def charge_once(
         self, dataset: str, price: Price, *, question: str, purpose: str = ""
     ) -> tuple[Debt, Receipt]:
-        """Charge a question, unless it was charged before; either way, say what it is owed.
+        """Charge a question, unless it was charged before; in both cases, return what it is owed.
 
-        Whether it was is decided in the transaction of the charge, so that
-        askers at the same time, on whatever machines, pay once together. Each
+        This is decided in the transaction of the charge, so that several
+        processes at the same time, on any machines, charge it once. Each
         call counts as a try at the answer. Errors are those of `charge`.
         """
         receipt, debt = self._charge(dataset, price, question=question, purpose=purpose, once=True)
@@ -328,7 +328,7 @@ class Ledger(outbox.Outbox):
         return line.receipt(self.key.public)
 
     def spent(self, dataset: str) -> Guarantee | None:
-        """What holds by all charges so far, whenever the asker stops; None before the first."""
+        """The guarantee after all charges so far, whenever the learner stops; None before the first."""
         return self._account(dataset).filter.guarantee(self._grains(dataset))
 
     def remaining(self, dataset: str) -> Remaining:
@@ -351,15 +351,15 @@ class Ledger(outbox.Outbox):
     def verify(self, receipts: Iterable[Receipt] = ()) -> Verification:
         """Check everything again: chains, sums, costs, signatures, and the receipts that others hold.
 
-        An edited line no longer fits its digest, a chain that was written
-        anew lacks the owner's signature or disagrees with a receipt, and a cut
-        tail lacks the line of a receipt. Without receipts a cut tail, or a
-        chain rewritten with the owner's own key, cannot be told from the truth.
+        An edited line no longer matches its digest, a rewritten chain lacks the
+        owner's signature or disagrees with a receipt, and a cut tail lacks the
+        line of a receipt. Without receipts, a cut tail, or a chain rewritten
+        with the owner's own key, cannot be detected.
 
         Raises
         ------
         TamperError
-            Names the first line that does not hold.
+            Names the first line that is not valid.
         """
         with self._store.reading() as connection:
             names = sorted({*table.names(connection), *table.names_in_lines(connection)})
@@ -374,12 +374,12 @@ class Ledger(outbox.Outbox):
             raise TamperError(f"A line is damaged and cannot be read ({type(error).__name__}).") from None
 
     def rotate(self, new: OwnerKey) -> HandOver:
-        """Hand the ledger over to a new key; only the holder of the present one can.
+        """Hand the ledger over to a new key; only the holder of the current key can.
 
         Every chain gets a line of kind ``"key"``, signed by the old key and
         accepted by the new one, and lines after it are signed by the new key.
-        Receipts of both keys verify. Afterwards the old key opens this ledger
-        no more; backups from before still need it. What is charged and not
+        Receipts of both keys verify. Afterwards the old key no longer opens this
+        ledger; older backups still need it. What is charged and not
         answered yet is given up: its charge stands.
 
         Returns
@@ -404,7 +404,7 @@ class Ledger(outbox.Outbox):
             return rotation.hand_overs(connection)
 
     def export(self, dataset: str | None = None) -> dict[str, Any]:
-        """Everything in plain JSON, with the recipe by which dp-accounting alone comes to the same sums."""
+        """Everything in plain JSON, with the recipe by which dp-accounting alone computes the same sums."""
         names = self.datasets() if dataset is None else (dataset,)
         return {
             "format": FORMAT,
@@ -456,7 +456,7 @@ class Ledger(outbox.Outbox):
 
 
 def _make_ready(store: Store, key: OwnerKey, *, create: bool, place: str | os.PathLike[str]) -> None:
-    """Make the tables, or bring those of an older version up to date."""
+    """Create the tables, or migrate those of an older version."""
     with store.reading() as connection:
         there, ready = schema.is_there(connection), schema.is_ready(connection, owner=key.public)
     if not there and not create:
@@ -468,7 +468,7 @@ def _make_ready(store: Store, key: OwnerKey, *, create: bool, place: str | os.Pa
 
 
 def _check_whole(store: Store, heads: Heads) -> None:
-    """Compare the ledger with what its owner remembers of it."""
+    """Compare the ledger with the heads that its owner recorded."""
 
     def digest_of(dataset: str, index: int) -> str | None:
         with store.reading() as connection:

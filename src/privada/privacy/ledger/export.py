@@ -1,4 +1,4 @@
-"""The plain form of a ledger, with which dp-accounting alone comes to the same sums."""
+"""The plain form of a ledger, from which dp-accounting alone computes the same sums."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The owner's own note of where each chain ended, in a file beside the ledger.
+"""The owner's record of where each chain ended, in a file beside the ledger.
 
 A database can lose its last lines: a write-ahead log that was deleted or damaged,
 an older copy that was put in its place. What is left is a valid chain, and only
-somebody who remembers a later line can tell. The owner is such a person: after
-every line its number and digest are appended to a file of its own and synced,
-and whoever opens the ledger compares (`check`). A file that is not there, or a
-half-written line of it, proves nothing and is passed over.
+a record of a later line can show the loss. So after every line its number and
+digest are appended to a separate file and synced, and they are compared when the
+ledger is opened (`check`). A missing file, or a half-written line of it, proves
+nothing and is ignored.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Heads:
             ) from None
 
     def check(self, digest_of: Callable[[str, int], str | None]) -> None:
-        """Raise `TamperError` unless the last remembered line of each chain stands in the ledger."""
+        """Raise `TamperError` unless the last recorded line of each chain is in the ledger."""
         for dataset, (index, digest) in self._last().items():
             found = digest_of(dataset, index)
             if found != digest:

@@ -29,7 +29,7 @@ START = "0" * 64  # what line 0 has instead of a line before it
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """One line, as it stands in the ledger.
+    """One line, as it is in the ledger.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class Line:
     cost, spent : int
         Whole grains that the line took, and all lines up to it.
     purpose : str
-        What the owner says the charge was for.
+        What the charge was for, in the owner's words.
     previous, digest, signature : str
         The digest of the line before, of this one, and the owner's signature.
     """
@@ -100,9 +100,7 @@ class Line:
         try:
             self.receipt(public).verify(public)
         except TamperError:
-            raise TamperError(
-                f"{self.where} was not signed by the owner: the chain was written anew."
-            ) from None
+            raise TamperError(f"{self.where} was not signed by the owner: the chain was rewritten.") from None
 
     def _computed_digest(self) -> str:
         hashed = {

@@ -4,13 +4,13 @@ A question is charged once. The charge and the debt are written in one
 transaction, before rows are opened; the release is kept here before it is
 delivered anywhere. So whatever happens in between, a process that is killed, a
 disk that is full, two processes at once, the question is neither charged again
-nor lost: whoever asks again is given what is kept, or the answer is drawn by the
-next process that gets to it.
+nor lost: if it is asked again, the kept release is returned, or the answer is drawn
+by the next process.
 
-*Why drawing again is sound.* A draw that was not kept has left nobody's hands:
-releases are delivered from here only, and `keep` lets the first one in and hands
-it to everyone. An answer that failed on the rows is a different matter, for that
-it failed may tell of them: it is marked as failed, for good. So is one whose
+*Why drawing again is sound.* A draw that was not kept never left the owner:
+releases are delivered from here only, and `keep` accepts the first one and returns
+it to everyone. An answer that failed on the rows is a different matter, because the
+failure may reveal something about them: it is marked as failed, for good. So is one whose
 process ended `MOST_TRIES` times.
 """
 
@@ -105,7 +105,7 @@ def try_again(connection: Connection, debt: Debt) -> Debt:
 
 
 def not_tried(connection: Connection, debt: Debt) -> None:
-    """Take one try back: the process is well, its disk was not."""
+    """Take one try back: the disk failed, not the answer."""
     _write(connection, debt, tries=debt.tries - 1)
 
 

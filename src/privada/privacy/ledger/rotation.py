@@ -1,4 +1,4 @@
-"""A new key takes over a ledger, by the word of the old one.
+"""A new key takes over a ledger, and the old one signs for it.
 
 The holder of the old key appends one line of kind ``"key"`` to every chain. The
 line is signed by the old key, costs nothing and names the new one; all later
@@ -14,7 +14,7 @@ new key there), nor rewrite what was before it (the new key's signature is on
 its digest), nor raise a budget (`check_opening`), nor cut the hand-over off (a
 chain must end under the key of today). Receipts and releases that the old key
 signs keep verifying under the old key; that is all that it can still do, so
-whoever holds its public half must be told.
+everybody who knows its public half must be informed.
 
 *What cannot be done.* Without the old key nobody can hand over: a lost key is a
 lost ledger, and with it the budgets. A key that was replaced never returns.

@@ -95,7 +95,7 @@ class Store:
             self.engine.dispose()
 
     def after_fork_in_child(self) -> None:
-        """Open anew on the next use, or never."""
+        """Open again on the next use, or never."""
         if not self.backend.follows_a_fork:
             self._closed = "is held in the memory of another process; keep it in a file"
         self._gate.release()

@@ -110,7 +110,7 @@ def _head(
 def _check_receipt(receipt: Receipt, line: Line) -> None:
     if receipt.digest != line.digest:
         raise TamperError(
-            f"{line.where} is not the one that its receipt was given for: the chain was written anew."
+            f"{line.where} is not the one that its receipt was given for: the chain was rewritten."
         )
 
 

@@ -1,7 +1,7 @@
 """Exact draws among finitely many: coins, classes, candidates.
 
 Like `privada.privacy.samplers.lattice`, these functions only ever compare uniform numbers, and
-read more of their bits when those at hand do not settle the comparison.
+read more of their bits when the bits so far do not decide the comparison.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Numbers that are never rounded, and float64 with a proved error.
 
-A uniform random number is an endless row of bits of which a beginning has been drawn. To
+A uniform random number is an infinite sequence of bits of which a prefix has been drawn. To
 learn whether it lies below a real number ``p``, enclose ``p`` between two integers over a
 power of two, and draw more bits and enclose more closely until the answer is the same for
 whatever may follow. Two rounds are almost always enough, and the answer is exact.

@@ -17,7 +17,7 @@ a power of two near σ/24. One attempt reads one 64-bit word (two when ``m`` is 
 4. A negative zero is refused, so that zero is not counted twice.
 
 **No step rounds.** A uniform number is only ever compared, and its unread bits are drawn
-when, and only when, the bits at hand do not settle the comparison (a few times in a
+when, and only when, the bits so far do not settle the comparison (a few times in a
 million). The arrays below hold *bounds*: a comparison is settled by them only if every
 number within the bounds settles it alike. What is left goes to `resolve`, which compares
 in integer arithmetic with enclosures that shrink until it is settled. The output

@@ -15,7 +15,7 @@ FloatArray = npt.NDArray[np.float64]
 Look = tuple[float, FloatArray, Callable[[], FloatArray]]
 MOST_STEPS = 500
 LEAST_PACE = 2.0**-30
-ROUNDED = 2.0**-42  # of the terms of a gradient: no sum of them is told more exactly
+ROUNDED = 2.0**-42  # of the terms of a gradient: no sum of them is more exact
 
 
 def minimum(

@@ -157,7 +157,7 @@ def _gradients(
 
 
 class _Networks:
-    """Critic and generator: the public half. It is told noisy gradients and nothing else of the rows."""
+    """Critic and generator: the public half. It receives noisy gradients and nothing else about the rows."""
 
     def __init__(self, question: GeneratedPoints) -> None:
         torch = _torch()

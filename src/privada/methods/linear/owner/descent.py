@@ -19,7 +19,7 @@ Part = tuple[Any, FloatArray, FloatArray]
 
 
 def answer_descent(question: LinearDescent, rows: Rows, draw: Draws) -> dict[str, Any]:
-    """Every step: the sum of pulls at the current point, noised; the next point follows from it."""
+    """Every step: the sum of pulls at the current point, with noise; it gives the next point."""
     parts = rows.prepared(lambda batch: _prepare(question, batch))
     V, velocity = question.start()
     released = {}

@@ -2,8 +2,8 @@
 
 **Where.** A public affine map takes a record's features to ``z = x P + s``; public weights give it a base
 score ``x W + b``. The descent looks for a correction V in these coordinates: scores are ``x W + b + z V``,
-V starts at 0, the warm start. Step t is told ``g_t = (1/n) Σ clip(z ⊗ ψ, c r) + noise`` (`losses` says what
-ψ is) and goes on from ``V + v``, ``v <- βv - η((1 - α) g_t + α H V)``, H a public curvature: the quadratic
+V starts at 0, the warm start. Step t receives ``g_t = (1/n) Σ clip(z ⊗ ψ, c r) + noise`` (`losses` defines
+ψ) and continues from ``V + v``, ``v <- βv - η((1 - α) g_t + α H V)``, H a public curvature: the quadratic
 that majorises the public loss at the warm start, where its gradient vanishes.
 
 Only the contribution is clipped, never the features inside the score: for squared loss a record's residual
