@@ -14,7 +14,7 @@ from privada.methods.linear.questions import public
 from privada.methods.reweighting import plan
 from privada.methods.reweighting.questions.problem import Bounds, Penalties
 from privada.parties import Number, Owner, Schema
-from privada.parties.protocol import run
+from privada.parties.running import run
 from privada.privacy import Approximate
 from privada.privacy.accounting import curves
 

@@ -8,7 +8,7 @@ from privada._toml import Section
 from privada.exceptions import BudgetError, StudyError
 from privada.methods.reweighting.study import learner
 from privada.parties import Category, Number
-from privada.parties.protocol import foreseen
+from privada.parties.protocol import list_asks
 from privada.privacy import Approximate
 
 BUDGET = Approximate(epsilon=2, delta=1e-5, relation="replace-one")
@@ -86,7 +86,7 @@ def test_what_is_foreseen_costs_what_is_then_charged(home, kind, base):
     X, y = labelled(kind, 1, SIZE)
     owner = Owner(X, y=y, schema=schema(kind), dataset="rows", budget=replace(BUDGET, epsilon=20.0))
     asking = made(f'source = "{kind}.csv"\nbase = "{base}"', home, schema(kind))
-    quote = owner.price_all([ask.question for ask in foreseen(asking)])
+    quote = owner.price_all([ask.question for ask in list_asks(asking)])
     run(asking, {"clinic": owner})
     assert 1 - owner.ledger.remaining("rows").share == pytest.approx(quote.share, rel=1e-9)
 

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada.methods.reweighting.domains import Domains, label_number, split
 from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
-from privada.parties.owner import Owner
+from privada.parties.in_memory import owner_in_memory
 from privada.parties.running import run
 from privada.parties.schema import Category, Number, Schema
-from privada.privacy.guarantee import Approximate, Guarantee, request
+from privada.privacy.guarantee import Guarantee, request
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -38,13 +38,13 @@ class _Reweighted(BaseEstimator):  # type: ignore[misc]
     def _adapt(self, domains: Domains, made: Ladder, schema: Schema) -> AdaptedModel:
         guarantee = made.guarantee
         self.forecast_ = made.forecast
-        owner = Owner(
+        owner = owner_in_memory(
             domains.Xt,
+            [],
             y=domains.yt,
             schema=schema,
             dataset="target",
             budget=guarantee,
-            accounting="gaussian" if isinstance(guarantee, Approximate) else None,
             rehearsal=self.rehearsal,
         )
         self.model_ = run(made.learner("owner"), {"owner": owner})

@@ -14,7 +14,7 @@ from privada.methods.transport.learner.learn import learn
 from privada.methods.transport.learner.prototypes import Prototypes
 from privada.methods.transport.questions.features import FeatureMap
 from privada.parties.owner import Owner
-from privada.parties.protocol import run
+from privada.parties.running import run
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Approximate
 from privada.privacy.relation import Relation

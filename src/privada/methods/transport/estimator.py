@@ -29,7 +29,8 @@ from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.owner import Owner
-from privada.parties.protocol import Learner, run
+from privada.parties.protocol import Learner
+from privada.parties.running import run
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Approximate, Guarantee, request
 

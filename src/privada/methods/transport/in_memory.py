@@ -7,12 +7,9 @@ from typing import Any
 from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
+from privada.parties.in_memory import owner_in_memory
 from privada.parties.owner import Owner
 from privada.parties.schema import Schema
-from privada.privacy.accounting import accountant
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee
-
-MARGIN = 1 + 1e-9  # for sums of floats
 
 
 def owner_for(
@@ -30,22 +27,13 @@ def owner_for(
     sampled batches keep their guarantee by a privacy-loss distribution, which no filter can add up: their
     budget is the ρ that the ledger charges for them, all of which the question uses.
     """
-    budget: Guarantee = question.guarantee
-    accounting = None
-    if isinstance(budget, Approximate):
-        event = question.price.event
-        if accountant.only_gaussian(event):
-            accounting = "gaussian"
-        else:
-            rho = accountant.zcdp(event) * MARGIN
-            budget = ZCDP(rho=rho, relation=budget.relation, unit=budget.unit)
-    return Owner(
+    return owner_in_memory(
         rows,
+        [question],
         y=y,
         schema=schema,
         dataset=dataset,
-        budget=budget,
-        accounting=accounting,
+        budget=question.guarantee,
         rehearsal=rehearsal,
     )
 

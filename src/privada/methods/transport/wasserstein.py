@@ -13,7 +13,8 @@ from privada.methods.transport.in_memory import owner_for
 from privada.methods.transport.learner.rows import Estimate, NoisyRows, estimate, plain_distance
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
-from privada.parties.protocol import Ask, Learner, only_releases, run
+from privada.parties.protocol import Ask, Learner, only_releases
+from privada.parties.running import run
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import request
 from privada.privacy.release import Release

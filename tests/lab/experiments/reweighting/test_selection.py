@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from privada.lab.experiments.reweighting import contenders, selection
 from privada.lab.baselines.cnvx_adap import cnvx_adap
+from privada.lab.experiments.reweighting import contenders, selection
 from privada.methods.reweighting import Penalties
 
 

@@ -19,7 +19,7 @@ from privada.methods.reweighting import (
 from privada.methods.reweighting.learner.adaptation import SHARE
 from privada.methods.reweighting.questions.supremum import labelled
 from privada.parties import Category, Number, Schema
-from privada.parties.protocol import run
+from privada.parties.running import run
 from privada.privacy import ZCDP, Approximate
 from privada.privacy.accounting import accountant
 

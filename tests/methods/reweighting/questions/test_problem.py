@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import minimize
 
 from privada.exceptions import InputError
-from privada.methods.linear.questions.losses import largest_pull, pull, values
 from privada.lab.baselines.cnvx_adap import cnvx_adap, ncnvx_adap
+from privada.methods.linear.questions.losses import largest_pull, pull, values
 from privada.methods.reweighting import Bounds, Penalties
 from privada.methods.reweighting.questions import problem
 

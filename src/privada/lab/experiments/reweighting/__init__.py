@@ -12,12 +12,12 @@ where the extra ``deep`` is installed, DP-SGD by Opacus, on mean test errors ove
 validation rows (`selection`). *Tables 3 and 4*, *Figures 1 to 4* and Theorem 4's gradient mapping follow, on
 fewer splits (each says how many); n is never enlarged by drawing people twice.
 
-Ours has linear public models alone for numbers (``base="linear"``), as all others here have, and its default for
-classes. Its constants were chosen on the development half of the tables and, of the linear descent, on splits 0
-to 2 of gas. Splits here are numbered from 600, those of classes from 1000, those of Table 1 from 1200 (its rule
-was last changed after figures of splits below; `selection` says on what it was chosen). Splits of a set share
-rows (gas has 2,300 target rows, of which each takes all), so figures on gas are a little optimistic. Small sets
-take more splits than others.
+Ours has linear public models alone for numbers (``base="linear"``), as all others here have, and its
+default for classes. Its constants were chosen on the development half of the tables and, of the linear
+descent, on splits 0 to 2 of gas. Splits here are numbered from 600, those of classes from 1000, those of
+Table 1 from 1200 (its rule was last changed after figures of splits below; `selection` says on what it was
+chosen). Splits of a set share rows (gas has 2,300 target rows, of which each takes all), so figures on gas
+are a little optimistic. Small sets take more splits than others.
 
 All regressions see a constant feature. Differences from the paper's data:
 `privada.lab.datasets.domain_pairs`.

@@ -18,7 +18,7 @@ from privada.methods.linear.questions import losses, public
 from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
 from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.questions.supremum import moments
-from privada.parties.protocol import Ask, Foreseen, Learner, only_releases
+from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.bounds import Ball
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
@@ -154,7 +154,7 @@ def _split(question: Adaptation) -> tuple[Guarantee, Adaptation]:
 def _learned(
     owner: str, first: Discrepancy | FiniteDiscrepancy, last: Adaptation, guarantee: Guarantee
 ) -> Learner[AdaptedPredictor]:
-    return Foreseen(_asking(owner, first, last, guarantee), [Ask(owner, first), Ask(owner, last)])
+    return PlannedLearner(_asking(owner, first, last, guarantee), [Ask(owner, first), Ask(owner, last)])
 
 
 def _asking(
