@@ -26,7 +26,7 @@ from privada.methods.marginals.questions.descent import LabelDescent
 from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.methods.marginals.questions.outcomes import replaces
 from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
-from privada.privacy.budget import split_budget
+from privada.privacy.accounting.budget import split_budget
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
