@@ -1,7 +1,7 @@
 # %% [markdown]
 # # How noisy is a private histogram?
 #
-# A referral clinic holds measurements of tumours (the radius of their cell nuclei) that may not leave
+# A referral clinic holds measurements of tumours (the radius of their cell nuclei) that must not leave
 # it. A screening study has published its own. Are the clinic's larger? One question, one release, one
 # picture.
 
@@ -25,8 +25,8 @@ at_clinic = np.random.default_rng(0).random(len(radius)) < np.where(malignant, 0
 clinic_rows, study_rows = radius[at_clinic], radius[~at_clinic]
 
 # %% [markdown]
-# **The clinic** says what anybody may know (the scale of the radius is from 5 to 30) and all that may ever be
-# spent: ε = 1. It opens a budget on a ledger; here one in memory.
+# **The clinic** declares what anybody may know (the radius is on a scale from 5 to 30) and the most that can
+# ever be spent: ε = 1. It opens a budget on a ledger, here one in memory.
 
 # %%
 RELATION = "add/remove"
@@ -49,7 +49,7 @@ question = CellStatistics(
 print(clinic.price(question))
 
 # %% [markdown]
-# The answer: charged, noised, signed. It says itself how noisy each of its numbers is.
+# The answer is charged, noisy and signed. It states how noisy each of its numbers is.
 
 # %%
 release = clinic.answer(question)
@@ -59,8 +59,8 @@ print(clinic.ledger.remaining("tumours"))
 
 # %% [markdown]
 # The picture. Grey is public and exact. The dots are private, with the intervals that the release
-# states. The small ticks are the truth: nobody but the clinic could draw them, but this data set is
-# public, so here we may look. About one interval in twenty misses its tick.
+# states. The small ticks are the truth: only the clinic could draw them, but this data set is
+# public, so here we can. About one interval in twenty misses its tick.
 
 # %%
 places = np.append(edges, edges[-1] + 2) - 1

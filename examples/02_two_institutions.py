@@ -53,8 +53,8 @@ def hospital(rows, budget):
 hospitals = {"north": hospital(large, 4.0), "south": hospital(~large, 1.0)}
 
 # %% [markdown]
-# **The researcher** writes a learner: a generator that asks both at once and pools what comes back.
-# It has no input or output of its own; the folder drives it.
+# **The researcher** writes a learner: a generator that asks both at once and pools the releases.
+# It does no input or output of its own; the folder drives it.
 
 # %%
 edges = np.arange(10.0, 22.0, 2.0)
@@ -78,8 +78,8 @@ def pooled():
 
 
 # %% [markdown]
-# Releases count only if the hospitals' own keys signed them; the keys were exchanged beforehand. The
-# first try writes the questions, and waits.
+# Releases are accepted only if the hospitals' own keys signed them; the keys were exchanged beforehand. The
+# first run writes the questions, and waits.
 
 # %%
 keys = {name: owner.public_key for name, owner in hospitals.items()}
@@ -93,7 +93,7 @@ except Waiting:
     )
 
 # %% [markdown]
-# The folder travels. Each hospital answers what is for it: check, charge, open, draw, sign.
+# The folder travels. Each hospital answers its own questions: check, charge, open, draw, sign.
 
 # %%
 for name, owner in hospitals.items():
@@ -101,8 +101,8 @@ for name, owner in hospitals.items():
         print(f"{name}: {done.outcome}. {owner.ledger.remaining('tumours')}")
 
 # %% [markdown]
-# The folder comes back. The same learner runs again from its beginning, and ends this time. Running it
-# once more would cost nothing: a question that was answered keeps its release.
+# The folder comes back. The same learner runs again from its beginning, and this time it finishes. Another
+# run would cost nothing: a question that was answered keeps its release.
 
 # %%
 tables, releases = folder.learn(pooled())
@@ -114,8 +114,8 @@ for name, owner in hospitals.items():
 exchange.cleanup()
 
 # %% [markdown]
-# The picture. Everything in it is made of releases. Noise is independent, so pooling helps: the pooled
-# risk is steadier than either hospital's.
+# The picture. Everything in it is computed from releases. Noise is independent, so pooling helps: the pooled
+# risk is less noisy than either hospital's.
 
 # %%
 

@@ -15,7 +15,7 @@ from privada.methods.forecast import Forecast
 from privada.methods.transport.domains import Domains, split
 from privada.methods.transport.in_memory import owner_for
 from privada.methods.transport.learner.default import default_map, standardised_map
-from privada.methods.transport.learner.forecast import advise, forecast
+from privada.methods.transport.learner.forecast import FEWEST_COLUMNS, advise, forecast
 from privada.methods.transport.learner.learn import (
     REG_CL,
     REG_E,
@@ -82,9 +82,9 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     coupling_ : array of shape (sources, targets)
     mapped_ : array
         Barycentric images of prototypes or rows in the target's domain.
-    forecast_ : Forecast
+    forecast_ : Forecast or None
         Expected error over that of always predicting the source's most frequent class, with an 80 % band; of
-        public facts, before anything is spent.
+        public facts, before anything is spent. None unless a descent is asked for in the table's own columns.
     release_, releases_, guarantee_, question_
         What left the owners, what was promised, and what was asked.
 
@@ -169,7 +169,7 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 dataset=name,
                 rehearsal=None if self.rehearsal is None else self.rehearsal + index,
             )
-        self.forecast_ = self._forecast(domains.target, schemas)
+        self.forecast_ = self._forecast(kind, domains.target, schemas)
         return self._keep(self._learner(kind, domains, features, questions), domains, questions, owners)
 
     def _kind(self, *, labelled: bool) -> str:
@@ -181,15 +181,16 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         plain = self.features is None and self.rescale == "none" and self.projection == "target"
         return "descent" if plain and not labelled and self.relation == "replace-one" else "statistics"
 
-    def _forecast(self, target: FloatArray, schemas: list[Schema]) -> Forecast | None:
-        """Of all sources together; there is none where sizes are private."""
+    def _forecast(self, kind: str, target: FloatArray, schemas: list[Schema]) -> Forecast | None:
+        """Of all sources together, for what it was calibrated on: descents in a table's own columns."""
         sizes = [schema.size for schema in schemas if schema.size is not None]
-        if not sizes:
+        if kind != "descent" or self.features is not None or not sizes:
             return None
         found = forecast(
             target, size=sum(sizes), n_classes=len(self.classes), mu=self._guarantee().gaussian_mu()
         )
-        advise(found)
+        if target.shape[1] >= FEWEST_COLUMNS:  # of fewer it knows too little to advise
+            advise(found)
         return found
 
     def _learner(

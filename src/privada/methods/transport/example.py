@@ -6,8 +6,8 @@ import numpy as np
 
 from privada.methods.registry import Example
 from privada.methods.transport.estimator import TransportClassifier
-from privada.methods.transport.learner.default import default_map
-from privada.methods.transport.learner.learn import learn
+from privada.methods.transport.learner.default import standardised_map
+from privada.methods.transport.learner.learn import learn_descent
 from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
@@ -27,16 +27,17 @@ def example() -> Example:
     y = rng.integers(3, size=SIZE)
     X = PLACES[y] + rng.normal(0, 0.3, size=(SIZE, 3))
     target = PLACES[rng.integers(3, size=60)] + rng.normal(0, 0.2, size=(60, 3)) + [0.3, 0.2, -0.1]
-    questions = _questions(default_map(target))
+    features = standardised_map(target)
+    questions = _questions(features)
     first = questions[0]
-    assert isinstance(first, ClassStatistics)
+    assert isinstance(first, Descent)
     return Example(
         schema=Schema.of_numbers(
             bounds=BOUNDS, width=3, size=SIZE, label=Category(name="label", values=CLASSES)
         ),
         data={"data": X, "y": y},
         questions=questions,
-        learner=lambda owner: learn({owner: first}, target, classes=CLASSES),
+        learner=lambda owner: learn_descent({owner: first}, target, classes=CLASSES, features=features),
         estimator=lambda seed: TransportClassifier(
             epsilon=2.0, delta=1e-4, classes=CLASSES, bounds=BOUNDS, rehearsal=seed
         ),
@@ -48,8 +49,8 @@ def _questions(features: FeatureMap) -> tuple[Question, ...]:
     one = Approximate(epsilon=2.0, delta=1e-4, relation=Relation.REPLACE_ONE)
     public = FeatureMap.random(3, 2, seed=1, radius=1.5)
     return (
+        Descent.through(features, size=SIZE, n_classes=3, guarantee=one),
         ClassStatistics(features=features, n_classes=3, guarantee=one),
-        Descent.through(public, size=SIZE, n_classes=3, guarantee=one),
         ClassStatistics(features=public, n_classes=3, moments=True, guarantee=one),
         ClassStatistics(
             features=public,

@@ -1,4 +1,4 @@
-"""``privada reproduce tables``: every default beside trivial rivals, on tables that no method was made for.
+"""``privada reproduce tables``: every default beside trivial baselines, on ordinary tables.
 
 *Pairs*: `privada.lab.datasets.tables`. Half of them are for development, half for final figures alone;
 figures are of the final half unless ``--half development`` is given, but a quick look is at the
@@ -7,7 +7,7 @@ development half.
 *Settings.* Reweighting has the labelled public side and the private target; marginals the same without public
 labels; transport has the private side as its labelled source and the public side as its target, without
 labels: half of the public side, at most 3,000 rows, is then held out to test. Estimators are called as a
-newcomer would: the encoded table, public bounds and classes, epsilon and delta, nothing else
+new user would call them: the encoded table, public bounds and classes, epsilon and delta, nothing else
 (`MarginalRegressor` takes no delta: it is asked for pure epsilon, which is more than its rivals keep).
 
 *Guarantees*: replace-one row, epsilon in 0.5, 1, 2, 4, delta = min(1e-5, 1/(10 n)), for everybody. Noise
@@ -18,9 +18,9 @@ comes from the operating system; data, splits and public randomness from the spl
 best rival that sees no more than the method does and keeps the same guarantee, or spends nothing; models in
 the clear are shown and not ranked.
 
-*Results* are kept, one JSON object a line, in ``results.jsonl`` of the folder given by ``--out``: a run that
-was stopped goes on where it was, and a stopped one prints the figures of what is there. Lines of a contender
-that has changed since must be taken out by hand: ``grep -v '"ReweightedRegressor"'``.
+*Results* are kept, one JSON object per line, in ``results.jsonl`` of the folder given by ``--out``: a run
+that was stopped continues where it was, and prints the figures of the results so far. Remove the lines of a
+contender that has changed since by hand: ``grep -v '"ReweightedRegressor"'``.
 """
 
 from __future__ import annotations

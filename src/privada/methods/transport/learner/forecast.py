@@ -79,4 +79,4 @@ def advise(expected: Forecast) -> None:
         )
 
 
-__all__ = ["advise", "forecast", "share_of_directions"]
+__all__ = ["FEWEST_COLUMNS", "advise", "forecast", "share_of_directions"]
