@@ -22,6 +22,7 @@ The Gaussian draws compose exactly: ``μ² = Σ μ_i²``. What is made of them i
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -98,13 +99,13 @@ class ResidualMoments(Question):
         return int(self.weights.shape[1])
 
     @property
+    @abstractmethod
     def directions_count(self) -> int:
         """Size of A."""
-        raise NotImplementedError
 
+    @abstractmethod
     def answer_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the payload: A as the entries on and above its diagonal, by rows."""
-        raise NotImplementedError
 
     def planned(self) -> Plan:
         """A Gaussian draw for each of the moments; together they use up the guarantee."""
