@@ -23,7 +23,9 @@ def test_mapping_rows_once_is_asking_about_the_rows(domains):
     settings = {"epsilon": 4.0, "delta": case.delta, "classes": tuple(range(10)), "rehearsal": 3}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        whole = TransportClassifier(**settings, bounds=(0, 50)).fit(X, y, case.target.domain.X)
+        whole = TransportClassifier(**settings, bounds=(0, 50), rescale="root").fit(
+            X, y, case.target.domain.X
+        )
         once = TransportClassifier(**settings, bounds=(-2, 2), features=case.inside)
         once.fit(case.mapped, y, case.target.points)
     assert np.allclose(whole.release_["sums"], once.release_["sums"])

@@ -39,7 +39,7 @@ def test_the_settings_measure_what_the_classifier_does():
         warnings.simplefilter("ignore")
         model = mapped.asked(4.0, 0)
         whole = TransportClassifier(
-            epsilon=4.0, delta=1 / 1500, classes=tuple(range(10)), bounds=(0, 50), rehearsal=0
+            epsilon=4.0, delta=1 / 1500, classes=tuple(range(10)), bounds=(0, 50), rescale="root", rehearsal=0
         ).fit(pair.source.X, pair.source.y, pair.target.X)
     assert np.array_equal(whole.transduction_, model.transduction_)
     right = 100 * np.mean(model.transduction_ == pair.target.y)
