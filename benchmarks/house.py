@@ -4,7 +4,7 @@
   contracts' own globs are matched against the import graph; ``owner/`` is the private side.
 * ``largest_folder``: modules in the largest folder of the package, not counting those in folders below it.
 * ``modules_with_own_test``: share of public modules with a file ``test_NAME.py`` that holds a test, in the
-  folder of ``tests`` that mirrors the module's, or in one above it.
+  folder of ``tests`` that mirrors the module's, or in one above it that has no module of that name.
 * ``room_lines``: lines under ``methods/``.
 * ``modules_touched_by_one_answer``: modules whose code runs while an owner answers one question about cells.
 """
@@ -83,9 +83,11 @@ def modules_without_own_test() -> tuple[list[str], list[str]]:
 
 
 def _mirrored(module: Path) -> set[tuple[tuple[str, ...], str]]:
-    """Where a module's test may stand: in the folder that mirrors its own, or above."""
+    """Where a module's test may stand: in the folder that mirrors its own, or above, unless it is another's."""
     folder = module.parent.relative_to(PACKAGE).parts
-    return {(folder[:depth], f"test_{module.stem}") for depth in range(len(folder) + 1)}
+    above = [folder[:depth] for depth in range(len(folder))]
+    free = [each for each in above if not PACKAGE.joinpath(*each, module.name).exists()]
+    return {(each, f"test_{module.stem}") for each in (*free, folder)}
 
 
 def _tests(path: Path) -> bool:
