@@ -83,7 +83,7 @@ def modules_without_own_test() -> tuple[list[str], list[str]]:
 
 
 def _mirrored(module: Path) -> set[tuple[tuple[str, ...], str]]:
-    """Where a module's test may stand: in the folder that mirrors its own, or above, unless it is another's."""
+    """Where a module's test may stand: in the folder that mirrors its own, or above if it is no other's."""
     folder = module.parent.relative_to(PACKAGE).parts
     above = [folder[:depth] for depth in range(len(folder))]
     free = [each for each in above if not PACKAGE.joinpath(*each, module.name).exists()]
