@@ -13,7 +13,8 @@ from privada.methods.registry import methods
 from privada.privacy.release import Question
 
 ARCHIVE = Path(__file__).parent / "questions-0.2.zip"
-GONE = {"marginals.features"}  # kinds that no method answers any more; the changelog says what to ask instead
+# kinds that no method answers any more; the changelog says what to ask instead
+GONE = {"marginals.features", "reweighting.portrait"}
 
 
 def names():

@@ -15,11 +15,11 @@ from privada import _check
 from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.forecast import Forecast
 from privada.methods.marginals.learner.learn import Public
-from privada.parties.owner import Owner
+from privada.parties.in_memory import owner_in_memory
 from privada.parties.protocol import Learner
 from privada.parties.running import run
 from privada.parties.schema import Category, Number, Schema
-from privada.privacy.guarantee import Approximate, Guarantee
+from privada.privacy.guarantee import Guarantee
 
 
 class HiddenTargetEstimator(ABC, BaseEstimator):  # type: ignore[misc]
@@ -78,14 +78,8 @@ class HiddenTargetEstimator(ABC, BaseEstimator):  # type: ignore[misc]
         """Let the learner ask an owner of the rows, with the guarantee as its budget."""
         if y is None or np.ndim(y) != 1:
             raise InputError("Expected y, one label for each of the private rows.")
-        owner = Owner(
-            np.asarray(X),
-            y=np.asarray(y),
-            schema=schema,
-            dataset="fit",
-            budget=guarantee,
-            accounting="gaussian" if isinstance(guarantee, Approximate) else None,
-            rehearsal=self.rehearsal,
+        owner = owner_in_memory(
+            np.asarray(X), [], y=np.asarray(y), schema=schema, budget=guarantee, rehearsal=self.rehearsal
         )
         self.fit_ = run(learner, {"owner": owner})
         self.releases_, self.guarantee_ = self.fit_.releases, guarantee
