@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from privada import Owner, run
+from privada import Owner
 from privada.exceptions import AnswerError, GuaranteeError, InputError, RehearsalWarning
 from privada.methods import methods
 from privada.parties.answering import answer_rows
