@@ -81,6 +81,7 @@ class NearestMeans(Question):
     each of two cells, or ``|v - w|/R`` in one; so ε is halved. Truncated to the grid, v and
     w stay in B_R, so these bounds need no slack. Proof: privacy.md, section 1 (c).
 
+    >>> from privada.privacy import Pure
     >>> pure = Pure(epsilon=3, relation="add/remove")
     >>> question = NearestMeans(cells=np.eye(2) / 2, radius=0.5, guarantee=pure)
     >>> sorted(question.plan.draws)
