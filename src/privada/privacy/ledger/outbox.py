@@ -16,6 +16,7 @@ process ended `MOST_TRIES` times.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -146,14 +147,14 @@ def _write(connection: Connection, debt: Debt, **values: Any) -> bool:
     return done.rowcount == 1
 
 
-class Outbox:
+class Outbox(ABC):
     """The verbs of a ledger that are about answers: what is owed, what is kept, whether there is room."""
 
     _store: Store
 
+    @abstractmethod
     def _known_as(self, dataset: str) -> str:
         """The name under which the ledger knows a data set."""
-        raise NotImplementedError
 
     def debt(self, dataset: str, question: str) -> Debt | None:
         """What a question that was charged by `charge_once` is owed, None if it never was."""
