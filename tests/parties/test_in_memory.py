@@ -53,7 +53,9 @@ def test_parts_of_a_budget_are_paid_together(kind):
     parts = [asked(budget.part(0.25), "1"), asked(budget.part(0.75), "2")]
     owner = owner_in_memory(ROWS, parts, schema=SCHEMA, budget=budget)
     for question in parts:
-        owner.answer(question)
+        assert owner.answer(question).guarantee == question.guarantee
+    with pytest.raises(BudgetError):
+        owner.answer(asked(budget.part(0.25), "3"))
 
 
 def test_one_rule_of_accounting():

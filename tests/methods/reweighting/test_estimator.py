@@ -49,6 +49,14 @@ def test_a_regressor_learns_what_the_source_does_not_know():
     assert [release.kind for release in model.releases_] == ["reweighting.mixture", "reweighting.descent"]
 
 
+@pytest.mark.xfail(reason="the descent keeps a tenth of the public model, and clips a shift this large")
+def test_a_regressor_follows_a_large_shift_all_the_way():
+    Xs, ys, Xt, yt = domains()
+    model = ReweightedRegressor(**BUDGET, base="linear", random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    assert model.score(Xt, yt) > 0.95
+    assert model.coef_ == pytest.approx([2, 0, 1, 1], abs=0.2)
+
+
 def test_models_that_are_not_linear_take_part():
     rng = np.random.default_rng(0)
     Xs, Xt = rng.uniform(-2, 2, size=(900, 2)), rng.uniform(-2, 2, size=(900, 2))
