@@ -40,21 +40,13 @@ def domains(seed=0, m=600, n=1500, d=4):
 def test_a_regressor_learns_what_the_source_does_not_know():
     Xs, ys, Xt, yt = domains()
     model = ReweightedRegressor(**BUDGET, base="linear", random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
-    assert model.score(Xt, yt) > 0.9
+    assert model.score(Xt, yt) > 0.95
     assert model.score(Xs, ys) < 0.8
-    assert model.coef_ == pytest.approx([2, 0, 1, 1], abs=0.4)
+    assert model.coef_ == pytest.approx([2, 0, 1, 1], abs=0.2)
     assert model.intercept_ == pytest.approx(0.5, abs=0.15)
     assert model.predict(Xt[:9]) == pytest.approx(Xt[:9] @ model.coef_ + model.intercept_)
     assert model.guarantee_ == Approximate(**BUDGET, relation="replace-one")
     assert [release.kind for release in model.releases_] == ["reweighting.mixture", "reweighting.descent"]
-
-
-@pytest.mark.xfail(reason="the descent keeps a tenth of the public model, and clips a shift this large")
-def test_a_regressor_follows_a_large_shift_all_the_way():
-    Xs, ys, Xt, yt = domains()
-    model = ReweightedRegressor(**BUDGET, base="linear", random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
-    assert model.score(Xt, yt) > 0.95
-    assert model.coef_ == pytest.approx([2, 0, 1, 1], abs=0.2)
 
 
 def test_models_that_are_not_linear_take_part():
@@ -93,8 +85,11 @@ def test_three_forms_of_one_fit():
     assert np.array_equal(first, third)
 
 
-@pytest.mark.parametrize("K", [2, 3])
-def test_a_classifier_learns_what_the_source_does_not_know(K):
+BEHIND = pytest.mark.xfail(reason="moments of least squares gain 0.04 where a logistic descent gained 0.05")
+
+
+@pytest.mark.parametrize(("K", "gain"), [(2, 0.03), pytest.param(2, 0.05, marks=BEHIND), (3, 0.05)])
+def test_a_classifier_learns_what_the_source_does_not_know(K, gain):
     rng = np.random.default_rng(2)
     W, turn = rng.normal(size=(4, K)), rng.normal(size=(4, K))
     Xs, Xt = rng.normal(size=(600, 4)), rng.normal(size=(3000, 4))
@@ -105,7 +100,7 @@ def test_a_classifier_learns_what_the_source_does_not_know(K):
     features = model.model_.features
     scores = Xt @ features.weights + features.starts[: features.outputs]
     warm = names[(scores[:, 0] > 0).astype(int)] if K == 2 else names[scores.argmax(1)]
-    assert model.score(Xt, yt) > (warm == yt).mean() + 0.03
+    assert model.score(Xt, yt) > (warm == yt).mean() + gain
     assert model.predict_proba(Xt).sum(axis=1) == pytest.approx(1)
     assert model.classes_.tolist() == names.tolist()
 
