@@ -1,0 +1,1 @@
+"""How questions and releases travel between institutions."""
