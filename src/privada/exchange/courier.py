@@ -49,7 +49,7 @@ class Courier(ABC):
         """
 
     @abstractmethod
-    def list(self, prefix: str) -> list[str]:
+    def keys(self, prefix: str) -> list[str]:
         """The sorted keys below a prefix such as ``"questions/clinic/"``."""
 
     @abstractmethod

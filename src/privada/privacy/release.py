@@ -36,6 +36,17 @@ PACE = 1e9  # numbers of a question that an owner's processor applies to rows in
 _KIND = re.compile(r"[A-Za-z0-9_-]{1,50}(\.[A-Za-z0-9_-]{1,50}){0,3}")
 
 
+class PublicColumn(Protocol):
+    """What a question may know of a column."""
+
+    @property
+    def name(self) -> str:
+        """The column's name."""
+
+    def features(self) -> tuple[str, ...]:
+        """Names of the features that it becomes."""
+
+
 class PublicSchema(Protocol):
     """What a question may know of an owner's data: all of it public (`privada.parties.Schema`)."""
 
@@ -52,7 +63,7 @@ class PublicSchema(Protocol):
         """The column of labels: a number, a category, or none."""
 
     @property
-    def columns(self) -> Sequence[object]:
+    def columns(self) -> Sequence[PublicColumn]:
         """The columns that features are made of."""
 
     @property

@@ -20,8 +20,7 @@ from privada.methods.marginals.learner import public
 from privada.methods.marginals.learner.rounds import Rounds
 from privada.methods.marginals.questions.hypotheses.forms import Constant
 from privada.methods.marginals.questions.outcomes import OutcomeTables, even_plan, replaces
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
-from privada.privacy.mechanism import Lattice
+from privada.privacy.guarantee import ZCDP, Guarantee, Pure
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -40,9 +39,8 @@ def _signed_noise(guarantee: Guarantee) -> float:
 
 
 def _noise(guarantee: Guarantee, tables: int, *, l1: float, l2: float) -> float:
-    draw = even_plan(guarantee, tuple(str(i) for i in range(tables)), l1=l1, l2=l2).draws["0"]
-    assert isinstance(draw, Lattice)
-    return math.sqrt(draw.variance)
+    plan = even_plan(guarantee, tuple(str(i) for i in range(tables)), l1=l1, l2=l2)
+    return math.sqrt(plan.lattice("0").variance)
 
 
 def default_cells(
@@ -127,7 +125,6 @@ def shared(guarantee: Guarantee, rounds: int) -> Guarantee:
         return Pure(epsilon=guarantee.epsilon * part, **rest)
     if isinstance(guarantee, ZCDP):
         return ZCDP(rho=guarantee.rho * part, **rest)
-    assert isinstance(guarantee, Approximate)
     raise InputError("Expected rho, or a pure epsilon, for several rounds: (ε, δ) has no even shares.")
 
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.parties.protocol import only_releases
-from privada.privacy.mechanism import Lattice
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -27,8 +26,7 @@ PRIOR_MIDDLE, PRIOR_SPREAD, PRIOR_FACTOR = 0.4, 0.25, 0.6
 def label_spread(question: LabelHistogram, release: Release, size: int) -> tuple[float, float]:
     """Middle and spread of the labels."""
     only_releases(release)
-    draw = question.plan.draws["counts"]
-    assert isinstance(draw, Lattice)
+    draw = question.plan.lattice("counts")
     counts, noise = np.asarray(release["counts"], dtype=np.float64), math.sqrt(draw.variance)
     edges, half = question.edges, (question.high - question.low) / 2
     middle, spread = _normal(counts, noise, edges, size)

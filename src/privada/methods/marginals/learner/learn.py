@@ -23,7 +23,6 @@ from privada.methods.marginals.learner.smoothing.log_odds import Cells
 from privada.methods.marginals.learner.smoothing.process import Smoothed, mapped
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.parties.protocol import Ask, Learner, only_releases
-from privada.privacy.mechanism import Lattice, Mechanism
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -148,8 +147,8 @@ def from_cells(
     """
     only_releases(release)
     entries, groups = release[question.names()[0]], question.tables[0].assign(public.source)
-    draw = question.plan.draws[question.names()[0]]
-    variance = noise_variance(draw)
+    draw = question.plan.lattice(question.names()[0])
+    variance = draw.variance
     if question.count == "signed":
         sizes = size * np.bincount(groups, minlength=len(entries)) / len(groups)
         observed, ratio = entries[:, None], np.ones(len(entries))
@@ -260,12 +259,6 @@ def class_probabilities(signed: FloatArray) -> FloatArray:
     if half.shape[1] == 1:
         return np.hstack([1 - half, half])
     return np.asarray(half / half.sum(axis=1, keepdims=True), dtype=np.float64)
-
-
-def noise_variance(draw: Mechanism) -> float:
-    """Of noise on whole numbers or a grid."""
-    assert isinstance(draw, Lattice)
-    return draw.variance
 
 
 __all__ = ["Public", "from_cells", "learn_cells"]

@@ -21,7 +21,7 @@ from privada.methods.cells.questions.partition import Bins, Partition
 from privada.methods.marginals.learner import public as public_cells
 from privada.methods.marginals.learner.classifiers.trial import check_kind, evenly, tried
 from privada.methods.marginals.learner.default import shared
-from privada.methods.marginals.learner.learn import Public, cell_sizes, noise_variance, smooth_cells
+from privada.methods.marginals.learner.learn import Public, cell_sizes, smooth_cells
 from privada.methods.marginals.questions.hypotheses.forms import linear
 from privada.methods.marginals.questions.outcomes import plan_name
 from privada.methods.marginals.questions.squares import SquaredErrors
@@ -92,7 +92,7 @@ def default_regression(
     public_cells.check_announced(size)
     half = shared(guarantee, ROUNDS)
     priced = _constant(Bins(feature=0, edges=np.zeros(1)), source.shape[1], (-1.0, 1.0), 0, half)
-    noise = math.sqrt(ROUNDS * noise_variance(priced.plan.draws[priced.names(0)[1]]))
+    noise = math.sqrt(ROUNDS * priced.plan.lattice(priced.names(0)[1]).variance)
     wanted = cells
     if wanted is None:
         wanted = public_cells.cell_count(size=size, n_source=len(source), noise=noise)
@@ -173,8 +173,8 @@ def _fitted(
     """Labels of the source, then a regressor."""
     only_releases(*releases)
     count, squares = asked[0].names(0)
-    spread = [noise_variance(question.plan.draws[squares]) for question in asked]
-    rows = [noise_variance(question.plan.draws[count]) for question in asked]
+    spread = [question.plan.lattice(squares).variance for question in asked]
+    rows = [question.plan.lattice(count).variance for question in asked]
     groups = asked[0].tables[0].assign(public.source)
     counts = np.asarray((releases[0][count] + releases[1][count]) / 2, dtype=np.float64)
     sizes, ratio = cell_sizes(counts[:, None], groups, sum(rows) / 4)

@@ -17,7 +17,7 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, Partition, Product
 from privada.methods.marginals.learner.fitted import MarginalFit
-from privada.methods.marginals.learner.learn import LEAST_RATIO, Public, class_probabilities, noise_variance
+from privada.methods.marginals.learner.learn import LEAST_RATIO, Public, class_probabilities
 from privada.methods.marginals.learner.smoothing import process
 from privada.methods.marginals.learner.smoothing.process import Smoothed
 from privada.methods.marginals.learner.weights import importance, labels
@@ -154,7 +154,7 @@ class _Heard:
         only_releases(release)
         incidence = incidence_of(question.tables, source)
         entries = np.concatenate([release[name] for name in question.names()])
-        variance = noise_variance(question.plan.draws[question.names()[0]])
+        variance = question.plan.lattice(question.names()[0]).variance
         if question.count == "rows":
             self.marginals = incidence, entries, variance
             return

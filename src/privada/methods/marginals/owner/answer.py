@@ -15,7 +15,6 @@ from privada.methods.marginals.questions.squares import GRID as SQUARES
 from privada.methods.marginals.questions.squares import SquaredErrors
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
-from privada.privacy.mechanism import Lattice
 
 IntArray = npt.NDArray[np.int64]
 
@@ -94,9 +93,7 @@ def _squares(question: SquaredErrors, batch: Batch) -> dict[str, IntArray]:
 
 
 def _placed(question: OutcomeTables | SquaredErrors, name: str, counts: IntArray) -> IntArray:
-    mechanism = question.plan.draws[name]
-    assert isinstance(mechanism, Lattice)
-    return mechanism.place(counts)
+    return question.plan.lattice(name).place(counts)
 
 
 __all__ = ["answer_choice", "answer_outcomes", "answer_squares"]

@@ -13,7 +13,6 @@ from privada.methods.marginals.questions.descent import LabelDescent
 from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
-from privada.privacy.mechanism import Lattice
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -41,8 +40,7 @@ def _prepared(question: LabelDescent, batch: Batch) -> tuple[FloatArray, FloatAr
 def _gradient(question: LabelDescent, V: FloatArray, part: tuple[FloatArray, FloatArray]) -> IntArray:
     """What the records of a batch add at V, in grid steps."""
     Z, y = part
-    mechanism = question.plan.draws[question.names()[0]]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice(question.names()[0])
     sums, per_step = np.zeros(V.shape, dtype=np.int64), 1 / mechanism.grid.step
     nothing, bound = np.zeros((len(Z), V.shape[1])), float(question.bound)
     if question.n_classes:
@@ -56,8 +54,7 @@ def _gradient(question: LabelDescent, V: FloatArray, part: tuple[FloatArray, Flo
 
 def answer_histogram(question: LabelHistogram, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Count in integers, then draw; every bin is noised, empty or not."""
-    mechanism = question.plan.draws["counts"]
-    assert isinstance(mechanism, Lattice)
+    mechanism = question.plan.lattice("counts")
     return {"counts": draw("counts", mechanism.place(rows.total(partial(_counts, question))))}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from privada import _check
 from privada.exceptions import InputError
@@ -13,7 +13,7 @@ from privada.methods.marginals.questions.hypotheses.forms import Hypothesis
 from privada.privacy.codec import several_of
 from privada.privacy.guarantee import ZCDP, Pure
 from privada.privacy.mechanism import Exponential, Plan
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 LARGEST = 1000
 TRIALS_SECONDS = 120.0  # by the clock, on public rows, for all candidates together
@@ -52,7 +52,7 @@ class HypothesisChoice(Question):
         if not isinstance(self.guarantee, (Pure, ZCDP)):
             raise InputError(f"A choice is asked for epsilon or rho, not for {self.guarantee}.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check classes and every candidate against the owner's schema."""
         if self.n_classes != len(schema.classes):
             raise InputError(f"Expected n_classes to be {len(schema.classes)}, got {self.n_classes}.")
@@ -62,7 +62,7 @@ class HypothesisChoice(Question):
             if time.monotonic() - began > TRIALS_SECONDS:
                 raise InputError(f"The candidates take more than {TRIALS_SECONDS:g} seconds to try.")
 
-    def seconds(self, schema: Any, *, rows: int) -> float:
+    def seconds(self, schema: PublicSchema, *, rows: int) -> float:
         """Each row goes through every candidate."""
         return rows * sum(candidate.seconds(schema.width) for candidate in self.candidates)
 

@@ -16,7 +16,7 @@ Gaussians compose exactly, adaptively too. ``size`` is an announced number that 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from privada.exceptions import InputError
 from privada.methods.linear.questions import public
 from privada.methods.marginals.questions.outcomes import check_size, replaces
 from privada.privacy.mechanism import Plan
-from privada.privacy.release import PACE, Question
+from privada.privacy.release import PACE, PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 MOST_STEPS = 10_000
@@ -109,7 +109,7 @@ class LabelDescent(Question):
             raise InputError(f"Expected steps of at most {MOST_STEPS:,}, got {self.steps:,}.")
         check_size(self.steps * (self.width + 1) * self.outputs)
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check features and label against the owner's schema."""
         if self.width != schema.width:
             raise InputError(f"Expected centre of {schema.width} features, got {self.width}.")
@@ -118,7 +118,7 @@ class LabelDescent(Question):
         elif self.n_classes != len(schema.classes):
             raise InputError(f"Expected n_classes to be {len(schema.classes)}, got {self.n_classes}.")
 
-    def seconds(self, schema: Any, *, rows: int) -> float:
+    def seconds(self, schema: PublicSchema, *, rows: int) -> float:
         """Each row meets all weights, twice, in every step."""
         return rows * (int(schema.width) + 1) * (2 * self.steps * self.outputs + 1) / PACE
 

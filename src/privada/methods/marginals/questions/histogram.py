@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from privada.exceptions import InputError
 from privada.methods.linear.questions import public
 from privada.methods.marginals.questions.outcomes import check_size, even_plan, replaces
 from privada.privacy.mechanism import Plan
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class LabelHistogram(Question):
             raise InputError(f"Expected low below high, got {self.low!r} and {self.high!r}.")
         check_size(_check.count(least=2, bins=self.bins))
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Refuse a schema without a number to predict."""
         public.numeric_label(schema)
 

@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from privada.privacy.codec import one_of, several_of
 from privada.privacy.guarantee import Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.relation import Relation
-from privada.privacy.release import PACE, Question
+from privada.privacy.release import PACE, PublicSchema, Question
 
 LARGEST = 50_000_000  # numbers in one answer: what a small file asks for must fit an owner's memory
 COUNTS = ("errors", "signed", "classes", "labels", "rows")
@@ -116,7 +116,7 @@ class OutcomeTables(Question):
         }
         return shapes[self.count]
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check features, classes and hypothesis against the owner's schema, before anything is charged."""
         for table in self.tables:
             table.fits(schema.width)
@@ -125,7 +125,7 @@ class OutcomeTables(Question):
         if self.hypothesis is not None:
             self.hypothesis.fits(schema.width, self.n_classes)
 
-    def seconds(self, schema: Any, *, rows: int) -> float:
+    def seconds(self, schema: PublicSchema, *, rows: int) -> float:
         """Each row finds its place in every table, and goes through the hypothesis."""
         numbers = sum(array.size for array in pack_tables(self.tables)[1].values())
         own = 0.0 if self.hypothesis is None else self.hypothesis.seconds(schema.width)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from privada import _check
 from privada.exceptions import InputError
@@ -29,7 +29,7 @@ from privada.privacy.bounds import Grid
 from privada.privacy.codec import one_of, several_of
 from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 GRID = Grid(-20)
 
@@ -74,7 +74,7 @@ class SquaredErrors(Question):
         check_round(self.round, self.rounds)
         check_size(2 * sum(table.n_cells for table in self.tables))
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check features, label and hypothesis against the owner's schema."""
         for table in self.tables:
             table.fits(schema.width)

@@ -17,7 +17,6 @@ from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, N
 from privada.parties.answering import Draws
 from privada.parties.rows import BATCH, Rows
 from privada.privacy.bounds import Ball
-from privada.privacy.mechanism import Lattice
 from privada.privacy.noise import Noise
 
 FloatArray = npt.NDArray[np.float64]
@@ -79,9 +78,7 @@ class _Sizes:
     def of(cls, question: Adaptation) -> _Sizes:
         penalties, n, m = question.penalties, question.size, len(question.source)
         left, T = (1 - penalties.alpha) / n, question.steps
-        noise = [question.plan.draws["gradient_0"]]
-        assert isinstance(noise[0], Lattice)
-        deviation = left * noise[0].scale * math.sqrt(math.prod(question.shape))
+        deviation = left * question.plan.lattice("gradient_0").scale * math.sqrt(math.prod(question.shape))
         w = question.A / math.sqrt(T * (question.largest_gradient**2 + deviation**2))
         more = question.largest_loss + penalties.kappa1 + penalties.kappa2 + penalties.kappa_inf
         public = m**1.5 / (math.sqrt(T) * penalties.alpha**2 * (question.largest_loss + more))

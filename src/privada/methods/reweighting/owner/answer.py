@@ -19,7 +19,6 @@ from privada.methods.reweighting.questions.selection import Selection
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Grid
-from privada.privacy.mechanism import Lattice
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
@@ -31,9 +30,7 @@ FINE, COARSE = (
 
 
 def _step(question: Question, name: str) -> float:
-    mechanism = question.plan.draws[name]
-    assert isinstance(mechanism, Lattice)
-    return mechanism.grid.step
+    return question.plan.lattice(name).grid.step
 
 
 def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[str, Any]:
@@ -78,9 +75,7 @@ def _steps(
 
 def _released(question: Discrepancy | FiniteDiscrepancy, value: float, draw: Draws) -> dict[str, Any]:
     """No two means of losses are further apart than the largest loss: a value beyond it is cut."""
-    mechanism = question.plan.draws["discrepancy"]
-    assert isinstance(mechanism, Lattice)
-    exact = mechanism.grid.truncate(np.array([min(value, question.largest_loss)]))
+    exact = question.plan.lattice("discrepancy").grid.truncate(np.array([min(value, question.largest_loss)]))
     return {"discrepancy": draw("discrepancy", exact)}
 
 

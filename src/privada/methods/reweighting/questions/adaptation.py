@@ -37,7 +37,7 @@ from privada.methods.linear.questions import public
 from privada.methods.reweighting.questions.problem import Bounds, Penalties
 from privada.privacy.codec import mapping_of
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -114,7 +114,7 @@ class _Adaptation(Question):
         slack = step * math.sqrt(math.prod(self.shape))
         return float(min(2 * self.largest_gradient, self.diameter + slack))
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check size, features and label against the owner's schema."""
         public.declared(self.size, schema, self.source.shape[1])
 
@@ -165,7 +165,7 @@ class ConvexAdaptation(_Adaptation):
     kind: ClassVar[str] = "reweighting.convex"
     answered_by: ClassVar[str] = "privada.methods.reweighting.owner.answer:answer_convex"
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check size, features and label against the owner's schema."""
         super().fits(schema)
         public.numeric_label(schema)
@@ -261,7 +261,7 @@ class NonconvexAdaptation(_Adaptation):
         near = 2 * math.sqrt(1 - 1 / self.n_classes) + spread / 2 + rounding * (1 + spread)
         return min(2 * self.largest_gradient, self.r * near)
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check size, features and label against the owner's schema."""
         super().fits(schema)
         if len(schema.classes) != self.n_classes:

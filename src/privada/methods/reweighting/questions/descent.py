@@ -12,6 +12,7 @@ from privada.methods.linear.questions import public
 from privada.methods.linear.questions.descent import LinearDescent
 from privada.methods.reweighting.questions.features import PublicFeatures, other_parts, own_parts
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.release import PublicSchema
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -54,7 +55,7 @@ class Descent(LinearDescent):
                 f"Expected squared loss, and weights of {self.features.width} rows for features."
             )
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check size, features and label against the owner's schema."""
         if self.features is None:
             super().fits(schema)

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ from privada.exceptions import InputError
 from privada.methods.linear.questions import losses, public
 from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Plan
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 _TOLERANCE = 1e-9  # of B: certified by the duality gap, far above rounding
@@ -135,7 +135,7 @@ class Discrepancy(Question):
         if any(float(np.linalg.norm(block)) > most * (1 + 1e-9) for block, most in blocks):
             raise InputError("Expected source_moments of rows clipped to the radius and label_bound.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check size, features and label against the owner's schema."""
         public.declared(self.size, schema, len(self.weights))
         public.numeric_label(schema)
@@ -232,7 +232,7 @@ class FiniteDiscrepancy(Question):
         weights = np.moveaxis(self.weights, 0, 1).reshape(self.weights.shape[1], -1)
         return np.ascontiguousarray(weights), self.intercepts.ravel()
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check size, features and label against the owner's schema."""
         public.declared(self.size, schema, self.weights.shape[1])
         if self.loss == "squared":

@@ -33,7 +33,7 @@ from privada.methods.reweighting.questions import network
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.privacy.codec import mapping_of
 from privada.privacy.mechanism import Plan
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 LOSSES = ("cross-entropy", "squared")
@@ -157,7 +157,7 @@ class ModuleAdaptation(Question):
         found: int = self._outputs  # type: ignore[attr-defined]
         return found
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check size, features and label against the owner's schema."""
         public.declared(self.size, schema, self.source.shape[1])
         if self.loss == "squared":

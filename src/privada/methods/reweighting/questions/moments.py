@@ -36,7 +36,7 @@ from privada.methods.linear.questions import public
 from privada.methods.reweighting.questions.features import PublicFeatures, other_parts
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 MOST_DIRECTIONS = 1_000
@@ -83,7 +83,7 @@ class ResidualMoments(Question):
         _check.positive(radius=self.radius)
         _check.positive(clip=self.clip)
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check size, features and label against the owner's schema."""
         public.declared(self.size, schema, self.features.columns)
         if self.features.link == "identity":
@@ -123,9 +123,7 @@ class ResidualMoments(Question):
 
     def noise(self, name: str) -> float:
         """Standard deviation of the noise on each number of a draw."""
-        draw = self.plan.draws[name]
-        assert isinstance(draw, Gaussian)
-        return draw.scale
+        return self.plan.find(name, Gaussian).scale
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Plain values and arrays, the features' own among them."""

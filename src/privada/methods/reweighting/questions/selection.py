@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from privada.methods.linear.questions import losses, public
 from privada.privacy.accounting import curves
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.mechanism import Exponential, Plan
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 LARGEST_EPSILON = 1e6
@@ -67,7 +67,7 @@ class Selection(Question):
             raise InputError(f"Expected intercepts of {shape[0]} candidates, got {len(intercepts)}.")
         object.__setattr__(self, "intercepts", intercepts)
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check features and label against the owner's schema."""
         if self.weights.shape[1] != schema.width:
             raise InputError(f"Expected weights of {schema.width} features, got {self.weights.shape[1]}.")

@@ -59,8 +59,7 @@ class NoisyRows:
             sigma = float(release.noise[rows]["scale"])
             weights = None
             if question.n_classes is not None:
-                response = question.plan.draws[labels]
-                assert isinstance(response, RandomisedResponse)
+                response = question.plan.find(labels, RandomisedResponse)
                 weights = class_weights(release[labels], response)
             found.append(cls(rows=np.asarray(release[rows]), sigma=sigma, weights=weights))
         return tuple(found)

@@ -42,7 +42,7 @@ from privada.privacy.codec import inlined
 from privada.privacy.guarantee import Approximate, Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Mechanism, Plan, RandomisedResponse, gaussian_event
 from privada.privacy.relation import Relation
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 FITTING = 2.0**61  # grid steps of a projected row, at most: they are summed with their noise in 64 bits
 LARGEST_EPSILON, LARGEST_RHO, LABEL_EPSILONS = 50.0, 1e6, (1e-9, 500.0)
@@ -145,7 +145,7 @@ class RowRelease(Question):
                 "one attribute would move all."
             )
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check width, size, classes and intervals against the owner's schema."""
         check_map(self.features, schema)
         if schema.size is not None and schema.size != self.size:
@@ -155,7 +155,7 @@ class RowRelease(Question):
         if self.attribute_width is not None:
             self._fits_attributes(schema, self.attribute_width)
 
-    def _fits_attributes(self, schema: Any, width: float) -> None:
+    def _fits_attributes(self, schema: PublicSchema, width: float) -> None:
         """Attributes that are one feature each, no wider than said, on a map that rounds them little."""
         several = [column.name for column in schema.columns if len(column.features()) > 1]
         if several:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from privada import _check
 from privada.exceptions import InputError
@@ -32,9 +32,9 @@ from privada.methods.transport.questions.features import LARGEST, FeatureMap
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import inlined
 from privada.privacy.guarantee import Pure
-from privada.privacy.mechanism import Gaussian, Mechanism, Plan, gaussian_event
+from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.relation import Relation
-from privada.privacy.release import Question
+from privada.privacy.release import PublicSchema, Question
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -80,7 +80,7 @@ class ClassStatistics(Question):
         if self.n_classes * (1 + self.features.components + self.triangle) > LARGEST:
             raise InputError(f"Expected an answer of at most {LARGEST} numbers.")
 
-    def fits(self, schema: Any) -> None:
+    def fits(self, schema: PublicSchema) -> None:
         """Check width, classes and the reach of the projection against the owner's schema."""
         check_map(self.features, schema)
         if self.n_classes != len(schema.classes):
@@ -109,12 +109,12 @@ class ClassStatistics(Question):
         plan = self._draws(*(scale * math.sqrt(part) for part in parts))
         return Plan(draws=plan, event=gaussian_event(self._mu(plan, replaces=replaces)))
 
-    def _draws(self, count: float, total: float, moment: float) -> dict[str, Mechanism]:
+    def _draws(self, count: float, total: float, moment: float) -> dict[str, Gaussian]:
         """Mechanisms whose single contribution moves them by these μ."""
         rows, radius, d = self.guarantee.unit.max_rows, self.features.radius, self.features.components
         root = math.sqrt(2) if self.guarantee.relation is not Relation.ADD_REMOVE else 1.0
         double = 2.0 if root > 1 else 1.0
-        draws: dict[str, Mechanism] = {
+        draws: dict[str, Gaussian] = {
             "counts": Gaussian.calibrated(sensitivity=rows * root, mu=count * root * rows, whole=True)
         }
         for name, reach, factor, mu, width in (
@@ -131,13 +131,12 @@ class ClassStatistics(Question):
                 )
         return draws
 
-    def _mu(self, draws: dict[str, Mechanism], *, replaces: bool) -> float:
+    def _mu(self, draws: dict[str, Gaussian], *, replaces: bool) -> float:
         """Joint μ of the calibrated draws, grid slack included."""
         sizes = {"counts": 1.0, "sums": self.features.radius, "moments": self.features.radius**2}
         widths = {"counts": 0, "sums": self.features.components, "moments": self.triangle}
         squared, slack = dict.fromkeys(sizes, 0.0), 0.0
         for name, draw in draws.items():
-            assert isinstance(draw, Gaussian)
             unit = draw.mu / draw.sensitivity  # 1/σ after the rounding lemma
             squared[name] = (sizes[name] * unit) ** 2
             slack += (draw.grid.step * unit) ** 2 * widths[name]
@@ -148,7 +147,7 @@ class ClassStatistics(Question):
         return self.guarantee.unit.max_rows * max(math.sqrt(2 * sum(parts)), stays)
 
 
-def check_map(features: FeatureMap, schema: Any) -> None:
+def check_map(features: FeatureMap, schema: PublicSchema) -> None:
     """Refuse a map of another width, or one that could overflow within the schema's bounds."""
     if features.width != schema.width:
         raise InputError(f"Expected a map of {schema.width} features, got one of {features.width}.")
