@@ -24,7 +24,7 @@ PLANTED = {  # a place, what is written there, and the contract that has to brea
     "methods/cells/new.py": (OPENS, "At the top of a room nobody opens rows"),
     "methods/clustering/study.py": (
         "import privada.methods.transport.learner.learn\n",
-        "Rooms import no other room but cells and linear, which all share",
+        "Rooms import no other room but cells, linear and hypotheses, which all share",
     ),
     "methods/marginals/new.py": (
         "import privada.lab.papers.marginals\n",

@@ -10,14 +10,18 @@ from typing import Any
 def attach(
     package: str, homes: Mapping[str, Sequence[str]]
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Make ``__all__``, ``__getattr__`` and ``__dir__`` from a table of module to names (PEP 562)."""
+    """Make ``__all__``, ``__getattr__`` and ``__dir__`` from a table of module to names (PEP 562).
+
+    A module is one of the package, or of another one if its name begins with ``privada.``.
+    """
     home = {name: module for module, names in homes.items() for name in names}
     public = sorted(home)
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - becomes the package's own
         if name not in home:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{home[name]}"), name)
+        module = home[name] if home[name].startswith("privada.") else f"{package}.{home[name]}"
+        return getattr(import_module(module), name)
 
     return public, __getattr__, lambda: public
 

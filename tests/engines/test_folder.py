@@ -299,8 +299,8 @@ sys.stdout.write(f"{started} {'onnx' in sys.modules} {'onnxruntime' in sys.modul
 def test_nothing_of_a_graph_is_parsed_or_run_before_policy_and_approval(tmp_path):
     from sklearn.tree import DecisionTreeClassifier
 
+    from privada.methods.hypotheses.questions.onnx import of_model
     from privada.methods.marginals import OutcomeTables
-    from privada.methods.marginals.questions.hypotheses.onnx import of_model
 
     rng = np.random.default_rng(0)
     tree = DecisionTreeClassifier(max_depth=2).fit(rng.normal(size=(40, 2)), np.arange(40) % 2)

@@ -24,10 +24,10 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError, RehearsalWarning
 from privada.methods.cells.questions.partition import Partition
+from privada.methods.hypotheses.questions.forms import Constant, Hypothesis
 from privada.methods.marginals.learner.classifiers.translated import of_classifier
 from privada.methods.marginals.learner.public import feature_bins
 from privada.methods.marginals.learner.weights import box_least_squares, labels
-from privada.methods.marginals.questions.hypotheses.forms import Constant, Hypothesis
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

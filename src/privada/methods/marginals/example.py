@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from privada.methods.cells.questions.partition import Bins, Nearest, Product, Projected
+from privada.methods.hypotheses.questions.forms import Constant, linear
 from privada.methods.marginals.estimator import MarginalLearner
 from privada.methods.marginals.learner.asking import CellCounts
 from privada.methods.marginals.learner.default import default_cells
 from privada.methods.marginals.learner.learn import Public, learn_cells
 from privada.methods.marginals.questions.choice import HypothesisChoice
 from privada.methods.marginals.questions.descent import LabelDescent
-from privada.methods.marginals.questions.hypotheses.forms import Constant, linear
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.methods.registry import Example
 from privada.parties.schema import Category, Schema

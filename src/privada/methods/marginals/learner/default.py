@@ -16,9 +16,9 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Partition
+from privada.methods.hypotheses.questions.forms import Constant
 from privada.methods.marginals.learner import public
 from privada.methods.marginals.learner.rounds import Rounds
-from privada.methods.marginals.questions.hypotheses.forms import Constant
 from privada.methods.marginals.questions.outcomes import OutcomeTables, even_plan, replaces
 from privada.privacy.guarantee import ZCDP, Guarantee, Pure
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import InputError
+from privada.methods.hypotheses.questions.forms import Hypothesis, to_plain
 from privada.methods.marginals.learner.classifiers.translated import of_classifier
 from privada.methods.marginals.learner.smoothing.process import Smoothed
-from privada.methods.marginals.questions.hypotheses.forms import Hypothesis, to_plain
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]

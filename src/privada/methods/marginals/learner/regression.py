@@ -18,11 +18,11 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, Partition
+from privada.methods.hypotheses.questions.forms import linear
 from privada.methods.marginals.learner import public as public_cells
 from privada.methods.marginals.learner.classifiers.trial import check_kind, evenly, tried
 from privada.methods.marginals.learner.default import shared
 from privada.methods.marginals.learner.learn import Public, cell_sizes, smooth_cells
-from privada.methods.marginals.questions.hypotheses.forms import linear
 from privada.methods.marginals.questions.outcomes import plan_name
 from privada.methods.marginals.questions.squares import SquaredErrors
 from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases

@@ -16,12 +16,12 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, Partition, Product
+from privada.methods.hypotheses.questions.forms import Constant, Hypothesis
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.learn import LEAST_RATIO, Public, class_probabilities
 from privada.methods.marginals.learner.smoothing import process
 from privada.methods.marginals.learner.smoothing.process import Smoothed
 from privada.methods.marginals.learner.weights import importance, labels
-from privada.methods.marginals.questions.hypotheses.forms import Constant, Hypothesis
 from privada.methods.marginals.questions.outcomes import OutcomeTables, plan_name
 from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.guarantee import Guarantee

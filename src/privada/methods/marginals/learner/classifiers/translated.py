@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import AnswerError, InputError
-from privada.methods.marginals.learner.classifiers.trial import TRIED, check_kind, evenly, tried
-from privada.methods.marginals.questions.hypotheses.forms import (
+from privada.methods.hypotheses.questions.forms import (
     Constant,
     FloatArray,
     Hypothesis,
     IntArray,
     Network,
 )
+from privada.methods.marginals.learner.classifiers.trial import TRIED, check_kind, evenly, tried
 
 ABSENT = -1e300  # score of a class that a classifier has not met
 SAME = 0.95  # share of public rows on which our own form must say what the classifier says
@@ -123,7 +123,7 @@ def _exported(
     model: Any, rows: FloatArray, said: npt.NDArray[Any], *, mean: FloatArray, scale: FloatArray
 ) -> Hypothesis:
     """The classifier as ONNX, if that says what the classifier says."""
-    from privada.methods.marginals.questions.hypotheses.onnx import of_model
+    from privada.methods.hypotheses.questions.onnx import of_model
 
     name = type(model).__name__
     try:

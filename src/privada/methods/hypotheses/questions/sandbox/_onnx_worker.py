@@ -5,16 +5,17 @@ that started it, with which it ends, and where to look for libraries. It loads t
 of our own so that nothing is left to be loaded, and locks itself in (`_lockdown`): from then on it can
 open neither files nor sockets. Only then is the learner's model read.
 
-Reads what it is for, ``memory width model-length`` and the seconds of a record (`HEADER`), then the model,
-from standard input. A worker that is to `INSPECT` reads the graph first (`_onnx_graph`) and may refuse it.
-Writes what became of it (`STATUS` and a text). Then, again and again, reads a number of records, their
-width and a whole chunk of rows as float64 (`at_once` of them, filled up with zeros), and writes as many
-int64 codes, and after an inspection the seconds of the processor that each record took.
+Reads what it is for, ``memory width numbers model-length`` and the seconds of a record (`HEADER`), then the
+model, from standard input. If ``numbers`` is 0, a record has a code, otherwise as many floats. A worker that
+is to `INSPECT` reads the graph first (`_onnx_graph`) and may refuse it. Writes what became of it (`STATUS`,
+a text). Then, again and again, reads a number of records, their width and a whole chunk of rows as float64
+(`at_once` of them, filled up with zeros), and writes as many int64 codes or rows of float64, and after an
+inspection the seconds of the processor that each record took.
 
 Records are run one at a time, so no record can see another one, whatever the graph does. A
 forked process runs them in turn. If it errs, is killed or passes the limit of a record, that
-record's code is `FAILED` and a newly forked process goes on with the next one: what came
-before has left no trace in it. Chunks have one size, so memory does not tell how many rows
+record's code is `FAILED` (its numbers are NaN) and a newly forked process goes on with the next one: what
+came before has left no trace in it. Chunks have one size, so memory does not tell how many rows
 there are; nothing is limited that several records share.
 """
 
@@ -32,7 +33,7 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any, NoReturn
 
-HEADER = struct.Struct("<4qd")
+HEADER = struct.Struct("<5qd")
 STATUS = struct.Struct("<4q")  # state of the model, levels of trees, whether runs may fail, length of a text
 COUNT = struct.Struct("<2q")  # records of a chunk, and their width
 RUN, INSPECT, PROBE = 0, 1, 2  # what a worker is for
@@ -57,6 +58,10 @@ OWN_MODEL = b64decode(
 )
 
 
+class NoNumbers(ValueError):  # noqa: N818 - a verdict, not a fault
+    """The graph has no output of floats."""
+
+
 def at_once(width: int) -> int:
     """Rows of a chunk: public, as the width is."""
     return max(1, min(_ROWS, _NUMBERS // width))
@@ -65,7 +70,7 @@ def at_once(width: int) -> int:
 class _Model:
     """A loaded graph and how to feed it."""
 
-    def __init__(self, blob: bytes) -> None:
+    def __init__(self, blob: bytes, numbers: int = 0) -> None:
         import numpy as np
         import onnxruntime as ort
 
@@ -77,8 +82,24 @@ class _Model:
         options.add_session_config_entry("session.set_denormal_as_zero", "1")  # tiny numbers are slow
         self._session = ort.InferenceSession(blob, options, providers=["CPUExecutionProvider"])
         entry = self._session.get_inputs()[0]
-        self._name, self._outputs = entry.name, [self._session.get_outputs()[0].name]
+        self._name, self._numbers = entry.name, numbers
+        self._outputs = [self._session.get_outputs()[0].name] if not numbers else self._floats()
         self.kind = np.float32 if entry.type == "tensor(float)" else np.float64
+
+    def _floats(self) -> list[str]:
+        """The first output of floats."""
+        kinds = ("tensor(float)", "tensor(double)")
+        found = [output.name for output in self._session.get_outputs() if output.type in kinds]
+        if not found:
+            raise NoNumbers
+        return found[:1]
+
+    def numbers(self, row: Any) -> Any:
+        """Floats of a record, as many as there should be, or none that are numbers."""
+        import numpy as np
+
+        found = np.asarray(self._session.run(self._outputs, {self._name: row})[0], dtype=np.float64)
+        return found.reshape(-1) if found.size == self._numbers else np.full(self._numbers, np.nan)
 
     def code(self, row: Any) -> int:
         """Class of a record, or `NONE`."""
@@ -92,26 +113,37 @@ class _Model:
 
 
 class _Table:
-    """What forked processes write and this one reads: codes, seconds, and the record they are at."""
+    """What forked processes write and this one reads: outcomes, seconds, and the record they are at."""
 
-    def __init__(self, size: int, *, timed: bool) -> None:
+    def __init__(self, size: int, *, timed: bool, numbers: int = 0) -> None:
         import numpy as np
 
+        self.size = size
         self.codes = np.frombuffer(mmap.mmap(-1, 8 * size), dtype="<i8")
+        wide = np.frombuffer(mmap.mmap(-1, 8 * size * max(1, numbers)), dtype="<f8").reshape(size, -1)
+        self.numbers = wide if numbers else None
         self.reached = np.frombuffer(mmap.mmap(-1, 8), dtype="<i8")
         self.costs = np.frombuffer(mmap.mmap(-1, 8 * size), dtype="<f8") if timed else None
 
     def fill(self, place: int, model: _Model, X: Any) -> None:
         """Run one record."""
-        if self.costs is None:
+        began = 0.0 if self.costs is None else time.thread_time()  # the process's clock moves in steps
+        if self.numbers is None:
             self.codes[place] = model.code(X[place : place + 1])
-            return
-        began = time.thread_time()  # the clock of the process moves in steps while a timer runs
-        self.codes[place] = model.code(X[place : place + 1])
-        self.costs[place] = time.thread_time() - began
+        else:
+            self.numbers[place] = model.numbers(X[place : place + 1])
+        if self.costs is not None:
+            self.costs[place] = time.thread_time() - began
+
+    def fail(self, place: int) -> None:
+        """Note that a record has no outcome."""
+        self.codes[place] = FAILED
+        if self.numbers is not None:
+            self.numbers[place] = float("nan")
 
     def to_bytes(self) -> bytes:
-        return self.codes.tobytes() + (b"" if self.costs is None else self.costs.tobytes())
+        found = self.codes if self.numbers is None else self.numbers
+        return bytes(found.tobytes()) + (b"" if self.costs is None else self.costs.tobytes())
 
 
 def _labelled(model: _Model, X: Any, table: _Table, *, first: int, seconds: float) -> NoReturn:
@@ -142,7 +174,7 @@ def _label_all(lockdown: Any, model: _Model, X: Any, table: _Table, *, seconds: 
         if os.waitpid(child, 0)[1] == 0:
             return
         first = int(table.reached[0]) + 1
-        table.codes[first - 1] = FAILED
+        table.fail(first - 1)
         if table.costs is not None:
             return
 
@@ -197,7 +229,7 @@ def _answer(stream: Any, out: Any, lockdown: Any, model: _Model, table: _Table, 
     """Answer chunk after chunk until standard input ends."""
     import numpy as np
 
-    size = len(table.codes)
+    size = table.size
     while head := stream.read(COUNT.size):
         count, width = COUNT.unpack(head)
         rows = np.frombuffer(stream.read(8 * size * width), dtype="<f8").reshape(size, width)
@@ -219,7 +251,7 @@ def main() -> None:
     signal.setitimer(signal.ITIMER_REAL, START)
     stream, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # no library writes among the codes
-    purpose, memory, width, length, seconds = HEADER.unpack(stream.read(HEADER.size))
+    purpose, memory, width, numbers, length, seconds = HEADER.unpack(stream.read(HEADER.size))
     graph = _warmed(purpose)
     lockdown.go_first()
     state = READY if lockdown.lock(memory=memory) else UNSEALED
@@ -235,7 +267,12 @@ def main() -> None:
         except graph.Refused as error:
             _write(out, REFUSED, text=str(error))
             return
-    model, table = _Model(blob), _Table(at_once(width), timed=purpose == INSPECT)
+    try:
+        model = _Model(blob, numbers)
+    except NoNumbers:
+        _write(out, REFUSED, text="Expected an ONNX model with an output of floats")
+        return
+    table = _Table(at_once(max(width, numbers)), timed=purpose == INSPECT, numbers=numbers)
     for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
         signal.setitimer(timer, 0.0)
     _write(out, state, levels=levels, fails=fails)

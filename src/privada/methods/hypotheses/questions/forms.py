@@ -1,10 +1,10 @@
 """Hypotheses on the wire: what a learner may ask an owner to run. Never Python code.
 
-A hypothesis maps one record to the code of one class, and to nothing else: its
+A hypothesis maps one record to the code of one class, or to a fixed number of scores: its
 result for a record is a function of that record alone, so that a neighbour moves
 one outcome only. Constants, linear scores and networks are our own forms, summed
 in a fixed order; everything else is ONNX, parsed and run by the owner in a locked
-process of its own (`privada.methods.marginals.questions.hypotheses.onnx`). Making a hypothesis, or a
+process of its own (`privada.methods.hypotheses.questions.onnx`). Making a hypothesis, or a
 question that holds one, runs nothing of it; `Hypothesis.fits` does.
 """
 
@@ -35,7 +35,7 @@ DEEPEST = 100  # layers of a network
 class Hypothesis(Form, ABC):
     """A deterministic function from one record to the code of one class."""
 
-    forms_in: ClassVar[tuple[str, ...]] = ("privada.methods.marginals.questions.hypotheses.onnx",)
+    forms_in: ClassVar[tuple[str, ...]] = ("privada.methods.hypotheses.questions.onnx",)
 
     @abstractmethod
     def codes(self, X: FloatArray) -> IntArray:
@@ -44,6 +44,14 @@ class Hypothesis(Form, ABC):
     @abstractmethod
     def fits(self, width: int, n_classes: int) -> None:
         """Raise `InputError` unless it labels rows of ``width`` features with that many classes."""
+
+    def scores(self, X: FloatArray) -> FloatArray:  # noqa: ARG002
+        """Scores of each row, `outputs` of them: a function of that row alone."""
+        raise InputError(f"A {self.form} hypothesis has no scores.")
+
+    def fits_scores(self, width: int, outputs: int) -> None:  # noqa: ARG002
+        """Raise `InputError` unless it gives rows of ``width`` features that many scores."""
+        raise InputError(f"A {self.form} hypothesis has no scores.")
 
     def seconds(self, width: int) -> float:  # noqa: ARG002 - an exported model's depend on it
         """Seconds of a processor for one record, from above: a public number."""
@@ -111,12 +119,24 @@ class Network(Hypothesis):
 
     def scores(self, X: FloatArray) -> FloatArray:
         """One score for each class, or one alone."""
-        from privada.methods.marginals.questions.hypotheses import kernels
+        from privada.methods.hypotheses.questions import kernels
 
         return mapped(X, self.widest, lambda rows: kernels.forward(rows, self.layers, self.activation))
 
+    def fits_scores(self, width: int, outputs: int) -> None:
+        ends = self.layers[0][0].shape[0], len(self.layers[-1][1])
+        if ends != (width, outputs):
+            raise InputError(
+                f"Expected a network from {width} features to {outputs} scores, got {ends[0]} to {ends[1]}."
+            )
+
+    @property
+    def outputs(self) -> int:
+        """How many scores a record has."""
+        return len(self.layers[-1][1])
+
     def codes(self, X: FloatArray) -> IntArray:
-        from privada.methods.marginals.questions.hypotheses import kernels
+        from privada.methods.hypotheses.questions import kernels
 
         return mapped(
             X,

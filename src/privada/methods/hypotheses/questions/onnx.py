@@ -44,11 +44,12 @@ from typing import IO, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from privada import _check
 from privada.exceptions import AnswerError, InputError
-from privada.methods.marginals.questions.hypotheses.forms import FloatArray, Hypothesis, IntArray
-from privada.methods.marginals.questions.hypotheses.sandbox import _onnx_worker
-from privada.methods.marginals.questions.hypotheses.sandbox._onnx_graph import ALLOWED
-from privada.methods.marginals.questions.hypotheses.sandbox._onnx_worker import (
+from privada.methods.hypotheses.questions.forms import Arrays, FloatArray, Hypothesis, IntArray
+from privada.methods.hypotheses.questions.sandbox import _onnx_worker
+from privada.methods.hypotheses.questions.sandbox._onnx_graph import ALLOWED
+from privada.methods.hypotheses.questions.sandbox._onnx_worker import (
     FAILED,
     INSPECT,
     PROBE,
@@ -59,6 +60,7 @@ from privada.methods.marginals.questions.hypotheses.sandbox._onnx_worker import 
 
 _LOG = logging.getLogger("privada.owner")
 LARGEST_MODEL = 20_000_000  # bytes
+MOST_OUTPUTS = 4_096
 LONGEST_TEXT = 4_096  # bytes that a worker may say
 MEMORY = 4 * 2**30  # bytes of address space of the worker
 RECORD_SECONDS = 2.0  # of the processor, for one record
@@ -70,15 +72,18 @@ VERDICTS = 256  # that are remembered
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Onnx(Hypothesis):
-    """A classifier as an ONNX model whose first output is the code of a class.
+    """A model as ONNX: its first output is the code of a class, its first output of floats are scores.
 
     Parameters
     ----------
     model : array of uint8
         The serialised model. It is looked at by `fits`, in a process of its own, and not before.
+    outputs : int, default=0
+        How many scores a record has; 0 if only codes are asked for.
     """
 
     model: npt.NDArray[np.uint8]
+    outputs: int = 0
     form: ClassVar[str] = "onnx"
 
     def __post_init__(self) -> None:
@@ -86,6 +91,20 @@ class Onnx(Hypothesis):
         if not 0 < len(blob) <= LARGEST_MODEL:
             raise InputError(f"Expected an ONNX model of 1 to {LARGEST_MODEL} bytes, got {len(blob)}.")
         object.__setattr__(self, "model", np.frombuffer(blob, dtype=np.uint8))
+        if _check.count(least=0, outputs=self.outputs) > MOST_OUTPUTS:
+            raise InputError(f"Expected at most {MOST_OUTPUTS} outputs, got {self.outputs}.")
+
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        plain, arrays = super().parts()
+        return (plain if self.outputs else {}), arrays  # files of models without scores are as they were
+
+    def scores(self, X: FloatArray) -> FloatArray:
+        return run_scores(self.model.tobytes(), X, outputs=self.outputs)
+
+    def fits_scores(self, width: int, outputs: int) -> None:
+        if not self.outputs or self.outputs != outputs:
+            raise InputError(f"Expected an ONNX hypothesis of {outputs} scores, got {self.outputs}.")
+        self._accept(_verdict(self.model.tobytes(), width, outputs))
 
     def codes(self, X: FloatArray) -> IntArray:
         return run(self.model.tobytes(), X)
@@ -98,12 +117,15 @@ class Onnx(Hypothesis):
 
     def try_out(self, width: int) -> None:
         """Inspect the graph and run it on public rows, in a worker; raise `InputError` if it is refused."""
-        reason = _verdict(self.model.tobytes(), width).reason
-        if reason:
-            raise InputError(f"{reason}; nothing was charged.")
+        self._accept(_verdict(self.model.tobytes(), width))
+
+    @staticmethod
+    def _accept(verdict: _Verdict) -> None:
+        if verdict.reason:
+            raise InputError(f"{verdict.reason}; nothing was charged.")
 
     def seconds(self, width: int) -> float:
-        return _verdict(self.model.tobytes(), width).seconds
+        return _verdict(self.model.tobytes(), width, self.outputs).seconds
 
 
 def run(blob: bytes, X: FloatArray, *, seconds: float = RECORD_SECONDS, memory: int = MEMORY) -> IntArray:
@@ -116,6 +138,16 @@ def run(blob: bytes, X: FloatArray, *, seconds: float = RECORD_SECONDS, memory: 
         return np.zeros(0, dtype=np.int64)
     with _worker() as worker:
         worker.load(blob, purpose=RUN, width=rows.shape[1], seconds=seconds, memory=memory)
+        return worker.label(rows)
+
+
+def run_scores(blob: bytes, X: FloatArray, *, outputs: int) -> FloatArray:
+    """Scores of all rows, each from that row alone; not a number where a record has none. Raises as `run`."""
+    rows = np.ascontiguousarray(X, dtype="<f8")
+    if not len(rows):
+        return np.zeros((0, outputs))
+    with _worker(outputs) as worker:
+        worker.load(blob, purpose=RUN, width=rows.shape[1], seconds=RECORD_SECONDS, memory=MEMORY)
         return worker.label(rows)
 
 
@@ -132,14 +164,15 @@ def probe() -> list[dict[str, str]]:
 class _Worker:
     """A worker process, from this side."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], outputs: int = 0) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
-        self._in, self._out = process.stdin, process.stdout
+        self._in, self._out, self._outputs = process.stdin, process.stdout, outputs
 
     def send(self, blob: bytes, *, purpose: int, width: int, seconds: float, memory: int) -> None:
         """Send what the worker is for, and the model."""
-        self._in.write(_onnx_worker.HEADER.pack(purpose, memory, width, len(blob), seconds) + blob)
+        header = _onnx_worker.HEADER.pack(purpose, memory, width, self._outputs, len(blob), seconds)
+        self._in.write(header + blob)
         self._in.flush()
 
     def status(self) -> tuple[int, float, str]:
@@ -161,37 +194,40 @@ class _Worker:
         state, hidden, text = self.status()
         return hidden, text if state == REFUSED else ""
 
-    def label(self, rows: FloatArray) -> IntArray:
-        """Codes of rows, which are sent in chunks of one size, the last one filled up."""
-        codes = np.empty(len(rows), dtype=np.int64)
-        size = _onnx_worker.at_once(rows.shape[1])
-        for start in range(0, len(rows), size):
-            part = rows[start : start + size]
-            codes[start : start + size] = self._chunk(part, size, "<i8")[: len(part)]
-        return codes
+    def label(self, rows: FloatArray) -> npt.NDArray[Any]:
+        """Codes or scores of rows, which are sent in chunks of one size, the last one filled up."""
+        size = self._at_once(rows.shape[1])
+        starts = range(0, len(rows), size)
+        return np.concatenate([self._chunk(rows[start : start + size], size) for start in starts])
 
-    def time(self, rows: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Codes and seconds of a few rows, by a worker that inspects."""
-        size = _onnx_worker.at_once(rows.shape[1])
-        codes = self._chunk(rows, size, "<i8")
+    def time(self, rows: FloatArray) -> tuple[npt.NDArray[Any], FloatArray]:
+        """Codes or scores, and seconds, of a few rows, by a worker that inspects."""
+        size = self._at_once(rows.shape[1])
+        found = self._chunk(rows, size)
         costs = np.frombuffer(_exactly(self._out, 8 * size), dtype="<f8")
-        return codes[: len(rows)], costs[: len(rows)]
+        return found, costs[: len(rows)]
 
-    def _chunk(self, part: FloatArray, size: int, kind: str) -> npt.NDArray[Any]:
+    def _at_once(self, width: int) -> int:
+        return _onnx_worker.at_once(max(width, self._outputs))
+
+    def _chunk(self, part: FloatArray, size: int) -> npt.NDArray[Any]:
         chunk = np.zeros((size, part.shape[1]), dtype="<f8")
         chunk[: len(part)] = part
         self._in.write(_onnx_worker.COUNT.pack(*part.shape))
         self._in.write(chunk.tobytes())
         self._in.flush()
-        return np.frombuffer(_exactly(self._out, 8 * size), dtype=kind)
+        blob = _exactly(self._out, 8 * size * max(1, self._outputs))
+        if not self._outputs:
+            return np.frombuffer(blob, dtype="<i8")[: len(part)]
+        return np.frombuffer(blob, dtype="<f8").reshape(size, self._outputs)[: len(part)]
 
 
 @contextlib.contextmanager
-def _worker() -> Iterator[_Worker]:
+def _worker(outputs: int = 0) -> Iterator[_Worker]:
     """A worker that is gone afterwards, with all that it forked, whatever happens."""
     process = _started()
     try:
-        yield _Worker(process)
+        yield _Worker(process, outputs)
     except (BrokenPipeError, EOFError):
         raise AnswerError("The hypothesis could not be loaded within its limits, or was stopped.") from None
     finally:
@@ -248,16 +284,16 @@ class _Verdict:
 
 
 FAILS = "The ONNX hypothesis fails, or passes a limit, on public rows"
-_VERDICTS: OrderedDict[tuple[str, int], _Verdict] = OrderedDict()
+_VERDICTS: OrderedDict[tuple[str, int, int], _Verdict] = OrderedDict()
 
 
-def _verdict(blob: bytes, width: int) -> _Verdict:
+def _verdict(blob: bytes, width: int, outputs: int = 0) -> _Verdict:
     """What becomes of a model on rows of some width; each is inspected and tried once."""
-    key = hashlib.sha256(blob).hexdigest(), width
+    key = hashlib.sha256(blob).hexdigest(), width, outputs
     found = _VERDICTS.get(key)
     if found is None:
         try:
-            found = _tried(blob, width)
+            found = _tried(blob, width, outputs)
         except AnswerError:
             found = _Verdict(reason=FAILS)
         _VERDICTS[key] = found
@@ -266,10 +302,10 @@ def _verdict(blob: bytes, width: int) -> _Verdict:
     return found
 
 
-def _tried(blob: bytes, width: int) -> _Verdict:
+def _tried(blob: bytes, width: int, outputs: int = 0) -> _Verdict:
     """Inspect a model and run it on public rows, twice, each time after one that warms the process."""
     public = np.vstack([np.zeros((1, width)), np.random.default_rng(0).normal(0, 2, size=(15, width))])
-    with _worker() as worker:
+    with _worker(outputs) as worker:
         hidden, refused = worker.load(
             blob, purpose=INSPECT, width=width, seconds=TRIAL_SECONDS, memory=MEMORY
         )
@@ -277,16 +313,16 @@ def _tried(blob: bytes, width: int) -> _Verdict:
             return _Verdict(reason=_plain(refused))
         found, costs = [], []
         for _ in range(2):
-            codes, seconds = worker.time(np.vstack([public[:1], public]))
-            if np.any(codes == FAILED):
+            labelled, seconds = worker.time(np.vstack([public[:1], public]))
+            if not np.isfinite(labelled).all() or (not outputs and np.any(labelled == FAILED)):
                 return _Verdict(reason=FAILS)
-            found.append(codes[1:])
+            found.append(labelled[1:])
             costs.append(seconds[1:])
     if not np.array_equal(found[0], found[1]):
         return _Verdict(reason="The ONNX hypothesis is not deterministic")
     # Another process can only make a record look dearer: of two measurements the smaller one counts.
     cost = float(np.minimum(costs[0], costs[1]).max()) + hidden
-    highest = int(found[0].max()) if found[0].min() >= 0 else 2**31
+    highest = 0 if outputs else int(found[0].max()) if found[0].min() >= 0 else 2**31
     return _Verdict(highest=highest, seconds=cost)
 
 

@@ -17,11 +17,11 @@ from sklearn.svm import SVC
 
 from privada import Owner, Policy, Schema
 from privada.exceptions import AnswerError, InputError, PolicyError
+from privada.methods.hypotheses.questions import onnx as wire_onnx
+from privada.methods.hypotheses.questions.onnx import run
+from privada.methods.hypotheses.questions.sandbox._onnx_worker import FAILED, NONE, at_once
 from privada.methods.marginals import HypothesisChoice, Onnx, OutcomeTables
 from privada.methods.marginals.example import TABLES
-from privada.methods.marginals.questions.hypotheses import onnx as wire_onnx
-from privada.methods.marginals.questions.hypotheses.onnx import run
-from privada.methods.marginals.questions.hypotheses.sandbox._onnx_worker import FAILED, NONE, at_once
 from privada.parties import Category, Rows
 from privada.parties.answering import answerer
 from privada.privacy import Pure
@@ -579,3 +579,59 @@ def test_nothing_of_a_graph_is_parsed_or_run_before_policy_and_approval(model):
         timeout=120,
     )
     assert done.stdout.decode().strip() == "['PolicyError', 'ApprovalPending'] [] [] []"
+
+
+def scored(nodes, initializers=()):
+    """A model whose output of floats is ``y``."""
+    return graph(nodes, initializers, output=TensorProto.FLOAT)
+
+
+HALVES = scored(
+    [helper.make_node("Mul", ["x", "half"], ["y"])],
+    [floats("half", [0.5])],
+)
+
+
+def test_scores_are_the_models_and_depend_on_their_record_alone():
+    made = Onnx(model=np.frombuffer(HALVES, dtype=np.uint8), outputs=2)
+    made.fits_scores(2, 2)
+    assert np.allclose(made.scores(OTHERS), OTHERS / 2, atol=1e-7)
+    assert np.array_equal(made.scores(WITH)[8:], made.scores(OTHERS)[7:])
+    assert made.scores(OTHERS[:0]).shape == (0, 2)
+    assert made.seconds(2) > 0
+
+
+def test_a_record_whose_run_fails_has_no_scores_and_the_others_keep_theirs():
+    """Looking up a place beyond the table ends the run of one record."""
+    table = [helper.make_node("Gather", ["table", "k"], ["y"])]
+    blob = aimed(table, [floats("table", [1.5])], at=10**6)
+    model = ModelProto.FromString(blob)
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT
+    found = wire_onnx.run_scores(model.SerializeToString(), WITH, outputs=1)
+    assert np.isnan(found[7]).all()
+    assert np.array_equal(np.delete(found, 7, axis=0), np.full((20, 1), 1.5))
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [(3, "fails, or passes a limit"), (1, "fails, or passes a limit")],
+)
+def test_another_number_of_scores_is_refused_before_any_charge(outputs, message):
+    made = Onnx(model=np.frombuffer(HALVES, dtype=np.uint8), outputs=outputs)
+    with pytest.raises(InputError, match=message):
+        made.fits_scores(2, outputs)
+    with pytest.raises(InputError, match="Expected an ONNX hypothesis of 2 scores"):
+        made.fits_scores(2, 2)
+
+
+def test_a_model_without_floats_has_no_scores():
+    nodes = [helper.make_node("ArgMax", ["x"], ["y"], axis=1, keepdims=0)]
+    made = Onnx(model=np.frombuffer(graph(nodes), dtype=np.uint8), outputs=2)
+    with pytest.raises(InputError, match="an output of floats"):
+        made.fits_scores(2, 2)
+
+
+@pytest.mark.parametrize("outputs", [-1, 1.5, 10**9])
+def test_a_wrong_number_of_scores_is_named(outputs):
+    with pytest.raises(InputError, match="outputs"):
+        Onnx(model=np.frombuffer(HALVES, dtype=np.uint8), outputs=outputs)

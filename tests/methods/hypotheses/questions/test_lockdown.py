@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privada.methods.marginals.questions.hypotheses import onnx as wire_onnx
-from privada.methods.marginals.questions.hypotheses.onnx import probe, run
-from privada.methods.marginals.questions.hypotheses.sandbox import _lockdown, _onnx_worker
+from privada.methods.hypotheses.questions import onnx as wire_onnx
+from privada.methods.hypotheses.questions.onnx import probe, run
+from privada.methods.hypotheses.questions.sandbox import _lockdown, _onnx_worker
 
 ATTEMPTS = ("open", "write", "stat", "link", "list", "socket", "local socket", "pipe", "signal", "program")
 SEALED = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
@@ -152,7 +152,7 @@ def is_running(pid):
 OWNER = """
 import numpy as np
 from onnx import TensorProto, helper
-from privada.methods.marginals.questions.hypotheses.onnx import run
+from privada.methods.hypotheses.questions.onnx import run
 shape = helper.make_tensor("shape", TensorProto.INT64, [2], [512, 512])
 names = ["x", *(f"a{i}" for i in range(17))]
 nodes = [helper.make_node("Concat", [a, a], [b], axis=1) for a, b in zip(names, names[1:])]

@@ -7,7 +7,7 @@ Operators are from a list: arithmetic, activations, trees, linear and kernel mod
 no loops, branches or subgraphs, no strings. Whatever says a place, a shape or an axis is constant,
 or the place of a largest or least number, and only floats are divided. So shapes are the same for
 every record, and nothing that a record holds makes a run fail, or take more memory. The owner does
-not rely on that: a record whose run fails nevertheless has no class (`hypotheses.onnx`).
+not rely on that: a record whose run fails nevertheless has no class (`questions.onnx`).
 
 What a graph may cost is bounded here too, as far as it can be read off: the numbers in all its tensors
 for one record, constants included, and the levels of its trees, which end. Tensors that are kept in

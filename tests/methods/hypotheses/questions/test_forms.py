@@ -12,10 +12,10 @@ from privada import Owner, Schema
 from privada.engines.folder import Folder
 from privada.exceptions import AnswerError, InputError
 from privada.methods.cells.questions import maps
+from privada.methods.hypotheses.questions import kernels
+from privada.methods.hypotheses.questions.onnx import run
 from privada.methods.marginals import Constant, Network, Onnx, OutcomeTables, linear, of_classifier
 from privada.methods.marginals.example import TABLES
-from privada.methods.marginals.questions.hypotheses import kernels
-from privada.methods.marginals.questions.hypotheses.onnx import run
 from privada.parties import Category
 from privada.privacy import Pure, Question
 
@@ -294,3 +294,14 @@ def test_a_model_of_one_class_travels_as_a_constant():
     found = of_classifier(model, mean=np.zeros(2), scale=np.ones(2))
     assert isinstance(found, Constant)
     assert found.codes(np.ones((4, 2))).tolist() == [1, 1, 1, 1]
+
+
+def test_forms_without_scores_say_so_and_networks_check_their_ends():
+    with pytest.raises(InputError, match="constant hypothesis has no scores"):
+        Constant(code=0).scores(np.zeros((1, 2)))
+    with pytest.raises(InputError, match="constant hypothesis has no scores"):
+        Constant(code=0).fits_scores(2, 1)
+    network = linear([[1.0], [0.0]], [-0.5])
+    network.fits_scores(2, network.outputs)
+    with pytest.raises(InputError, match="from 2 features to 2 scores, got 2 to 1"):
+        network.fits_scores(2, 2)
