@@ -19,7 +19,7 @@ from privada.exceptions import (
     SchemaError,
 )
 from privada.parties import Category, Number
-from privada.privacy import Approximate, Ledger, OwnerKey, Pure, Release, Unit
+from privada.privacy import Approximate, Asker, Ledger, OwnerKey, Pure, Release, Unit
 
 AR = "add/remove"
 CENTERS = np.array([[0.2], [0.8]])
@@ -294,3 +294,13 @@ def test_an_owner_opens_no_budget_of_a_ledger_that_it_is_given(tmp_path):
         with pytest.raises(LedgerError, match="cannot become"):
             owner(ledger=ledger, budget=Pure(epsilon=2, relation=AR))
         assert owner(ledger=ledger).dataset == "rows"
+
+
+def test_the_line_says_who_asked():
+    house, alice = owner(), Asker("alice", "ab" * 32, project="stroke", purpose="triage")
+    house.answer(ask(0.1, salt="a"), asker=alice)
+    house.answer_file(ask(0.1, salt="b").to_bytes(), asker=alice)
+    house.answer(ask(0.1, salt="c"))
+    assert [line.asker for line in house.ledger.lines("rows")] == [None, alice, alice, None]
+    assert house.ledger.verify().lines == 4
+    assert house.ledger.export("rows")["datasets"]["rows"]["lines"][1]["asker"] == alice.to_dict()

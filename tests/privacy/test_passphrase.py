@@ -68,9 +68,7 @@ def test_without_environment_and_terminal_the_variable_is_named(locked: Path) ->
         [sys.executable, "-c", asks], stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
     assert done.returncode == 1
-    assert (
-        "no terminal to ask for the passphrase of the owner's key; set PRIVADA_KEY_PASSPHRASE" in done.stderr
-    )
+    assert "no terminal to ask for the passphrase of the key; set PRIVADA_KEY_PASSPHRASE" in done.stderr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a pseudo-terminal")

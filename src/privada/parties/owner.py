@@ -24,6 +24,7 @@ from privada.parties.policy import Policy, check_admissible, check_terms, is_pai
 from privada.parties.private import Private, open_private
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
+from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Approximate, Guarantee
 from privada.privacy.ledger import Ledger, Quote
 from privada.privacy.ledger.outbox import OWED
@@ -120,8 +121,17 @@ class Owner:
         """Whether a question was charged before: asked again, it gets the same release."""
         return is_paid(question, self.ledger, self.dataset)
 
-    def answer(self, question: Question, *, approved: bool = False) -> Release:
+    def answer(self, question: Question, *, asker: Asker | None = None, approved: bool = False) -> Release:
         """Check, charge, open, draw, sign, keep; a question that was answered before gets the same release.
+
+        Parameters
+        ----------
+        question : Question
+            What is asked.
+        asker : Asker, optional
+            The learner that asks; the ledger's line says so.
+        approved : bool, default=False
+            Whether a person approved the question.
 
         Raises
         ------
@@ -142,9 +152,9 @@ class Owner:
         elif debt.state != OWED:
             return Release.from_bytes(self.kept(question.digest))
         with self.ledger.alone(self.dataset):
-            return self._drawn(question)
+            return self._drawn(question, asker)
 
-    def answer_file(self, blob: bytes, *, approved: Container[str] = ()) -> bytes:
+    def answer_file(self, blob: bytes, *, asker: Asker | None = None, approved: Container[str] = ()) -> bytes:
         """Answer a question file, which may come from a stranger; returns the release's file.
 
         Size, kind and approval are decided from the header, before anything else in the
@@ -154,7 +164,9 @@ class Owner:
         ----------
         blob : bytes
             The file.
-        approved : container of str
+        asker : Asker, optional
+            The learner that asks; the caller has checked its signature.
+        approved : container of str, default=()
             Whole digests of the questions that a person approved.
         """
         header = Question.peek(blob, largest=self.policy.largest_question)
@@ -165,7 +177,7 @@ class Owner:
             question = Question.from_bytes(blob, largest=self.policy.largest_question)
             if question.digest != header.digest:
                 raise WireError("The file is not a valid question: its header says another one.")
-            self.answer(question, approved=header.digest in approved)
+            self.answer(question, asker=asker, approved=header.digest in approved)
         return self.kept(header.digest)
 
     def kept(self, digest: str) -> bytes:
@@ -179,10 +191,10 @@ class Owner:
             raise AnswerError("It was answered with seeded noise before; ask again with another salt.")
         return blob
 
-    def _drawn(self, question: Question) -> Release:
+    def _drawn(self, question: Question, asker: Asker | None) -> Release:
         """Charge a question once and draw its answer, unless another process has meanwhile."""
         debt, receipt = self.ledger.charge_once(
-            self.dataset, question.price, question=question.digest, purpose=question.purpose
+            self.dataset, question.price, question=question.digest, purpose=question.purpose, asker=asker
         )
         if debt.state != OWED:
             return Release.from_bytes(self.kept(question.digest))

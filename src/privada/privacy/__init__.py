@@ -13,6 +13,7 @@ from privada._lazy import attach
 if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.privacy.accounting.filters import Filter as Filter
     from privada.privacy.accounting.price import Price as Price
+    from privada.privacy.asker import Asker as Asker
     from privada.privacy.bounds import Ball as Ball
     from privada.privacy.bounds import Box as Box
     from privada.privacy.bounds import Classes as Classes
@@ -22,6 +23,8 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.privacy.guarantee import Guarantee as Guarantee
     from privada.privacy.guarantee import Pure as Pure
     from privada.privacy.guarantee import request as request
+    from privada.privacy.keys import LearnerKey as LearnerKey
+    from privada.privacy.keys import OwnerKey as OwnerKey
     from privada.privacy.ledger import Ledger as Ledger
     from privada.privacy.mechanism import Exponential as Exponential
     from privada.privacy.mechanism import Gaussian as Gaussian
@@ -32,7 +35,6 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.privacy.noise import Noise as Noise
     from privada.privacy.noise import Rehearsal as Rehearsal
     from privada.privacy.noise import SecureNoise as SecureNoise
-    from privada.privacy.receipt import OwnerKey as OwnerKey
     from privada.privacy.receipt import Receipt as Receipt
     from privada.privacy.relation import ROW as ROW
     from privada.privacy.relation import Relation as Relation
@@ -44,14 +46,16 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
 
 
 _HOMES = {
+    "asker": ("Asker",),
     "bounds": ("Ball", "Box", "Classes", "Grid"),
     "accounting.filters": ("Filter",),
     "guarantee": ("Approximate", "Guarantee", "Pure", "ZCDP", "request"),
+    "keys": ("LearnerKey", "OwnerKey"),
     "ledger": ("Ledger",),
     "mechanism": ("Exponential", "Gaussian", "KNorm", "Laplace", "Mechanism", "RandomisedResponse"),
     "noise": ("Noise", "Rehearsal", "SecureNoise"),
     "accounting.price": ("Price",),
-    "receipt": ("OwnerKey", "Receipt"),
+    "receipt": ("Receipt",),
     "relation": ("ROW", "Relation", "Unit"),
     "release": ("Disclosure", "Question", "QuestionHeader", "Release"),
 }

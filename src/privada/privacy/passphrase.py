@@ -57,9 +57,7 @@ def choose_passphrase(variable: str = NEW_VARIABLE) -> str:
 
 def _ask(prompt: str, *, instead: str) -> str:
     if not sys.stdin.isatty():
-        raise LedgerError(
-            f"There is no terminal to ask for the passphrase of the owner's key; set {instead}."
-        )
+        raise LedgerError(f"There is no terminal to ask for the passphrase of the key; set {instead}.")
     from getpass import getpass
 
     return getpass(prompt)

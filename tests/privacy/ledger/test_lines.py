@@ -5,20 +5,29 @@ from dataclasses import replace
 import pytest
 
 from privada.exceptions import InputError, TamperError
-from privada.privacy import OwnerKey
+from privada.privacy import Asker, OwnerKey
 from privada.privacy.accounting.filters import open_filter
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import Line, check_digest, check_text, following, opening, read_account
 from tests.privacy.ledger.cases import BUDGET, QUESTION
 
 KEY = OwnerKey.generate()
+ALICE = Asker("alice", "ab" * 32, project="p", purpose="because")
 
 
 @pytest.fixture
 def chain():
     first = opening("patients", Account.opened("patients", open_filter(BUDGET)), KEY)
     return first, following(
-        first, KEY, kind="charge", cost=7, detail={"a": 1}, question=QUESTION, purpose="x"
+        first,
+        KEY,
+        kind="charge",
+        cost=7,
+        detail={"a": 1},
+        question=QUESTION,
+        purpose="x",
+        asker=ALICE,
+        approver="Dr Who",
     )
 
 
@@ -43,6 +52,12 @@ def test_a_line_follows_its_head(chain):
         {"spent": 8},
         {"previous": "00" * 32},
         {"purpose": "y"},
+        {"asker": None},
+        {"asker": replace(ALICE, learner="bob")},
+        {"asker": replace(ALICE, key="cd" * 32)},
+        {"asker": replace(ALICE, project="q")},
+        {"asker": replace(ALICE, purpose="q")},
+        {"approver": ""},
         {"signature": "00" * 64},
     ],
 )
@@ -71,3 +86,9 @@ def test_text_that_some_database_could_not_keep_is_refused():
     for bad in ("", "ab", QUESTION.upper(), QUESTION + "a", None):
         with pytest.raises(InputError, match="Expected question"):
             check_digest(question=bad)
+
+
+def test_a_row_that_names_no_learner_was_edited(chain):
+    row = chain[1].to_row() | {"learner_key": ""}
+    with pytest.raises(TamperError, match="Line 1 of 'patients' was edited: it names no learner"):
+        Line.from_row(row)

@@ -89,8 +89,8 @@ def rotate(
 
 def _next_key(path: Path, draft: Path, *, protect: bool) -> OwnerKey:
     """The key that takes over: the one that an interrupted run made, or a new one in a file of its own."""
+    from privada.privacy.keys import OwnerKey, is_protected
     from privada.privacy.passphrase import NEW_VARIABLE, choose_passphrase
-    from privada.privacy.receipt import OwnerKey, is_protected
 
     if draft.exists():
         return OwnerKey.load(draft, passphrase=os.environ.get(NEW_VARIABLE))

@@ -32,6 +32,7 @@ from privada.exceptions import InputError, LedgerError, PrivadaError, TamperErro
 from privada.privacy.accounting import accountant
 from privada.privacy.accounting.filters import Filter, open_filter
 from privada.privacy.accounting.price import Price
+from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger import outbox, rotation, schema, table
 from privada.privacy.ledger.account import Account, Quote, Remaining
@@ -225,7 +226,9 @@ class Ledger(outbox.Outbox):
         cost = sum(account.cost(account.converted(price)) for price in prices)
         return account.quote(*prices, cost=cost, spent=self._grains(dataset))
 
-    def charge(self, dataset: str, price: Price, *, question: str, purpose: str = "") -> Receipt:
+    def charge(
+        self, dataset: str, price: Price, *, question: str, purpose: str = "", asker: Asker | None = None
+    ) -> Receipt:
         """Charge a price, every time that it is called. The line is on disk before this returns.
 
         Parameters
@@ -238,6 +241,8 @@ class Ledger(outbox.Outbox):
             Digest of the question, in hexadecimal.
         purpose : str
             What the charge is for, in the owner's words.
+        asker : Asker, optional
+            The learner that asks, for the line.
 
         Returns
         -------
@@ -251,10 +256,10 @@ class Ledger(outbox.Outbox):
         RelationError
             The price cannot be converted to the budget's relation or unit; nothing was charged.
         """
-        return self._charge(dataset, price, question=question, purpose=purpose, once=False)[0]
+        return self._charge(dataset, price, question=question, purpose=purpose, asker=asker, once=False)[0]
 
     def charge_once(
-        self, dataset: str, price: Price, *, question: str, purpose: str = ""
+        self, dataset: str, price: Price, *, question: str, purpose: str = "", asker: Asker | None = None
     ) -> tuple[Debt, Receipt]:
         """Charge a question, unless it was charged before; in both cases, return what it is owed.
 
@@ -262,12 +267,14 @@ class Ledger(outbox.Outbox):
         processes at the same time, on any machines, charge it once. Each
         call counts as a try at the answer. Errors are those of `charge`.
         """
-        receipt, debt = self._charge(dataset, price, question=question, purpose=purpose, once=True)
+        receipt, debt = self._charge(
+            dataset, price, question=question, purpose=purpose, asker=asker, once=True
+        )
         assert debt is not None
         return debt, receipt
 
     def _charge(
-        self, dataset: str, price: Price, *, question: str, purpose: str, once: bool
+        self, dataset: str, price: Price, *, question: str, purpose: str, asker: Asker | None, once: bool
     ) -> tuple[Receipt, Debt | None]:
         check_digest(question=question)
         check_text(purpose=purpose, longest=1000, empty=True)
@@ -289,6 +296,7 @@ class Ledger(outbox.Outbox):
                     detail=detail,
                     question=question,
                     purpose=purpose,
+                    asker=asker,
                 )
                 if once:
                     debt = Debt(dataset=account.dataset, question=question, position=line.index, tries=1)

@@ -70,6 +70,8 @@ def _export_line(line: Line) -> dict[str, Any]:
         "guarantee": price.get("guarantee"),
         "text": line.detail.get("text"),
         "purpose": line.purpose,
+        "asker": None if line.asker is None else line.asker.to_dict(),
+        "approver": line.approver,
         "question": line.question,
         "cost": line.cost,
         "spent": line.spent,

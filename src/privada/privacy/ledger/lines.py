@@ -19,6 +19,7 @@ from sqlalchemy import RowMapping
 
 from privada.exceptions import InputError, TamperError
 from privada.privacy.accounting.price import Price
+from privada.privacy.asker import Asker
 from privada.privacy.ledger.account import Account
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.wire import canonical
@@ -41,6 +42,10 @@ class Line:
         Whole grains that the line took, and all lines up to it.
     purpose : str
         What the charge was for, in the owner's words.
+    asker : Asker or None
+        The learner that asked, if that is known.
+    approver : str
+        The person who approved or refused the question, if one did.
     previous, digest, signature : str
         The digest of the line before, of this one, and the owner's signature.
     """
@@ -54,6 +59,8 @@ class Line:
     cost: int = 0
     spent: int = 0
     purpose: str = ""
+    asker: Asker | None = None
+    approver: str = ""
     previous: str = START
     digest: str = ""
     signature: str = ""
@@ -114,13 +121,20 @@ class Line:
             "spent": self.spent,
             "purpose": self.purpose,
             "previous": self.previous,
+            "approver": self.approver,
+            **self._asked_by(),
         }
         filled = {name: value for name, value in hashed.items() if value != ""}
         return sha256(canonical(filled)).hexdigest()
 
+    def _asked_by(self) -> dict[str, str]:
+        """The columns that say who asked; empty text if that is not known."""
+        told = {} if self.asker is None else self.asker.to_dict()
+        return {column: told.get(name, "") for column, name in _ASKER.items()}
+
     def to_row(self) -> dict[str, Any]:
         """The columns of the line."""
-        row = {name: getattr(self, name) for name in _COLUMNS}
+        row = {name: getattr(self, name) for name in _COLUMNS} | self._asked_by()
         return row | {"position": self.index, "detail": canonical(self.detail).decode("ascii")}
 
     @classmethod
@@ -131,7 +145,20 @@ class Line:
             detail = json.loads(row["detail"])
         except (TypeError, ValueError):
             raise TamperError(f"Line {index} of {row['dataset']!r} was edited: it cannot be read.") from None
-        return cls(index=index, detail=detail, **{name: row[name] for name in _COLUMNS})
+        made = {name: row[name] for name in _COLUMNS}
+        return cls(index=index, detail=detail, asker=_read_asker(row), **made)
+
+
+def _read_asker(row: RowMapping) -> Asker | None:
+    told = {name: row[column] for column, name in _ASKER.items()}
+    if not any(told.values()):
+        return None
+    try:
+        return Asker(**told)
+    except InputError:
+        raise TamperError(
+            f"Line {row['position']} of {row['dataset']!r} was edited: it names no learner."
+        ) from None
 
 
 _COLUMNS = (
@@ -142,10 +169,12 @@ _COLUMNS = (
     "cost",
     "spent",
     "purpose",
+    "approver",
     "previous",
     "digest",
     "signature",
 )
+_ASKER = {"learner": "learner", "learner_key": "key", "project": "project", "stated": "purpose"}
 
 
 def opening(dataset: str, account: Account, key: OwnerKey) -> Line:

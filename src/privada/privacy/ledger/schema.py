@@ -1,7 +1,9 @@
 """The ledger's tables, the triggers that keep them append-only, and the way from one layout to the next.
 
 Version 1 was the first layout; version 2 added ``lines.purpose``, version 3 the
-table ``answers``. A field of a line that is empty is left out of what is hashed,
+table ``answers``, version 4 who asked and who approved (``learner``,
+``learner_key``, ``project``, ``stated``, which is what the learner says that
+it asks for, and ``approver``). A field of a line that is empty is left out of what is hashed,
 so a column that is added later leaves old digests as they are.
 
 ``answers`` is the owner's outbox: for each question that was charged once, the
@@ -32,7 +34,7 @@ from sqlalchemy import (
 
 from privada.exceptions import LedgerError
 
-VERSION = 3
+VERSION = 4
 
 _METADATA = MetaData()
 
@@ -64,6 +66,11 @@ lines = Table(
     Column("digest", Text, nullable=False),
     Column("signature", Text, nullable=False),
     Column("purpose", Text, nullable=False, server_default=""),
+    Column("learner", Text, nullable=False, server_default=""),
+    Column("learner_key", Text, nullable=False, server_default=""),
+    Column("project", Text, nullable=False, server_default=""),
+    Column("stated", Text, nullable=False, server_default=""),
+    Column("approver", Text, nullable=False, server_default=""),
 )
 
 answers = Table(
@@ -123,7 +130,12 @@ def _add_answers(connection: Connection) -> None:
     answers.create(connection)
 
 
-MIGRATIONS: dict[int, Callable[[Connection], None]] = {2: _add_purpose, 3: _add_answers}
+def _add_askers(connection: Connection) -> None:
+    for name in ("learner", "learner_key", "project", "stated", "approver"):
+        connection.exec_driver_sql(f"ALTER TABLE lines ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
+
+
+MIGRATIONS: dict[int, Callable[[Connection], None]] = {2: _add_purpose, 3: _add_answers, 4: _add_askers}
 
 
 def is_there(connection: Connection) -> bool:

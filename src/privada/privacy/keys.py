@@ -1,0 +1,215 @@
+"""Keys that sign: the owner's, for lines, receipts and releases; the learner's, for what it asks.
+
+Both are Ed25519 and kept by the same rules: a file that its user alone may read,
+with a passphrase if one is wanted. They are different types, because a learner's
+key must never open a ledger.
+
+>>> key = LearnerKey.generate()
+>>> verify_signature(key.public, key.sign(b"a question"), b"a question")
+>>> verify_signature(key.public, key.sign(b"a question"), b"another")
+Traceback (most recent call last):
+    ...
+privada.exceptions.TamperError: The signature does not fit the message and the public key.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+
+from privada import _files
+from privada.exceptions import InputError, LedgerError, TamperError
+from privada.privacy.passphrase import check_passphrase, find_passphrase
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+LARGEST_KEY = 1 << 16
+
+
+class SigningKey:
+    """An Ed25519 key; `OwnerKey` and `LearnerKey` say whose.
+
+    The private half never shows in a repr and never leaves by pickle; it is
+    written only by `save`, into a new file that its user alone may read.
+
+    Attributes
+    ----------
+    public : str
+        The public half, 64 hexadecimal digits: give it to those who verify.
+    """
+
+    __slots__ = ("_private", "public")
+    whose: ClassVar[str]  # in messages
+
+    def __init__(self, private: Ed25519PrivateKey) -> None:
+        self._private = private
+        self.public = private.public_key().public_bytes_raw().hex()
+
+    @classmethod
+    def generate(cls) -> Self:
+        """Make a new key from the operating system's randomness."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        return cls(Ed25519PrivateKey.generate())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, passphrase: str | None = None) -> Self:
+        """Read a key that `save` wrote; refuse one that other users can read.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        passphrase : str, optional
+            Of a key that has one. By default it is taken from the environment
+            variable ``PRIVADA_KEY_PASSPHRASE``, else asked for on the terminal.
+        """
+        file = Path(path)
+        pem = _read_key(cls.whose, file)
+        if not is_protected(pem):
+            return cls(_private(cls.whose, file, pem, None))
+        if passphrase is None:
+            return cls(find_passphrase(file, lambda words: _private(cls.whose, file, pem, words)))
+        return cls(_private(cls.whose, file, pem, passphrase))
+
+    def save(self, path: str | os.PathLike[str], *, passphrase: str | None = None) -> None:
+        """Write the key to a new file with mode 0600; an existing file is never touched.
+
+        With a passphrase the file is encrypted (PKCS #8); a copy of it is
+        useless without the passphrase.
+        """
+        pem = self._pem(passphrase)
+        file = Path(path)
+        try:
+            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise LedgerError(f"{file} exists; a key is never overwritten.") from None
+        except OSError as error:
+            raise LedgerError(f"{self._named()} cannot be written to {file}: {error.strerror}.") from None
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(pem)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def change_passphrase(self, path: str | os.PathLike[str], *, passphrase: str | None) -> None:
+        """Replace the key file, under another passphrase or none; at any moment one complete file exists.
+
+        The old file is gone afterwards, but not from backups of it.
+        """
+        file = Path(path)
+        draft = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+        self.save(draft, passphrase=passphrase)
+        try:
+            draft.replace(file)
+        except OSError as error:
+            draft.unlink()
+            raise LedgerError(f"{self._named()} {file} cannot be replaced: {error.strerror}.") from None
+
+    def _pem(self, passphrase: str | None) -> bytes:
+        from cryptography.hazmat.primitives.serialization import (
+            BestAvailableEncryption,
+            Encoding,
+            KeySerializationEncryption,
+            NoEncryption,
+            PrivateFormat,
+        )
+
+        locked: KeySerializationEncryption = NoEncryption()
+        if passphrase is not None:
+            locked = BestAvailableEncryption(check_passphrase(passphrase).encode())
+        return self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked)
+
+    def sign(self, message: bytes) -> str:
+        """Sign a message; 128 hexadecimal digits."""
+        return self._private.sign(message).hex()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(public={self.public!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return self.public == other.public if type(other) is type(self) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.public))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("A key cannot be pickled or copied; save it to a file and load it there.")
+
+    @classmethod
+    def _named(cls) -> str:
+        return f"The {cls.whose} key"
+
+
+class OwnerKey(SigningKey):
+    """An owner's Ed25519 key: ledger lines and releases are signed with it."""
+
+    __slots__ = ()
+    whose = "owner's"
+
+
+class LearnerKey(SigningKey):
+    """A learner's Ed25519 key: what it asks is signed with it, so that an owner knows who asks."""
+
+    __slots__ = ()
+    whose = "learner's"
+
+
+def _read_key(whose: str, file: Path) -> bytes:
+    """The bytes of a key's file, which its user alone may read."""
+    try:
+        pem = _files.read_bytes(file, largest=LARGEST_KEY, error=LedgerError)
+        mode = file.stat().st_mode
+    except (LedgerError, OSError) as error:
+        why = str(error).removeprefix(f"Cannot read {file.name}: ")
+        raise LedgerError(f"The {whose} key {file} cannot be read: {why}") from None
+    if os.name == "posix" and mode & 0o077:
+        raise LedgerError(f"The {whose} key {file} is open to other users; run chmod 600 on it.")
+    return pem
+
+
+def is_protected(pem: bytes) -> bool:
+    """Whether a key's file needs a passphrase."""
+    return b"-----BEGIN ENCRYPTED PRIVATE KEY-----" in pem
+
+
+def _private(whose: str, file: Path, pem: bytes, passphrase: str | None) -> Ed25519PrivateKey:
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    try:
+        private = load_pem_private_key(pem, password=None if passphrase is None else passphrase.encode())
+    except (TypeError, ValueError, UnsupportedAlgorithm):
+        private = None
+    if isinstance(private, Ed25519PrivateKey):
+        return private
+    if passphrase is not None:
+        raise LedgerError(f"The passphrase does not open the {whose} key {file}, or the file is damaged.")
+    raise LedgerError(f"{file} does not hold an Ed25519 private key in PEM form.")
+
+
+def verify_signature(public: str, signature: str, message: bytes) -> None:
+    """Return if ``signature`` is that of ``public`` on ``message``, else raise `TamperError`."""
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
+        key.verify(bytes.fromhex(signature), message)
+    except (InvalidSignature, TypeError, ValueError):
+        raise TamperError("The signature does not fit the message and the public key.") from None
+
+
+def check_public_key(**named: Any) -> str:
+    """Return the public half of a key, 64 lower-case hexadecimal digits, else raise `InputError`."""
+    ((name, value),) = named.items()
+    if not isinstance(value, str) or not re.fullmatch("[0-9a-f]{64}", value):
+        raise InputError(f"Expected {name} to be a public key of 64 hexadecimal digits, got {value!r:.80}.")
+    return value
+
+
+__all__ = ["LearnerKey", "OwnerKey", "SigningKey", "check_public_key", "is_protected", "verify_signature"]
