@@ -15,6 +15,7 @@
     ├── LedgerError                     the ledger cannot be used
     │   └── TamperError                 a chain, signature or receipt does not hold
     ├── WireError                       a question or release file is truncated, forged or oversized
+    │   └── CourierError                an exchange cannot be reached, read or written; try again later
     ├── AnswerError                     the draw failed after the charge; the charge stands
     └── Waiting                         a release has not arrived yet (folder engine)
 
@@ -81,6 +82,10 @@ class WireError(PrivadaError):
     """A question or release file is truncated, forged or oversized."""
 
 
+class CourierError(WireError):
+    """An exchange cannot be reached, read or written: a folder, a bucket or a broker fails."""
+
+
 class AnswerError(PrivadaError):
     """The draw failed after the charge. The charge stands; the cause stays with the owner."""
 
@@ -106,6 +111,7 @@ __all__ = [
     "ApprovalPending",
     "BoundsError",
     "BudgetError",
+    "CourierError",
     "GuaranteeError",
     "InputError",
     "LedgerError",

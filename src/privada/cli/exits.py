@@ -51,6 +51,7 @@ _CODES: dict[type[errors.PrivadaError], Exit] = {
     errors.Waiting: Exit.WAITING,
     errors.LedgerError: Exit.INVALID,
     errors.WireError: Exit.INVALID,
+    errors.CourierError: Exit.INPUT,  # as for files that cannot be read
 }
 
 

@@ -13,21 +13,54 @@ from collections.abc import Container
 from types import TracebackType
 from typing import Self
 
+from privada._text import quoted
 from privada.exceptions import WireError
 
-_SEGMENT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
+_SEGMENT = re.compile(r"[A-Za-z0-9_-](?:[A-Za-z0-9_.-]{0,126}[A-Za-z0-9_-])?")
+MOST_SEGMENTS = 8
+
+
+def is_segment(name: str) -> bool:
+    """Whether a name can be one segment of a key: short, plain, and no file system reads more into it."""
+    return _SEGMENT.fullmatch(name) is not None
 
 
 def check_key(key: str) -> str:
-    """A key of at most eight plain segments, or a `WireError`: no key leads out of the exchange."""
+    """A key of at most eight plain segments, or a `WireError`: no key leads out of the exchange.
+
+    >>> check_key("releases/clinic/0b5e.1")
+    'releases/clinic/0b5e.1'
+    """
     parts = key.split("/")
-    if len(parts) > 8 or not all(_SEGMENT.fullmatch(part) for part in parts):
-        raise WireError(f"Expected a key of letters, digits, - _ and . between slashes, got {key!r:.80}.")
+    if len(parts) > MOST_SEGMENTS or not all(map(is_segment, parts)):
+        raise WireError(f"Expected a key of letters, digits, - _ and . between slashes, got {quoted(key)}.")
     return key
+
+
+def check_prefix(prefix: str) -> str:
+    """A prefix that ends with a slash, or the empty one of all keys; else a `WireError`.
+
+    >>> check_prefix("questions/clinic/")
+    'questions/clinic/'
+    """
+    if prefix and not prefix.endswith("/"):
+        raise WireError(f"Expected a prefix that ends with a slash, got {quoted(prefix)}.")
+    if prefix:
+        check_key(prefix[:-1])
+    return prefix
+
+
+def check_size(key: str, size: int, largest: int) -> None:
+    """Refuse an item that is larger than it may be, whoever sent it."""
+    if size > largest:
+        raise WireError(f"The item {key} has {size} bytes; at most {largest} are carried.")
 
 
 class Courier(ABC):
     """Carries bytes under keys; each key is written once.
+
+    A key is an item or a folder of others, never both: not ``releases/clinic`` beside
+    ``releases/clinic/0b5e``, which no file system could hold.
 
     Attributes
     ----------
@@ -39,7 +72,15 @@ class Courier(ABC):
 
     @abstractmethod
     def put(self, key: str, blob: bytes) -> bool:
-        """Create an item, durably. False if the key exists, which leaves it as it is."""
+        """Create an item, durably. False if the key exists, which leaves it as it is.
+
+        Raises
+        ------
+        WireError
+            The key is none, or the item is larger than ``largest``.
+        CourierError
+            The place cannot be reached or written to; the item may or may not be there.
+        """
 
     @abstractmethod
     def get(self, key: str, *, largest: int | None = None) -> bytes | None:
@@ -68,4 +109,4 @@ class Courier(ABC):
         self.close()
 
 
-__all__ = ["Courier", "check_key"]
+__all__ = ["MOST_SEGMENTS", "Courier", "check_key", "check_prefix", "check_size", "is_segment"]

@@ -20,6 +20,7 @@ from privada._text import quoted
 from privada.exceptions import WireError
 
 _HANDLES = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")  # Windows has none
+_NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
 def write(path: str | os.PathLike[str], blob: bytes, *, root: str | os.PathLike[str] | None = None) -> Path:
@@ -51,6 +52,28 @@ def write(path: str | os.PathLike[str], blob: bytes, *, root: str | os.PathLike[
         _check_target(target, folder)
         _replace(target, blob, folder)
     return target
+
+
+def create(path: str | os.PathLike[str], blob: bytes, *, root: str | os.PathLike[str]) -> bool:
+    """Create a file below a trusted folder as `write` does; False if there is something, which stays.
+
+    The file is linked to its name when it is complete and synced, so that of several writers one wins and
+    readers never see a part of it. File systems without hard links, as on a memory stick, get the file
+    under its own name from the beginning.
+    """
+    target = Path(path)
+    with _entered(Path(root), _below(target, Path(root)), follow=True) as folder:
+        name = _named(target, folder)
+        with suppress(FileNotFoundError):
+            os.lstat(name, dir_fd=folder)
+            return False
+        try:
+            _link(target, blob, folder)
+        except FileExistsError:
+            return False
+        if folder is not None:
+            os.fsync(folder)
+    return True
 
 
 def plain_folder(root: str | os.PathLike[str], *parts: str) -> Path:
@@ -127,8 +150,37 @@ def _check_target(target: Path, folder: int | None) -> None:
 
 
 def _replace(target: Path, blob: bytes, folder: int | None) -> None:
-    draft = target.with_name(f".{secrets.token_hex(12)}.partial")
-    name = _named(draft, folder)
+    with _draft(target, blob, folder) as name:
+        os.replace(name, _named(target, folder), src_dir_fd=folder, dst_dir_fd=folder)
+    if folder is not None:
+        os.fsync(folder)
+
+
+def _link(target: Path, blob: bytes, folder: int | None) -> None:
+    """Give a complete file its name, unless the name is taken."""
+    with _draft(target, blob, folder) as name:
+        try:
+            os.link(name, _named(target, folder), src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            _write_new(_named(target, folder), blob, folder)
+
+
+@contextmanager
+def _draft(target: Path, blob: bytes, folder: int | None) -> Iterator[str]:
+    """A complete, synced file beside the target; what is left of it at the end is removed."""
+    name = _named(target.with_name(f".{secrets.token_hex(12)}.partial"), folder)
+    _write_new(name, blob, folder)
+    try:
+        yield name
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
+
+
+def _write_new(name: str, blob: bytes, folder: int | None) -> None:
+    """Write a file that does not exist yet; it is removed if it cannot be completed."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     handle = os.open(name, flags, 0o666, dir_fd=folder)
     try:
@@ -136,13 +188,10 @@ def _replace(target: Path, blob: bytes, folder: int | None) -> None:
             file.write(blob)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(name, _named(target, folder), src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=folder)
         raise
-    if folder is not None:
-        os.fsync(folder)
 
 
 def _named(path: Path, folder: int | None) -> str:
@@ -150,4 +199,4 @@ def _named(path: Path, folder: int | None) -> str:
     return str(path) if folder is None else path.name
 
 
-__all__ = ["plain_folder", "write"]
+__all__ = ["create", "plain_folder", "write"]

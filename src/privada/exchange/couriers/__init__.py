@@ -1,0 +1,1 @@
+"""The couriers: memory, a folder, a bucket of an object store, a NATS server."""

@@ -1,0 +1,112 @@
+"""A bucket of an object store (S3, Google, Azure), for institutions that share only cloud storage.
+
+It passes every proxy. The store refuses to overwrite an item (a conditional put), so that one of several
+writers wins. Give each party a role of its own that may write to its part of the bucket only, and keep
+versions and an object lock if your store has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from privada.exceptions import CourierError, InputError, WireError
+from privada.exchange.courier import check_key, check_prefix, check_size
+from privada.exchange.couriers.polling import PollingCourier
+
+_RETRIES = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
+
+
+class BucketCourier(PollingCourier):
+    """Items as objects of a store of `obstore`.
+
+    Parameters
+    ----------
+    store : obstore store
+        Where the items are; its prefix, if it has one, is part of no key.
+    """
+
+    shortest_pause = 0.1
+    longest_pause = 5.0
+
+    def __init__(self, store: Any) -> None:
+        super().__init__()
+        self._store = store
+
+    @classmethod
+    def from_url(cls, url: str) -> BucketCourier:
+        """Open a bucket such as ``s3://exchange/trial``; credentials come from the environment."""
+        store = _load_obstore().store
+        try:
+            made = store.from_url(url, retry_config=_RETRIES)
+        except Exception as error:
+            raise InputError(f"This URL opens no bucket: {_first_line(error)}") from None
+        if isinstance(made, store.HTTPStore):
+            raise InputError(
+                "A web server cannot refuse to overwrite a file; expected a URL such as s3://bucket/path, "
+                "gs://bucket/path or az://account/container/path."
+            )
+        return cls(made)
+
+    def put(self, key: str, blob: bytes) -> bool:
+        check_size(check_key(key), len(blob), self.largest)
+        obstore = _load_obstore()
+        with _naming_faults(f"write {key}"):
+            try:
+                obstore.put(self._store, key, blob, mode="create", use_multipart=False)
+            except obstore.exceptions.AlreadyExistsError:
+                return False
+        return True
+
+    def get(self, key: str, *, largest: int | None = None) -> bytes | None:
+        with _naming_faults(f"read {check_key(key)}"):
+            try:
+                found = _load_obstore().get(self._store, key)
+            except FileNotFoundError:
+                return None
+            check_size(key, found.meta["size"], self.largest if largest is None else largest)
+            return bytes(found.bytes())
+
+    def keys(self, prefix: str) -> list[str]:
+        check_prefix(prefix)
+        with _naming_faults(f"list {prefix or 'the bucket'}"):
+            pages = _load_obstore().list(self._store, prefix.rstrip("/") or None)
+            return sorted(item["path"] for page in pages for item in page if _is_key(item["path"]))
+
+
+def _is_key(path: str) -> bool:
+    """Whether an object's name can be a key; others put what they like into a bucket."""
+    try:
+        return bool(check_key(path))
+    except WireError:
+        return False
+
+
+@contextmanager
+def _naming_faults(action: str) -> Iterator[None]:
+    """Turn a store's error into one that says in one sentence what could not be done."""
+    try:
+        yield
+    except (_load_obstore().exceptions.BaseError, OSError) as error:
+        raise CourierError(f"Cannot {action}: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    """The kind of a fault and its first line; never the request, which could show a credential."""
+    said = str(error).strip().splitlines()[0] if str(error).strip() else ""
+    return f"{type(error).__name__}: {said[:200]}"
+
+
+def _load_obstore() -> Any:
+    try:
+        import obstore
+        import obstore.exceptions
+        import obstore.store
+    except ImportError:
+        raise InputError("A bucket needs obstore: pip install 'privada[bucket]'.") from None
+    return obstore
+
+
+__all__ = ["BucketCourier"]

@@ -1,0 +1,74 @@
+"""A folder that both parties can write to: a shared drive, or a memory stick between two networks.
+
+Each item is a file; a key's segments are folders. Whoever can write to the folder may put links, pipes or
+parts of files there: nothing is written or read through a link, and what is not a plain file of an allowed
+size is refused by name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from privada import _files
+from privada.exceptions import CourierError, WireError
+from privada.exchange.courier import MOST_SEGMENTS, check_key, check_prefix, check_size, is_segment
+from privada.exchange.couriers.polling import PollingCourier
+from privada.privacy import _write
+
+
+class FolderCourier(PollingCourier):
+    """Items as files below one folder.
+
+    Parameters
+    ----------
+    path : path
+        The folder; it is created when something is put into it. Its own path is trusted and may be a link.
+    """
+
+    shortest_pause = 0.005
+    longest_pause = 0.5
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__()
+        self.path = Path(path)
+
+    def put(self, key: str, blob: bytes) -> bool:
+        check_size(check_key(key), len(blob), self.largest)
+        try:
+            return _write.create(self.path / key, blob, root=self.path)
+        except OSError as error:
+            raise CourierError(f"Cannot write {key} to {self.path.name}: {error.strerror}.") from None
+
+    def get(self, key: str, *, largest: int | None = None) -> bytes | None:
+        limit = self.largest if largest is None else largest
+        return _files.read_below(self.path, check_key(key).split("/"), largest=limit, error=WireError)
+
+    def keys(self, prefix: str) -> list[str]:
+        parts = check_prefix(prefix).split("/")[:-1]
+        for at in range(1, len(parts) + 1):
+            if self.path.joinpath(*parts[:at]).is_symlink():
+                raise WireError(f"{parts[at - 1]} is a link where a folder should be; it is not followed.")
+        try:
+            return sorted(_keys_below(self.path.joinpath(*parts), parts))
+        except OSError as error:
+            raise CourierError(f"Cannot list {prefix or self.path.name}: {error.strerror}.") from None
+
+
+def _keys_below(folder: Path, parts: list[str]) -> Iterator[str]:
+    """list[str] of the plain files below a folder; links, and names that no key can have, are passed over."""
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry for entry in entries if is_segment(entry.name)]
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in found:
+        inner = [*parts, entry.name]
+        if entry.is_file(follow_symlinks=False):
+            yield "/".join(inner)
+        elif entry.is_dir(follow_symlinks=False) and len(inner) < MOST_SEGMENTS:
+            yield from _keys_below(folder / entry.name, inner)
+
+
+__all__ = ["FolderCourier"]

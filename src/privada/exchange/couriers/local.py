@@ -1,0 +1,83 @@
+"""Within one process: items in memory, for tests, notebooks and several owners in one program."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Container
+from dataclasses import dataclass, field
+
+from privada.exceptions import WireError
+from privada.exchange.courier import Courier, check_key, check_prefix, check_size
+
+
+@dataclass
+class _Place:
+    """What couriers of one name share."""
+
+    items: dict[str, bytes] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+
+_PLACES: dict[str, _Place] = {}
+_OPENING = threading.Lock()
+
+
+class LocalCourier(Courier):
+    """Items in the memory of this process; any thread may use it.
+
+    Parameters
+    ----------
+    name : str, default=""
+        Couriers of one name share their items as long as the process runs; without a name, a courier
+        is alone.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        with _OPENING:
+            self._place = _PLACES.setdefault(name, _Place()) if name else _Place()
+
+    def put(self, key: str, blob: bytes) -> bool:
+        check_size(check_key(key), len(blob), self.largest)
+        place = self._place
+        with place.changed:
+            if key in place.items:
+                return False
+            above = _folders_above(key)
+            if key in place.folders or any(folder in place.items for folder in above):
+                raise WireError(f"The key {key} is a folder of others, or below an item.")
+            place.items[key] = bytes(blob)
+            place.folders.update(above)
+            place.changed.notify_all()
+        return True
+
+    def get(self, key: str, *, largest: int | None = None) -> bytes | None:
+        with self._place.changed:
+            blob = self._place.items.get(check_key(key))
+        if blob is not None:
+            check_size(key, len(blob), self.largest if largest is None else largest)
+        return blob
+
+    def keys(self, prefix: str) -> list[str]:
+        check_prefix(prefix)
+        with self._place.changed:
+            return sorted(key for key in self._place.items if key.startswith(prefix))
+
+    def wait(self, prefix: str, *, known: Container[str], seconds: float) -> list[str]:
+        found: list[str] = []
+
+        def news() -> bool:
+            found[:] = [key for key in self.keys(prefix) if key not in known]
+            return bool(found)
+
+        with self._place.changed:
+            self._place.changed.wait_for(news, timeout=max(seconds, 0))
+        return found
+
+
+def _folders_above(key: str) -> list[str]:
+    parts = key.split("/")
+    return ["/".join(parts[:at]) for at in range(1, len(parts))]
+
+
+__all__ = ["LocalCourier"]
