@@ -1,6 +1,7 @@
 # Two commands, each enough by itself on a machine that has Python 3.11+ and pip:
 #   make demo    install privada and see it work
 #   make test    install the development tools and run every check
+#   make docs    build the documentation site into build/site; fails on a warning or a broken link
 # Without torch (its tests are skipped then): make test EXTRAS=dev
 PYTHON ?= python3
 EXTRAS ?= dev,deep
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 export POT_BACKEND_DISABLE_PYTORCH := 1
 
-.PHONY: demo test lint types arrows check format reference clean help
+.PHONY: demo test lint types arrows check format reference docs clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -54,6 +55,9 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing privada and its development tools (a few minutes, once) ..."
 	@$(PIP) --editable '.[$(EXTRAS)]'
 	@touch $@ $(VENV)/.demo
+
+docs: $(VENV)/.test
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 clean:
 	rm -rf $(VENV) demo-out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -235,6 +235,8 @@ def audit_mechanism(
         nothing of the last bits of a float, and those of ``1 + rng.laplace()``
         give the 1 away (Mironov 2012): without rounding the auditor finds that.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from privada.privacy import Pure
     >>> rng = np.random.default_rng(0)

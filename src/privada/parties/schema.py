@@ -160,6 +160,8 @@ class Schema:
     person_id, max_rows : str and int, optional
         Makes the unit a person with at most ``max_rows`` rows.
 
+    Examples
+    --------
     >>> schema = Schema(columns=[Number(name="age", low=0, high=120)],
     ...                 label=Category(name="ill", values=("no", "yes")))
     >>> schema.width, schema.classes.names

@@ -54,6 +54,8 @@ def neighbours(
     landmarks : array, optional
         Rows that are special to a question, see `privada.audit.landmarks`.
 
+    Examples
+    --------
     >>> from privada.parties.schema import Schema
     >>> schema = Schema.of_numbers(bounds=(0, 1), width=2)
     >>> pairs = neighbours(Sample.of(np.full((9, 2), 0.5), schema=schema), relation="add/remove",
