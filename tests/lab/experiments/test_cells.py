@@ -12,6 +12,11 @@ def test_cells_comes_between_guessing_and_exact_counts():
         return items
 
     figures = {each.figure: each for each in experiment("cells").run(runs=3, data=None, track=track)}
+    rank = figures.pop("cells_worst_rank")
+    assert 1 <= rank.value <= 4
+    for rival in ("noisy majority", "noisy counts", "DP logistic, δ = 1e-05"):
+        assert all(rival in each.beside for name, each in figures.items() if "eps" in name)
+        assert rival in rank.beside
     value = {name.removeprefix("cells_digits_accuracy_"): each.value for name, each in figures.items()}
     assert set(value) == {"eps0.25", "eps1", "eps4", "majority", "nonprivate"}
     assert value["majority"] + 0.2 < value["eps1"] < value["nonprivate"] + 0.05

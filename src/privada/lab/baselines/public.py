@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from privada import _check
+from privada.exceptions import InputError
 from privada.lab.baselines.private._asking import class_list
 from privada.methods.scaling import PublicScale
 
@@ -66,6 +67,8 @@ class PublicLogistic(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows, labels = _check.matrix(X=X), np.asarray(y)
         self.scale_, self.classes_ = PublicScale.of(rows), np.asarray(class_list(self.classes))
         known, counts = np.unique(labels, return_counts=True)
+        if not np.isin(known, self.classes_).all():
+            raise InputError("Expected public labels from the list of classes, got others.")
         self.model_ = None
         if len(known) > 1:
             plain = LogisticRegression(max_iter=300)

@@ -6,6 +6,9 @@ source, of which only the images are used: its k-means centres are the cells. Of
 the other half, two thirds are private and labelled at their owner, one third
 is the test. Bounds follow from the pixels' range and the matrix, not from rows.
 
+Trivial rivals have the same budget (`privada.lab.experiments.rivals`). Among them, *noisy counts* are counts
+in fewer cells, of standardised columns: one for fifty rows.
+
 Each run draws split, matrix and centres from its own public seed; the noise
 comes from the operating system. Nothing is chosen by looking at the scores.
 """
@@ -14,14 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privada.lab.experiments.intervals import mean_interval
+from privada.lab.datasets.domain_pairs import Part
+from privada.lab.experiments.intervals import Mean, mean_interval
 from privada.lab.experiments.registry import Track, untracked
+from privada.lab.experiments.rivals import Sides, predictions
 from privada.lab.experiments.sharing import shared
 from privada.methods.cells.estimator import CellClassifier
 from privada.methods.cells.questions.partition import Nearest
@@ -31,12 +37,14 @@ FloatArray = npt.NDArray[np.float64]
 EPSILONS = (0.25, 1.0, 4.0)
 CELLS, WIDTH, CLASSES = 32, 8, 10
 NAME = "cells_digits_accuracy"
+RIVAL = ", "  # between an epsilon and the name of a rival
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One run's data: public centres and bounds, private rows, test rows."""
+    """One run's data: public images, centres and bounds, private rows, test rows."""
 
+    source: FloatArray
     centers: FloatArray
     bounds: tuple[FloatArray, FloatArray]
     X: FloatArray
@@ -44,24 +52,64 @@ class Task:
     X_test: FloatArray
     y_test: npt.NDArray[np.int64]
 
+    @cached_property
+    def sides(self) -> Sides:
+        """As trivial rivals see it; the public images have no labels."""
+        public = Part(self.source, np.zeros(len(self.source), dtype=np.int64))
+        return Sides(
+            public,
+            Part(self.X, self.y),
+            Part(self.X_test, self.y_test),
+            self.bounds,
+            classes=tuple(range(CLASSES)),
+            relation="add/remove",
+        )
+
     def accuracy(self, guesses: npt.NDArray[Any]) -> float:
         """Share of test rows that were guessed right."""
         return float((guesses == self.y_test).mean())
 
 
 def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Iterator[Figure]:  # noqa: ARG001
-    """Yield accuracies: ours at each epsilon, the majority class, and exact counts."""
+    """Yield accuracies: ours at each epsilon, trivial rivals, the majority class, and exact counts."""
     scores = list(shared(_scores, range(runs), "digits", track))
     found = {name: mean_interval([score[name] for score in scores]) for name in scores[0]}
     beside = f"majority {found['majority'].mean:.3g}, exact counts {found['nonprivate'].mean:.3g}"
     for name, each in found.items():
-        said = beside if name.startswith("eps") else "not private"
-        yield Figure(f"{NAME}_{name}", each.mean, None, "higher", said, runs, interval=each.ends)
+        if RIVAL not in name:
+            said = beside + _rivals(found, name) if name.startswith("eps") else "not private"
+            yield Figure(f"{NAME}_{name}", each.mean, None, "higher", said, runs, interval=each.ends)
+    yield _worst_rank(found, runs)
+
+
+def _rivals(found: dict[str, Mean], name: str) -> str:
+    """Trivial rivals at the same epsilon, in words."""
+    theirs = {each: value.mean for each, value in found.items() if _beside(each, name)}
+    return "".join(f", {each.partition(RIVAL)[2]} {mean:.3g}" for each, mean in theirs.items())
+
+
+def _worst_rank(found: dict[str, Mean], runs: int) -> Figure:
+    """Rank of noisy counts in the experiment's own cells among trivial rivals, the worst over epsilon."""
+    ranks = {
+        name: 1 + sum(other.mean > found[name].mean for key, other in found.items() if _beside(key, name))
+        for name in found
+        if name.startswith("eps") and RIVAL not in name
+    }
+    worst = max(ranks, key=lambda name: ranks[name])
+    said = f"ours at {worst} {found[worst].mean:.3g}{_rivals(found, worst)}"
+    return Figure("cells_worst_rank", float(ranks[worst]), 1.0, "lower", said, runs)
+
+
+def _beside(key: str, name: str) -> bool:
+    return key.startswith(f"{name}{RIVAL}")
 
 
 def _scores(seed: int) -> dict[str, float]:
     task = make_task(seed)
     ours = {f"eps{epsilon:g}": task.accuracy(_private(task, epsilon)) for epsilon in EPSILONS}
+    for epsilon in EPSILONS:
+        for name, guesses in predictions(task.sides, {"epsilon": epsilon}):
+            ours[f"eps{epsilon:g}{RIVAL}{name}"] = task.accuracy(guesses)
     others: dict[str, Callable[[Task], npt.NDArray[Any]]] = {"majority": _majority, "nonprivate": _exact}
     return ours | {name: task.accuracy(guess(task)) for name, guess in others.items()}
 
@@ -98,7 +146,7 @@ def make_task(seed: int) -> Task:
     source, private, test = np.split(order, [len(X) // 2, len(X) // 2 + len(X) // 3])
     reach = 8.0 * np.abs(matrix).sum(axis=0)
     centers = KMeans(n_clusters=CELLS, n_init=2, random_state=seed).fit(X[source]).cluster_centers_
-    return Task(centers, (-reach, reach), X[private], labels[private], X[test], labels[test])
+    return Task(X[source], centers, (-reach, reach), X[private], labels[private], X[test], labels[test])
 
 
 __all__ = ["Task", "make_task", "run"]

@@ -33,6 +33,23 @@ def test_settings_come_from_public_rows_alone(pair):
     assert settings == reweighting.public_settings(replace(pair, train=pair.test, test=pair.train))
 
 
+def test_ours_is_ahead_of_every_trivial_rival_on_drifting_domains(pair):
+    rivals = {name: contenders.error(pair, found) for name, found in contenders.trivial_rivals(pair, 4.0)}
+    assert {name.removeprefix("trivial: ") for name in rivals} == {
+        "public ridge",
+        "shift",
+        "one sum",
+        "noisy mean",
+        "DP ridge",
+    }
+    assert reweighting.ours(pair, 4.0) < min(rivals.values())
+
+
+def test_trivial_rivals_of_two_classes_see_the_public_labels(two_classes):
+    names = {name for name, _ in contenders.trivial_rivals(two_classes, 4.0)}
+    assert {"trivial: public logistic", "trivial: class shares", "trivial: noisy majority"} < names
+
+
 def test_private_baselines_of_two_classes(two_classes):
     names = [name for name, _ in contenders.private_baselines(two_classes, 4.0)]
     deep = ["DP-SGD (Opacus)", "DP-SGD (Opacus), public start"] if find_spec("opacus") else []

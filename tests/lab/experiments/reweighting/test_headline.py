@@ -74,6 +74,10 @@ def test_the_whole_command_ends_on_small_generated_sets(monkeypatch, tmp_path, t
         "worst_rank_among_private_baselines_eps4",
         "cnvxadap_worst_relative_mse",
     ]
+    (ranks,) = (item for item in found if getattr(item, "title", "").startswith("Private"))
+    assert {"ours", "trivial: shift", "trivial: public ridge", "trivial: one sum"} < {
+        row[2] for row in ranks.rows
+    }
     titles = [item.title.split(":")[0] for item in found if not isinstance(item, Figure)]
     assert titles == [
         "Private methods",

@@ -37,6 +37,10 @@ def test_figures_have_their_names(request, which):
     assert strict <= margins["smallest_margin_over_dp_source_only_eps4"]
     assert "reviews_and_surf_points_over_dp_logistic_eps4" in margins
     assert "label" not in headline.best(scores)[0]
+    trivial = headline._over_trivial("surf", scores, 1)
+    assert trivial.value > 0
+    for name in ("noisy majority", "DP logistic", "noisy counts"):
+        assert name in trivial.beside
 
 
 def test_without_data_it_says_what_it_needs(tmp_path):
@@ -57,7 +61,7 @@ def test_a_feature_file_that_is_there_gets_its_table(tmp_path, domain):
     assert ["Table 2" in table.title for table in tables] == [True]
     assert {item.figure for item in items if isinstance(item, Figure)} == {
         f"visda_mean_eps{epsilon:g}" for epsilon in accuracies.EPSILONS
-    }
+    } | {"visda_points_over_trivial_eps4"}
 
 
 def test_everybody_is_measured(scores):

@@ -1,7 +1,8 @@
 """Trivial rivals: a public model and one noisy release, or one noisy release alone.
 
-A method that costs privacy should beat what costs a few lines. Each rival here spends its whole budget once,
-under replace-one, with Gaussian noise; the number n of private rows is public.
+A method that costs privacy should beat what costs a few lines. Each rival here spends its whole budget once.
+Numbers keep replace-one, with Gaussian noise, and the number n of private rows is public; class counts keep
+the relation that they are asked for, with Laplace noise at pure epsilon.
 
 * `ShiftedRidge`: a ridge regression of the public rows, moved by the private rows' noisy mean residual.
 * `NoisyMean`: the private labels' noisy mean, for every row.
@@ -421,6 +422,7 @@ class _Counting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rho: float | None = None,
         classes: Any = None,
         bounds: Any = None,
+        relation: str = "replace-one",
         rehearsal: int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -428,6 +430,7 @@ class _Counting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.rho = rho
         self.classes = classes
         self.bounds = bounds
+        self.relation = relation
         self.rehearsal = rehearsal
 
 
@@ -440,6 +443,7 @@ class NoisyMajority(_Counting):
         As in `ShiftedRidge`.
     classes : sequence
         Public list of the labels.
+    relation : "replace-one" or "add/remove", default="replace-one"
 
     Attributes
     ----------
@@ -449,7 +453,7 @@ class NoisyMajority(_Counting):
 
     Privacy
     -------
-    Unit: one row, replaced: the class counts of one cell that holds every row (`CellStatistics`).
+    Unit: one row, under ``relation``: the class counts of one cell that holds every row (`CellStatistics`).
     """
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -461,8 +465,8 @@ class NoisyMajority(_Counting):
             epsilon=self.epsilon,
             delta=self.delta,
             rho=self.rho,
-            relation="replace-one",
-            size=len(X),
+            relation=self.relation,
+            size=None if self.relation == "add/remove" else len(X),
             rehearsal=self.rehearsal,
         ).fit(X, y)
         self.counts_, self.classes_ = counted.counts_[0], counted.classes_
@@ -487,7 +491,7 @@ class PriorCorrectedClassifier(_Counting):
 
     Parameters
     ----------
-    epsilon, delta, rho, classes, bounds, rehearsal
+    epsilon, delta, rho, classes, bounds, relation, rehearsal
         As in `NoisyMajority`.
 
     Attributes

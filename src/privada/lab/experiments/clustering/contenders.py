@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +16,14 @@ from privada.lab.baselines.clustering import N_CENTERS, SOURCES
 from privada.lab.baselines.coreset import Coreset
 from privada.lab.datasets.source_target import RADIUS, Pair
 from privada.lab.papers.clustering import PaperSource, paper_nas, paper_nna
+from privada.methods.cells.estimator import CellMeans
 from privada.methods.clustering.estimator import SourceTargetMedoids
 from privada.privacy.guarantee import ZCDP, Guarantee, Pure
 from privada.privacy.relation import Relation
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-Source = Callable[[Pair, Guarantee, int], FloatArray]
+Source = Callable[[Pair, Guarantee, int], FloatArray | None]
 
 BUDGETS: dict[str, Guarantee] = {
     "pure": Pure(epsilon=3.0, relation=Relation.ADD_REMOVE),
@@ -31,6 +33,8 @@ GAMMA = 0.05
 CORESET = 0.05  # radius of the paper's coreset of the target
 NEIGHBOURS = 150  # t of the paper's averages in the headline
 OTHER_NEIGHBOURS = (75, 300)
+TRIVIAL = {"noisy mean": 1, "noisy cells": 32}  # cells of the target
+CERTAIN_ROWS = 20.0  # of a cell: no noise of these budgets makes as many
 BASELINES = ("PrivateKmeans", "TreeKmeans", "DP-GAN")
 
 
@@ -44,12 +48,35 @@ def _printed(
         return paper(pair.source, few, rehearsal=seed, **_numbers(budget)).points
 
 
-def _numbers(budget: Guarantee) -> dict[str, float]:
+def _numbers(budget: Guarantee) -> dict[str, Any]:
     return {name: getattr(budget, name) for name in ("epsilon", "rho") if hasattr(budget, name)}
 
 
 def _baseline(name: str, pair: Pair, budget: Guarantee, seed: int) -> FloatArray:
     return np.asarray(SOURCES[name](pair.source, budget, seed, RADIUS, N_CENTERS), dtype=np.float64)
+
+
+def _noisy_means(cells: int, pair: Pair, budget: Guarantee, seed: int) -> FloatArray | None:
+    """Noisy means of the source in k-means cells of the target; cells that may be empty are left out."""
+    from sklearn.cluster import KMeans
+
+    centres = KMeans(cells, n_init=2, random_state=seed).fit(pair.target).cluster_centers_
+    model = CellMeans(
+        centres, bounds=(-RADIUS, RADIUS), norm_bound=2 * RADIUS, relation="add/remove", **_numbers(budget)
+    )
+    model.fit(pair.source)
+    there = model.counts_ > CERTAIN_ROWS
+    return np.asarray(model.means_[there]) if there.any() else None
+
+
+def trivial() -> dict[str, Source]:
+    """What costs a few lines: one noisy mean, or noisy means in public cells of the target."""
+    return {name: partial(_noisy_means, cells) for name, cells in TRIVIAL.items()}
+
+
+def uniform(pair: Pair, k: int, seed: int) -> IntArray:
+    """Target points drawn at random: nothing is asked."""
+    return np.asarray(np.random.default_rng(seed).choice(len(pair.target), k, replace=False))
 
 
 def printed(*, t: int = NEIGHBOURS, coreset: float = CORESET) -> dict[str, Source]:
@@ -74,9 +101,19 @@ def ablations() -> dict[str, Source]:
 
 def ours(pair: Pair, k: int, budget: Guarantee) -> IntArray:
     """The default of the product."""
-    model = SourceTargetMedoids(k, norm_bound=RADIUS, **_numbers(budget))  # type: ignore[arg-type]
+    model = SourceTargetMedoids(k, norm_bound=RADIUS, **_numbers(budget))
     found: IntArray = model.fit(pair.source, Xt=pair.target).indices_
     return found
 
 
-__all__ = ["BUDGETS", "CORESET", "ablations", "baselines", "ours", "printed"]
+__all__ = [
+    "BUDGETS",
+    "CORESET",
+    "TRIVIAL",
+    "ablations",
+    "baselines",
+    "ours",
+    "printed",
+    "trivial",
+    "uniform",
+]

@@ -14,11 +14,14 @@ from privada.lab.datasets.source_target import Pair, real_pairs, synthetic
 from privada.lab.experiments.clustering.contenders import (
     BUDGETS,
     CORESET,
+    TRIVIAL,
     Source,
     ablations,
     baselines,
     ours,
     printed,
+    trivial,
+    uniform,
 )
 from privada.lab.experiments.clustering.costs import Costs, shares_table
 from privada.lab.experiments.clustering.labelled import adaptation
@@ -50,6 +53,7 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
         yield from _synthetic(which, costs, runs)
     worst = min(float(costs.shares(name).min()) for costs in found.values() for name in BUDGETS)
     yield Figure("gap_closed_worst_k", worst, 60.0, "higher", "ClusterT 0, STC 100", runs)
+    yield _over_trivial(found, runs)
     yield shares_table(found.items(), title="Synthetic sets: gap closed, ablations and run times")
     yield picture(synthetic(3, seed=1), BUDGETS["pure"])
     if data is not None:
@@ -59,8 +63,9 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
 
 
 def _beside(runs: int) -> dict[str, Source]:
-    """What is measured beside ours: the paper's alone over few runs, else the baselines and ablations too."""
-    return printed() if runs <= FEW_RUNS else printed() | baselines() | ablations()
+    """What is measured beside ours: trivial and the paper's; baselines and ablations over more runs."""
+    few = trivial() | printed()
+    return few if runs <= FEW_RUNS else few | baselines() | ablations()
 
 
 def _synthetic(which: int, costs: Costs, runs: int) -> Iterator[Figure | Exhibit]:
@@ -70,6 +75,23 @@ def _synthetic(which: int, costs: Costs, runs: int) -> Iterator[Figure | Exhibit
         figure = f"gap_closed_{name}_syn{which}"
         yield Figure(figure, value, goal, "higher", beside, runs, costs.interval(name))
         yield costs.curves(f"Synthetic {which}, {name}", name)
+
+
+def _over_trivial(found: Mapping[str, Costs], runs: int) -> Figure:
+    """Share of the gap closed by ours less that of the best trivial rival, the least over the sets."""
+    margins = {}
+    for where, costs in found.items():
+        for name in BUDGETS:
+            rivals = {each: costs.gap_closed(each) for each in _trivial_names(name)}
+            best = max(rivals, key=lambda each: rivals[each])
+            margins[f"{where}, {best}"] = costs.gap_closed(name) - rivals[best]
+    told = "; ".join(f"{where} {margin:.1f}" for where, margin in margins.items())
+    return Figure("gap_closed_over_trivial", min(margins.values()), 0.0, "higher", told, runs)
+
+
+def _trivial_names(accounting: str) -> tuple[str, ...]:
+    """Choices that ask nothing or next to nothing, as `Costs` names them."""
+    return ("uniform", "ClusterT", *(f"{each} {accounting}" for each in TRIVIAL))
 
 
 def _real(folder: Path, runs: int, track: Track) -> Iterator[Figure | Exhibit]:
@@ -88,8 +110,18 @@ def _real(folder: Path, runs: int, track: Track) -> Iterator[Figure | Exhibit]:
     safe = sum(_below(costs, "ClusterT") for costs in found.values())
     yield Figure("real_pairs_ahead_of_printed", ahead, float(len(found)), "higher", beside, runs)
     yield Figure("real_pairs_not_behind_clustert", safe, float(len(found)), "higher", "ClusterT", runs)
+    simple = sum(_below_trivial(costs) for costs in found.values())
+    told = "uniform, ClusterT, a noisy mean, noisy means in 32 cells; both accountings"
+    yield Figure("real_pairs_ahead_of_trivial", simple, float(len(found)), "higher", told, runs)
     yield Figure("real_pairs", len(found), None, "higher", "pairs whose files are there", runs)
     yield shares_table(found.items(), title="Real pairs: gap closed, ablations and run times")
+
+
+def _below_trivial(costs: Costs) -> bool:
+    """Whether ours costs less than every trivial choice, summed over k, under both accountings."""
+    return all(
+        costs.mean(name).sum() < costs.mean(rival).sum() for name in BUDGETS for rival in _trivial_names(name)
+    )
 
 
 def _below(costs: Costs, other: str) -> bool:
@@ -126,6 +158,8 @@ def measure(
 
     note("ClusterT", None)
     note("STC", pair.source)
+    for k in ks:
+        costs.add("uniform", k, _cost(pair, true, uniform(pair, k, seed)))
     for accounting, budget in BUDGETS.items():
         began = time.perf_counter()
         for k in ks:

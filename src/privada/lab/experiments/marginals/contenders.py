@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from privada.exceptions import RehearsalWarning
 from privada.lab.baselines import PATE, DPLogisticRegression, Majority, PrivateWeighting, TargetTrained
+from privada.lab.datasets.domain_pairs import Part
 from privada.lab.datasets.hidden_target import HiddenTarget
 from privada.lab.experiments.marginals.sets import Setting
+from privada.lab.experiments.rivals import Sides, predictions
 from privada.lab.papers.marginals import PaperFit, paper_expril
 from privada.methods.marginals.estimator import MarginalLearner
 from privada.methods.marginals.learner.asking import CellCounts, ErrorTables
@@ -24,6 +26,7 @@ ROUNDS = 2  # of EXPRIL, beside its importance step
 NO_PRIVACY = 1e6
 DELTA = 1e-5  # of noisy gradients and votes, which have no pure form that learns anything here
 TEACHERS, VOTES = 25, 40
+TRIVIAL = "trivial: "
 
 
 def network(shape: tuple[int, ...], rows: int, seed: int) -> Any:
@@ -78,7 +81,23 @@ def headline(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float
     found["printed"] = accuracy(expril(data, setting, seed), data)
     found["target-trained"] = labelled(data, setting, seed, data.X, data.y)
     found["majority"] = Majority().fit(data.X, data.y).score(*test)
+    found |= trivial_rivals(data)
     return {name: 100 * float(value) for name, value in found.items()}
+
+
+def trivial_rivals(data: HiddenTarget) -> dict[str, float]:
+    """Accuracy of every trivial rival at ε = 1; the source has no labels for them either."""
+    unknown = Part(data.source, np.zeros(len(data.source), dtype=np.int64))
+    sides = Sides(
+        unknown,
+        Part(data.X, data.y),
+        Part(data.X_test, data.y_test),
+        (-LIMIT, LIMIT),
+        classes=(0, 1),
+        relation="add/remove",
+    )
+    found = predictions(sides, {"epsilon": 1.0})
+    return {f"{TRIVIAL}{name}": float((codes == data.y_test).mean()) for name, codes in found}
 
 
 def expril(data: HiddenTarget, setting: Setting, seed: int, epsilon: float = 1.0, **rest: Any) -> PaperFit:
@@ -143,6 +162,7 @@ def baselines(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, floa
 __all__ = [
     "NO_PRIVACY",
     "ROUNDS",
+    "TRIVIAL",
     "accuracy",
     "baselines",
     "expril",
@@ -150,4 +170,5 @@ __all__ = [
     "labelled",
     "learner",
     "network",
+    "trivial_rivals",
 ]

@@ -23,6 +23,7 @@ from privada.lab.baselines.private.logistic import DPLogisticRegression
 from privada.lab.baselines.private.perturbation import PerturbedClassifier, PerturbedRegressor
 from privada.lab.datasets import domain_pairs
 from privada.lab.datasets.domain_pairs import DomainPair, Part
+from privada.lab.experiments.rivals import Sides, predictions
 from privada.methods.reweighting.estimator import ReweightedClassifier, ReweightedRegressor
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.reweighting.questions.supremum import labelled
@@ -102,6 +103,20 @@ def private_baselines(
         yield f"private DM {penalty:g}", test @ ridge(S, pair.source.y, penalty, weights)
 
 
+def trivial_rivals(pair: DomainPair, epsilon: float) -> Iterator[tuple[str, npt.NDArray[Any]]]:
+    """Predictions of every trivial rival on the test rows, columns standardised by the source."""
+    sides = Sides(
+        pair.source,
+        pair.train,
+        pair.test,
+        (-1.0, 1.0),
+        classes=tuple(range(pair.classes)),
+        label_bounds=(0.0, 1.0) if pair.classes else label_range(pair),
+    )
+    for name, predicted in predictions(sides, {"epsilon": epsilon, "delta": DELTA}, labelled=True):
+        yield f"trivial: {name}", predicted
+
+
 def noisy_sgd(pair: DomainPair, private: Part, epsilon: float) -> Iterator[tuple[str, npt.NDArray[Any]]]:
     """DP-SGD by Opacus, from nothing and from a public start.
 
@@ -178,5 +193,6 @@ __all__ = [
     "public_ridge",
     "public_settings",
     "squared",
+    "trivial_rivals",
     "with_constant",
 ]

@@ -1,10 +1,11 @@
-"""The figures: gas, and ranks among private methods."""
+"""The figures: gas, and ranks among private methods and trivial rivals."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from privada.lab.experiments.reweighting.contenders import (
     private_baselines,
     public_ridge,
     squared,
+    trivial_rivals,
     with_constant,
 )
 from privada.lab.experiments.reweighting.curves import adult_curve, gas_curves, gradient_curve
@@ -94,8 +96,8 @@ def _one_split(
     ((_, pair),) = splits(reader, data, range(seed, seed + 1))
     for epsilon in EPSILONS:
         found[epsilon, "ours"] = ours(pair, epsilon)
-        for name, predicted in private_baselines(pair, epsilon, deep=deep):
-            found[epsilon, name] = error(pair, predicted)
+        rivals = chain(private_baselines(pair, epsilon, deep=deep), trivial_rivals(pair, epsilon))
+        found |= {(epsilon, name): error(pair, predicted) for name, predicted in rivals}
     return found
 
 

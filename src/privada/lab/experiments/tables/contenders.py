@@ -13,118 +13,69 @@ view               public side
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import PrivadaWarning
-from privada.lab.baselines.private.linear import DPLinearRegression
-from privada.lab.baselines.private.logistic import DPLogisticRegression
-from privada.lab.baselines.private.perturbation import PerturbedClassifier
-from privada.lab.baselines.private.trivial import (
-    NoisyMajority,
-    NoisyMean,
-    OneSumRegressor,
-    PriorCorrectedClassifier,
-    ShiftedRidge,
-)
-from privada.lab.baselines.public import PublicLogistic, PublicRidge, PublicScale
+from privada.lab.baselines.public import PublicLogistic, PublicRidge
 from privada.lab.datasets.table_split import TablePair, TablePart, TableSplit
-from privada.methods.cells.estimator import CellClassifier
+from privada.lab.experiments.rivals import CLASS_RIVALS, NUMBER_RIVALS, Budget, Rival, Sides
 from privada.methods.marginals.estimator import MarginalLearner
 from privada.methods.marginals.estimator_regression import MarginalRegressor
 from privada.methods.reweighting.estimator import ReweightedClassifier, ReweightedRegressor
 from privada.methods.transport.estimator import TransportClassifier
 from privada.parties.schema import Category
 
-FloatArray = npt.NDArray[np.float64]
-Budget = dict[str, Any]  # epsilon and delta
 VIEWS = ("labelled", "unlabelled", "transport")
-CONSTANT = 0.5  # appended to standardised rows, times the root of their number
 MOST_TARGET = 3000  # unlabelled rows of a public target, and as many to test
-ROWS_OF_A_CELL, FEWEST_CELLS, MOST_CELLS = 50, 2, 32
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
-    """Public rows, private rows and test rows of one split, and the public models that contenders share."""
+class Case(Sides):
+    """The sides of one split of a pair."""
 
-    split: TableSplit
-    public: TablePart
-    private: TablePart
-    test: TablePart
+    pair: TablePair = field(kw_only=True)
 
     @classmethod
     def of(cls, split: TableSplit) -> Case:
         """The private side is the target."""
-        return cls(split, split.source, split.train, split.test)
+        return cls._of(split, split.source, split.test)
 
     @classmethod
     def flipped(cls, split: TableSplit) -> Case:
         """The private side is the source, and the public one the target, half of it held out to test."""
         cut = min(MOST_TARGET, len(split.source) // 2)
         rest = split.source.take(slice(cut, cut + MOST_TARGET))
-        return cls(split, rest, split.train, split.source.take(slice(cut)))
+        return cls._of(split, rest, split.source.take(slice(cut)))
+
+    @classmethod
+    def _of(cls, split: TableSplit, public: TablePart, test: TablePart) -> Case:
+        number = split.pair.task == "regression"
+        return cls(
+            public,
+            split.train,
+            test,
+            split.bounds,
+            classes=() if number else split.classes,
+            label_bounds=split.label_bounds if number else (0.0, 1.0),
+            pair=split.pair,
+        )
 
     def budget(self, epsilon: float) -> Budget:
         """Epsilon, and the delta that the number of private rows allows."""
         return {"epsilon": epsilon, "delta": 1 / (10 * len(self.private))}
 
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        """Public list of the labels."""
-        return self.split.classes
-
-    @property
-    def bounds(self) -> tuple[FloatArray, FloatArray]:
-        """Public limits of the features."""
-        return self.split.bounds
-
-    @cached_property
-    def scale(self) -> PublicScale:
-        """Of the public rows."""
-        return PublicScale.of(self.public.X)
-
-    @cached_property
-    def ridge(self) -> PublicRidge:
-        """Of the public rows."""
-        return PublicRidge.fit(self.public.X, self.public.y)
-
-    @cached_property
-    def logistic(self) -> PublicLogistic:
-        """Of the public rows."""
-        return PublicLogistic(classes=self.classes).fit(self.public.X, self.public.y)
-
-    @cached_property
-    def centres(self) -> FloatArray:
-        """Public cells in standardised features: one for fifty private rows, 2 to 32."""
-        from sklearn.cluster import KMeans
-
-        cells = min(MOST_CELLS, max(FEWEST_CELLS, len(self.private) // ROWS_OF_A_CELL))
-        found = KMeans(cells, n_init=2, random_state=0).fit(self.scale.rows(self.public.X))
-        return np.asarray(found.cluster_centers_, dtype=np.float64)
-
-    def with_constant(self, X: FloatArray) -> FloatArray:
-        """Standardised rows and a constant."""
-        constant = np.full((len(X), 1), CONSTANT * self.scale.radius)
-        return np.hstack([self.scale.rows(X), constant])
-
-    @property
-    def reach(self) -> float:
-        """Norm of standardised rows with their constant, at most."""
-        return self.scale.radius * math.hypot(1.0, CONSTANT)
-
     def errors(self, predicted: npt.NDArray[Any]) -> dict[str, Any]:
         """Of predictions of the test rows; numbers are held to the label's public range."""
         y = self.test.y
-        if self.split.pair.task == "regression":
-            inside = np.clip(np.asarray(predicted, dtype=np.float64), *self.split.label_bounds)
+        if self.pair.task == "regression":
+            inside = np.clip(np.asarray(predicted, dtype=np.float64), *self.label_bounds)
             return {"error": float(np.mean((inside - y) ** 2))}
         wrong = np.asarray(predicted) != y
         names, counts = np.unique(y, return_counts=True)
@@ -197,9 +148,7 @@ def _reweighted(model: Any, case: Case) -> Outcome:
 
 
 def _reweighted_regressor(case: Case, budget: Budget) -> Outcome:
-    model = ReweightedRegressor(
-        **budget, bounds=case.bounds, label_bounds=case.split.label_bounds, random_state=0
-    )
+    model = ReweightedRegressor(**budget, bounds=case.bounds, label_bounds=case.label_bounds, random_state=0)
     return _reweighted(model, case)
 
 
@@ -225,7 +174,7 @@ def _marginal_regressor(case: Case, budget: Budget) -> Outcome:
     model = MarginalRegressor(
         **budget,
         bounds=case.bounds,
-        label_bounds=case.split.label_bounds,
+        label_bounds=case.label_bounds,
         relation="replace-one",
         size=len(case.private),
     )
@@ -242,89 +191,8 @@ def _transport(case: Case, budget: Budget) -> Outcome:
     return Outcome(model.predict(case.test.X), forecast=expected.ratio, band=(expected.low, expected.high))
 
 
-def _public_ridge(case: Case, budget: Budget) -> Outcome:  # noqa: ARG001 - nothing is spent
-    return Outcome(case.ridge.predict(case.test.X))
-
-
-def _shift(case: Case, budget: Budget) -> Outcome:
-    model = ShiftedRidge(**budget, bounds=case.bounds, label_bounds=case.split.label_bounds)
-    model.fit(case.public.X, case.public.y, case.private.X, case.private.y)
-    return Outcome(model.predict(case.test.X))
-
-
-def _one_sum(case: Case, budget: Budget) -> Outcome:
-    model = OneSumRegressor(**budget, bounds=case.bounds, label_bounds=case.split.label_bounds)
-    model.fit(case.public.X, case.public.y, case.private.X, case.private.y)
-    return Outcome(model.predict(case.test.X))
-
-
-def _noisy_mean(case: Case, budget: Budget) -> Outcome:
-    model = NoisyMean(**budget, bounds=case.bounds, label_bounds=case.split.label_bounds)
-    return Outcome(model.fit(case.private.X, case.private.y).predict(case.test.X))
-
-
-def _noisy_ridge(case: Case, budget: Budget) -> Outcome:
-    low, high = case.split.label_bounds
-    middle, half = (low + high) / 2, (high - low) / 2
-    model = DPLinearRegression(**budget, norm_bound=case.reach, label_bound=half)
-    model.fit(case.with_constant(case.private.X), case.private.y - middle)
-    return Outcome(model.predict(case.with_constant(case.test.X)) + middle)
-
-
 def _target_ridge(case: Case, budget: Budget) -> Outcome:  # noqa: ARG001 - in the clear
     return Outcome(PublicRidge.fit(case.private.X, case.private.y).predict(case.test.X))
-
-
-def _public_logistic(case: Case, budget: Budget) -> Outcome:  # noqa: ARG001 - nothing is spent
-    return Outcome(case.logistic.predict(case.test.X))
-
-
-def _public_majority(case: Case, budget: Budget) -> Outcome:  # noqa: ARG001 - nothing is spent
-    most = case.logistic.shares_.argmax()
-    return Outcome(np.full(len(case.test), np.asarray(case.classes)[most]))
-
-
-def _class_shares(case: Case, budget: Budget) -> Outcome:
-    model = PriorCorrectedClassifier(**budget, classes=case.classes, bounds=case.bounds)
-    model.fit(case.public.X, case.public.y, case.private.X, case.private.y)
-    return Outcome(model.predict(case.test.X))
-
-
-def _noisy_majority(case: Case, budget: Budget) -> Outcome:
-    model = NoisyMajority(**budget, classes=case.classes, bounds=case.bounds)
-    return Outcome(model.fit(case.private.X, case.private.y).predict(case.test.X))
-
-
-def _noisy_logistic(case: Case, budget: Budget) -> Outcome:
-    model = DPLogisticRegression(
-        **budget,
-        classes=case.classes,
-        norm_bound=case.scale.radius,
-        relation="replace-one",
-        size=len(case.private),
-    )
-    model.fit(case.scale.rows(case.private.X), case.private.y)
-    return Outcome(model.predict(case.scale.rows(case.test.X)))
-
-
-def _perturbed(case: Case, budget: Budget) -> Outcome:
-    model = PerturbedClassifier(epsilon=budget["epsilon"], classes=case.classes, norm_bound=case.reach)
-    model.fit(case.with_constant(case.private.X), case.private.y)
-    return Outcome(model.predict(case.with_constant(case.test.X)))
-
-
-def _noisy_counts(case: Case, budget: Budget) -> Outcome:
-    reach = case.scale.radius
-    model = CellClassifier(
-        case.centres,
-        **budget,
-        classes=case.classes,
-        bounds=(-reach, reach),
-        relation="replace-one",
-        size=len(case.private),
-    )
-    model.fit(case.scale.rows(case.private.X), case.private.y)
-    return Outcome(model.predict(case.scale.rows(case.test.X)))
 
 
 def _target_logistic(case: Case, budget: Budget) -> Outcome:  # noqa: ARG001 - in the clear
@@ -332,25 +200,30 @@ def _target_logistic(case: Case, budget: Budget) -> Outcome:  # noqa: ARG001 - i
     return Outcome(model.predict(case.test.X))
 
 
-def _counting(view: str, before: str = "") -> tuple[Contender, ...]:
-    """Rivals of classification that see no public label."""
-    shared: dict[str, Any] = {"task": "classification", "view": view}
-    return (
-        Contender(name=f"{before}noisy majority", run=_noisy_majority, **shared),
-        Contender(name=f"{before}DP logistic", run=_noisy_logistic, **shared),
-        Contender(name=f"{before}objective perturbation", run=_perturbed, two_classes=True, **shared),
-        Contender(name=f"{before}noisy counts", run=_noisy_counts, **shared),
+def _outcome(rival: Rival, case: Case, budget: Budget) -> Outcome:
+    return Outcome(rival.predict(case, budget))
+
+
+def _rivals(task: str, rivals: tuple[Rival, ...], view: str = "", before: str = "") -> tuple[Contender, ...]:
+    """Trivial rivals, seen from one side; each in its own view where none is given."""
+    return tuple(
+        Contender(
+            name=f"{before}{rival.name}",
+            task=task,
+            view=view or ("labelled" if rival.labelled else "unlabelled"),
+            run=partial(_outcome, rival),
+            spends=rival.spends,
+            two_classes=rival.two_classes,
+        )
+        for rival in rivals
     )
 
 
 _REGRESSION: dict[str, Any] = {"task": "regression", "view": "labelled"}
 _CLASSES: dict[str, Any] = {"task": "classification", "view": "labelled"}
+UNLABELLED = tuple(rival for rival in CLASS_RIVALS if not rival.labelled)
 CONTENDERS: tuple[Contender, ...] = (
-    Contender(name="public ridge", run=_public_ridge, spends=False, **_REGRESSION),
-    Contender(name="shift", run=_shift, **_REGRESSION),
-    Contender(name="one sum", run=_one_sum, **_REGRESSION),
-    Contender(name="noisy mean", run=_noisy_mean, **_REGRESSION | {"view": "unlabelled"}),
-    Contender(name="DP ridge", run=_noisy_ridge, **_REGRESSION | {"view": "unlabelled"}),
+    *_rivals("regression", NUMBER_RIVALS),
     Contender(name="target ridge", run=_target_ridge, spends=False, ranked=False, **_REGRESSION),
     Contender(
         name="ReweightedRegressor", run=_reweighted_regressor, figure="reweighting_regressor", **_REGRESSION
@@ -362,10 +235,7 @@ CONTENDERS: tuple[Contender, ...] = (
         task="regression",
         view="unlabelled",
     ),
-    Contender(name="public logistic", run=_public_logistic, spends=False, **_CLASSES),
-    Contender(name="public majority", run=_public_majority, spends=False, **_CLASSES),
-    Contender(name="class shares", run=_class_shares, **_CLASSES),
-    *_counting("unlabelled"),
+    *_rivals("classification", CLASS_RIVALS),
     Contender(name="target logistic", run=_target_logistic, spends=False, ranked=False, **_CLASSES),
     Contender(
         name="ReweightedClassifier", run=_reweighted_classifier, figure="reweighting_classifier", **_CLASSES
@@ -377,7 +247,7 @@ CONTENDERS: tuple[Contender, ...] = (
         task="classification",
         view="unlabelled",
     ),
-    *_counting("transport", "transport: "),
+    *_rivals("classification", UNLABELLED, "transport", "transport: "),
     Contender(
         name="transport: source logistic",
         run=_target_logistic,

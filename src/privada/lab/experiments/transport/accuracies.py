@@ -22,6 +22,7 @@ from privada.lab.experiments.transport.contenders import (
     private_logistic,
     quickly_in_the_clear,
     target_folds,
+    trivial_rivals,
     untransported,
 )
 from privada.methods.transport.estimator import TransportClassifier
@@ -32,6 +33,7 @@ UNTRANSPORTED = "same release, no transport"  # of reviews: class means of as mu
 IntArray = npt.NDArray[np.int64]
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 MAIN = 4.0  # where everybody is measured
+TRIVIAL = "trivial: "
 FEW = 2  # runs of what is slow and only stands beside
 QUICK = 1  # run of a quick look: ours, noisy gradients at the main budget, the fastest coupling
 SMALL, ABLATION = ("dslr", "webcam"), (10.0, 20.0)  # the paper's two budgets for its small sources
@@ -70,6 +72,7 @@ def measured(cases: Iterable[Case], runs: int) -> Scores:
         warnings.simplefilter("ignore", RuntimeWarning)  # POT's, where a coupling underflows
         for case in cases:
             unsupervised(scores, case, runs, trained)
+            trivial(scores, case, runs)
             if runs <= QUICK:
                 _note_clear(scores, case, quickly_in_the_clear(case))
                 continue
@@ -92,6 +95,14 @@ def unsupervised(scores: Scores, case: Case, runs: int, trained: Trained) -> Non
             _note(scores, named("DP logistic", epsilon), case, table)
             smoothed = case.target.propagation.smooth(table)
             _note(scores, named("DP logistic, propagated", epsilon), case, smoothed)
+
+
+def trivial(scores: Scores, case: Case, runs: int) -> None:
+    """Every trivial rival at every budget; only at the main one in a quick look."""
+    for epsilon in EPSILONS if runs > QUICK else (MAIN,):
+        for _ in range(min(runs, FEW)):
+            for name, codes in trivial_rivals(case, epsilon):
+                scores.add(named(f"{TRIVIAL}{name}", epsilon), case.names, case.accuracy(codes))
 
 
 def _by_means(case: Case, model: TransportClassifier) -> TransportClassifier:
@@ -167,4 +178,4 @@ def table(scores: Scores, *, title: str) -> Table:
     return Table(title=title, columns=("method", *names, "mean", "standard error", "runs"), rows=tuple(rows))
 
 
-__all__ = ["EPSILONS", "MAIN", "QUICK", "Trained", "measured", "named", "table"]
+__all__ = ["EPSILONS", "MAIN", "QUICK", "TRIVIAL", "Trained", "measured", "named", "table", "trivial"]

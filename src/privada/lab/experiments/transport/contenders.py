@@ -7,6 +7,7 @@ never looked at, but for the few that semi-supervised contenders are given.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from importlib.util import find_spec
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy.typing as npt
 
 from privada.lab.baselines import PATE, DPLogisticRegression
 from privada.lab.baselines.transport import OTDA, source_only, target_only
+from privada.lab.datasets.domain_pairs import Part
+from privada.lab.experiments.rivals import Sides, predictions
 from privada.lab.experiments.transport.case import Case, Side
 from privada.lab.papers.transport import paper_dpda, printed_sigma
 from privada.methods.transport.estimator import TransportClassifier
@@ -66,6 +69,19 @@ def private_logistic(side: Side, *, n_classes: int, epsilon: float) -> DPLogisti
         size=size,
     )
     return model.fit(side.rows, side.domain.y)
+
+
+def trivial_rivals(case: Case, epsilon: float) -> Iterator[tuple[str, IntArray]]:
+    """Labels that trivial rivals give the target; columns are standardised by it, and its labels unknown."""
+    unknown = Part(case.target.rows, np.zeros(len(case.target.rows), dtype=np.int64))
+    sides = Sides(
+        unknown,
+        Part(case.source.rows, case.labels[0]),
+        unknown,
+        (-1.0, 1.0),
+        classes=tuple(range(case.n_classes)),
+    )
+    yield from predictions(sides, {"epsilon": epsilon, "delta": case.delta})
 
 
 def pate(case: Case, epsilon: float) -> FloatArray:
@@ -211,5 +227,6 @@ __all__ = [
     "private_logistic",
     "quickly_in_the_clear",
     "target_folds",
+    "trivial_rivals",
     "untransported",
 ]
