@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.parties.protocol import Ask as Ask
     from privada.parties.running import run as run
     from privada.parties.schema import Category as Category
+    from privada.parties.schema import Date as Date
     from privada.parties.schema import Number as Number
     from privada.parties.schema import Schema as Schema
     from privada.privacy.guarantee import ZCDP as ZCDP
@@ -72,7 +73,7 @@ _HOMES = {
     "parties.policy": ("Policy",),
     "parties.protocol": ("Ask",),
     "parties.running": ("run",),
-    "parties.schema": ("Category", "Number", "Schema"),
+    "parties.schema": ("Category", "Date", "Number", "Schema"),
     "privacy.guarantee": ("Approximate", "Guarantee", "Pure", "ZCDP", "request"),
     "privacy.ledger": ("Ledger",),
     "privacy.receipt": ("OwnerKey", "Receipt"),

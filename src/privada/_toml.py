@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import os
 import re
@@ -108,6 +109,16 @@ class Section:
     def array(self, key: str, default: Any = _MISSING) -> Any:
         """Take a list."""
         return self._take(key, (list,), "a list", default)
+
+    def date(self, key: str) -> dt.date | str:
+        """Take a date or a time, or the text of one."""
+        wanted = 'a date as in 2024-01-31 or "2024-01-31"'
+        found: dt.date | str = self._take(key, (dt.date, str), wanted, _MISSING)
+        return found
+
+    def holds_date(self, key: str) -> bool:
+        """Whether a key that was not taken yet is a date or a time."""
+        return isinstance(self._left.get(key), dt.date)
 
     def section(self, key: str) -> Section:
         """Take a table; absent is empty."""

@@ -4,6 +4,8 @@ import pytest
 from privada._toml import Section
 from privada.exceptions import InputError, SchemaError, StudyError
 from privada.parties import Category, Number, Schema
+from privada.parties.owner_file import Card
+from privada.privacy import Relation
 
 TEXT = """
 [schema]
@@ -109,3 +111,48 @@ def test_no_schema_has_more_rows_than_can_be_counted(name):
         Schema(columns=[Number(name="x", low=0, high=1)], **more)
     with pytest.raises(InputError, match=f"{name} below"):
         Schema(columns=[Number(name="x", low=0, high=1)], **(more | {name: 10**5000}))
+
+
+KINDS = """
+[schema]
+columns = [
+  { name = "born", kind = "date", low = "1900-01-01", high = "2000-01-01", missing = true },
+  { name = "seen", low = 2024-01-01T12:00:00, high = 2024-02-01T00:00:00 },
+  { name = "visits", kind = "integer", low = 0, high = 9 },
+  { name = "smoker", kind = "boolean", missing = true },
+  { name = "grade", kind = "ordered", values = ["low", "middle", "high"] },
+]
+"""
+
+
+def read(text):
+    return Schema.from_section(Section.parse(text, name="owner.toml").section("schema"))
+
+
+def test_every_kind_of_column_is_read_and_written_to_the_card(tmp_path):
+    schema = read(KINDS)
+    names = ("born", "born is missing", "seen", "visits", "smoker = False", "smoker = True")
+    assert schema.features == (*names, "smoker is missing", "grade")
+    card = Card(schema=schema, relation=Relation.ADD_REMOVE)
+    (tmp_path / "schema.toml").write_text(card.to_toml())
+    assert Card.read(tmp_path / "schema.toml").schema == schema
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('"ordered"', '"sorted"'), r"kind: expected one of number, integer, date.*got 'sorted'"),
+        (('"1900-01-01"', '"long ago"'), r"born: Expected dates as bounds of column 'born', got 'long ago'"),
+        (('"1900-01-01"', "3"), r"low: expected a date"),
+        (('"1900-01-01"', '"2001-01-01"'), r"born: Expected first before last"),
+        (('kind = "integer", low', 'kind = "number", lov'), r"low: expected a number, but it is missing"),
+    ],
+)
+def test_wrong_kinds_are_named(change, message):
+    with pytest.raises(StudyError, match=message):
+        read(KINDS.replace(*change))
+
+
+def test_a_label_is_no_date():
+    with pytest.raises(StudyError, match="is a date; declare a number or a category"):
+        read(KINDS + '[schema.label]\nname = "died"\nlow = 2024-01-01\nhigh = 2025-01-01\n')

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.parties.rows import Rows as Rows
     from privada.parties.running import run as run
     from privada.parties.schema import Category as Category
+    from privada.parties.schema import Date as Date
     from privada.parties.schema import Number as Number
     from privada.parties.schema import Schema as Schema
 
@@ -25,7 +26,7 @@ _HOMES = {
     "protocol": ("Ask", "Learner", "PlannedLearner"),
     "rows": ("Rows",),
     "running": ("run",),
-    "schema": ("Category", "Number", "Schema"),
+    "schema": ("Category", "Date", "Number", "Schema"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

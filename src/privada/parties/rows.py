@@ -187,15 +187,8 @@ class Rows:
             raise SchemaError("The rows' persons have changed since they were loaded; load the owner again.")
 
     def _encoded(self, table: Table) -> Batch:
-        features = [column.encode(table[column.name]) for column in self.schema.columns]
-        X = np.empty((len(features[0]), self.schema.width))  # row by row in memory, as kernels want it
-        np.concatenate(features, axis=1, out=X)
-        label = self.schema.label
-        if label is None:
-            return Batch(X, None)
-        if isinstance(label, Category):
-            return Batch(X, label.label_codes(table[label.name]))
-        return Batch(X, label.encode(table[label.name])[:, 0])
+        X = self.schema.encode_features(table)
+        return Batch(X, None if self.schema.label is None else self.schema.encode_labels(table))
 
 
 class Prepared(Generic[T]):

@@ -7,9 +7,9 @@ rows. An error names the column, never a value.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ import numpy.typing as npt
 from privada import _check
 from privada._toml import Section
 from privada.exceptions import InputError, SchemaError, StudyError
+from privada.parties import tables
+from privada.parties.columns import Category, Coded, Column, Date, Number, is_missing
 from privada.privacy.bounds import Box, Classes
 from privada.privacy.relation import ROW, Unit
 
@@ -26,132 +28,13 @@ IntArray = npt.NDArray[np.int64]
 MOST_ROWS = 10**15
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Coded:
-    """A column as its distinct values and, for each row, the place of its value among them.
-
-    Place -1 is a missing value. Distinct values that no row has are allowed.
-    """
-
-    distinct: npt.NDArray[Any]
-    places: npt.NDArray[np.int64]
-
-    def __repr__(self) -> str:
-        return "<Coded>"
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Number:
-    """A number between two public bounds; values beyond them are clipped.
-
-    With ``missing=True`` a missing value becomes the middle of the bounds and
-    an extra feature that says so; otherwise it is an error.
-    """
-
-    name: str
-    low: float
-    high: float
-    missing: bool = False
-
-    def __post_init__(self) -> None:
-        Box(low=(self.low,), high=(self.high,))
-
-    def encode(self, values: npt.NDArray[Any]) -> FloatArray:
-        """Clip, after refusing what is not a number."""
-        numbers = _as_floats(values, self.name)
-        absent = np.isnan(numbers)
-        if absent.any() and not self.missing:
-            raise SchemaError(f"Column {self.name!r} holds a missing value; the schema allows none.")
-        if np.isinf(numbers).any():
-            raise SchemaError(f"Column {self.name!r} holds an infinite value.")
-        filled = np.where(absent, (self.low + self.high) / 2, numbers)
-        clipped = np.clip(filled, self.low, self.high)
-        return np.column_stack([clipped, absent]) if self.missing else clipped[:, None]
-
-    def features(self) -> tuple[str, ...]:
-        """Own name, and the missing mark."""
-        return (self.name, f"{self.name} is missing") if self.missing else (self.name,)
-
-    def limits(self) -> tuple[tuple[float, float], ...]:
-        """Own bounds, and 0 to 1 for the missing mark."""
-        return ((self.low, self.high), (0.0, 1.0)) if self.missing else ((self.low, self.high),)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain form."""
-        return {"name": self.name, "low": self.low, "high": self.high, "missing": self.missing}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Category:
-    """One of a public list of values; becomes one feature (0 or 1) for each."""
-
-    name: str
-    values: tuple[Any, ...]
-    missing: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", Classes(tuple(self.values)).names)
-
-    def encode(self, values: npt.NDArray[Any] | Coded) -> FloatArray:
-        """One-hot, after refusing unknown values."""
-        codes, absent = self._look_up(values)
-        if absent.any() and not self.missing:
-            raise SchemaError(f"Column {self.name!r} holds a missing value; the schema allows none.")
-        if np.any((codes < 0) & ~absent):
-            raise SchemaError(f"Column {self.name!r} holds a value outside {list(self.values)}.")
-        hot = np.zeros((len(values), len(self.features())))
-        known = np.flatnonzero(~absent)
-        hot[known, codes[known]] = 1.0
-        if self.missing:
-            hot[:, -1] = absent
-        return hot
-
-    def label_codes(self, values: npt.NDArray[Any] | Coded) -> IntArray:
-        """Code of each row's class, where this column is the label."""
-        codes, absent = self._look_up(values)
-        if absent.any():
-            raise SchemaError(f"Column {self.name!r} holds a missing label.")
-        if np.any(codes < 0):
-            raise SchemaError(f"A label is not among the public classes {list(self.values)}.")
-        return codes
-
-    def _look_up(self, values: npt.NDArray[Any] | Coded) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-        """Code of each row, -1 if it has none of the public values; and whether it is missing."""
-        if isinstance(values, Coded):
-            codes, absent = self._look_up(values.distinct)
-            return np.append(codes, -1)[values.places], np.append(absent, True)[values.places]
-        try:
-            codes = Classes(self.values).look_up(values)
-        except TypeError:  # a list or the like
-            raise SchemaError(f"Column {self.name!r} holds a value outside {list(self.values)}.") from None
-        absent, unknown = np.zeros(len(values), dtype=np.bool_), np.flatnonzero(codes < 0)
-        absent[unknown] = is_missing(values[unknown])
-        return codes, absent
-
-    def features(self) -> tuple[str, ...]:
-        """One name for each value, and the missing mark."""
-        names = tuple(f"{self.name} = {value}" for value in self.values)
-        return (*names, f"{self.name} is missing") if self.missing else names
-
-    def limits(self) -> tuple[tuple[float, float], ...]:
-        """0 to 1 throughout."""
-        return ((0.0, 1.0),) * len(self.features())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain form."""
-        return {"name": self.name, "values": list(self.values), "missing": self.missing}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Schema:
     """What anyone may know about a data set without seeing a row.
 
     Parameters
     ----------
-    columns : sequence of Number and Category
+    columns : sequence of Number, Date and Category
     label : Number or Category, optional
         The column to predict; a category's values are the classes.
     size : int, optional
@@ -168,7 +51,7 @@ class Schema:
     (1, ('no', 'yes'))
     """
 
-    columns: tuple[Number | Category, ...]
+    columns: tuple[Column, ...]
     label: Number | Category | None = None
     size: int | None = None
     person_id: str | None = None
@@ -181,6 +64,8 @@ class Schema:
         names += [self.person_id] if self.person_id else []
         if not self.columns:
             raise SchemaError("A schema needs at least one column.")
+        if isinstance(self.label, Date):
+            raise SchemaError(f"The label {self.label.name!r} is a date; declare a number or a category.")
         if len(set(names)) != len(names):
             raise SchemaError(f"Expected every column name once, got {names}.")
         for name in ("size", "max_rows"):
@@ -239,6 +124,74 @@ class Schema:
         person = (self.person_id,) if self.person_id else ()
         return (*(column.name for column in self.columns), *label, *person)
 
+    def encode(self, frame: Any) -> FloatArray:
+        """Features of rows, encoded as an owner encodes its own: for public rows of a learner, say.
+
+        Parameters
+        ----------
+        frame : pandas or polars frame, Arrow table, mapping of columns, or array
+            Columns are found by name, those of an array by place; others are ignored.
+
+        Returns
+        -------
+        array of shape (rows, width)
+            Within the public bounds: numbers and dates beyond them are clipped.
+
+        >>> schema = Schema(columns=[Number(name="age", low=0, high=120),
+        ...                          Category(name="ward", values=("a", "b"))])
+        >>> schema.encode({"ward": ["b", "a"], "age": [130, 40]}).tolist()
+        [[120.0, 0.0, 1.0], [40.0, 1.0, 0.0]]
+        """
+        names = tuple(column.name for column in self.columns)
+        return self.encode_features(tables.read_frame(frame, names, categories=self.categories))
+
+    def encode_label(self, frame: Any) -> npt.NDArray[Any]:
+        """Labels of rows: the code of each row's class, or clipped numbers."""
+        if self.label is None:
+            raise InputError("This schema has no label.")
+        table = tables.read_frame(frame, (self.label.name,), categories=self.categories)
+        return self.encode_labels(table)
+
+    def encode_features(self, table: Mapping[str, Any]) -> FloatArray:
+        """Features of columns that are arrays already, in one array that is row by row in memory."""
+        parts = [column.encode(table[column.name]) for column in self.columns]
+        X = np.empty((len(parts[0]), self.width))
+        np.concatenate(parts, axis=1, out=X)
+        return X
+
+    def encode_labels(self, table: Mapping[str, Any]) -> npt.NDArray[Any]:
+        """Labels of columns that are arrays already."""
+        assert self.label is not None
+        values = table[self.label.name]
+        if isinstance(self.label, Category):
+            return self.label.label_codes(values)
+        return self.label.encode(values)[:, 0]
+
+    def decode(self, X: npt.ArrayLike) -> Any:
+        """Rows of features as an Arrow table of the schema's columns.
+
+        A category is that of the largest feature, a whole number is rounded, and a value is missing if its
+        mark is above one half; so centres and other means of rows can be decoded, too. Encoding the table
+        again gives the same features for rows that were encoded before.
+
+        >>> schema = Schema(columns=[Category(name="ward", values=("a", "b"))])
+        >>> schema.decode([[0.3, 0.7]]).to_pydict()
+        {'ward': ['b']}
+        """
+        features = np.asarray(X, dtype=np.float64)
+        if features.ndim != 2 or features.shape[1] != self.width:
+            raise InputError(f"Expected rows of {self.width} features, got an array of {features.shape}.")
+        ends = np.cumsum([len(column.features()) for column in self.columns])
+        parts = np.split(features, ends[:-1], axis=1)
+        found = zip(self.columns, parts, strict=True)
+        return tables.make_arrow({column.name: column.decode(part) for column, part in found})
+
+    @property
+    def categories(self) -> frozenset[str]:
+        """Names of the columns that are categories, the label among them."""
+        described = (*self.columns, *((self.label,) if self.label else ()))
+        return frozenset(column.name for column in described if isinstance(column, Category))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain form: everything in it is public."""
         return {
@@ -267,16 +220,14 @@ class Schema:
         return schema
 
 
-def _column(section: Section) -> Number | Category:
-    name, missing = section.string("name"), section.flag("missing", False)
+def _column(section: Section) -> Any:
+    """A column, or a label; what a label cannot be is refused by the schema."""
+    name = section.string("name")
+    kind = section.string("kind", _default_kind(section))
+    if kind not in _KINDS:
+        section.fail("kind", f"expected one of {', '.join(_KINDS)}, got {kind!r}.")
     try:
-        if "values" in section:
-            column: Number | Category = Category(
-                name=name, values=tuple(section.array("values")), missing=missing
-            )
-        else:
-            low, high = section.number("low"), section.number("high")
-            column = Number(name=name, low=low, high=high, missing=missing)
+        column = _KINDS[kind](section)(name=name, missing=section.flag("missing", False))
     except StudyError:
         raise
     except InputError as error:
@@ -285,21 +236,36 @@ def _column(section: Section) -> Number | Category:
     return column
 
 
-def _as_floats(values: npt.NDArray[Any], name: str) -> FloatArray:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise SchemaError(f"Column {name!r} holds something that is not a number.") from None
+def _default_kind(section: Section) -> str:
+    if "values" in section:
+        return "category"
+    return "date" if section.holds_date("low") else "number"
 
 
-def is_missing(values: Sequence[Any] | npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which values are missing: None, NaN, or not a time."""
-    array = np.asarray(values)
-    if array.dtype.kind in "fmM":
-        return np.asarray(np.isnan(array), dtype=np.bool_)
-    if array.dtype.kind != "O":
-        return np.zeros(len(array), dtype=np.bool_)
-    return np.array([v is None or (isinstance(v, float) and math.isnan(v)) for v in array], dtype=np.bool_)
+def _number(section: Section, **rest: Any) -> Callable[..., Column]:
+    return partial(Number, low=section.number("low"), high=section.number("high"), **rest)
 
 
-__all__ = ["Category", "Coded", "Number", "Schema", "is_missing"]
+def _date(section: Section) -> Callable[..., Column]:
+    return partial(Date, first=section.date("low"), last=section.date("high"))
+
+
+def _category(section: Section, **rest: Any) -> Callable[..., Column]:
+    return partial(Category, values=tuple(section.array("values")), **rest)
+
+
+def _boolean(_: Section) -> Callable[..., Column]:
+    return partial(Category, values=(False, True))
+
+
+_KINDS: dict[str, Callable[[Section], Callable[..., Column]]] = {
+    "number": _number,
+    "integer": partial(_number, whole=True),
+    "date": _date,
+    "boolean": _boolean,
+    "category": _category,
+    "ordered": partial(_category, ordered=True),
+}
+
+
+__all__ = ["Category", "Coded", "Column", "Date", "Number", "Schema", "is_missing"]

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from privada.audit.rows.sample import Array, Sample, matrix
-from privada.parties.schema import Category, Number, Schema
+from privada.parties.schema import Category, Column, Number, Schema
 from privada.privacy.release import Question
 
 Generator = np.random.Generator
-Column = Number | Category
 
 OUTLIER_FACTOR = 1e6
 MOST_LANDMARKS = 6
@@ -68,19 +67,19 @@ def middle(sample: Sample) -> Sample:
 
 
 def _between(column: Column, share: float) -> Any:
-    if isinstance(column, Number):
-        return column.low + share * (column.high - column.low)
-    return column.values[0]
+    if isinstance(column, Category):
+        return column.values[0]
+    return column.at(column.low + share * (column.high - column.low))
 
 
 def low(column: Column, _: Generator) -> Any:
     """The least value of a column."""
-    return column.low if isinstance(column, Number) else column.values[0]
+    return column.values[0] if isinstance(column, Category) else column.at(column.low)
 
 
 def high(column: Column, _: Generator) -> Any:
     """The largest value of a column."""
-    return column.high if isinstance(column, Number) else column.values[-1]
+    return column.values[-1] if isinstance(column, Category) else column.at(column.high)
 
 
 def corner(column: Column, rng: Generator) -> Any:
@@ -90,19 +89,23 @@ def corner(column: Column, rng: Generator) -> Any:
 
 def random(column: Column, rng: Generator) -> Any:
     """A value within the public bounds."""
-    if isinstance(column, Number):
-        return rng.uniform(column.low, column.high)
-    return column.values[rng.integers(len(column.values))]
+    if isinstance(column, Category):
+        return column.values[rng.integers(len(column.values))]
+    return column.at(rng.uniform(column.low, column.high))
 
 
 def above(column: Column, rng: Generator) -> Any:
     """A value far above the public bounds."""
-    return OUTLIER_FACTOR * max(1.0, abs(column.high)) if isinstance(column, Number) else high(column, rng)
+    if isinstance(column, Category):
+        return high(column, rng)
+    return column.at(OUTLIER_FACTOR * max(1.0, abs(column.high)))
 
 
 def below(column: Column, rng: Generator) -> Any:
     """A value far below the public bounds."""
-    return -OUTLIER_FACTOR * max(1.0, abs(column.low)) if isinstance(column, Number) else low(column, rng)
+    if isinstance(column, Category):
+        return low(column, rng)
+    return column.at(-OUTLIER_FACTOR * max(1.0, abs(column.low)))
 
 
 def absent(column: Column) -> Any:

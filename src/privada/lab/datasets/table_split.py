@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.parties.schema import Category, Number, Schema, is_missing
+from privada.parties.schema import Category, Date, Number, Schema, is_missing
 
 FloatArray = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -218,9 +218,9 @@ def _part(schema: Schema, table: Table) -> TablePart:
     return TablePart(table, X, np.asarray(y.tolist()))
 
 
-def _known(column: Number | Category, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _known(column: Number | Date | Category, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Values of a category that the public list has; any other is missing."""
-    if isinstance(column, Number):
+    if not isinstance(column, Category):
         return values
     found: npt.NDArray[Any] = values.astype(object)
     found[~np.isin(values.astype(str), np.asarray(column.values).astype(str))] = None

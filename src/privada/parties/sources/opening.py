@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import SchemaError
-from privada.parties.schema import Category, Coded, Number, Schema
+from privada.parties.schema import Column, Date, Number, Schema
+from privada.parties.tables import Table, as_arrow, check_names, read_batch, read_values
 
-Table = dict[str, Any]  # columns as arrays; those of categories may be `Coded`
 COLUMN_ROWS = 65_536  # of one column, read at a time
 
 
@@ -73,20 +73,13 @@ class _Arrow:
     """Anything that Arrow can scan in batches."""
 
     def __init__(self, dataset: Any, schema: Schema) -> None:
-        names = list(dataset.schema.names)
-        doubled = sorted({name for name in names if names.count(name) > 1})
-        absent = [name for name in schema.needed if name not in names]
-        if doubled:
-            raise SchemaError(f"The table has columns of one name: {', '.join(doubled)}.")
-        if absent:
-            raise SchemaError(f"The table lacks columns of the schema: {', '.join(absent)}.")
+        check_names(dataset.schema.names, schema.needed)
         self._dataset, self._names = dataset, list(schema.needed)
-        self._categories = _categories(schema)
+        self._categories = schema.categories
 
     def tables(self, size: int) -> Iterator[Table]:
         for batch in self._batches(self._names, size):
-            columns = zip(batch.schema.names, batch.columns, strict=True)
-            yield {name: _read(name, column, coded=name in self._categories) for name, column in columns}
+            yield read_batch(batch, categories=self._categories)
 
     def _batches(self, names: list[str], size: int) -> Iterator[Any]:
         import pyarrow as pa
@@ -107,52 +100,12 @@ class _Arrow:
             ) from None
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        parts = [_values(batch.column(0)) for batch in self._batches([name], COLUMN_ROWS)]
+        parts = [read_values(batch.column(0)) for batch in self._batches([name], COLUMN_ROWS)]
         return np.concatenate(parts) if parts else np.zeros(0)
 
 
-def _read(name: str, column: Any, *, coded: bool) -> npt.NDArray[Any] | Coded:
-    import pyarrow as pa
-
-    try:
-        return _coded(column) if coded else _values(column)
-    except (pa.ArrowException, ValueError, IndexError) as error:  # its message shows a value
-        raise SchemaError(
-            f"Column {name!r} cannot be read, it may be damaged: {type(error).__name__}."
-        ) from None
-
-
-def _values(column: Any) -> npt.NDArray[Any]:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return values
-
-
-def _coded(column: Any) -> npt.NDArray[Any] | Coded:
-    """Distinct values and places, found by hashing: only distinct values become Python objects."""
-    import pyarrow as pa
-
-    if not pa.types.is_dictionary(column.type):
-        try:
-            column = column.dictionary_encode()
-        except pa.ArrowNotImplementedError:  # of a type that is no category's
-            return _values(column)
-    places = column.indices.cast(pa.int64()).fill_null(-1).to_numpy()
-    distinct = _values(column.dictionary)
-    if places.min() < -1 or places.max() >= len(distinct):
-        raise IndexError
-    return Coded(distinct, places)
-
-
-def _described(schema: Schema) -> list[Number | Category]:
+def _described(schema: Schema) -> list[Column]:
     return [*schema.columns, *([schema.label] if schema.label else [])]
-
-
-def _categories(schema: Schema) -> set[str]:
-    return {column.name for column in _described(schema) if isinstance(column, Category)}
 
 
 def _extras(schema: Schema, y: Any, person: Any) -> list[tuple[str, Any, str]]:
@@ -190,12 +143,14 @@ def _typed_csv(schema: Schema) -> Any:
     return ds.CsvFileFormat(convert_options=options)
 
 
-def _arrow_type(column: Number | Category) -> Any:
+def _arrow_type(column: Column) -> Any:
     """The type that holds a column's public values."""
     import pyarrow as pa
 
     if isinstance(column, Number):
         return pa.float64()
+    if isinstance(column, Date):
+        return pa.timestamp("us")
     kinds = {type(value) for value in column.values}
     simple = {frozenset({str}): pa.string(), frozenset({bool}): pa.bool_(), frozenset({int}): pa.int64()}
     return simple.get(frozenset(kinds), pa.float64())
@@ -209,28 +164,15 @@ def _streaming_parquet(schema: Schema) -> Any:
     import pyarrow.dataset as ds
 
     options = ds.ParquetFragmentScanOptions(pre_buffer=False)
-    return ds.ParquetFileFormat(dictionary_columns=_categories(schema), default_fragment_scan_options=options)
+    return ds.ParquetFileFormat(dictionary_columns=schema.categories, default_fragment_scan_options=options)
 
 
 def _as_dataset(data: Any) -> Any:
-    import pyarrow as pa
     import pyarrow.dataset as ds
 
-    if hasattr(data, "to_arrow"):  # polars
-        data = data.to_arrow()
-    elif hasattr(data, "iloc"):  # pandas
-        if not data.columns.is_unique:
-            raise SchemaError("The table has columns of one name.")
-        try:
-            data = pa.Table.from_pandas(data, preserve_index=False)
-        except pa.ArrowException as error:  # its message shows a value
-            raise SchemaError(f"The frame has a column of mixed types: {type(error).__name__}.") from None
-    if not isinstance(data, (pa.Table, pa.RecordBatch)):
-        raise SchemaError(
-            "Expected an array, a pandas or polars frame, an Arrow table or a Parquet path, "
-            f"got {type(data).__name__}."
-        )
-    table = pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+    if isinstance(data, ds.Dataset):
+        return data
+    table = as_arrow(data)
     names = table.schema.names
     if len(set(names)) != len(names):
         raise SchemaError("The table has columns of one name.")
