@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada.methods.transport.learner.coupling import require_pot
 
 FloatArray = npt.NDArray[np.float64]
 FORBIDDEN = 1.0  # added to costs of at most 1 between different labels: never infeasible
@@ -70,6 +71,7 @@ class OTDA(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         Known labels forbid mass from other classes and are trained on too.
         """
+        require_pot()
         import ot
 
         source, target = _check.matrix(X=X), _check.matrix(Xt=Xt)

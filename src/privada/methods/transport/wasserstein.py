@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.methods.transport.in_memory import owner_for
+from privada.methods.transport.learner.coupling import require_pot
 from privada.methods.transport.learner.rows import Estimate, NoisyRows, estimate, plain_distance
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
@@ -60,6 +61,7 @@ def learn_distance(
 
     Each batch meets a random subset of the target of at most its own size; ``seed`` is public.
     """
+    require_pot()
     points = question.features.spread(_check.matrix(target=target, width=question.features.width))
     release = yield Ask(owner, question)
     only_releases(release)

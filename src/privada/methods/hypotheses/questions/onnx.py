@@ -45,6 +45,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._extras import require
 from privada.exceptions import AnswerError, InputError
 from privada.methods.hypotheses.questions.forms import Arrays, FloatArray, Hypothesis, IntArray
 from privada.methods.hypotheses.questions.sandbox import _onnx_worker
@@ -292,6 +293,7 @@ def _verdict(blob: bytes, width: int, outputs: int = 0) -> _Verdict:
     key = hashlib.sha256(blob).hexdigest(), width, outputs
     found = _VERDICTS.get(key)
     if found is None:
+        require("onnx", "onnx", "onnxruntime", purpose="An ONNX hypothesis")
         try:
             found = _tried(blob, width, outputs)
         except AnswerError:
@@ -337,6 +339,7 @@ def _plain(text: str) -> str:
 
 def of_model(model: Any, *, mean: FloatArray, scale: FloatArray) -> Onnx:
     """Any scikit-learn classifier on ``(X - mean) / scale``, through skl2onnx."""
+    require("onnx", "onnx", "onnxruntime", "skl2onnx", purpose="A model as ONNX")
     from skl2onnx import to_onnx
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

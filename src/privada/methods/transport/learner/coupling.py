@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._extras import require
 from privada.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
@@ -142,8 +143,14 @@ def objective(
     return float(np.sum(plan * cost)) + reg_e * entropy + reg_cl * float(np.sum(np.sqrt(sums + SMALLEST)))
 
 
+def require_pot() -> None:
+    """Raise an error unless POT, which solves exact plans, is installed."""
+    require("transport", "ot", purpose="An exact transport plan")
+
+
 def l1l2(cost: FloatArray, labels: IntArray, *, reg_e: float, reg_cl: float) -> FloatArray:
     """The convex group lasso of the paper's equation (3), solved by POT."""
+    require_pot()
     import ot
 
     rows, columns = (np.full(n, 1 / n) for n in cost.shape)
@@ -285,4 +292,14 @@ def _weights(given: Any, n: int) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
-__all__ = ["barycentric", "entropic", "exact", "extend", "group_lasso", "l1l2", "objective", "relaxed"]
+__all__ = [
+    "barycentric",
+    "entropic",
+    "exact",
+    "extend",
+    "group_lasso",
+    "l1l2",
+    "objective",
+    "relaxed",
+    "require_pot",
+]
