@@ -1,6 +1,7 @@
 """Real servers for the couriers: each starts once, on a free port, and is stopped at the end."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -8,6 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+BESIDE_PYTHON = str(Path(sys.executable).parent)
 
 
 def free_port():
@@ -30,6 +33,47 @@ def await_port(port, process, seconds=20.0):
 def stop(process):
     process.terminate()
     process.wait(timeout=10)
+
+
+class NatsServer:
+    """A NATS server with JetStream that can be killed and started again on its port, with its store."""
+
+    def __init__(self, folder):
+        self.program = shutil.which("nats-server", path=os.pathsep.join((BESIDE_PYTHON, os.environ["PATH"])))
+        if self.program is None:
+            pytest.skip("there is no nats-server")
+        self.folder, self.port = folder, free_port()
+        self.url = f"nats://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self):
+        store = str(self.folder / "store")
+        command = [self.program, "-a", "127.0.0.1", "-p", str(self.port), "-js", "-sd", store]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+        await_port(self.port, self.process)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait(timeout=10)
+
+
+@pytest.fixture(scope="session")
+def nats_server(tmp_path_factory):
+    """A server without encryption, for what needs none."""
+    pytest.importorskip("nats")
+    server = NatsServer(tmp_path_factory.mktemp("nats"))
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def own_nats_server(tmp_path):
+    """A server of the test's own, to be killed and started again."""
+    pytest.importorskip("nats")
+    server = NatsServer(tmp_path)
+    yield server
+    server.kill()
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,13 @@ URL                             courier
 ``memory://trial``              memory of this process
 ``shared/exchange``             a folder; also ``file:///mnt/exchange``
 ``s3://bucket/path``            a bucket; also ``gs://``, ``az://`` and the ``https://`` address of one
+``clinic/link.toml``            a NATS server: the file that its administrator gave you
+``tls://broker:4222/trial``     the same, with ``?ca=FILE&certificate=FILE&key=FILE``
+``nats://localhost:4222``       one on this machine, without encryption, for trials
 ==============================  ====================================================================
 
 Credentials are never part of a URL, which is logged and shown: a bucket's come from the environment
-(``AWS_ACCESS_KEY_ID`` and so on).
+(``AWS_ACCESS_KEY_ID`` and so on), a broker's from the files that are named.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ def open_courier(url: str | os.PathLike[str]) -> Courier:
     """
     text = os.fspath(url)
     if "://" not in text:
-        return _open_folder(text)
+        return _open_link(text) if text.endswith(".toml") else _open_folder(text)
     parts = urlsplit(text)
     if parts.scheme not in _SCHEMES:
         raise InputError(f"Expected a path, or one of {_known()}, got {quoted(parts.scheme)}://.")
@@ -85,6 +88,18 @@ def _open_bucket(parts: SplitResult) -> Courier:
     return BucketCourier.from_url(parts.geturl())
 
 
+def _open_link(path: str) -> Courier:
+    from privada.exchange.link import Link
+
+    return Link.read(path).open()
+
+
+def _open_nats(parts: SplitResult) -> Courier:
+    from privada.exchange.link import Link
+
+    return Link.from_url(parts).open()
+
+
 _SCHEMES: dict[str, Callable[[SplitResult], Courier]] = {
     "memory": _open_memory,
     "file": _open_file,
@@ -92,6 +107,8 @@ _SCHEMES: dict[str, Callable[[SplitResult], Courier]] = {
     "gs": _open_bucket,
     "az": _open_bucket,
     "https": _open_bucket,
+    "nats": _open_nats,
+    "tls": _open_nats,
 }
 
 

@@ -46,7 +46,15 @@ def s3_place(s3_server):
     return lambda: open_courier(f"s3://exchange/{name}")
 
 
-pytestmark = pytest.mark.parametrize("place", ["memory", "folder", "store", "s3"], indirect=True)
+@pytest.fixture
+def nats_place(nats_server):
+    url = f"{nats_server.url}/{secrets.token_hex(8)}"
+    with open_courier(url) as administrator:
+        administrator.create_exchange()
+    return lambda: open_courier(url)
+
+
+pytestmark = pytest.mark.parametrize("place", ["memory", "folder", "store", "s3", "nats"], indirect=True)
 
 
 def test_what_is_put_can_be_read_by_others(place):

@@ -57,7 +57,7 @@ class FolderCourier(PollingCourier):
 
 
 def _keys_below(folder: Path, parts: list[str]) -> Iterator[str]:
-    """list[str] of the plain files below a folder; links, and names that no key can have, are passed over."""
+    """Keys of the plain files below a folder; links, and names that no key can have, are passed over."""
     try:
         with os.scandir(folder) as entries:
             found = [entry for entry in entries if is_segment(entry.name)]
