@@ -23,8 +23,9 @@ import numba
 import numpy as np
 
 from benchmarks._figures import Figure, main
+from privada._threads import count_processors, run_each
 from privada.lab.baselines.dca import dca_discrepancy
-from privada.methods.linear.owner.fused import Singles, _pool, add_pulls
+from privada.methods.linear.owner.fused import Singles, add_pulls
 from privada.methods.reweighting.questions.supremum import moments, of_moments
 
 ROWS, WIDTH = 16_000 + 35_000, 133
@@ -86,9 +87,9 @@ def _sum(flat: Any) -> Any:  # pragma: no cover - compiled
 
 def _read(X: Any) -> float:
     flat = X.reshape(-1)
-    half = len(flat) // 2
-    other = _pool().submit(_sum, flat[half:])
-    return float(_sum(flat[:half]) + other.result())
+    sums: list[float] = []
+    run_each(lambda part: sums.append(float(_sum(part))), np.array_split(flat, count_processors()))
+    return sum(sums)
 
 
 def _timed(work: Callable[[], Any]) -> float:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from privada.exceptions import AnswerError, SchemaError
 from privada.parties import Category, Number, Rows, Schema
-from privada.parties import rows as rows_module
+from privada.parties.compute import batch as batch_module
 from privada.privacy.bounds import Grid
 
 NUMBERS = Schema(columns=[Number(name=f"x{i}", low=-9, high=9) for i in range(3)])
@@ -46,8 +46,8 @@ def test_a_total_has_the_same_bits_for_every_split(n, size, numbers):
     rows = labelled_rows(n)
     whole = rows.total(sums)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "BATCH", size)
-        patch.setattr(rows_module, "AT_ONCE", 100)
+        patch.setattr(batch_module, "BATCH", size)
+        patch.setattr(batch_module, "AT_ONCE", 100)
         assert_same(whole, rows.total(sums))
         assert_same(whole, rows.total(sums, numbers=numbers))
         assert_same(whole, rows.prepared(lambda batch: batch).total(sums))
@@ -62,7 +62,7 @@ def test_a_total_has_the_same_bits_for_every_order_and_source(tmp_path, monkeypa
         return GRID.truncate(batch.X).sum(axis=0)
 
     found = [Rows(data, schema=NUMBERS).total(steps) for data in (X, X[::-1], tmp_path / "x.parquet")]
-    monkeypatch.setattr(rows_module, "BATCH", 4999)
+    monkeypatch.setattr(batch_module, "BATCH", 4999)
     found += [Rows(data, schema=NUMBERS).total(steps) for data in (X, tmp_path / "x.parquet")]
     for other in found[1:]:
         assert np.array_equal(found[0], other)
@@ -114,7 +114,7 @@ def test_integers_of_fewer_bits_are_added_in_64():
     X = np.full((1000, 3), 9.0)
     rows = Rows(X, schema=NUMBERS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "BATCH", 10)
+        patch.setattr(batch_module, "BATCH", 10)
         found = rows.total(lambda batch: batch.X.astype(np.int8).sum(axis=0, dtype=np.int8))
     assert found.dtype == np.int64
     assert found.tolist() == [9000] * 3
@@ -131,7 +131,7 @@ def test_what_a_function_returns_is_not_written_to():
 @pytest.mark.parametrize("named", [False, True])
 def test_a_large_total_takes_the_memory_of_two(named, monkeypatch):
     """The total, and what is made of one batch; the one before it is gone."""
-    monkeypatch.setattr(rows_module, "BATCH", 10)
+    monkeypatch.setattr(batch_module, "BATCH", 10)
     rows = labelled_rows(50)
 
     def large(batch):
@@ -159,13 +159,13 @@ def test_the_best_are_kept_for_every_split(monkeypatch):
     whole = rows.merged(largest, merge)
     assert whole.tolist() == np.sort(rows.gathered().X[:, 0])[-4:].tolist()
     for size in (1, 3, 77, 1000):
-        monkeypatch.setattr(rows_module, "BATCH", size)
+        monkeypatch.setattr(batch_module, "BATCH", size)
         assert rows.merged(largest, merge).tolist() == whole.tolist()
     assert np.isinf(labelled_rows(0).merged(largest, merge)).all()
 
 
 def test_prepared_batches_are_read_once_and_totalled_again_and_again(monkeypatch):
-    monkeypatch.setattr(rows_module, "BATCH", 10)
+    monkeypatch.setattr(batch_module, "BATCH", 10)
     rows, seen = labelled_rows(35), []
 
     def prepare(batch):
@@ -200,23 +200,16 @@ def test_a_failing_function_surfaces_as_it_is_and_leaves_no_thread(n):
 
 def test_rows_that_cannot_be_read_surface_as_they_are(monkeypatch):
     """Also when they are read in the background."""
-    monkeypatch.setattr(rows_module, "BATCH", 5000)
+    monkeypatch.setattr(batch_module, "BATCH", 5000)
     X = np.zeros((20_000, 3))
     X[-1, 0] = np.nan
     with pytest.raises(SchemaError, match="'x0' holds a missing value"):
         Rows(X, schema=NUMBERS).total(lambda batch: np.zeros(1, dtype=np.int64) * len(batch))
 
 
-@pytest.mark.parametrize("size", [10, rows_module.WORTH_A_THREAD])
-def test_batches_read_ahead_are_the_same(size):
-    batches = [rows_module.Batch(np.full((size, 1), float(i)), None) for i in range(20)]
-    assert list(rows_module.read_ahead(iter(batches))) == batches
-    assert list(rows_module.read_ahead(iter([]))) == []
-
-
 def test_a_batch_has_parts_that_fit_whatever_is_made_of_a_row(monkeypatch):
-    monkeypatch.setattr(rows_module, "AT_ONCE", 100)
-    batch = rows_module.Batch(np.arange(7.0)[:, None], np.arange(7))
+    monkeypatch.setattr(batch_module, "AT_ONCE", 100)
+    batch = batch_module.Batch(np.arange(7.0)[:, None], np.arange(7))
     for numbers, sizes in ((30, [3, 3, 1]), (10_000, [1] * 7), (0, [7])):
         parts = list(batch.parts(numbers))
         assert [len(part) for part in parts] == sizes

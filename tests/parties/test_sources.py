@@ -13,7 +13,7 @@ from pyarrow import csv
 
 from privada.exceptions import SchemaError
 from privada.parties import Category, Number, Rows, Schema
-from privada.parties import rows as rows_module
+from privada.parties.compute import batch as batch_module
 from privada.privacy import SecureNoise
 
 FEW = Schema(columns=[Number(name="x", low=0, high=100)], person_id="who", max_rows=1)
@@ -43,7 +43,7 @@ def makes(table, tmp_path):
 
 
 def test_every_make_gives_the_same_rows(schema, table, tmp_path, monkeypatch):
-    monkeypatch.setattr(rows_module, "BATCH", 4)
+    monkeypatch.setattr(batch_module, "BATCH", 4)
     matrix = np.column_stack([table["age"].astype(object), table["ward"]])
     X, y = gathered(Rows(matrix, schema=schema, y=table["ill"]))
     assert X[:, 0].tolist() == [10, 50, 70, 120, 0, 33]
@@ -55,7 +55,7 @@ def test_every_make_gives_the_same_rows(schema, table, tmp_path, monkeypatch):
 
 
 def test_parquet_streams_in_batches(tmp_path, monkeypatch):
-    monkeypatch.setattr(rows_module, "BATCH", 100)
+    monkeypatch.setattr(batch_module, "BATCH", 100)
     pq.write_table(pa.table({"x": np.arange(1000.0)}), tmp_path / "x.parquet")
     rows = Rows(tmp_path / "x.parquet", schema=Schema(columns=[Number(name="x", low=0, high=1e4)]))
     sizes = [len(batch) for batch in rows.batches()]
@@ -203,7 +203,7 @@ def test_text_has_the_same_codes_from_every_source(wards, size, random):
     kinds += [plain.set_column(0, "ward", plain["ward"].cast(pa.large_string()))]
     kinds += [plain.to_pandas(), plain.to_pandas().astype({"ward": "category"})]
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows_module, "BATCH", size)
+        patch.setattr(batch_module, "BATCH", size)
         pq.write_table(plain, Path(folder) / "rows.parquet", row_group_size=7)
         csv.write_csv(plain, Path(folder) / "rows.csv")
         for data in (*kinds, Path(folder) / "rows.parquet", Path(folder) / "rows.csv"):

@@ -19,6 +19,7 @@ from privada.exceptions import (
     WireError,
 )
 from privada.parties.answering import answer_rows, answerer
+from privada.parties.compute.threads import Threads
 from privada.parties.owner_file import OwnerFile
 from privada.parties.policy import Policy, check_admissible, check_terms, is_paid, price_all
 from privada.parties.private import Private, open_private
@@ -65,6 +66,8 @@ class Owner:
         Seed for reproducible noise; every release is stamped "not private".
     allow_empty : bool
         Whether a data set without rows is accepted.
+    compute : Threads, optional
+        Where answers are computed; by default on every processor that this process may use.
 
     Privacy
     -------
@@ -86,12 +89,13 @@ class Owner:
         person: Any = None,
         rehearsal: int | None = None,
         allow_empty: bool = False,
+        compute: Threads | None = None,
     ) -> None:
         _check_budget(budget, schema)
         self.schema = schema
         self.policy = Policy() if policy is None else policy
         self._noise: Noise = SecureNoise() if rehearsal is None else Rehearsal(rehearsal)
-        rows = Rows(data, schema=schema, y=y, person=person, noise=self._noise)
+        rows = Rows(data, schema=schema, y=y, person=person, noise=self._noise, compute=compute)
         _check_rows(rows, budget, allow_empty=allow_empty)
         self._rows = Private(rows)
         self.ledger = _in_memory(dataset, budget, accounting) if ledger is None else ledger
@@ -289,6 +293,7 @@ class Owner:
             "accounting": file.accounting,
             "policy": file.policy,
             "allow_empty": file.allow_empty,
+            "compute": file.compute,
         }
         if "ledger" not in overrides:
             settings["ledger"] = file.open_ledger()

@@ -14,6 +14,9 @@
     url = "ledger.sqlite"            # or postgresql://...
     key = "owner.key"
 
+    [compute]                        # optional
+    threads = 8                      # by default the processors that the process may use
+
     [policy]                         # optional
     [schema]                         # columns, label, size, person_id, max_rows
 
@@ -26,12 +29,13 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from privada._text import escape_in_json
 from privada._toml import Section
+from privada.parties.compute.threads import Threads
 from privada.parties.policy import Policy, check_admissible, check_terms, is_paid, price_all
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request
@@ -55,6 +59,7 @@ class OwnerFile:
     policy: Policy
     ledger: str
     key: Path
+    compute: Threads = field(default_factory=Threads)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -74,6 +79,7 @@ class OwnerFile:
             policy=Policy.from_section(top.section("policy")),
             ledger=url if "://" in url else str(home / url),
             key=home / ledger.string("key"),
+            compute=_compute(top.section("compute")),
         )
         for section in (data, privacy, ledger, top):
             section.done()
@@ -178,6 +184,13 @@ def _pairs(plain: Mapping[str, Any]) -> Iterator[str]:
         if value is not None:
             text = escape_in_json(json.dumps(value, ensure_ascii=False))
             yield f"{key} = {text}"
+
+
+def _compute(section: Section) -> Threads:
+    with section.blaming("threads"):
+        made = Threads(section.whole("threads", None))
+    section.done()
+    return made
 
 
 def _budget(section: Section, schema: Schema) -> Guarantee:

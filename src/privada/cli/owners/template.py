@@ -27,6 +27,9 @@ epsilon = "{fill}"  # all that may ever be spent; with delta for (epsilon, delta
 url = "{ledger}"  # a SQLite file, or postgresql://...
 key = "{key}"  # signs every line and release; never give it away
 
+# [compute]
+# threads = 8  # by default the processors that the process may use
+
 [policy]
 methods = [{methods}]  # who may ask; without this key every installed method
 largest_share = 0.25  # of the whole budget, for one question

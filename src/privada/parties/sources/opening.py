@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import SchemaError
+from privada.parties.compute.dividing import divide_dataset
 from privada.parties.schema import Column, Date, Number, Schema
 from privada.parties.tables import Table, as_arrow, check_names, read_batch, read_values
 
@@ -26,6 +28,10 @@ class Source(Protocol):
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """One whole column, in memory."""
+        ...
+
+    def parts(self) -> list[Source]:
+        """The same rows in the same order, in parts that can be read at once; itself if there are none."""
         ...
 
 
@@ -68,6 +74,9 @@ class _Arrays:
     def column(self, name: str) -> npt.NDArray[Any]:
         return self._columns[name]
 
+    def parts(self) -> list[Source]:
+        return [self]
+
 
 class _Arrow:
     """Anything that Arrow can scan in batches."""
@@ -102,6 +111,14 @@ class _Arrow:
     def column(self, name: str) -> npt.NDArray[Any]:
         parts = [read_values(batch.column(0)) for batch in self._batches([name], COLUMN_ROWS)]
         return np.concatenate(parts) if parts else np.zeros(0)
+
+    def parts(self) -> list[Source]:
+        return [self._of(dataset) for dataset in divide_dataset(self._dataset)]
+
+    def _of(self, dataset: Any) -> Source:
+        part = copy(self)
+        part._dataset = dataset
+        return part
 
 
 def _described(schema: Schema) -> list[Column]:

@@ -11,7 +11,7 @@ from privada.methods.cells import Bins, CellStatistics, Nearest, Projected
 from privada.methods.cells.owner.answer import answer
 from privada.methods.cells.questions import maps
 from privada.parties import Number, Rows, Schema
-from privada.parties import rows as rows_module
+from privada.parties.compute import batch as batch_module
 from privada.privacy import ZCDP
 
 
@@ -29,7 +29,7 @@ def test_batches_of_any_size_give_the_same_integers(tmp_path, monkeypatch):
     pq.write_table(pa.table({f"x{i}": X[:, i] for i in range(3)}), tmp_path / "x.parquet")
     found = []
     for size, data in ((1000, X), (7, X), (100, X[::-1]), (64, tmp_path / "x.parquet")):
-        monkeypatch.setattr(rows_module, "BATCH", size)
+        monkeypatch.setattr(batch_module, "BATCH", size)
         seen = {}
         answer(question, Rows(data, schema=schema), lambda n, s, seen=seen: seen.setdefault(n, s.copy()))
         found.append(seen)

@@ -57,8 +57,3 @@ def test_affine_maps_are_summed_row_by_row():
     np.testing.assert_allclose(found, X @ matrix + shift, rtol=1e-12, atol=1e-12)
     for at in (0, 17, 399):
         assert kernels.affine(X[at : at + 1], matrix, shift).tobytes() == found[at : at + 1].tobytes()
-
-
-def test_the_nearest_centre_is_the_first_on_ties():
-    centers = np.array([[0.0], [1.0], [1.0], [2.0]])
-    assert kernels.nearest(np.array([[0.5], [1.0], [1.5], [9.0]]), centers).tolist() == [0, 1, 1, 3]

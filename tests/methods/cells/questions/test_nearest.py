@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from privada.methods.cells import Nearest
-from privada.methods.cells.questions.nearest import NearestSearch, in_parts
+from privada.methods.cells.questions.nearest import NearestSearch
 
 
 def by_the_rule(X, centers):
@@ -115,18 +115,6 @@ def test_few_centres_use_the_exact_rule_and_nothing_is_nothing():
     assert NearestSearch(np.arange(100.0)[:, None]).assign(np.zeros((0, 1))).shape == (0,)
 
 
-def test_parts_cover_everything_once_and_errors_come_through():
-    seen = np.zeros(103, dtype=int)
-
-    def work(part):
-        seen[part] += 1
-
-    in_parts(work, 103, 10)
-    assert (seen == 1).all()
-    in_parts(work, 0, 10)
-
-    def fail(part):
-        raise ArithmeticError
-
-    with pytest.raises(ArithmeticError):
-        in_parts(fail, 30, 10)
+def test_the_nearest_centre_is_the_first_on_ties():
+    search = NearestSearch(np.array([[0.0], [1.0], [1.0], [2.0]]))
+    assert search.assign(np.array([[0.5], [1.0], [1.5], [9.0]])).tolist() == [0, 1, 1, 3]

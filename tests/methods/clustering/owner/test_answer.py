@@ -9,8 +9,8 @@ from privada import Owner
 from privada.exceptions import InputError
 from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
 from privada.parties import Number, Rows, Schema
-from privada.parties import rows as rows_module
 from privada.parties.answering import answer_rows, answerer
+from privada.parties.compute import batch as batch_module
 from privada.privacy import ZCDP, Pure
 
 RHO = ZCDP(rho=1, relation="add/remove")
@@ -43,7 +43,7 @@ def test_batches_of_any_size_give_the_same_integers(question, tmp_path, monkeypa
     pq.write_table(pa.table({f"x{i}": X[:, i] for i in range(3)}), tmp_path / "x.parquet")
     found = []
     for size, data in ((1000, X), (7, X), (100, X[::-1]), (64, tmp_path / "x.parquet")):
-        monkeypatch.setattr(rows_module, "BATCH", size)
+        monkeypatch.setattr(batch_module, "BATCH", size)
         found.append(exact(question, data))
     for other in found[1:]:
         assert all(np.array_equal(other[name], found[0][name]) for name in other)

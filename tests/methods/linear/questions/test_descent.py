@@ -25,7 +25,6 @@ from privada.methods.reweighting import (
     stopping_delta,
 )
 from privada.methods.reweighting.example import SIZE, domains, example
-from privada.methods.reweighting.owner.counted import counted
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows
 from privada.privacy import Approximate, Pure, Question, Unit
@@ -215,11 +214,9 @@ def test_persons_with_more_rows_than_the_public_size_are_chosen_from_at_random(r
     rows = Rows(
         np.arange(6)[:, None] / 10, schema=schema, y=np.zeros(6), person=np.arange(6) // 2, noise=rehearsal
     )
-    seen = {tuple(counted(rows, 3, np.zeros(1), rehearsal)[0][:, 0]) for _ in range(400)}
+    seen = {tuple(rows.at_most(3, rehearsal).gathered().X[:, 0]) for _ in range(400)}
     assert len(seen) == 20
-    X, _, present = counted(rows, 8, np.full(1, 0.25), rehearsal)
-    assert present == 6
-    assert X[:, 0].tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.25, 0.25]
+    assert rows.at_most(8, rehearsal).gathered().X[:, 0].tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
 
 
 def test_sensitivities_scale_with_a_persons_rows():

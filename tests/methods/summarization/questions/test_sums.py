@@ -18,7 +18,7 @@ from privada.methods.summarization import (
     SummaryRows,
 )
 from privada.parties import Rows, Schema
-from privada.parties import rows as rows_module
+from privada.parties.compute import batch as batch_module
 from privada.privacy import ZCDP, Approximate, Pure, Question, Unit
 from privada.privacy.accounting import curves
 
@@ -137,7 +137,7 @@ def test_the_memory_of_an_embedding_does_not_follow_the_number_of_rows(monkeypat
         NearCount(embedding=wide, direction=np.ones(400), threshold=0.0, guarantee=claim),
     ):
         calls = witnessed(question, Rows(X, schema=schema), rehearsal)[0]
-        monkeypatch.setattr(rows_module, "AT_ONCE", 4000)
+        monkeypatch.setattr(batch_module, "AT_ONCE", 4000)
         tracemalloc.start()
         again = witnessed(question, Rows(X, schema=schema), rehearsal)[0]
         most = tracemalloc.get_traced_memory()[1]

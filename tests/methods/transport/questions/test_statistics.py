@@ -13,7 +13,7 @@ from privada.methods.transport import ClassStatistics, FeatureMap
 from privada.methods.transport.owner.answer import packed
 from privada.methods.transport.questions.statistics import joint, same_class
 from privada.parties import Rows, Schema
-from privada.parties import rows as rows_module
+from privada.parties.compute import batch as batch_module
 from privada.parties.schema import Category
 from privada.privacy import ZCDP, Approximate, Pure, Unit
 from privada.privacy.accounting import accountant
@@ -106,7 +106,7 @@ def test_the_memory_of_moments_does_not_follow_the_number_of_rows(monkeypatch, r
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-1, 1, size=(3000, 2)), rng.integers(2, size=3000)
     calls = witnessed(question, Rows(X, y=y, schema=schema), rehearsal)[0]
-    monkeypatch.setattr(rows_module, "AT_ONCE", 5000)
+    monkeypatch.setattr(batch_module, "AT_ONCE", 5000)
     tracemalloc.start()
     again = witnessed(question, Rows(X, y=y, schema=schema), rehearsal)[0]
     most = tracemalloc.get_traced_memory()[1]

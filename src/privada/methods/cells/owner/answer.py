@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ IntArray = npt.NDArray[np.int64]
 
 def answer(question: CellStatistics, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Count and sum in integers, then draw; every cell gets noise, empty or not."""
-    exact = rows.total(lambda batch: _tabulate(question, batch))
+    exact = rows.total(partial(_tabulate, question))
     return {name: draw(name, value) for name, value in exact.items()}
 
 

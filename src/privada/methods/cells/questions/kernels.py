@@ -11,14 +11,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.cells.questions.nearest import NearestSearch
-
 _INSIDE = 1 - 2.0**-40
-
-
-def nearest(X: npt.NDArray[np.float64], centers: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Index of the nearest centre of each row; the smallest index on ties."""
-    return NearestSearch(centers).assign(X)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -74,4 +67,4 @@ def affine(
     return found
 
 
-__all__ = ["add_clipped", "affine", "nearest"]
+__all__ = ["add_clipped", "affine"]

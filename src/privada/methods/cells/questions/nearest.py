@@ -23,13 +23,12 @@ else it runs over all centres.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
+from privada._threads import in_parts
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -105,25 +104,8 @@ class NearestSearch:
         return doubled, norms, origin, float(scale)
 
 
-def in_parts(work: Callable[[slice], None], total: int, size: int) -> None:
-    """Run ``work`` on slices of at most ``size`` items, on every processor that this process may use."""
-    parts = [slice(start, min(start + size, total)) for start in range(0, total, size)]
-    workers = min(len(parts), _processors())
-    if workers <= 1:
-        for part in parts:
-            work(part)
-        return
-    with ThreadPoolExecutor(max_workers=workers) as pool:
-        for _ in pool.map(work, parts):
-            pass
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _up(number: int, step: int) -> int:
     return -(-number // step) * step
 
 
-__all__ = ["NearestSearch", "in_parts"]
+__all__ = ["NearestSearch"]

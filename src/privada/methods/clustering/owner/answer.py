@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from privada._threads import in_parts
 from privada.methods.cells.owner import answer as cells_owner
-from privada.methods.cells.questions.nearest import in_parts
-from privada.methods.cells.questions.partition import Nearest
 from privada.methods.clustering.questions.means import (
     LocalMeans,
     NearestMeans,
@@ -31,7 +31,7 @@ def answer_nearest(question: NearestMeans, rows: Rows, draw: Draws) -> dict[str,
     """Counts and sums of cells; every cell is noised, empty or not."""
     if question.noise == "lattice":
         return cells_owner.answer(question.statistics, rows, draw)
-    exact = rows.total(lambda batch: _count_and_sum(question, batch))
+    exact = rows.total(partial(_count_and_sum, question))
     table = np.column_stack([exact["counts"], question.grid.values(exact["sums"]) / question.radius])
     return {"table": draw("table", table / question.moves)}
 
@@ -52,8 +52,7 @@ def answer_pyramid(question: GridPyramid, rows: Rows, draw: Draws) -> dict[str, 
 
 def answer_local(question: LocalMeans, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Counts, sums and moments of shells; every shell is noised, empty or not."""
-    cells = Nearest(centers=question.cells)
-    exact = rows.total(lambda batch: _sum_shells(question, batch.X, cells.assign(batch.X)))
+    exact = rows.total(partial(_sum_shells, question))
     shape = (len(question.cells), len(question.shells))
     payload = {"counts": draw("counts", _placed(question.plan, exact["counts"]).reshape(shape))}
     payload["sums"] = draw("sums", exact["sums"].reshape(*shape, question.width))
@@ -62,10 +61,11 @@ def answer_local(question: LocalMeans, rows: Rows, draw: Draws) -> dict[str, Any
     return payload
 
 
-def _sum_shells(question: LocalMeans, X: FloatArray, cells: IntArray) -> dict[str, IntArray]:
+def _sum_shells(question: LocalMeans, batch: Batch) -> dict[str, IntArray]:
     from privada.methods.clustering.owner import passes
 
-    n = question.n_shells
+    X, n = batch.X, question.n_shells
+    cells = question.partition.assign(X)
     pooled = len(question.shells) if question.moments == "pooled" else n
     shapes = {"counts": (n,), "sums": (n, question.width), "moments": (pooled, question.triangle)}
     exact = {name: np.zeros(shape, dtype=np.int64) for name, shape in shapes.items()}
@@ -105,7 +105,7 @@ def answer_radius(question: SourceRadius, rows: Rows, draw: Draws) -> dict[str, 
 
 def _nearest_rows(question: NeighbourAverages | SourceRadius, rows: Rows) -> Neighbours:
     """Squared distances and clipped rows of the t first neighbours of each target point, unordered."""
-    return rows.merged(lambda batch: _nearest_of_batch(question, batch), _merge_nearest)
+    return rows.merged(partial(_nearest_of_batch, question), _merge_nearest)
 
 
 def _nearest_of_batch(question: NeighbourAverages | SourceRadius, batch: Batch) -> Neighbours:

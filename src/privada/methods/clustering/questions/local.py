@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.cells.questions.partition import Nearest
 from privada.methods.clustering.questions.calibration import few_numbers, frozen, sized
 from privada.methods.clustering.questions.local_pricing import LocalPricing
 from privada.privacy.mechanism import Plan
@@ -94,6 +96,11 @@ class LocalMeans(Question):
     def width(self) -> int:
         """Number of features d."""
         return int(self.cells.shape[1])
+
+    @cached_property
+    def partition(self) -> Nearest:
+        """The cells that rows belong to."""
+        return Nearest(centers=self.cells)
 
     @property
     def n_shells(self) -> int:

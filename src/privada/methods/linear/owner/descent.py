@@ -11,7 +11,7 @@ import numpy.typing as npt
 from privada.methods.linear.owner import fused, kernels
 from privada.methods.linear.questions.descent import LinearDescent
 from privada.parties.answering import Draws
-from privada.parties.rows import Batch, Rows
+from privada.parties.rows import Batch, Prepared, Rows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -20,7 +20,11 @@ Part = tuple[Any, FloatArray, FloatArray]
 
 def answer_descent(question: LinearDescent, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Every step: the sum of pulls at the current point, with noise; it gives the next point."""
-    parts = rows.prepared(lambda batch: _prepare(question, batch))
+    return descend(question, rows.prepared(partial(prepare, question)), draw)
+
+
+def descend(question: LinearDescent, parts: Prepared[Part], draw: Draws) -> dict[str, Any]:
+    """The steps, on batches that were prepared."""
     V, velocity = question.start()
     released = {}
     for name in question.names():
@@ -29,7 +33,7 @@ def answer_descent(question: LinearDescent, rows: Rows, draw: Draws) -> dict[str
     return released
 
 
-def _prepare(question: LinearDescent, batch: Batch) -> Part:
+def prepare(question: LinearDescent, batch: Batch) -> Part:
     """Mapped features, base scores and labels of a batch, each record by itself."""
     X, y = labelled(batch)
     Z = kernels.mapped(X, question.transform, question.shift, np.inf)
@@ -62,4 +66,4 @@ def labelled(batch: Batch) -> tuple[FloatArray, FloatArray]:
     return np.ascontiguousarray(batch.X), np.ascontiguousarray(batch.labels, dtype=np.float64)
 
 
-__all__ = ["answer_descent", "labelled"]
+__all__ = ["Part", "answer_descent", "descend", "labelled", "prepare"]

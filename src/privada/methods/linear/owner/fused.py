@@ -1,4 +1,4 @@
-"""One gradient in one pass: a row is read once for its score and its contribution, on two threads.
+"""One gradient in one pass: a row is read once for its score and its contribution.
 
 NumPy needs two products, ``Z @ v`` and ``Z.T @ ψ``, hence two reads of Z. Here the contribution of a row is
 added while the score of the next one is summed, and rows are fetched from memory ahead of their turn. Rows
@@ -16,7 +16,6 @@ that is not finite adds nothing.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -29,14 +28,14 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from privada._threads import count_processors, run_each
 from privada.methods.linear.owner.kernels import logistic_pull, squared_pull
 
 Floats = npt.NDArray[np.float64]
 PULLS = {"squared": squared_pull, "logistic": logistic_pull}
-THREADS = 2
 AHEAD = 12  # rows between a fetch and its use: the latency of memory, in rows of some hundred features
 LINE = 16  # single precision numbers in a line of the cache
-FEWEST = 2000  # rows worth a second thread
+FEWEST = 1000  # rows worth a thread
 MOST_CARRY = 4096
 _LONGEST, _HIGHEST = 1e18, 1e30  # of a row and of a pull in steps: their products stay finite
 _SHRINK = 1 - 2.0**-20
@@ -153,28 +152,23 @@ def add_pulls(
     [-99, -99, -99]
     """
     n, k = singles.rows.shape
-    part, totals = _kernel(loss), np.zeros((THREADS, max(k, 64)), dtype=np.int64)
+    spans = _spans(n)
+    part, totals = _kernel(loss), np.zeros((len(spans), max(k, 64)), dtype=np.int64)
 
-    def work(at: slice, thread: int) -> None:
+    def work(item: tuple[int, slice]) -> None:
+        place, at = item
         rows = singles.rows[at], singles.caps[at], base[at], y[at]
-        part(totals[thread, :k], *rows, v, threshold, singles.per_step, singles.carry)
+        part(totals[place, :k], *rows, v, threshold, singles.per_step, singles.carry)
 
-    if n >= FEWEST:
-        cuts = [n * thread // THREADS for thread in range(THREADS + 1)]
-        spans = [slice(*span) for span in pairwise(cuts)]
-        others = [_pool().submit(work, spans[thread], thread) for thread in range(1, THREADS)]
-        work(spans[0], 0)
-        for other in others:
-            other.result()
-    elif n:
-        work(slice(None), 0)
+    run_each(work, enumerate(spans))
     sums += totals[:, :k].sum(axis=0)
 
 
-@cache
-def _pool() -> ThreadPoolExecutor:
-    """The other threads, kept from call to call."""
-    return ThreadPoolExecutor(max_workers=THREADS - 1)
+def _spans(n: int) -> list[slice]:
+    """One part of the rows for each thread that is worth it."""
+    threads = max(1, min(count_processors(), n // FEWEST)) if n else 0
+    cuts = [n * thread // max(threads, 1) for thread in range(threads + 1)]
+    return [slice(*span) for span in pairwise(cuts)]
 
 
 __all__ = ["Singles", "add_pulls"]

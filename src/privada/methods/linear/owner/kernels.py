@@ -195,10 +195,11 @@ def add_outer(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def pair_moments(Z: Floats, e: Floats) -> Floats:  # pragma: no cover - compiled
-    """Sum of the outer products of (z, e)."""
+def add_pairs(
+    sums: npt.NDArray[np.int64], Z: Floats, e: Floats, per_step: float
+) -> None:  # pragma: no cover - compiled
+    """Add the outer products of (z, e), on and above the diagonal, in whole steps truncated toward zero."""
     k = Z.shape[1]
-    total = np.zeros((k + 1, k + 1))
     row = np.empty(k + 1)
     for i in range(Z.shape[0]):
         for a in range(k):
@@ -207,20 +208,16 @@ def pair_moments(Z: Floats, e: Floats) -> Floats:  # pragma: no cover - compiled
         for a in range(k + 1):
             if row[a] != 0.0:
                 for b in range(a, k + 1):
-                    total[a, b] += row[a] * row[b]
-    for a in range(k + 1):
-        for b in range(a):
-            total[a, b] = total[b, a]
-    return total
+                    sums[a, b] += np.int64(row[a] * row[b] * per_step)
 
 
 __all__ = [
     "add_outer",
+    "add_pairs",
     "add_softmax",
     "add_weighted",
     "logistic_pull",
     "mapped",
-    "pair_moments",
     "scored",
     "squared_pull",
 ]

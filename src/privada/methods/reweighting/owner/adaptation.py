@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from privada.methods.linear.owner import kernels
+from privada.methods.linear.owner.descent import labelled
 from privada.methods.linear.questions import losses
-from privada.methods.reweighting.owner.counted import counted
 from privada.methods.reweighting.questions import problem
 from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
 from privada.parties.answering import Draws
-from privada.parties.rows import BATCH, Rows
+from privada.parties.rows import Batch, Rows
 from privada.privacy.bounds import Ball
-from privada.privacy.noise import Noise
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 Adaptation = ConvexAdaptation | NonconvexAdaptation
 
 
@@ -49,21 +50,39 @@ class _Side:
         return losses.clipped("softmax", scores, self.y, self.largest), push
 
 
-def _sides(question: Adaptation, rows: Rows, noise: Noise) -> tuple[_Side, _Side]:
+@dataclass(frozen=True, eq=False)
+class _Private:
+    """Private rows, their u, and what they add to the gradient of the last step, in grid steps."""
+
+    side: _Side
+    u: FloatArray
+    sums: IntArray
+
+
+def _public_side(question: Adaptation) -> _Side:
+    source, labels = Ball(radius=question.r).clip(question.source), question.source_labels
+    return _side(question, source, labels)
+
+
+def _side(question: Adaptation, X: FloatArray, y: FloatArray) -> _Side:
+    """Rows in the ball; labels of the convex problem are clipped, too."""
     convex = isinstance(question, ConvexAdaptation)
     loss = "squared" if convex else ("logistic" if len(question.shape) == 1 else "softmax")
-    ball = Ball(radius=question.r)
-    X, y, _ = counted(rows, question.size, np.zeros(question.source.shape[1]), noise)
-    for start in range(0, len(X), BATCH):
-        X[start : start + BATCH] = ball.clip(X[start : start + BATCH])
-    source = ball.clip(question.source)
-    labels = question.source_labels
-    if convex:
-        y, labels = np.clip(y, -1, 1), np.clip(labels, -1, 1)
-    return (
-        _Side(np.ascontiguousarray(source), labels, loss, question.largest_loss),
-        _Side(X, y, loss, question.largest_loss),
-    )
+    return _Side(np.ascontiguousarray(X), np.clip(y, -1, 1) if convex else y, loss, question.largest_loss)
+
+
+def _private_side(question: Adaptation, batch: Batch) -> _Private:
+    """Private rows before the first step."""
+    X, y = labelled(batch)
+    side = _side(question, Ball(radius=question.r).clip(X), y)
+    least, _ = _least(question)
+    return _Private(side, np.full(len(X), least), np.zeros(question.shape, dtype=np.int64))
+
+
+def _least(question: Adaptation) -> tuple[float, float]:
+    """The lowest u of a private row, and its reference weight: the same for all."""
+    reference = question.penalties.reference(len(question.source), question.size)
+    return float(problem.lowest(reference)[-1]), float(reference[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,43 +108,58 @@ class _Sizes:
 
 def adapt(question: Adaptation, rows: Rows, draw: Draws) -> Iterator[FloatArray]:
     """The iterates w, after each of T steps."""
-    public, private = _sides(question, rows, draw.noise)
-    m, n, penalties = len(public.X), question.size, question.penalties
-    p, sizes = penalties.reference(m, n), _Sizes.of(question)
-    low = problem.lowest(p)
+    public = _public_side(question)
+    private = rows.at_most(question.size, draw.noise).prepared(partial(_private_side, question))
+    m, penalties = len(public.X), question.penalties
+    p, sizes = penalties.reference(m, question.size)[:m], _Sizes.of(question)
+    low = problem.lowest(penalties.reference(m, question.size))[:m]
     w, u = np.zeros(question.shape), low.copy()
     for t in range(question.steps):
         seen, push = public.look(w)
-        kept, pull = private.look(w)
-        noisy = _noisy_gradient(question, private.X, pull, u[m:], t, draw)
-        slope_w = public.X.T @ (push.T / u[:m]).T + noisy
-        slope_u = _separable(question, np.r_[seen + penalties.discrepancy, kept], u, p)
+        private = private.advanced(partial(_advance, question, w, f"gradient_{t}", sizes.private))
+        noisy = draw(f"gradient_{t}", private.total(_sums)) / _most(question)
+        slope_w = public.X.T @ (push.T / u).T + noisy
+        slope_u = _separable(question, seen + penalties.discrepancy, u, p)
         w = _into_ball(w - sizes.w * slope_w, question.A)
-        step = np.r_[np.full(m, sizes.public), np.full(n, sizes.private)]
-        u = _lifted(u, step, slope_u, low)
+        u = _lifted(u, sizes.public, slope_u, low)
         yield w
 
 
-def _lifted(u: FloatArray, step: FloatArray, slope: FloatArray, low: FloatArray) -> FloatArray:
+def _advance(question: Adaptation, w: FloatArray, name: str, step: float, held: _Private) -> _Private:
+    """One step of private rows, each by itself: what they add to the gradient at w, and their next u."""
+    kept, pull = held.side.look(w)
+    sums, (low, p) = _gradient(question, held.side.X, pull, held.u, name), _least(question)
+    return _Private(held.side, _lifted(held.u, step, _separable(question, kept, held.u, p), low), sums)
+
+
+def _sums(held: _Private) -> IntArray:
+    return held.sums
+
+
+def _lifted(u: FloatArray, step: float, slope: FloatArray, low: FloatArray | float) -> FloatArray:
     """One step of u, each by itself: at least the lowest, which it also is where a step overflows."""
     return np.asarray(np.fmax(low, u - step * slope))
 
 
-def _noisy_gradient(
-    question: Adaptation, X: FloatArray, pull: FloatArray, u: FloatArray, t: int, draw: Draws
-) -> FloatArray:
-    """Noisy ``Σ ∇l/u`` over the private rows."""
-    mechanism = question.plan.lattice(f"gradient_{t}")
-    least = question.size / (1 - question.penalties.alpha)
-    sums, factor = np.zeros(question.shape, dtype=np.int64), np.minimum(1.0, least / u)
+def _most(question: Adaptation) -> float:
+    """``n/(1-α)``: the unit of private u."""
+    return question.size / (1 - question.penalties.alpha)
+
+
+def _gradient(question: Adaptation, X: FloatArray, pull: FloatArray, u: FloatArray, name: str) -> IntArray:
+    """``Σ ∇l/u`` over private rows, times `_most`, in grid steps."""
+    per_step = 1 / question.plan.lattice(name).grid.step
+    sums, factor = np.zeros(question.shape, dtype=np.int64), np.minimum(1.0, _most(question) / u)
     if pull.ndim == 2:
-        kernels.add_outer(sums, X, pull, factor, question.largest_gradient, 1 / mechanism.grid.step)
+        kernels.add_outer(sums, X, pull, factor, question.largest_gradient, per_step)
     else:
-        kernels.add_weighted(sums, X, pull * factor, 1 / mechanism.grid.step)
-    return draw(f"gradient_{t}", sums) / least
+        kernels.add_weighted(sums, X, pull * factor, per_step)
+    return sums
 
 
-def _separable(question: Adaptation, all_losses: FloatArray, u: FloatArray, p: FloatArray) -> FloatArray:
+def _separable(
+    question: Adaptation, all_losses: FloatArray, u: FloatArray, p: FloatArray | float
+) -> FloatArray:
     """``∂/∂u`` with the separable penalty κ₂ Σ 1/u², row by row: exact, for private u never leave."""
     penalties = question.penalties
     pull = penalties.kappa1 * p**2 if isinstance(question, ConvexAdaptation) else penalties.kappa1 / u**2

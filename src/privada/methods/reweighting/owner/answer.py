@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from privada.methods.reweighting.questions.discrepancy import Discrepancy, Finit
 from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.methods.reweighting.questions.selection import Selection
 from privada.parties.answering import Draws
-from privada.parties.rows import Rows
+from privada.parties.rows import Batch, Rows
 from privada.privacy.bounds import Grid
 from privada.privacy.release import Question
 
@@ -34,15 +35,9 @@ def _step(question: Question, name: str) -> float:
 
 
 def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[str, Any]:
-    """Second moments of the private rows, the exact supremum, then noise."""
-    total = np.zeros_like(question.source_moments)
-    for batch in rows.batches():
-        X, y = labelled(batch)
-        Z = kernels.mapped(X, question.transform, question.shift, float(question.radius))
-        base = kernels.scored(X, question.weights[:, None], np.array([float(question.intercept)]))[:, 0]
-        left = np.nan_to_num(y - base, nan=0.0)  # a score that overflows says nothing of its record
-        total += kernels.pair_moments(Z, np.clip(left, -question.label_bound, question.label_bound))
-    gap = total / question.size - question.source_moments
+    """Second moments of the private rows in whole steps, the exact supremum, then noise."""
+    total = rows.at_most(question.size, draw.noise).total(partial(_sum_pairs, question))
+    gap = question.moments_of(total) - question.source_moments
     if question.labelled:
         found = supremum.of_moments(gap, question.hypothesis_radius)
     else:
@@ -50,19 +45,32 @@ def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[s
     return _released(question, found.value, draw)
 
 
+def _sum_pairs(question: Discrepancy, batch: Batch) -> Integers:
+    """Products of a batch's features and residuals, in whole steps of the largest."""
+    X, y = labelled(batch)
+    Z = kernels.mapped(X, question.transform, question.shift, float(question.radius))
+    base = kernels.scored(X, question.weights[:, None], np.array([float(question.intercept)]))[:, 0]
+    left = np.nan_to_num(y - base, nan=0.0)  # a score that overflows says nothing of its record
+    left = np.clip(left, -question.label_bound, question.label_bound)
+    sums = np.zeros(question.source_moments.shape, dtype=np.int64)
+    kernels.add_pairs(sums, Z / question.radius, left / question.label_bound, 1 / question.grid.step)
+    return sums
+
+
 def answer_finite(question: FiniteDiscrepancy, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Mean clipped loss of every hypothesis, the largest difference from the source's, then noise."""
-    total = np.zeros(len(question.weights), dtype=np.int64)
-    weights, intercepts = question.table()
-    wide = len(intercepts) // len(total)
-    for batch in rows.batches():
-        X, y = labelled(batch)
-        scores = kernels.scored(X, weights, intercepts)
-        for at in range(len(total)):
-            each = scores[:, at * wide : (at + 1) * wide]
-            total[at] += _steps(question, each, y, FINE).sum()
+    wide = question.table()[1].size
+    total = rows.total(partial(_sum_losses, question), numbers=wide)
     means = FINE.values(total) * question.largest_loss / question.size
     return _released(question, float(np.abs(means - question.source_losses).max()), draw)
+
+
+def _sum_losses(question: FiniteDiscrepancy, batch: Batch) -> Integers:
+    """Losses of every hypothesis over a batch, in fine steps."""
+    (weights, intercepts), (X, y) = question.table(), labelled(batch)
+    scores, wide = kernels.scored(X, weights, intercepts), len(intercepts) // len(question.weights)
+    parts = (scores[:, at : at + wide] for at in range(0, len(intercepts), wide))
+    return np.array([_steps(question, each, y, FINE).sum() for each in parts], dtype=np.int64)
 
 
 def _steps(
@@ -81,12 +89,14 @@ def _released(question: Discrepancy | FiniteDiscrepancy, value: float, draw: Dra
 
 def answer_selection(question: Selection, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Minus the sum of clipped losses of every candidate, then a choice."""
-    steps = np.zeros(len(question.weights), dtype=np.int64)
-    for batch in rows.batches():
-        X, y = labelled(batch)
-        for at, (weights, intercepts) in enumerate(zip(question.weights, question.intercepts, strict=True)):
-            steps[at] -= _steps(question, kernels.scored(X, weights, intercepts), y, COARSE).sum()
-    return {"choice": draw("choice", COARSE.values(steps))}
+    return {"choice": draw("choice", COARSE.values(-rows.total(partial(_sum_candidates, question))))}
+
+
+def _sum_candidates(question: Selection, batch: Batch) -> Integers:
+    """Losses of every candidate over a batch, in coarse steps."""
+    X, y = labelled(batch)
+    scores = (kernels.scored(X, *each) for each in zip(question.weights, question.intercepts, strict=True))
+    return np.array([_steps(question, each, y, COARSE).sum() for each in scores], dtype=np.int64)
 
 
 def answer_convex(question: ConvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 import numpy as np
@@ -13,32 +12,25 @@ import numpy.typing as npt
 
 from privada.methods.linear.owner import descent, kernels
 from privada.methods.reweighting.questions.descent import Descent
-from privada.methods.reweighting.questions.features import PublicFeatures
 from privada.methods.reweighting.questions.moments import CorrectionMoments, MixtureMoments, ResidualMoments
 from privada.parties.answering import Draws
-from privada.parties.rows import Batch, Prepared, Rows
+from privada.parties.rows import Batch, Rows
 
 FloatArray = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-T = TypeVar("T")
 _INSIDE = 1 - 2.0**-40
-
-
-class _Extended:
-    """Rows as a descent sees them through public features."""
-
-    def __init__(self, rows: Rows, features: PublicFeatures) -> None:
-        self._rows, self._features = rows, features
-
-    def prepared(self, make: Callable[[Batch], T]) -> Prepared[T]:
-        """Keep what ``make`` makes of each batch of extended rows."""
-        return self._rows.prepared(lambda batch: make(Batch(self._features.extend(batch.X), batch.y)))
 
 
 def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]:
     """The descent of `privada.methods.linear`, on the rows' public features."""
-    seen: Any = rows if question.features is None else _Extended(rows, question.features)
-    return descent.answer_descent(question, seen, draw)
+    return descent.descend(question, rows.prepared(partial(_prepare_extended, question)), draw)
+
+
+def _prepare_extended(question: Descent, batch: Batch) -> descent.Part:
+    """A batch as the descent sees it, through public features."""
+    if question.features is not None:
+        batch = Batch(question.features.extend(batch.X), batch.y)
+    return descent.prepare(question, batch)
 
 
 def answer_moments(question: ResidualMoments, rows: Rows, draw: Draws) -> dict[str, Any]:

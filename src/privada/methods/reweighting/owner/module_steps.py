@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.reweighting.owner.counted import counted
+from privada.methods.linear.owner.descent import labelled
 from privada.methods.reweighting.questions import network, problem
 from privada.methods.reweighting.questions.gradients import Gradients
 from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.parties.answering import Draws
-from privada.parties.rows import Rows
+from privada.parties.rows import Batch, Rows
 from privada.privacy.bounds import Grid
 
 FloatArray = npt.NDArray[np.float64]
@@ -48,27 +49,54 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+@dataclass(frozen=True, eq=False)
+class _Private:
+    """Private rows, their u, and what they add to the gradient of the last step, in grid steps."""
+
+    side: Gradients
+    u: FloatArray
+    sums: IntArray
+
+
 def adapt(question: ModuleAdaptation, rows: Rows, draw: Draws) -> Iterator[FloatArray]:
     """All iterates, after each of T steps."""
-    module = network.resolve(question.network, width=question.source.shape[1])
-    public = _side(question, module, question.source, question.source_labels)
-    X, y, present = counted(rows, question.size, question.mean, draw.noise)
-    private = _side(question, module, X, y)
+    public = _side(question, question.source, question.source_labels)
+    private = rows.at_most(question.size, draw.noise).prepared(partial(_private_side, question))
     m, n, penalties = public.size, question.size, question.penalties
-    low = problem.lowest(penalties.reference(m, n))
+    low = _lowest(question)[:m]
     w, u = question.start.copy(), low.copy()
-    u[m + present :] = np.inf  # places without a row weigh nothing
     pace = _pace(question)
     with one_thread():
         for name in question.names():
-            slope, seen = public.weighted(w, 1 / u[:m])
-            sums, kept = _private_sums(question, private, w, u[m:], name)
-            slope = slope + draw(name, sums) * (1 - penalties.alpha) / n
-            losses = np.minimum(np.r_[seen, kept], question.largest_loss)
-            losses[:m] += penalties.discrepancy
+            slope, seen = public.weighted(w, 1 / u)
+            private = private.advanced(partial(_advance, question, w, name))
+            slope = slope + draw(name, private.total(_sums)) * (1 - penalties.alpha) / n
+            losses = np.minimum(seen, question.largest_loss) + penalties.discrepancy
             u = _reweighted(question, u, low, losses)
             w = _near(w - pace * slope, question.start, question.A)
             yield w
+
+
+def _lowest(question: ModuleAdaptation) -> FloatArray:
+    return problem.lowest(question.penalties.reference(len(question.source), question.size))
+
+
+def _private_side(question: ModuleAdaptation, batch: Batch) -> _Private:
+    """Private rows before the first step, with a module of their own: threads share none."""
+    side = _side(question, *labelled(batch))
+    return _Private(side, np.full(len(batch), _lowest(question)[-1]), np.zeros(len(question.start), np.int64))
+
+
+def _advance(question: ModuleAdaptation, w: FloatArray, name: str, held: _Private) -> _Private:
+    """One step of private rows: what they add to the gradient at w, and the next u of each."""
+    network.torch_module().set_num_threads(1)
+    sums, losses = _private_sums(question, held.side, w, held.u, name)
+    losses, low = np.minimum(losses, question.largest_loss), _lowest(question)[-1:]
+    return _Private(held.side, _reweighted(question, held.u, low, losses), sums)
+
+
+def _sums(held: _Private) -> IntArray:
+    return held.sums
 
 
 def _private_sums(
@@ -78,7 +106,7 @@ def _private_sums(
     mechanism = question.plan.lattice(name)
     least = question.size / (1 - question.penalties.alpha)
     factors = np.minimum(1.0, least / u)
-    sums, losses = np.zeros(len(w), dtype=np.int64), np.zeros(question.size)
+    sums, losses = np.zeros(len(w), dtype=np.int64), np.zeros(private.size)
     for at, values, gradients in private.blocks(w):
         sums += clipped(gradients, factors[at], question.clip, mechanism.grid)
         losses[at] = np.nan_to_num(values, nan=question.largest_loss, posinf=question.largest_loss)
@@ -100,7 +128,8 @@ def _reweighted(question: ModuleAdaptation, u: FloatArray, low: FloatArray, loss
     return np.asarray(np.fmax(low, u - WEIGHT_STEP * low**3 * slope))  # the lowest where a step overflows
 
 
-def _side(question: ModuleAdaptation, module: Any, X: FloatArray, y: FloatArray) -> Gradients:
+def _side(question: ModuleAdaptation, X: FloatArray, y: FloatArray) -> Gradients:
+    module = network.resolve(question.network, width=question.source.shape[1])
     if question.loss == "squared":
         y = (y - question.label_mean) / question.label_scale
     return Gradients(module, question.loss, (X - question.mean) / question.scale, y)

@@ -11,10 +11,12 @@ neighbouring numbers, over which ``(λ₁ + s)|w(s)|²`` moves by at most ``2A²
 2|g|A``, as is the error of the eigenvalues. Both samples being clipped, which is checked of the source's
 moments block by block, that is at most 4B: far below the tolerance of 1e-9 B.
 
-*Sums of rows.* Losses of a finite set of hypotheses are summed as whole steps of 2^-30 B, the same in every
-order. Second moments are sums of floats, over at most 65,536 rows and then over batches: in every order they
-are off by at most 2^-36 of ``Σ|z||z|'``, so every mean loss by 2^-36 of 4B, which the tolerance covers
-(a million batches add 2^-33).
+*Sums of rows.* Losses of a finite set of hypotheses are summed as whole steps of 2^-30 B, products of two
+numbers of a record as whole steps δ of the largest such product: the same in every order. Truncation moves an
+entry by less than δ times it, so a record's loss by less than ``δ (√k A r + label_bound)² <= δ k B``, and a
+replaced record moves a mean loss by at most ``B (1 + 2δk)/n``. δ is 2^-46, or larger where 64 bits would not
+hold the sums of n rows, but then below ``n 2^-61``: the tolerance covers ``2δkB/n``. Where persons have more
+than n rows, a secret uniform choice of n counts (`adaptation` has the proof).
 
 The paper's noise, Lap(B/n), is 1-private whatever epsilon is; here the scale follows from the guarantee.
 """
@@ -31,12 +33,14 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.linear.questions import losses, public
+from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Plan
 from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 _TOLERANCE = 1e-9  # of B: certified by the duality gap, far above rounding
+_FINEST, _SUM_BITS = 46, 62  # of a step of second moments, and of their sums
 
 
 def _noised(question: Question, sensitivity: float) -> Plan:
@@ -151,6 +155,18 @@ class Discrepancy(Question):
     def tolerance(self) -> float:
         """How far from the supremum an answer may be."""
         return _TOLERANCE * self.largest_loss
+
+    @property
+    def grid(self) -> Grid:
+        """Steps in which second moments are summed, as a part of the largest."""
+        return Grid(-min(_FINEST, _SUM_BITS - self.size.bit_length()))
+
+    def moments_of(self, steps: npt.NDArray[np.int64]) -> FloatArray:
+        """Second moments of the private rows from sums on and above the diagonal, in steps of `grid`."""
+        largest = np.full(len(steps), float(self.radius))
+        largest[-1] = self.label_bound
+        upper = self.grid.values(steps) * np.outer(largest, largest) / self.size
+        return np.asarray(upper + np.triu(upper, 1).T)
 
     def answer_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the payload."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,15 +23,15 @@ IntArray = npt.NDArray[np.int64]
 
 def answer_sum(question: EmbeddingSum, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Sum the embedding in whole grid steps, then draw."""
-    steps = 1 / question.plan.lattice("sum").grid.step
     width = question.embedding.dimension
-    return {"sum": draw("sum", rows.total(lambda batch: _sum_batch(question, batch, steps), numbers=width))}
+    return {"sum": draw("sum", rows.total(partial(_sum_batch, question), numbers=width))}
 
 
-def _sum_batch(question: EmbeddingSum, batch: Batch, steps: float) -> IntArray:
+def _sum_batch(question: EmbeddingSum, batch: Batch) -> IntArray:
     """The batch's embeddings in whole grid steps, added up."""
     from privada.methods.summarization.questions import kernels
 
+    steps = 1 / question.plan.lattice("sum").grid.step
     sums = np.zeros(question.embedding.dimension, dtype=np.int64)
     kernels.add_truncated(sums, question.embedding.transform(batch.X), steps)
     return sums
@@ -38,7 +39,7 @@ def _sum_batch(question: EmbeddingSum, batch: Batch, steps: float) -> IntArray:
 
 def answer_near(question: NearCount, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Count rows beyond the hyperplane, then draw."""
-    count = rows.total(lambda batch: _count_batch(question, batch), numbers=question.embedding.dimension)
+    count = rows.total(partial(_count_batch, question), numbers=question.embedding.dimension)
     return {"count": draw("count", question.plan.lattice("count").place(count))}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.answering import Draws
-from privada.parties.rows import Rows
+from privada.parties.rows import Batch, Rows
 from privada.privacy.mechanism import Gaussian
 
 IntArray = npt.NDArray[np.int64]
@@ -18,21 +19,27 @@ IntArray = npt.NDArray[np.int64]
 
 def answer_statistics(question: ClassStatistics, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Sum every class in whole grid steps, then draw; every class is noised, also an empty one."""
-    draws = {name: each for name, each in question.plan.draws.items() if isinstance(each, Gaussian)}
-    d, q = question.features.components, question.n_classes
-    sums = {"counts": np.zeros(q, np.int64), "sums": np.zeros((q, d), np.int64)}
+    numbers = question.features.components + question.triangle
+    exact = rows.total(partial(_sum_classes, question), numbers=numbers)
+    return {name: draw(name, value) for name, value in exact.items()}
+
+
+def _sum_classes(question: ClassStatistics, batch: Batch) -> dict[str, IntArray]:
+    """Counts, sums and moments of a batch by class, in grid steps."""
+    z, codes, q = question.features.apply(batch.X), batch.labels.astype(np.int64), question.n_classes
+    counts = question.plan.lattice("counts").place(np.bincount(codes, minlength=q))
+    found = {"counts": counts, "sums": _by_class(codes, q, question.plan.lattice("sums").grid.truncate(z))}
     if question.moments:
-        sums["moments"] = np.zeros((q, question.triangle), np.int64)
-    for batch in rows.batches():
-        for part in batch.parts(d + question.triangle):
-            assert part.y is not None
-            z = question.features.apply(part.X)
-            codes = part.y.astype(np.int64)
-            sums["counts"] += draws["counts"].place(np.bincount(codes, minlength=q))
-            np.add.at(sums["sums"], codes, draws["sums"].grid.truncate(z))
-            if question.moments:
-                np.add.at(sums["moments"], codes, draws["moments"].grid.truncate(packed(z)))
-    return {name: draw(name, value) for name, value in sums.items()}
+        steps = question.plan.lattice("moments").grid.truncate(packed(z))
+        found["moments"] = _by_class(codes, q, steps)
+    return found
+
+
+def _by_class(codes: IntArray, classes: int, steps: IntArray) -> IntArray:
+    """Sums of rows by class."""
+    sums = np.zeros((classes, steps.shape[1]), dtype=np.int64)
+    np.add.at(sums, codes, steps)
+    return sums
 
 
 def packed(z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -43,7 +50,8 @@ def packed(z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 def answer_rows(question: RowRelease, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Noise every sampled row, in an order drawn afresh that knows nothing of rows or labels."""
-    X, y = _gathered(rows)
+    held = rows.gathered()  # what is released is a row each
+    X, y = held.X, held.y
     payload: dict[str, Any] = {}
     for index in range(question.batches):
         picked = draw.noise.permutation(question.size)[: question.drawn]
@@ -54,21 +62,11 @@ def answer_rows(question: RowRelease, rows: Rows, draw: Draws) -> dict[str, Any]
         mapped = question.features.spread if question.unclipped else question.features.apply
         z[there] = mapped(X[picked[there]])
         payload[names[0]] = draw(names[0], mechanism.grid.truncate(z))
-        if question.n_classes is not None:
+        if question.n_classes is not None and y is not None:
             codes = np.zeros(question.drawn, dtype=np.int64)
             codes[there] = y[picked[there]]
             payload[names[1]] = draw(names[1], codes)
     return payload
-
-
-def _gathered(rows: Rows) -> tuple[npt.NDArray[np.float64], IntArray]:
-    """All rows at once: what is released is a row each."""
-    batches = list(rows.batches())
-    if not batches:
-        return np.zeros((0, rows.schema.width)), np.zeros(0, np.int64)
-    X = np.concatenate([batch.X for batch in batches])
-    labels = [batch.y for batch in batches if batch.y is not None]
-    return X, np.concatenate(labels).astype(np.int64) if labels else np.zeros(len(X), np.int64)
 
 
 __all__ = ["answer_rows", "answer_statistics", "packed"]

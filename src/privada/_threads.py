@@ -1,0 +1,115 @@
+"""Threads of this process: how many there may be, and one way to share work among them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar, copy_context
+from functools import cache
+from typing import TypeVar
+
+T = TypeVar("T")
+
+MOST_THREADS = 32
+_SHARING: ContextVar[bool] = ContextVar("sharing", default=False)  # whether a thread is one of several
+
+
+def count_processors() -> int:
+    """Threads that are worth starting: the processors of this process, at most ``OMP_NUM_THREADS`` if set."""
+    own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(own, int(said) if said.isdecimal() else own, MOST_THREADS))
+
+
+def run_each(work: Callable[[T], object], items: Iterable[T], *, threads: int | None = None) -> None:
+    """Call ``work`` with every item, on several threads at once.
+
+    Parameters
+    ----------
+    work : callable
+        Of one item. The first error ends the work and is raised here.
+    items : iterable
+        Taken one after another, by one thread at a time.
+    threads : int, optional
+        By default `count_processors`. Work that is itself part of shared work stays on its thread.
+    """
+    todo = _Shared(iter(items))
+    wanted = 1 if _SHARING.get() else min(threads or count_processors(), MOST_THREADS)
+    if wanted == 1 or not todo.has_several():
+        for item in todo:
+            work(item)
+        return
+    _run_shared(work, todo, wanted - 1)
+
+
+def in_parts(work: Callable[[slice], None], total: int, size: int) -> None:
+    """Run ``work`` on slices of at most ``size`` items, on every processor that this process may use."""
+    run_each(work, [slice(start, min(start + size, total)) for start in range(0, total, size)])
+
+
+class _Shared(Iterator[T]):
+    """Items that several threads take from."""
+
+    def __init__(self, items: Iterator[T]) -> None:
+        self._items, self._lock, self._first = items, threading.Lock(), list[T]()
+
+    def has_several(self) -> bool:
+        """Whether there are two items or more."""
+        for item in self._items:
+            self._first.append(item)
+            if len(self._first) == 2:
+                return True
+        return False
+
+    def __next__(self) -> T:
+        with self._lock:
+            return self._first.pop(0) if self._first else next(self._items)
+
+    def close(self) -> None:
+        """Leave nothing to take."""
+        with self._lock:
+            self._first, self._items = [], iter(())
+
+
+def _run_shared(work: Callable[[T], object], todo: _Shared[T], others: int) -> None:
+    """Take items on this thread and on others, which inherit its context (NumPy's error state is in it)."""
+
+    def take() -> None:
+        _SHARING.set(True)
+        try:
+            for item in todo:
+                work(item)
+        except BaseException:
+            todo.close()
+            raise
+
+    futures = [_pool().submit(copy_context().run, take) for _ in range(others)]
+    try:
+        copy_context().run(take)
+    finally:
+        _wait(futures)
+    for future in futures:
+        if not future.cancelled():
+            future.result()
+
+
+def _wait(futures: list[Future[None]]) -> None:
+    """Until no thread works any more; one that has not begun need not."""
+    for future in futures:
+        if not future.cancel():
+            future.exception()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """The other threads, kept from call to call; who calls works as well."""
+    return ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="privada")
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+
+
+__all__ = ["MOST_THREADS", "count_processors", "in_parts", "run_each"]

@@ -1,0 +1,146 @@
+"""Some rows of a data set: a batch that is encoded, and a part that is read in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import SchemaError
+from privada.parties.schema import Category, Schema
+from privada.parties.sources import Source
+from privada.parties.tables import Table
+
+FloatArray = npt.NDArray[np.float64]
+BATCH = 65_536
+AT_ONCE = 2**24  # numbers that an answer makes of some rows before it adds them up: 128 MB
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Batch:
+    """Some rows: encoded features and, if the schema has one, the label (codes or numbers)."""
+
+    X: FloatArray
+    y: npt.NDArray[Any] | None
+
+    def __repr__(self) -> str:
+        return "<Batch>"
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @property
+    def labels(self) -> npt.NDArray[Any]:
+        """``y``, where the question has made sure that the schema has a label."""
+        assert self.y is not None
+        return self.y
+
+    def parts(self, numbers: int) -> Iterator[Batch]:
+        """The same rows in parts, so small that ``numbers`` for each of their rows fit the memory.
+
+        How much an answer takes is then known from the question: without this, a long question would
+        fail at an owner of many rows and be answered at one of few.
+
+        >>> batch = Batch(np.zeros((5, 1)), None)
+        >>> [len(part) for part in batch.parts(AT_ONCE // 2)]
+        [2, 2, 1]
+        """
+        size = max(1, AT_ONCE // max(1, numbers))
+        if size >= len(self):
+            yield self
+            return
+        for start in range(0, len(self), size):
+            yield self.where(slice(start, start + size))
+
+    def where(self, at: slice | npt.NDArray[np.bool_]) -> Batch:
+        """Some of the rows."""
+        return Batch(self.X[at], None if self.y is None else self.y[at])
+
+    @classmethod
+    def of_none(cls, schema: Schema) -> Batch:
+        """No rows, of the schema's width."""
+        label = schema.label
+        codes = np.zeros(0, dtype=np.int64 if isinstance(label, Category) else np.float64)
+        return cls(np.zeros((0, schema.width)), None if label is None else codes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Raw:
+    """Columns of some rows as they were read, and where in their part they begin."""
+
+    part: Part
+    table: Table
+    start: int
+
+    def encode(self) -> Batch:
+        """Features and labels of the rows that count."""
+        return self.part.encode(self)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Part:
+    """Rows that are read one after another: a whole source, or a part of one.
+
+    Attributes
+    ----------
+    source : Source
+    schema : Schema
+    kept : array of bool, optional
+        Which rows count. By default all.
+    people : array, optional
+        The person of each row when ``kept`` was chosen.
+    """
+
+    source: Source
+    schema: Schema
+    kept: npt.NDArray[np.bool_] | None = None
+    people: npt.NDArray[Any] | None = None
+
+    def __repr__(self) -> str:
+        return "<Part>"
+
+    def read(self) -> Iterator[Raw]:
+        """Rows as they are, at most `BATCH` at a time."""
+        start = 0
+        for table in self.source.tables(BATCH):
+            yield Raw(self, table, start)
+            start += len(next(iter(table.values())))
+
+    def batches(self) -> Iterator[Batch]:
+        """Encoded rows that count, at most `BATCH` at a time."""
+        for raw in self.read():
+            yield raw.encode()
+
+    def encode(self, raw: Raw) -> Batch:
+        """Features and labels of those rows that count."""
+        batch = _encoded(self.schema, raw.table)
+        if self.people is not None:
+            self._check_people(raw)
+        return batch if self.kept is None else batch.where(self.kept[raw.start : raw.start + len(batch)])
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Part:
+        """Those of the rows that count which are chosen."""
+        kept = chosen
+        if self.kept is not None:
+            kept = self.kept.copy()
+            kept[self.kept] = chosen
+        return Part(self.source, self.schema, kept, self.people)
+
+    def _check_people(self, raw: Raw) -> None:
+        """Which rows are kept was chosen once: of other rows, one person could have any number."""
+        assert self.people is not None
+        assert self.schema.person_id is not None
+        people = raw.table[self.schema.person_id]
+        if not np.array_equal(people, self.people[raw.start : raw.start + len(people)]):
+            raise SchemaError("The rows' persons have changed since they were loaded; load the owner again.")
+
+
+def _encoded(schema: Schema, table: Table) -> Batch:
+    X = schema.encode_features(table)
+    return Batch(X, None if schema.label is None else schema.encode_labels(table))
+
+
+__all__ = ["AT_ONCE", "BATCH", "Batch", "Part", "Raw"]

@@ -1,0 +1,123 @@
+"""Answers in threads of this process: each takes rows, computes, and adds to one result."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from privada import _check
+from privada._threads import MOST_THREADS, count_processors, run_each
+from privada.exceptions import InputError
+from privada.parties.compute.batch import Batch, Part, Raw
+from privada.parties.compute.folds import Fold
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class Threads:
+    """Compute in this process.
+
+    Parameters
+    ----------
+    count : int, optional
+        Threads at once. By default the processors that this process may use, at most ``OMP_NUM_THREADS``
+        if that is set. The result has the same bits for every number.
+    """
+
+    count: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.count is not None and _check.count(threads=self.count) > MOST_THREADS:
+            raise InputError(f"Expected at most {MOST_THREADS} threads, got {self.count}.")
+
+    def columns(self, parts: Sequence[Part], name: str) -> list[npt.NDArray[Any]]:
+        """One column of every part."""
+        return [np.array(part.source.column(name)) for part in parts]
+
+    def counts(self, parts: Sequence[Part]) -> list[int]:
+        """How many rows of each part count; all are read and checked."""
+        found = dict.fromkeys(range(len(parts)), 0)
+        at = {id(part): index for index, part in enumerate(parts)}
+        lock = threading.Lock()
+
+        def count(part: Part, batch: Batch) -> None:
+            with lock:
+                found[at[id(part)]] += len(batch)
+
+        self._visit(parts, count)
+        return list(found.values())
+
+    def fold(self, parts: Sequence[Part], make: Callable[[Batch], T], fold: Fold[T], numbers: int) -> T:
+        """Join what ``make`` makes of every batch; the first one has no rows."""
+        joined = _Joined(fold, make(Batch.of_none(parts[0].schema)))
+
+        def work(_: Part, batch: Batch) -> None:
+            for piece in batch.parts(numbers):
+                joined.take(make(piece))
+
+        self._visit(parts, work)
+        return joined.result
+
+    def prepare(self, parts: Sequence[Part], make: Callable[[Batch], T]) -> list[T]:
+        """What ``make`` makes of every batch; the first one has no rows."""
+        made = [make(Batch.of_none(parts[0].schema))]
+        self._visit(parts, lambda _, batch: made.append(make(batch)))
+        return made
+
+    def fold_prepared(self, prepared: Sequence[S], make: Callable[[S], T], fold: Fold[T]) -> T:
+        """Join what ``make`` makes of everything that was prepared."""
+        joined = _Joined(fold, make(prepared[0]))
+        run_each(lambda one: joined.take(make(one)), prepared[1:], threads=self.count)
+        return joined.result
+
+    def map_prepared(self, prepared: Sequence[S], make: Callable[[S], T]) -> list[T]:
+        """What ``make`` makes of each, in place of it."""
+        found: dict[int, T] = {}
+
+        def work(item: tuple[int, S]) -> None:
+            found[item[0]] = make(item[1])
+
+        run_each(work, enumerate(prepared), threads=self.count)
+        return [found[index] for index in range(len(prepared))]
+
+    def _visit(self, parts: Sequence[Part], work: Callable[[Part, Batch], object]) -> None:
+        """Give every encoded batch to ``work``, on several threads.
+
+        Of many parts each is read by one thread; of few, threads take turns to read.
+        """
+        threads = self.count or count_processors()
+        items: Iterable[Part | Raw] = (
+            parts if len(parts) >= threads else (raw for part in parts for raw in part.read())
+        )
+
+        def take(item: Part | Raw) -> None:
+            if isinstance(item, Raw):
+                work(item.part, item.encode())
+                return
+            for batch in item.batches():
+                work(item, batch)
+
+        run_each(take, items, threads=threads)
+
+
+class _Joined(Generic[T]):
+    """One result, to which threads add theirs."""
+
+    def __init__(self, fold: Fold[T], nothing: T) -> None:
+        self._fold, self._lock = fold, threading.Lock()
+        self.result = fold.begin(nothing)
+
+    def take(self, more: T) -> None:
+        """Join one result more."""
+        with self._lock:
+            self.result = self._fold.join(self.result, more)
+
+
+__all__ = ["Threads"]

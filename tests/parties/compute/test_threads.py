@@ -1,0 +1,119 @@
+"""Totals in threads: the same bits for every number of them, whatever the source."""
+
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from privada.audit.transcript import coupled
+from privada.exceptions import InputError, SchemaError
+from privada.parties import Category, Number, Rows, Schema
+from privada.parties.compute import batch as batch_module
+from privada.parties.compute import dividing
+from privada.parties.compute.threads import Threads
+from privada.privacy.bounds import Grid
+
+SCHEMA = Schema(
+    columns=[Number(name=f"x{i}", low=-9, high=9) for i in range(3)],
+    label=Category(name="y", values=("a", "b")),
+    person_id="who",
+    max_rows=2,
+)
+N, GRID = 3000, Grid(-40)
+RNG = np.random.default_rng(4)
+TABLE = pa.table(
+    {f"x{i}": RNG.normal(size=N) for i in range(3)}
+    | {"y": np.array(["a", "b"])[RNG.integers(2, size=N)], "who": RNG.integers(900, size=N)}
+)
+
+
+@pytest.fixture(params=["table", "one file", "files", "csv"])
+def source(request, tmp_path, monkeypatch):
+    monkeypatch.setattr(batch_module, "BATCH", 130)
+    monkeypatch.setattr(dividing, "PART_ROWS", 200)
+    if request.param == "table":
+        return TABLE
+    if request.param == "csv":
+        import pyarrow.csv
+
+        pyarrow.csv.write_csv(TABLE, tmp_path / "rows.csv")
+        return tmp_path / "rows.csv"
+    cuts = [0, N] if request.param == "one file" else [0, 10, 11, 900, 2500, N]
+    for i, (start, end) in enumerate(pairwise(cuts)):
+        pq.write_table(TABLE.slice(start, end - start), tmp_path / f"{i}.parquet", row_group_size=70)
+    return tmp_path / "0.parquet" if request.param == "one file" else tmp_path
+
+
+def sums(batch):
+    total = np.zeros((2, 3), dtype=np.int64)
+    np.add.at(total, batch.labels, GRID.truncate(batch.X))
+    return {"counts": np.bincount(batch.labels, minlength=2), "sums": total}
+
+
+def rows_of(source, threads):
+    return Rows(source, schema=SCHEMA, noise=coupled(3), compute=Threads(threads))
+
+
+def first_three(batch):
+    return np.sort(np.r_[np.full(3, -np.inf), batch.X[:, 0]])[-3:]
+
+
+def merge(one, other):
+    return np.sort(np.r_[one, other])[-3:]
+
+
+def test_all_sums_have_the_same_bits_for_every_number_of_threads(source):
+    """Also which rows of a person count: their places in all files together decide."""
+    whole = Rows(TABLE, schema=SCHEMA, noise=coupled(3), compute=Threads(1)).gathered()
+    for threads in (1, 2, 7):
+        rows = rows_of(source, threads)
+        assert np.array_equal(rows.gathered().X, whole.X)
+        assert rows.check() == len(whole) < N
+        found = rows.total(sums), rows.prepared(lambda batch: batch).total(sums)
+        for each in found:
+            for name, value in sums(whole).items():
+                assert np.array_equal(each[name], value)
+        assert rows.merged(first_three, merge).tolist() == first_three(whole).tolist()
+        fewer = rows.at_most(500, coupled(1)).gathered()
+        assert len(fewer) == 500
+        expected = Rows(TABLE, schema=SCHEMA, noise=coupled(3)).at_most(500, coupled(1)).gathered()
+        assert np.array_equal(fewer.X, expected.X)
+
+
+def test_states_of_records_advance_where_they_are(source):
+    states = rows_of(source, 3).prepared(lambda batch: GRID.truncate(batch.X))
+    total = states.total(lambda steps: steps.sum(axis=0))
+    later = states.advanced(lambda steps: 2 * steps).advanced(lambda steps: steps + (steps > 0))
+    positive = states.total(lambda steps: (steps > 0).sum(axis=0))
+    assert np.array_equal(later.total(lambda steps: steps.sum(axis=0)), 2 * total + positive)
+
+
+def test_parts_are_row_groups_small_ones_together(tmp_path):
+    pq.write_table(TABLE, tmp_path / "a.parquet", row_group_size=70)
+    import pyarrow.dataset as ds
+
+    whole = ds.dataset(tmp_path / "a.parquet", format="parquet")
+    assert dividing.divide_dataset(whole) == [whole]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dividing, "PART_ROWS", 200)
+        parts = dividing.divide_dataset(whole)
+    assert [part.to_table().num_rows for part in parts] == [210] * 14 + [60]
+    assert pa.concat_tables([part.to_table() for part in parts]).equals(TABLE)
+    assert dividing.divide_dataset(ds.dataset(TABLE))[0].to_table().equals(TABLE)
+
+
+def test_rows_that_cannot_be_read_are_named_on_every_thread(tmp_path, monkeypatch):
+    monkeypatch.setattr(dividing, "PART_ROWS", 200)
+    bad = TABLE.set_column(0, "x0", pa.array([float("nan")] + [0.0] * (N - 1)))
+    pq.write_table(bad, tmp_path / "a.parquet", row_group_size=200)
+    for threads in (1, 4):
+        with pytest.raises(SchemaError, match="'x0' holds a missing value"):
+            rows_of(tmp_path / "a.parquet", threads).check()
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 33, 1.5, True, "two"])
+def test_threads_are_a_number(wrong):
+    with pytest.raises(InputError, match="threads"):
+        Threads(wrong)
