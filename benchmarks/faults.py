@@ -35,10 +35,11 @@ import numpy as np
 
 from benchmarks._figures import Figure, main
 from benchmarks._postgres import NoServerError, database, server
-from privada import CellStatistics, Folder, Nearest, Owner
+from privada import Ask, CellStatistics, Mailbox, Nearest, Owner
 from privada.exceptions import BudgetError, PrivadaError
+from privada.exchange.files import load_release
 from privada.parties.owner_file import OwnerFile
-from privada.privacy import Ledger, OwnerKey, Pure, Receipt, Relation, Release
+from privada.privacy import Ledger, OwnerKey, Pure, Receipt, Relation
 
 KILLS, QUICK_KILLS, ASKERS = 300, 30, 100
 NAME, EPSILON = "clinic", 0.25
@@ -105,7 +106,7 @@ def question(salt: str, epsilon: float = EPSILON) -> CellStatistics:
 
 def kill_owners(home: Path, kills: int) -> Counter[str]:
     """Kill owners at work until so many kills have hit, let one finish, and count what went wrong."""
-    exchange = Folder(home / "exchange")
+    exchange = Mailbox.open(home / "exchange")
     _ask(exchange, "unharmed")
     started = time.monotonic()
     _answer(home)  # this warms the process from which all others are forked
@@ -122,19 +123,18 @@ def kill_owners(home: Path, kills: int) -> Counter[str]:
             os.kill(owner, signal.SIGKILL)
             hits += os.waitstatus_to_exitcode(os.waitpid(owner, 0)[1]) == -signal.SIGKILL
     _answer(home)
-    return _wrongs(home, exchange) + Counter(kills=hits)
+    return _wrongs(home) + Counter(kills=hits)
 
 
-def _ask(exchange: Folder, salt: str) -> None:
+def _ask(exchange: Mailbox, salt: str) -> None:
     for number in range(AT_ONCE):
-        asked = question(f"{salt}, {number}", epsilon=0.001)
-        asked.save(exchange.question_path(NAME, asked.digest))
+        exchange.ask(Ask(NAME, question(f"{salt}, {number}", epsilon=0.001)))
 
 
 def _answer(home: Path) -> None:
     owner = Owner.from_toml(home / "owner.toml")
     try:
-        Folder(home / "exchange").answer(NAME, owner)
+        Mailbox.open(home / "exchange").answer(NAME, owner)
     finally:
         owner.ledger.close()
 
@@ -157,10 +157,11 @@ def _work_and_end(work: Callable[[], None]) -> NoReturn:
         os._exit(1)
 
 
-def _wrongs(home: Path, exchange: Folder) -> Counter[str]:
+def _wrongs(home: Path) -> Counter[str]:
     """Compare releases, questions and charges; a forged or foreign release raises an error."""
-    releases = [Release.load(path) for path in (exchange.path / "releases" / NAME).glob("*.release")]
-    asked = {path.stem for path in (exchange.path / "questions" / NAME).glob("*.question")}
+    exchange = home / "exchange"
+    releases = [load_release(path) for path in (exchange / "releases" / NAME).glob("*.release")]
+    asked = {path.stem.split("-")[0] for path in (exchange / "questions" / NAME).glob("*.question")}
     charged = Counter(_charges(home, [release.receipt for release in releases]))
     given = {release.question for release in releases}
     return Counter(

@@ -20,7 +20,7 @@ MODULES = (
     "privada.privacy.accounting.events",
     "privada.privacy.accounting.filters",
     "privada.parties",
-    "privada.engines",
+    "privada.exchange",
     "privada.methods",
     "privada.methods.cells",
     "privada.studies",

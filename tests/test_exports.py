@@ -12,7 +12,7 @@ PACKAGES = [
     "privada",
     "privada.privacy",
     "privada.parties",
-    "privada.engines",
+    "privada.exchange",
     "privada.methods",
     "privada.methods.cells",
     "privada.methods.clustering",

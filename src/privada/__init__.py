@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from privada._lazy import attach
 
 if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
-    from privada.engines.folder import Folder as Folder
+    from privada.exchange.mailbox import Mailbox as Mailbox
     from privada.methods.cells.estimator import CellClassifier as CellClassifier
     from privada.methods.cells.estimator import CellMeans as CellMeans
     from privada.methods.cells.questions.partition import Bins as Bins
@@ -58,7 +58,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
 __version__ = "0.2.0"
 
 _HOMES = {
-    "engines.folder": ("Folder",),
+    "exchange.mailbox": ("Mailbox",),
     "methods.cells.estimator": ("CellClassifier", "CellMeans"),
     "methods.cells.questions.partition": ("Bins", "Nearest", "Product"),
     "methods.cells.questions.statistics": ("CellStatistics",),

@@ -17,7 +17,7 @@
     ├── WireError                       a question or release file is truncated, forged or oversized
     │   └── CourierError                an exchange cannot be reached, read or written; try again later
     ├── AnswerError                     the draw failed after the charge; the charge stands
-    └── Waiting                         a release has not arrived yet (folder engine)
+    └── Waiting                         a release has not arrived yet (exchange)
 
     PrivadaWarning (UserWarning)
     ├── PrivacyLeakWarning              a parameter weakens the guarantee in practice

@@ -17,19 +17,23 @@ def test_a_person_approves(cli, home, edit, learner, exchange):
     assert "answered" in cli(*answer, "--approve", digest).stdout
 
 
-def test_nothing_is_said_of_a_file_that_was_changed_meanwhile(cli, home, learner, exchange):
+def test_nothing_is_said_of_an_item_that_was_changed_meanwhile(cli, home, learner, exchange):
+    from privada import Mailbox, Owner
     from privada.cli.studies.answer import _about
-    from privada.engines.folder import Answered
+    from privada.exchange.answering import Answered
     from privada.parties.owner_file import OwnerFile
 
     asked = cli.json("ask", "cells", learner, "--folder", exchange, expect=4)
     (digest,) = asked["pending"]["clinic"]
-    path = exchange / "questions" / "clinic" / f"{digest}.question"
     file = OwnerFile.read(home / "clinic/owner.toml")
-    assert "guarantee" in _about(Answered(digest, path, "waiting"), file)
-    assert _about(Answered("0" * 64, path, "waiting"), file) == {}
-    path.unlink()
-    assert _about(Answered(digest, path, "waiting"), file) == {}
+    answering = Mailbox.open(exchange).for_owner("clinic", Owner.from_file(file))
+    (waiting,) = answering.pending()
+    assert waiting.digest == digest
+    told = Answered(digest=digest, key=waiting.key, outcome="waiting")
+    assert "guarantee" in _about(told, answering, file)
+    assert _about(Answered(digest="0" * 64, key=waiting.key, outcome="waiting"), answering, file) == {}
+    (exchange / waiting.key).unlink()
+    assert _about(told, answering, file) == {}
 
 
 def test_a_name_that_nobody_asked_is_told_who_was(cli, home, learner, exchange):

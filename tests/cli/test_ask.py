@@ -2,10 +2,11 @@
 
 
 def test_another_seed_is_another_asking(cli, learner, exchange):
-    cli("ask", "cells", learner, "--folder", exchange, expect=4)
+    first = cli.json("ask", "cells", learner, "--folder", exchange, expect=4)
     learner.write_text(learner.read_text().replace("seed = 0", "seed = 1"))
-    asked = cli.json("ask", "cells", learner, "--folder", exchange, expect=4)
-    assert len(asked["pending"]["clinic"]) == 2
+    second = cli.json("ask", "cells", learner, "--folder", exchange, expect=4)
+    assert first["pending"]["clinic"] != second["pending"]["clinic"]
+    assert len(list((exchange / "questions/clinic").iterdir())) == 2
 
 
 def test_asking_again_asks_nothing_new_and_says_who_is_waited_for(cli, learner, exchange):

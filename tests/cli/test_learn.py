@@ -17,7 +17,8 @@ def test_a_release_of_another_key_is_found(cli, home, learner, exchange):
     text = card.read_text()
     pinned = text.split('public_key = "')[1][:64]
     card.write_text(text.replace(pinned, OwnerKey.generate().public))
-    assert "another owner's key" in cli("learn", "cells", learner, "--folder", exchange, expect=5).stderr
+    refused = cli("learn", "cells", learner, "--folder", exchange, expect=4).stderr
+    assert "passed over: It was signed by another key than that of clinic." in refused
     card.write_text(text.replace(f'public_key = "{pinned}"', ""))
     assert "anyone may have signed" in cli("learn", "cells", learner, "--folder", exchange).stderr
 

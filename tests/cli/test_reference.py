@@ -18,6 +18,6 @@ def test_every_command_and_exit_code_has_a_place_on_the_page():
 
 def test_a_section_says_what_is_required_and_what_is_the_default():
     page = reference()
-    assert "privada answer OWNER_TOML --folder DIR [OPTIONS]" in page
-    assert "| `--folder DIR` | The exchange folder. Required. |" in page
-    assert "privada ask cells study.toml --folder exchange\n```" in page
+    assert "privada answer OWNER_TOML --exchange URL [OPTIONS]" in page
+    assert ", `--folder URL` | The exchange: a folder" in page
+    assert "privada ask cells study.toml --exchange exchange\n```" in page

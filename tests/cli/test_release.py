@@ -8,8 +8,8 @@ def answered(cli, home, tmp_path):
     exchange = tmp_path / "exchange"
     cli("ask", "cells", home / "study.toml", "--folder", exchange, expect=4)
     cli("answer", home / "clinic/owner.toml", "--folder", exchange, "--name", "clinic")
-    (release,) = (exchange / "releases/clinic").iterdir()
-    (question,) = (exchange / "questions/clinic").iterdir()
+    (release,) = (exchange / "releases/clinic").glob("*.release")
+    (question,) = (exchange / "questions/clinic").glob("*.question")
     return release, question
 
 

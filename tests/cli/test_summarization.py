@@ -156,21 +156,20 @@ def test_a_wrong_study_names_the_key(cli, market, before, after, match):
     assert match in cli("run", file, expect=2).stderr
 
 
-def test_a_folder_carries_no_rows_and_that_is_said_before_the_first_question(market):
-    from privada.engines.folder import Folder
+def test_rows_are_asked_for_with_a_key_and_that_is_said_before_the_first_question(market):
     from privada.exceptions import InputError
+    from privada.exchange import Mailbox
     from privada.studies.study import Study
 
-    study, folder = Study.read(market / "study.toml"), Folder(market / "exchange")
-    with pytest.raises(InputError, match="raw rows; a folder carries releases only"):
-        folder.learn(study.learner())
-    assert not any(list(folder.pending(name)) for name in study.parties)
+    study = Study.read(market / "study.toml")
+    with pytest.raises(InputError, match="raw rows, which are encrypted for your key"):
+        Mailbox.open(market / "exchange").learn(study.learner())
+    assert not (market / "exchange").exists()
 
 
 def test_releases_travel_in_a_folder_and_an_owner_leaves_before_its_rows(market):
     """Matching needs releases alone, so a folder carries it; rows need owners that are at hand."""
-    from privada import Owner
-    from privada.engines.folder import Folder
+    from privada import Mailbox, Owner
     from privada.exceptions import Waiting
     from privada.methods.summarization import Curator, FourierEmbedding, Matching, OwnerNode, gather, match
 
@@ -182,7 +181,7 @@ def test_releases_travel_in_a_folder_and_an_owner_leaves_before_its_rows(market)
     embedding = FourierEmbedding.of(width=2, n_features=40, gamma=0.5, random_state=0)
     matching = Matching(embedding=embedding, size=30, validation=budget, owners=budget)
     begin(market)
-    folder = Folder(market / "exchange")
+    folder = Mailbox.open(market / "exchange")
     parties = {name: Owner.from_toml(market / f"{name}.toml") for name in ("hospital", "east", "west")}
     for _ in range(3):
         with pytest.raises(Waiting):

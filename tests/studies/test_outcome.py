@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from privada.engines.folder import Folder
 from privada.exceptions import BudgetError, InputError, PolicyError, Waiting
+from privada.exchange import Mailbox
 from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
 from privada.studies import Study
@@ -76,10 +76,10 @@ def test_an_owner_elsewhere_is_asked_through_a_folder(home):
     study = Study.read(home / "study.toml")
     with pytest.raises(InputError, match=r"owners\.clinic needs owner"):
         run_study(study)
-    folder = Folder(home / "exchange", keys=study.keys)
+    mailbox = Mailbox.open(home / "exchange", keys=study.keys)
     with pytest.raises(Waiting):
-        learn_from(folder, study)
-    folder.answer("clinic", Owner.from_file(OwnerFile.read(home / "clinic/owner.toml")))
-    outcome = learn_from(folder, Study.read(home / "study.toml"))
+        learn_from(mailbox, study)
+    mailbox.answer("clinic", Owner.from_file(OwnerFile.read(home / "clinic/owner.toml")))
+    outcome = learn_from(mailbox, Study.read(home / "study.toml"))
     assert [release.receipt.dataset for release in outcome.releases] == ["patients"]
     assert outcome.ledgers == {}

@@ -128,12 +128,12 @@ def _receipt_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 def read_receipt(path: Path) -> Receipt:
     """The receipt of a release file, or a receipt in JSON."""
+    from privada.exchange.files import load_release
     from privada.privacy.receipt import Receipt
-    from privada.privacy.release import Release
 
     existing_file(path, "--receipt")
     if path.suffix != ".json":
-        return Release.load(path).receipt
+        return load_release(path).receipt
     try:
         plain = json.loads(_files.read_text(path, error=TamperError))
         return Receipt.from_dict(plain.get("receipt", plain))

@@ -21,8 +21,19 @@ ResultFile = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Write the result as JSON, too.")
 ]
 PageFile = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Write an HTML page, too.")]
-ExchangeFolder = Annotated[
-    Path, typer.Option("--folder", metavar="DIR", help="The exchange folder.", show_default=False)
+ExchangeUrl = Annotated[
+    str,
+    typer.Option(
+        "--exchange",
+        "--folder",
+        metavar="URL",
+        help="The exchange: a folder's path, or s3://, gs://, az://, nats:// and so on.",
+        show_default=False,
+    ),
+]
+LearnerKeyFile = Annotated[
+    Path | None,
+    typer.Option("--key", metavar="FILE", help="Your key, which signs what you ask (privada learner init)."),
 ]
 
 
@@ -40,6 +51,13 @@ def existing_folder(path: Path, what: str) -> Path:
     return path
 
 
+def existing_exchange(url: str, what: str) -> str:
+    """The URL, or an `InputError` if it is the path of a folder that is not there."""
+    if "://" not in url:
+        existing_folder(Path(url), what)
+    return url
+
+
 def new_file(path: Path, what: str) -> Path:
     """The path, or an `InputError` if something is there already or its folder is not."""
     if path.exists():
@@ -51,12 +69,14 @@ def new_file(path: Path, what: str) -> Path:
 
 __all__ = [
     "AsJson",
-    "ExchangeFolder",
+    "ExchangeUrl",
+    "LearnerKeyFile",
     "MethodName",
     "OwnerToml",
     "PageFile",
     "ResultFile",
     "StudyFile",
+    "existing_exchange",
     "existing_file",
     "existing_folder",
     "new_file",

@@ -40,10 +40,10 @@ def show_(
 
     Ends with 5 if the file or its signature is not valid, or its key or question is another one.
     """
-    from privada.privacy.release import Question, Release
+    from privada.exchange.files import load_question, load_release
 
-    found = Release.load(existing_file(file, "FILE"))
-    asked = None if question is None else Question.load(existing_file(question, "--question"))
+    found = load_release(existing_file(file, "FILE"))
+    asked = None if question is None else load_question(existing_file(question, "--question"))
     found.verify(public=public_key, question=asked)
     signed = f"Signed by {found.receipt.public}, line {found.receipt.index} of its ledger."
     view: list[Table | str] = [*found.explain(confidence).split("\n"), signed, *_tables(found, confidence)]

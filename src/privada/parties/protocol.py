@@ -1,9 +1,9 @@
 """Learners are written once: as generators that yield `Ask`s and receive releases.
 
-A learner has no input or output of its own. Engines drive it, all by the same loop
-(`drive_rounds`): ``parties.running`` in one process, ``engines.folder`` through
-files, others over a network. It must be a deterministic function of its public
-parameters and of the releases, so that an engine may start it again from the
+A learner has no input or output of its own. Others drive it, all by the same loop
+(`drive_rounds`): ``parties.running`` in one process, ``exchange.asking`` through
+files, buckets or a network. It must be a deterministic function of its public
+parameters and of the releases, so that it may be started again from the
 beginning.
 
 A learner that asks in rounds is a `PlannedLearner`: it states beforehand the most
@@ -42,6 +42,19 @@ class Ask:
     to: str = ""
 
 
+@dataclass(frozen=True)
+class Absent:
+    """Stands for an answer that did not come: late, refused, or not to be read.
+
+    ``opened`` says that it failed while the rows were open. Rows may have been the cause, so nobody may be
+    asked for more because of it.
+    """
+
+    owner: str
+    reason: str
+    opened: bool = False
+
+
 Learner = Generator[Ask | Sequence[Ask], Any, T]
 
 
@@ -55,10 +68,13 @@ class PlannedLearner(Generator[Ask | Sequence[Ask], Any, T]):
     asks : sequence of Ask
         For each owner, questions that together cost at least as much as the learner's, with the same
         kinds of noise. A question that depends on answers is represented by one of the same price.
+    dispensable : iterable of str, default=()
+        Owners that the learner can do without: it accepts `Absent` in place of their replies.
     """
 
-    def __init__(self, learner: Learner[T], asks: Iterable[Ask]) -> None:
+    def __init__(self, learner: Learner[T], asks: Iterable[Ask], *, dispensable: Iterable[str] = ()) -> None:
         self.asks = tuple(asks)
+        self.dispensable = frozenset(dispensable)
         self._learner = learner
 
     def send(self, value: Any) -> Ask | Sequence[Ask]:
@@ -194,6 +210,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Absent",
     "Ask",
     "BegunLearner",
     "Learner",

@@ -157,6 +157,14 @@ class LearnerKey(SigningKey):
     __slots__ = ()
     whose = "learner's"
 
+    def derive(self, purpose: bytes) -> bytes:
+        """32 secret bytes for another purpose, the same each time (HKDF-SHA256)."""
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        made = HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose)
+        return made.derive(self._private.private_bytes_raw())
+
 
 def _read_key(whose: str, file: Path) -> bytes:
     """The bytes of a key's file, which its user alone may read."""

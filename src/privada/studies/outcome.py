@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from privada.engines.folder import Folder
 from privada.exceptions import InputError
+from privada.exchange.asking import Step
+from privada.exchange.mailbox import Mailbox
 from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
 from privada.parties.running import check_ahead, run
@@ -86,16 +87,22 @@ def run_study(study: Study) -> Outcome:
     )
 
 
-def learn_from(folder: Folder, study: Study) -> Outcome:
-    """Finish a study from the releases in a folder, or raise `Waiting`.
+def learn_from(
+    mailbox: Mailbox,
+    study: Study,
+    *,
+    patience: float = 0.0,
+    watch: Callable[[Step], None] | None = None,
+) -> Outcome:
+    """Run a study over an exchange, from the releases that are there and those that come in time.
 
     Before the first release has arrived, owners whose files and keys are available are checked for whether
-    they could pay to the end.
+    they could pay to the end. Raises `Waiting` if a release did not come; run it again to go on.
     """
-    if not any(folder.release_path(ask.owner, ask.question.digest).exists() for ask in study.first_asks):
+    if study.at_hand and not any(map(mailbox.has_reply, study.first_asks)):
         check_ahead(study.asks_in_all, study.at_hand)
     seen: list[Release] = []
-    result = folder.learn(study.learner(), witness=seen.append)
+    result = mailbox.learn(study.learner(), patience=patience, witness=seen.append, watch=watch)
     return Outcome(
         study=study,
         result=result.to_dict(),
@@ -109,7 +116,7 @@ def _file(study: Study, name: str) -> OwnerFile:
     if not isinstance(party, OwnerFile):
         raise InputError(
             f'To run a study here, owners.{name} needs owner = "owner.toml"; it has only a schema. '
-            "Ask through a folder instead: privada ask."
+            "Ask through an exchange instead: privada run --exchange."
         )
     return party
 

@@ -4,6 +4,7 @@
 
     [study]
     title = "Do the clinic's patients fit our cells?"
+    project = "cells of patients"         # optional, as is purpose: for the owners' ledgers
     seed = 0                              # of public randomness; another seed makes other questions
 
     [owners.clinic]
@@ -46,8 +47,8 @@ class Study:
 
     Attributes
     ----------
-    title, seed
-        Of the ``[study]`` table.
+    title, project, purpose, seed
+        Of the ``[study]`` table. Owners see project and purpose, and their ledgers keep them.
     home : Path
         The folder that paths are relative to.
     parties : mapping of name to OwnerFile or Card
@@ -59,6 +60,8 @@ class Study:
     """
 
     title: str
+    project: str
+    purpose: str
     seed: int
     home: Path
     parties: Mapping[str, OwnerFile | Card]
@@ -79,6 +82,8 @@ class Study:
             seed = _check.count(least=0, seed=about.whole("seed", 0))
         made = cls(
             title=about.string("title"),
+            project=about.string("project", ""),
+            purpose=about.string("purpose", ""),
             seed=seed,
             home=home,
             parties=parties,
@@ -125,7 +130,8 @@ class Study:
         learner = self.learner()
         begun = BegunLearner(learner)
         planned = learner.asks if isinstance(learner, PlannedLearner) else None
-        self._ready.append(begun if planned is None else PlannedLearner(begun, planned))
+        spared = learner.dispensable if isinstance(learner, PlannedLearner) else ()
+        self._ready.append(begun if planned is None else PlannedLearner(begun, planned, dispensable=spared))
         return as_round(begun.first), planned
 
     @property

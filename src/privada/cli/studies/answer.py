@@ -1,28 +1,30 @@
-"""``privada answer``: an owner answers what is pending in an exchange folder."""
+"""``privada answer``: an owner answers what is pending in an exchange."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privada.cli import show
 from privada.cli.exits import Exit
-from privada.cli.options import AsJson, ExchangeFolder, OwnerToml, existing_file, existing_folder
-from privada.exceptions import InputError, PrivadaError
+from privada.cli.options import AsJson, ExchangeUrl, OwnerToml, existing_exchange, existing_file
+from privada.exceptions import CourierError, InputError, PrivadaError
+from privada.exchange.posting import check_owner
 
 if TYPE_CHECKING:
-    from privada.engines.folder import Answered
+    from privada.exchange.answering import Answered, Answering
+    from privada.exchange.courier import Courier
     from privada.parties.owner_file import OwnerFile
 
-EXAMPLE = "privada answer owner.toml --folder exchange --name clinic"
+EXAMPLE = "privada answer owner.toml --exchange exchange --name clinic"
 _DIGITS = 64
 
 
 def command(
     owner: OwnerToml,
-    folder: ExchangeFolder,
+    exchange: ExchangeUrl,
     name: Annotated[
         str | None,
         typer.Option(
@@ -50,20 +52,22 @@ def command(
     shown and approve the digest. Ends with 3 if a question was refused, else
     with 4 if one still waits or could not be delivered.
     """
-    from privada.engines.folder import Folder
+    from privada.exchange import open_courier
+    from privada.exchange.answering import Answering
     from privada.parties.owner import Owner
     from privada.parties.owner_file import OwnerFile
 
     file = OwnerFile.read(existing_file(owner, "OWNER_TOML"))
-    exchange = Folder(existing_folder(folder, "--folder"))
-    called = _name(exchange.path, name or file.dataset)
     approved = frozenset(_digest("--approve", text) for text in approve or ())
     again = frozenset(_digest("--reconsider", text) for text in reconsider or ())
-    if unknown := again - exchange.refused(called):
-        raise InputError(f"--reconsider: {called} did not refuse {', '.join(sorted(unknown))}.")
-    with show.working(f"Answering for {called}"):
-        done = exchange.answer(called, Owner.from_file(file), approved=approved, reconsider=again)
-    rows = [_plain(answered, file) for answered in done]
+    with open_courier(existing_exchange(exchange, "--exchange")) as courier:
+        called = _name(courier, name or file.dataset)
+        with show.working(f"Answering for {called}"):
+            answering = Answering(courier, called, Owner.from_file(file))
+            if unknown := again - (answering.refused() if again else frozenset()):
+                raise InputError(f"--reconsider: {called} did not refuse {', '.join(sorted(unknown))}.")
+            done = answering.answer(approved=approved, reconsider=again)
+        rows = [_plain(each, answering, file) for each in done]
     show.emit({"owner": called, "questions": rows}, _view(rows, called), as_json=as_json)
     outcomes = {answered.outcome for answered in done}
     if "refused" in outcomes:
@@ -72,11 +76,13 @@ def command(
         raise typer.Exit(Exit.WAITING)
 
 
-def _name(folder: Path, name: str) -> str:
-    """The owner's name, if anyone has asked it."""
-    there = sorted(path.name for path in (folder / "questions").glob("*") if path.is_dir())
-    if there and name not in there:
-        raise InputError(f"Nobody asked {name!r} in {folder}; say --name, one of: {', '.join(there)}.")
+def _name(courier: Courier, name: str) -> str:
+    """The owner's name, if anyone has asked it; not every exchange shows who else was asked."""
+    if not courier.keys(f"questions/{check_owner(name)}/"):
+        with suppress(CourierError):
+            there = sorted({key.split("/")[1] for key in courier.keys("questions/") if key.count("/") > 1})
+            if there:
+                raise InputError(f"Nobody asked {name!r} here; say --name, one of: {', '.join(there)}.")
     return name
 
 
@@ -90,24 +96,23 @@ def _digest(flag: str, text: str) -> str:
     return digits
 
 
-def _plain(answered: Answered, file: OwnerFile) -> dict[str, Any]:
+def _plain(answered: Answered, answering: Answering, file: OwnerFile) -> dict[str, Any]:
     about = {"digest": answered.digest, "outcome": answered.outcome, "reason": answered.reason}
-    return about | (_about(answered, file) if answered.outcome != "refused" else {})
+    if answered.learner:
+        about["learner"] = answered.learner
+    known = answered.outcome not in ("refused", "ignored")
+    return about | (_about(answered, answering, file) if known else {})
 
 
-def _about(answered: Answered, file: OwnerFile) -> dict[str, Any]:
+def _about(answered: Answered, answering: Answering, file: OwnerFile) -> dict[str, Any]:
     """What a person should see before approving: kind, guarantee, share of the budget.
 
-    The file is read again and may be another by now; nothing is said of that one. No part of a
+    The item is read again and may be another by now; nothing is said of that one. No part of a
     question is tried out here: nobody has approved it yet.
     """
-    from privada.privacy.release import Question
-
     try:
-        question = Question.load(answered.path)
+        question = answering.read_question(answered.key, answered.digest)
     except PrivadaError:
-        return {}
-    if question.digest != answered.digest:
         return {}
     plain: dict[str, Any] = {"kind": question.kind, "guarantee": str(question.guarantee)}
     try:
@@ -126,6 +131,7 @@ def _view(rows: list[dict[str, Any]], name: str) -> list[Any]:
         (
             row["digest"][:12],
             row["outcome"],
+            row.get("learner", ""),
             row.get("kind", ""),
             row.get("guarantee", ""),
             percent(row["share"]) if "share" in row else "",
@@ -133,7 +139,7 @@ def _view(rows: list[dict[str, Any]], name: str) -> list[Any]:
         )
         for row in rows
     )
-    columns = ("question", "outcome", "kind", "guarantee", "of the budget", "reason")
+    columns = ("question", "outcome", "asked by", "kind", "guarantee", "of the budget", "reason")
     table = Table(title=f"Questions to {name}", columns=columns, rows=body).without_empty_columns()
     return [table, *(f"To approve: --approve {row['digest']}" for row in rows if row["outcome"] == "waiting")]
 

@@ -133,10 +133,10 @@ def half_widths(question: Question) -> dict[str, float]:
 
 
 def _of_file(path: Path, owner: Path | None) -> Iterator[Priced]:
+    from privada.exchange.files import load_question
     from privada.parties.owner_file import OwnerFile
-    from privada.privacy.release import Question
 
-    question = Question.load(path)
+    question = load_question(path)
     if owner is None:
         yield Priced(owner="", question=question)
     else:

@@ -46,7 +46,8 @@ def learner(
             "size", f"the owners have {sum(sizes.values())} rows, the summary wants {matching.size}."
         )
     summarising = summarise(consumer, validation_size, sizes, matching)
-    return PlannedLearner(_save_summary(summarising, file), list_asks(summarising))
+    asks = list_asks(summarising)
+    return PlannedLearner(_save_summary(summarising, file), asks, dispensable=sizes)
 
 
 def _save_summary(learner: Learner[Summary], file: Path | None) -> Learner[Summary]:

@@ -8,8 +8,7 @@ from onnx import TensorProto, helper
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
-from privada import Owner, Schema
-from privada.engines.folder import Folder
+from privada import Ask, Mailbox, Owner, Schema
 from privada.exceptions import AnswerError, InputError
 from privada.methods.cells.questions import maps
 from privada.methods.hypotheses.questions import kernels
@@ -230,13 +229,13 @@ def test_files_of_a_hostile_learner_are_refused_and_the_others_are_answered(tmp_
     """A loop, work or memory without end, an error: none is charged, and the owner keeps serving."""
     hostile = [looping(), squaring(1500), doubling(41), failing()]
     asked = [OutcomeTables(tables=TABLES, hypothesis=Onnx(model=model), guarantee=PURE) for model in hostile]
-    folder = Folder(tmp_path)
+    mailbox = Mailbox.open(tmp_path)
     honest = OutcomeTables(tables=TABLES, hypothesis=Constant(code=1), guarantee=PURE)
     for question in (*asked, honest):
-        question.save(folder.question_path("clinic", question.digest))
+        mailbox.ask(Ask("clinic", question))
     X, y = np.full((6, 2), 0.25), np.array([0, 1] * 3)
     owner = Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=PURE)
-    found = {each.digest: each for each in folder.answer("clinic", owner)}
+    found = {each.digest: each for each in mailbox.answer("clinic", owner)}
     reasons = [found[question.digest].reason for question in asked]
     assert re.search("not allowed|valid ONNX", reasons[0])
     assert all("passes a limit" in reason and "nothing was charged" in reason for reason in reasons[1:])

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.summarization.questions.round_plan import ANY_COALITION
+from privada.parties.protocol import Absent
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -123,19 +124,6 @@ def _fill(wanted: FloatArray, plenty: IntArray, most: IntArray, total: int) -> I
                 step[first[: min(left, int(room.sum()))]] = 1
             given += step
     return given
-
-
-@dataclass(frozen=True)
-class Absent:
-    """Stands for an answer that did not come: late, refused, or not to be read.
-
-    ``opened`` says that it failed while the rows were open. Rows may have been the cause, so nobody may be
-    asked for more because of it.
-    """
-
-    owner: str
-    reason: str
-    opened: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -53,7 +53,7 @@ def greedy_rounds(
     """Gather a summary in rounds: broadcast, bid, ask, take the best.
 
     Beside questions it yields what is to be drawn: `Curator.auction` drives it, or `supply_noise` makes it
-    a learner that any engine can drive.
+    a learner that the common loop can drive.
 
     Parameters
     ----------

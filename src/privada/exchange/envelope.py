@@ -1,0 +1,192 @@
+"""What travels: a signed statement in front of its payload.
+
+An item is one line of JSON in the canonical form of RFC 8785, so that other programs can verify it, and
+after the line the payload, unless that was sent in parts (``exchange.chunks``). The statement names both
+parties, the question, and the payload's size and SHA-256. A learner signs questions; an owner signs
+releases, disclosures and refusals. The kind stands before the signed bytes, so that no signed statement
+passes for one of another kind.
+
+Digests of questions, releases and ledger lines keep their own JSON form (`privada.privacy.wire.canonical`):
+RFC 8785 writes numbers differently, and what was signed before it was used here must stay valid.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from privada._text import bounded, printable_line
+from privada.exceptions import InputError, WireError
+from privada.privacy.keys import SigningKey, verify_signature
+from privada.privacy.wire import LARGEST_FILE
+
+FORMAT = 1
+LARGEST_STATEMENT = 1 << 18  # bytes of the line before the payload
+LONGEST_TEXT = 2000  # characters of a name, a purpose or a reason
+MOST_PARTS = 2048
+KINDS = ("question", "release", "disclosure", "refusal", "failure")
+_DIGEST = re.compile("[0-9a-f]{64}")
+_NUMBERS = ("size", "part_size")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Envelope:
+    """A statement about one payload, and who signed it.
+
+    Attributes
+    ----------
+    kind : str
+        ``"question"``, signed by the learner; or ``"release"``, ``"disclosure"``, ``"refusal"`` or
+        ``"failure"`` (of an answer after its charge), signed by the owner.
+    owner, owner_key : str
+        The owner's name in studies and its public key. A learner that does not know the key leaves it empty.
+    question : str
+        Digest of the question.
+    learner, learner_key, project, purpose : str, default=""
+        Of a question: who asks, and what for. Without a key it is unsigned.
+    reply_key : str, default=""
+        Of a question for raw rows: the X25519 key that the rows are encrypted for.
+    asked : str, default=""
+        Of a refusal or failure: the `identity` of the question's envelope.
+    reason : str, default=""
+        Of a refusal or failure: why, in words.
+    time : str
+        When it was written, by its writer's clock (UTC). It informs people; nothing is decided by it.
+    size : int
+        Bytes of the payload.
+    sha256 : str
+        Its digest.
+    parts : tuple of str, default=()
+        SHA-256 of each part, if the payload was sent in parts; ``part_size`` is the size of all but the
+        last, ``place`` the beginning of their keys.
+    signature : str, default=""
+    """
+
+    kind: str
+    owner: str
+    question: str
+    owner_key: str = ""
+    learner: str = ""
+    learner_key: str = ""
+    project: str = ""
+    purpose: str = ""
+    reply_key: str = ""
+    asked: str = ""
+    reason: str = ""
+    time: str = ""
+    size: int = 0
+    sha256: str = hashlib.sha256(b"").hexdigest()
+    part_size: int = 0
+    parts: tuple[str, ...] = ()
+    place: str = ""
+    signature: str = ""
+
+    @property
+    def signer(self) -> str:
+        """The public key that must have signed it; empty for a question of a learner without a key."""
+        return self.learner_key if self.kind == "question" else self.owner_key
+
+    @property
+    def identity(self) -> str:
+        """32 digits that are the same whenever the same party says the same to the same owner."""
+        said = self._statement(without=("time", "place", "part_size", "parts"))
+        return hashlib.sha256(_canonical(said)).hexdigest()[:32]
+
+    def is_same(self, other: Envelope) -> bool:
+        """Whether the other says the same, whenever and in how many parts."""
+        return self.identity == other.identity
+
+    def sign(self, key: SigningKey | None) -> Self:
+        """The same with the present time and its signer's signature."""
+        now = replace(self, time=datetime.now(UTC).isoformat(timespec="seconds"))
+        return now if key is None else replace(now, signature=key.sign(now._message()))
+
+    def check(self) -> None:
+        """Raise `TamperError` unless its signer signed it; an unsigned question passes."""
+        if self.signer or self.kind != "question":
+            verify_signature(self.signer, self.signature, self._message())
+        elif self.signature or self.learner:
+            raise WireError("A question without a key names no learner and has no signature.")
+
+    def to_bytes(self) -> bytes:
+        """The line that stands before the payload."""
+        whole = {"privada": "envelope", "format": FORMAT, "signature": self.signature}
+        return _canonical(whole | {"statement": self._statement()}) + b"\n"
+
+    def _statement(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
+        told = asdict(self) | {"parts": list(self.parts)}
+        return {name: value for name, value in told.items() if name not in ("signature", *without)}
+
+    def _message(self) -> bytes:
+        return f"privada {self.kind} envelope {FORMAT}\n".encode() + _canonical(self._statement())
+
+    @classmethod
+    def split(cls, item: bytes) -> tuple[Self, bytes]:
+        """The envelope of an item, its signature checked, and the bytes after it.
+
+        Raises
+        ------
+        WireError, TamperError
+            This is no envelope, or nobody of that key signed it.
+        """
+        end = item.find(b"\n", 0, LARGEST_STATEMENT)
+        if end < 0:
+            raise WireError("The item does not begin with an envelope.")
+        made = cls(**_fields(item[:end]))
+        if made.to_bytes() != item[: end + 1]:
+            raise WireError("The item's envelope is not in its canonical form.")
+        made.check()
+        return made, item[end + 1 :]
+
+
+def clean(text: str) -> str:
+    """Text for an envelope: one line, of bounded length."""
+    return printable_line(bounded(text))
+
+
+def _canonical(value: Mapping[str, Any]) -> bytes:
+    import rfc8785
+
+    try:
+        return bytes(rfc8785.dumps(dict(value)))
+    except (rfc8785.CanonicalizationError, UnicodeError):
+        raise InputError("Expected names and texts that can be written as JSON.") from None
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    """What a line says, every field there and of its type."""
+    try:
+        whole = json.loads(line)
+        told = dict(whole["statement"])
+        if (whole["privada"], whole["format"]) != ("envelope", FORMAT):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise WireError(f"The item is not an envelope of format {FORMAT}.") from None
+    told["signature"] = whole.get("signature")
+    if set(told) != {each.name for each in fields(Envelope)} or not all(map(_is_valid, told, told.values())):
+        raise WireError("The item's envelope has a field that is missing, unknown or out of bounds.")
+    return told | {"parts": tuple(told["parts"])}
+
+
+def _is_valid(name: str, value: Any) -> bool:
+    if name in _NUMBERS:
+        return type(value) is int and 0 <= value <= LARGEST_FILE
+    if name == "parts":
+        return isinstance(value, list) and len(value) <= MOST_PARTS and all(map(_is_digest, value))
+    if name == "kind":
+        return value in KINDS
+    if name in ("question", "sha256"):
+        return _is_digest(value)
+    return isinstance(value, str) and len(value) <= LONGEST_TEXT and clean(value) == value
+
+
+def _is_digest(value: Any) -> bool:
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
+
+
+__all__ = ["KINDS", "LARGEST_STATEMENT", "Envelope", "clean"]

@@ -1,0 +1,113 @@
+"""One exchange, seen from either side: signed questions in, signed releases and refusals out.
+
+::
+
+    questions/<owner>/<question>-<envelope>.question    written by the learner, signed if it has a key
+    releases/<owner>/<question>.release                 written by the owner, signed
+    refusals/<owner>/<question>-<envelope>.refusal      why this learner's question is not answered, signed
+
+Every item is written once and none is ever deleted. It is the same over every courier: memory, a folder, a
+bucket, NATS. The exchange holds no state of an owner: that is in its ledger.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Container, Iterator, Mapping
+from types import TracebackType
+from typing import Self, TypeVar
+
+from privada.exchange.answering import Answered, Answering, Pending
+from privada.exchange.asking import Asking, Sender, Step
+from privada.exchange.courier import Courier
+from privada.parties.owner import Owner
+from privada.parties.protocol import Ask, Learner
+from privada.privacy.release import Release
+
+T = TypeVar("T")
+
+
+class Mailbox:
+    """Ask through an exchange, or answer what was asked there.
+
+    Parameters
+    ----------
+    courier : Courier
+        What carries the items.
+    keys : mapping of owner's name to public key, optional
+        Replies of these owners must be signed by these keys; of others, by any.
+    sender : Sender, optional
+        Who asks. By default questions are unsigned, which an owner that lists its learners refuses.
+
+    Privacy
+    -------
+    What an owner puts into the exchange is a release that was charged first, a refusal, or rows that
+    its policy lets a named curator have, encrypted for that curator's key; each is signed.
+    """
+
+    def __init__(
+        self, courier: Courier, *, keys: Mapping[str, str] | None = None, sender: Sender | None = None
+    ) -> None:
+        self.courier = courier
+        self._asking = Asking(courier, keys=keys or {}, sender=sender or Sender())
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str],
+        *,
+        keys: Mapping[str, str] | None = None,
+        sender: Sender | None = None,
+    ) -> Self:
+        """Open the exchange at a folder's path or a URL (`privada.exchange.open_courier`)."""
+        from privada.exchange.opening import open_courier
+
+        return cls(open_courier(url), keys=keys, sender=sender)
+
+    def learn(
+        self,
+        learner: Learner[T],
+        *,
+        patience: float = 0.0,
+        witness: Callable[[Release], None] | None = None,
+        watch: Callable[[Step], None] | None = None,
+    ) -> T:
+        """Drive a learner; see `privada.exchange.asking.Asking.learn`."""
+        return self._asking.learn(learner, patience=patience, witness=witness, watch=watch)
+
+    def ask(self, ask: Ask) -> str:
+        """Send one question, unless it was sent before; returns its key in the exchange."""
+        return self._asking.ask(ask)[1]
+
+    def has_reply(self, ask: Ask) -> bool:
+        """Whether the reply to an ask is there."""
+        return self._asking.fetch(ask) is not None
+
+    def pending(self, name: str, owner: Owner) -> Iterator[Pending]:
+        """Questions to an owner that have neither a release nor a refusal of it."""
+        return self.for_owner(name, owner).pending()
+
+    def for_owner(self, name: str, owner: Owner) -> Answering:
+        """The owner's side of the exchange, for an owner under its name in studies."""
+        return Answering(self.courier, name, owner)
+
+    def answer(
+        self, name: str, owner: Owner, *, approved: Container[str] = (), reconsider: Container[str] = ()
+    ) -> list[Answered]:
+        """Answer everything that is pending for an owner; see `Answering.answer`."""
+        return self.for_owner(name, owner).answer(approved=approved, reconsider=reconsider)
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self.courier.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+__all__ = ["Mailbox"]

@@ -1,0 +1,33 @@
+"""Files as they were saved, and as they are in an exchange folder."""
+
+import numpy as np
+import pytest
+
+from privada import Ask, CellStatistics, Mailbox, Nearest
+from privada.exceptions import PrivadaError
+from privada.exchange.files import load_question, read_payload
+from privada.privacy import Pure
+
+
+def question(cells):
+    centers = np.linspace(0, 1, cells)[:, None]
+    return CellStatistics(
+        tables=(Nearest(centers=centers),), guarantee=Pure(epsilon=0.4, relation="add/remove")
+    )
+
+
+@pytest.mark.parametrize("cells", [2, 200_000])
+def test_a_question_is_read_from_either_form(tmp_path, cells):
+    asked = question(cells)
+    assert load_question(asked.save(tmp_path / "saved.question")) == asked
+    key = Mailbox.open(tmp_path / "exchange").ask(Ask("clinic", asked))
+    assert load_question(tmp_path / "exchange" / key) == asked
+    assert (tmp_path / "exchange/questions/clinic/parts").exists() == (cells > 2)
+
+
+def test_a_changed_file_is_refused(tmp_path):
+    key = Mailbox.open(tmp_path).ask(Ask("clinic", question(2)))
+    blob = (tmp_path / key).read_bytes()
+    (tmp_path / key).write_bytes(blob[:-1] + b"x")
+    with pytest.raises(PrivadaError, match="not what its envelope says"):
+        read_payload(tmp_path / key)
