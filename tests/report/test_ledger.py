@@ -1,8 +1,9 @@
 import dp_accounting
 import pytest
 
-from privada.privacy import Approximate, Ledger, OwnerKey, Price
+from privada.privacy import Approximate, Asker, Ledger, OwnerKey, Price
 from privada.report import budgets_table, lines_table
+from privada.report.ledger import by_learner, learners_table
 
 BUDGET = Approximate(epsilon=2, delta=1e-6, relation="add/remove")
 
@@ -45,3 +46,33 @@ def test_last_and_after(ledger):
     last = lines_table(ledger.export(), last=1)
     assert (len(last.rows), last.note) == (1, "2 earlier lines are not shown.")
     assert [row["line"] for row in lines_table(ledger.export(), after=0).to_dict()] == ["1", "2"]
+
+
+def test_lines_say_who_asked_and_who_decided(ledger):
+    assert "who" not in lines_table(ledger.export()).columns
+    alice = Asker("alice", "ab" * 32, project="stroke")
+    price = Price(event=dp_accounting.GaussianDpEvent(20.0), guarantee=BUDGET)
+    ledger.approve("patients", "cd" * 32, by="Dr Who", asker=alice)
+    ledger.charge("patients", price, question="cd" * 32, asker=alice, approver="Dr Who")
+    ledger.refuse("patients", question="ef" * 32, reason="too much", asker=alice)
+    rows = lines_table(ledger.export()).to_dict()[3:]
+    assert [row["who"] for row in rows] == ["alice, by Dr Who", "alice, by Dr Who", "alice"]
+    assert [row["what"] for row in rows] == ["approved", "charge", "too much"]
+    assert [row["guarantee"] for row in rows] == ["nothing charged", str(BUDGET), "nothing charged"]
+
+
+def test_by_learner_the_shares_are_those_of_the_lines(ledger):
+    alice, bob = Asker("alice", "ab" * 32, project="stroke"), Asker("bob", "cd" * 32)
+    price = Price(event=dp_accounting.GaussianDpEvent(20.0), guarantee=BUDGET)
+    for who in (alice, bob, alice):
+        ledger.charge("patients", price, question="cd" * 32, asker=who)
+    ledger.refuse("patients", question="ef" * 32, reason="too much", asker=bob)
+    nobody, one, other = by_learner(ledger.export())
+    assert (nobody["learner"], nobody["charges"]) == ("", 1)
+    assert (one["learner"], one["charges"], one["projects"]) == ("alice", 2, ["stroke"])
+    assert (other["charges"], other["refusals"]) == (1, 1)
+    spent = ledger.export()["datasets"]["patients"]
+    shares = nobody["share"] + one["share"] + other["share"]
+    assert shares == pytest.approx(spent["spent"] / spent["capacity"])
+    table = learners_table(ledger.export())
+    assert [row["learner"] for row in table.to_dict()] == ["(not named)", "alice", "bob"]

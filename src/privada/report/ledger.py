@@ -9,7 +9,13 @@ from privada.privacy.accounting.filters import Filter
 from privada.privacy.guarantee import Guarantee
 from privada.report.tables import Table
 
-_LINE = ("data set", "line", "time (UTC)", "what", "guarantee", "of the budget", "spent by then", "digest")
+_LINE = (
+    *("data set", "line", "time (UTC)", "what", "who"),
+    *("guarantee", "of the budget", "spent by then", "digest"),
+)
+_FREE = ("key", "approval", "refusal", "copy")  # kinds of lines by which nothing of the rows got out
+_WHO = "who"
+_LEARNER = ("data set", "learner", "key", "charged", "of the budget", "copies", "refused", "last", "projects")
 _DIGITS = 8  # of a digest, enough to tell lines apart by eye
 _BUDGET = ("data set", "budget", "filter", "lines", "spent", "left")
 
@@ -47,6 +53,8 @@ def lines_table(
     kept = rows if last is None else rows[-last:]
     note = f"{len(rows) - len(kept)} earlier lines are not shown." if len(kept) < len(rows) else ""
     table = Table(title=title, columns=_LINE, rows=kept, note=note)
+    if all(not row[_LINE.index(_WHO)] for row in kept):
+        table = table.without(_WHO)
     return table.without(_LINE[0]) if len(export["datasets"]) == 1 else table
 
 
@@ -59,6 +67,7 @@ def _line_rows(export: Mapping[str, Any], name: str, *, after: int) -> Iterator[
                 str(line["index"]),
                 str(line["time"])[:19].replace("T", " "),
                 _what(line),
+                _who(line),
                 _guarantee(line, account),
                 percent(line["cost"] / account["capacity"]),
                 percent(line["spent"] / account["capacity"]),
@@ -71,9 +80,68 @@ def _what(line: Mapping[str, Any]) -> str:
     return f"{line['purpose'] or line['text'] or line['kind']}{times}"
 
 
+def _who(line: Mapping[str, Any]) -> str:
+    """Who asked and who decided, if that is known."""
+    asked = line["asker"]["learner"] if line["asker"] else ""
+    return ", ".join(part for part in (asked, line["approver"] and f"by {line['approver']}") if part)
+
+
+def by_learner(export: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """For each data set and learner: what was charged in its name, what it got besides, what was refused.
+
+    Learners are told apart by name and key. Lines that name none, such as those of
+    questions that nobody signed, are together under an empty name.
+    """
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for name, account in export["datasets"].items():
+        for line in account["lines"]:
+            asked = line["asker"] or {"learner": "", "key": "", "project": ""}
+            if asked["learner"] or line["kind"] == "charge":
+                place = (name, asked["learner"], asked["key"])
+                one = found.setdefault(place, _nothing_yet(*place))
+                _add_line(one, line, asked["project"], capacity=account["capacity"])
+    return list(found.values())
+
+
+def _nothing_yet(dataset: str, learner: str, key: str) -> dict[str, Any]:
+    counts: dict[str, Any] = dict.fromkeys(("charges", "copies", "refusals"), 0)
+    return {"dataset": dataset, "learner": learner, "key": key, **counts, "share": 0.0, "projects": []}
+
+
+def _add_line(one: dict[str, Any], line: Mapping[str, Any], project: str, *, capacity: int) -> None:
+    counted = {"charge": "charges", "copy": "copies", "refusal": "refusals"}.get(line["kind"])
+    if counted:
+        one[counted] += 1
+    one["share"] += line["cost"] / capacity
+    one["last"] = line["time"]
+    if project and project not in one["projects"]:
+        one["projects"].append(project)
+
+
+def learners_table(export: Mapping[str, Any], *, title: str = "By learner") -> Table:
+    """One row for each learner that a data set's ledger names."""
+    rows = tuple(
+        (
+            one["dataset"],
+            one["learner"] or "(not named)",
+            one["key"][:_DIGITS],
+            str(one["charges"]),
+            percent(one["share"]),
+            str(one["copies"]),
+            str(one["refusals"]),
+            str(one["last"])[:19].replace("T", " "),
+            ", ".join(one["projects"]),
+        )
+        for one in by_learner(export)
+    )
+    return Table(title=title, columns=_LEARNER, rows=rows)
+
+
 def _guarantee(line: Mapping[str, Any], account: Mapping[str, Any]) -> str:
     if line["kind"] == "budget":
         return f"opens {Guarantee.from_dict(account['budget'])}"
+    if line["kind"] in _FREE:
+        return "nothing charged"
     if line["guarantee"] is None:
         return "not differentially private"
     return str(Guarantee.from_dict(line["guarantee"]))
@@ -88,4 +156,4 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g}%"
 
 
-__all__ = ["budgets_table", "keeper", "lines_table", "percent"]
+__all__ = ["budgets_table", "by_learner", "keeper", "learners_table", "lines_table", "percent"]

@@ -13,22 +13,24 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import dp_accounting
 
 from privada.exceptions import BudgetError, LedgerError
-from privada.privacy import ZCDP, Ledger, OwnerKey, Price
+from privada.privacy import ZCDP, Asker, Ledger, OwnerKey, Price
+from privada.privacy.accounting.allowance import Allowance
 
 RHO = 0.001
 PRICE = Price(event=dp_accounting.ZCDpEvent(RHO), guarantee=ZCDP(rho=RHO, relation="add/remove"))
 EACH = 3
 
 
-def ask(ledger: Ledger, out: int) -> None:
+def ask(ledger: Ledger, out: int, **more: Any) -> None:
     """One charge; the receipt leaves in one write, so a kill cannot cut it in half."""
     question = os.urandom(32).hex()
     try:
-        receipt = ledger.charge("patients", PRICE, question=question)
+        receipt = ledger.charge("patients", PRICE, question=question, **more)
         said = {"receipt": receipt.to_dict()}
     except BudgetError:
         said = {"refused": question}
@@ -72,6 +74,20 @@ def askers(place: str, key: OwnerKey, number: int) -> None:
             wait()
             for _ in range(EACH):
                 ask(ledger, 1)
+
+    at_once(number, work)
+
+
+def allowed(place: str, key: OwnerKey, number: int) -> None:
+    """Processes that ask in one learner's name at the same moment, until its allowance is used up."""
+    allowance = Allowance.of("alice", "ab" * 32, ZCDP(rho=10 * RHO, relation="add/remove"))
+    asker = Asker("alice", "ab" * 32)
+
+    def work(wait: Callable[[], object]) -> None:
+        with Ledger.open(place, key) as ledger:
+            wait()
+            for _ in range(EACH):
+                ask(ledger, 1, asker=asker, allowance=allowance)
 
     at_once(number, work)
 
@@ -142,8 +158,8 @@ def main() -> None:
     verb, place, key_file, number = sys.argv[1:]
     if place.startswith("postgresql"):
         import psycopg  # noqa: F401 - once, not in each of a hundred children
-    verbs = {"askers": askers, "founders": founders, "heirs": heirs, "killed": killed, "memory": memory}
-    verbs[verb](place, OwnerKey.load(key_file), int(number))
+    verbs = (allowed, askers, founders, heirs, killed, memory)
+    {each.__name__: each for each in verbs}[verb](place, OwnerKey.load(key_file), int(number))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ def engine(postgres_place: str) -> sqlalchemy.Engine:
 
 def test_a_table_cannot_be_emptied(ledger: Ledger, engine: sqlalchemy.Engine) -> None:
     with engine.connect() as connection, pytest.raises(DBAPIError, match="append-only"):
-        connection.exec_driver_sql("TRUNCATE lines, datasets, answers")
+        connection.exec_driver_sql("TRUNCATE lines, datasets, answers, unlisted")
     assert ledger.verify().lines == 1
 
 

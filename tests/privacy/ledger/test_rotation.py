@@ -165,7 +165,7 @@ def test_a_failed_hand_over_changes_nothing(
 def test_nobody_notes_a_hand_over(place: str, key: OwnerKey, receipts: list[Receipt]) -> None:
     with (
         Ledger.open(place, key) as ledger,
-        pytest.raises(InputError, match="other than budget, charge and key"),
+        pytest.raises(InputError, match="other than budget, charge, key"),
     ):
         ledger.note("patients", KEY, text="The key handed over.")
 

@@ -4,6 +4,8 @@
 
     book       Ledger: what callers use
     account    one data set's filter, its costs, quotes and what remains
+    allowances what each learner has used of its allowance
+    notes      lines that cost nothing: decisions, refusals, disclosures
     outbox     what each charged question is owed, and the release once it was drawn
     lines      lines, their hashes and signatures
     verify     chains, sums, costs, signatures and receipts, checked again

@@ -60,6 +60,7 @@ def _copy_rows(store: Store, part: Path) -> None:
             owner = connection.scalar(select(schema.identity.c.owner))
             names = table.names(connection)
             made = rotation.hand_overs(connection)
+            unlisted = connection.execute(select(schema.unlisted)).mappings().all()
             owed = connection.execute(select(schema.answers.c.dataset, schema.answers.c.question)).all()
         with copy.writing() as connection:
             schema.prepare(connection, owner=str(owner))
@@ -70,6 +71,9 @@ def _copy_rows(store: Store, part: Path) -> None:
             for rows in table.pages(store, name):
                 with copy.writing() as connection:
                     connection.execute(insert(schema.lines), [dict(row) for row in rows])
+        for row in unlisted:
+            with copy.writing() as connection:
+                connection.execute(insert(schema.unlisted), dict(row))
         for dataset, question in owed:  # noted before the lines were read, so each has its line
             _copy_answer(store, copy, dataset, question)
     finally:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -30,20 +29,20 @@ from sqlalchemy import Connection
 
 from privada.exceptions import InputError, LedgerError, PrivadaError, TamperError
 from privada.privacy.accounting import accountant
+from privada.privacy.accounting.allowance import Allowance
 from privada.privacy.accounting.filters import Filter, open_filter
 from privada.privacy.accounting.price import Price
-from privada.privacy.asker import Asker
+from privada.privacy.asker import LONGEST_NAME, Asker, check_line
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger import outbox, rotation, schema, table
 from privada.privacy.ledger.account import Account, Quote, Remaining
+from privada.privacy.ledger.allowances import Allowances, Uses, check_asker
 from privada.privacy.ledger.backends import absent, backend
 from privada.privacy.ledger.backup import back_up
 from privada.privacy.ledger.export import FORMAT, export_account
 from privada.privacy.ledger.heads import Heads
 from privada.privacy.ledger.lines import (
-    BUDGET,
     CHARGE,
-    KEY,
     Line,
     check_digest,
     check_text,
@@ -52,7 +51,8 @@ from privada.privacy.ledger.lines import (
     read_account,
 )
 from privada.privacy.ledger.names import check_distinct, normal_name
-from privada.privacy.ledger.outbox import Debt
+from privada.privacy.ledger.notes import Notes
+from privada.privacy.ledger.outbox import Debt, Outbox
 from privada.privacy.ledger.rotation import HandOver
 from privada.privacy.ledger.store import Store
 from privada.privacy.ledger.verify import Verification, verify
@@ -61,7 +61,7 @@ from privada.privacy.relation import Relation
 from privada.privacy.wire import canonical
 
 
-class Ledger(outbox.Outbox):
+class Ledger(Outbox, Notes, Allowances):
     """Budgets of data sets and everything charged to them.
 
     Use `Ledger.open`. A ledger is safe for many threads and processes at
@@ -92,6 +92,7 @@ class Ledger(outbox.Outbox):
         self.key = key
         self._store = store
         self._heads = heads
+        self._uses = Uses()
         self._accounts: dict[str, Account] = {}
 
     @classmethod
@@ -227,7 +228,15 @@ class Ledger(outbox.Outbox):
         return account.quote(*prices, cost=cost, spent=self._grains(dataset))
 
     def charge(
-        self, dataset: str, price: Price, *, question: str, purpose: str = "", asker: Asker | None = None
+        self,
+        dataset: str,
+        price: Price,
+        *,
+        question: str,
+        purpose: str = "",
+        asker: Asker | None = None,
+        allowance: Allowance | None = None,
+        approver: str = "",
     ) -> Receipt:
         """Charge a price, every time that it is called. The line is on disk before this returns.
 
@@ -239,10 +248,14 @@ class Ledger(outbox.Outbox):
             What the question costs.
         question : str
             Digest of the question, in hexadecimal.
-        purpose : str
+        purpose : str, default=""
             What the charge is for, in the owner's words.
         asker : Asker, optional
-            The learner that asks, for the line.
+            The learner that asks.
+        allowance : Allowance, optional
+            The terms of that learner; they are checked in the transaction of the charge.
+        approver : str, default=""
+            The person who approved the question.
 
         Returns
         -------
@@ -252,88 +265,74 @@ class Ledger(outbox.Outbox):
         Raises
         ------
         BudgetError
-            The budget is absent or too small; nothing was charged.
+            The budget is absent or too small, or the learner's allowance is; nothing was charged.
+        PolicyError
+            The learner's term is over; nothing was charged.
         RelationError
             The price cannot be converted to the budget's relation or unit; nothing was charged.
         """
-        return self._charge(dataset, price, question=question, purpose=purpose, asker=asker, once=False)[0]
+        line = self._asked(question, purpose=purpose, asker=asker, allowance=allowance, approver=approver)
+        return self._charge(dataset, price, line, allowance, once=False)[0]
 
     def charge_once(
-        self, dataset: str, price: Price, *, question: str, purpose: str = "", asker: Asker | None = None
+        self,
+        dataset: str,
+        price: Price,
+        *,
+        question: str,
+        purpose: str = "",
+        asker: Asker | None = None,
+        allowance: Allowance | None = None,
+        approver: str = "",
     ) -> tuple[Debt, Receipt]:
         """Charge a question, unless it was charged before; in both cases, return what it is owed.
 
         This is decided in the transaction of the charge, so that several
         processes at the same time, on any machines, charge it once. Each
-        call counts as a try at the answer. Errors are those of `charge`.
+        call counts as a try at the answer. Parameters and errors are those of `charge`.
         """
-        receipt, debt = self._charge(
-            dataset, price, question=question, purpose=purpose, asker=asker, once=True
-        )
+        line = self._asked(question, purpose=purpose, asker=asker, allowance=allowance, approver=approver)
+        receipt, debt = self._charge(dataset, price, line, allowance, once=True)
         assert debt is not None
         return debt, receipt
 
-    def _charge(
-        self, dataset: str, price: Price, *, question: str, purpose: str, asker: Asker | None, once: bool
-    ) -> tuple[Receipt, Debt | None]:
+    def _asked(
+        self, question: str, *, purpose: str, asker: Asker | None, allowance: Allowance | None, approver: str
+    ) -> dict[str, Any]:
+        """What a line says of who asked for what, checked."""
         check_digest(question=question)
         check_text(purpose=purpose, longest=1000, empty=True)
+        check_line(approver=approver, longest=LONGEST_NAME, empty=True)
+        check_asker(asker, allowance)
+        return {"question": question, "purpose": purpose, "asker": asker, "approver": approver}
+
+    def _charge(
+        self, dataset: str, price: Price, asked: dict[str, Any], allowance: Allowance | None, *, once: bool
+    ) -> tuple[Receipt, Debt | None]:
         account = self._account(dataset)
         charged = account.converted(price)
         cost, detail = account.cost(charged), json.loads(canonical(charged.to_dict()))
+        if allowance is not None:
+            self.used(dataset, allowance)  # most of the sum, before anybody has to wait
+        receipt: Receipt | None
         with self._store.writing() as connection:
             head = table.locked_last(connection, account.dataset)
-            debt = outbox.find(connection, account.dataset, question) if once else None
+            debt = outbox.find(connection, account.dataset, asked["question"]) if once else None
             if debt is not None:
-                return self._receipt(connection, debt), outbox.try_again(connection, debt)
-            granted = head.spent + cost <= account.capacity
-            if granted:
-                line = self._append(
-                    connection,
-                    head,
-                    kind=CHARGE,
-                    cost=cost,
-                    detail=detail,
-                    question=question,
-                    purpose=purpose,
-                    asker=asker,
-                )
-                if once:
-                    debt = Debt(dataset=account.dataset, question=question, position=line.index, tries=1)
-                    outbox.owe(connection, debt)
-        if not granted:  # advice takes its time, and nobody should wait for it
+                written = self._copy(connection, head, debt, asked["asker"], allowance)
+                receipt, debt = self._receipt(connection, debt), outbox.try_again(connection, debt)
+            else:
+                self._check_terms(connection, head, allowance, charged)
+                granted = head.spent + cost <= account.capacity
+                fields = {"kind": CHARGE, "cost": cost, "detail": detail, **asked}
+                written = self._append(connection, head, **fields) if granted else None
+                receipt = None if written is None else written.receipt(self.key.public)
+                debt = outbox.owe(connection, written) if once and written else None
+        if written is not None:
+            self._heads.remember(written)
+        if receipt is None:  # advice takes its time, and nobody should wait for it
             raise account.quote(price, cost=cost, spent=head.spent).refusal()
-        self._heads.remember(line)
-        return line.receipt(self.key.public), debt
-
-    def note(self, dataset: str, kind: str = "disclosure", *, text: str, question: str = "") -> Receipt:
-        """Write a line that costs nothing: what it records is *not* differentially private.
-
-        Parameters
-        ----------
-        dataset : str
-            The data set.
-        kind : str
-            One lower-case word, by default ``"disclosure"``: rows that went to a named curator.
-        text : str
-            What happened, in words. Never a row.
-        question : str, optional
-            Digest of the question.
-        """
-        if not re.fullmatch(r"[a-z]{1,40}", str(kind)) or kind in (BUDGET, CHARGE, KEY):
-            raise InputError(
-                f"Expected kind to be a lower-case word other than budget, charge and key, got {kind!r:.80}."
-            )
-        check_text(text=text, longest=10_000)
-        if question:
-            check_digest(question=question)
-        detail = {"text": text, "guarantee": "not differentially private"}
-        name = self._known_as(dataset)
-        with self._store.writing() as connection:
-            head = table.locked_last(connection, name)
-            line = self._append(connection, head, kind=kind, cost=0, detail=detail, question=question)
-        self._heads.remember(line)
-        return line.receipt(self.key.public)
+        return receipt, debt
 
     def spent(self, dataset: str) -> Guarantee | None:
         """The guarantee after all charges so far, whenever the learner stops; None before the first."""

@@ -25,6 +25,7 @@ from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.wire import canonical
 
 BUDGET, CHARGE, KEY = "budget", "charge", "key"
+APPROVAL, REFUSAL, COPY = "approval", "refusal", "copy"
 START = "0" * 64  # what line 0 has instead of a line before it
 
 
@@ -37,7 +38,7 @@ class Line:
     dataset, index, kind, time, question
         As in `Receipt`.
     detail : mapping
-        The filter of a budget line, the price of a charge, the text of a note.
+        The filter of a budget line, the price of a charge, the text of a note; of a copy both.
     cost, spent : int
         Whole grains that the line took, and all lines up to it.
     purpose : str
@@ -72,8 +73,14 @@ class Line:
 
     @property
     def price(self) -> Price | None:
-        """What was charged, None for a budget or a note."""
+        """What was charged by this line, None if nothing was."""
         return Price.from_dict(dict(self.detail)) if self.kind == CHARGE else None
+
+    @property
+    def told(self) -> Price | None:
+        """What the answer that went to `asker` cost whoever paid for it; None if there was no answer."""
+        plain = {CHARGE: self.detail, COPY: self.detail.get("price")}.get(self.kind)
+        return None if plain is None else Price.from_dict(dict(plain))
 
     def receipt(self, public: str) -> Receipt:
         """The receipt of this line under an owner's public key."""
@@ -187,13 +194,18 @@ def following(head: Line, key: OwnerKey, *, cost: int, **fields: Any) -> Line:
     made = Line(
         dataset=head.dataset,
         index=head.index + 1,
-        time=_now(),
+        time=moment(head),
         cost=cost,
         spent=head.spent + cost,
         previous=head.digest,
         **fields,
     )
     return made.sealed(key)
+
+
+def moment(head: Line) -> str:
+    """The time of the next line: now, or the last line's if the clock has been put back since."""
+    return max(_now(), head.time)
 
 
 def _now() -> str:
@@ -227,14 +239,18 @@ def check_digest(**named: Any) -> None:
 
 
 __all__ = [
+    "APPROVAL",
     "BUDGET",
     "CHARGE",
+    "COPY",
     "KEY",
+    "REFUSAL",
     "START",
     "Line",
     "check_digest",
     "check_text",
     "following",
+    "moment",
     "opening",
     "read_account",
 ]

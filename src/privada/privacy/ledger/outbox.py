@@ -24,6 +24,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from privada.exceptions import AnswerError, LedgerError, TamperError
+from privada.privacy.ledger.lines import Line
 from privada.privacy.ledger.schema import answers, lines
 from privada.privacy.ledger.store import Store
 
@@ -79,8 +80,9 @@ def find(connection: Connection, dataset: str, question: str) -> Debt | None:
     return None if row is None else Debt(**row)
 
 
-def owe(connection: Connection, debt: Debt) -> None:
-    """Write a new debt, in the transaction of its charge."""
+def owe(connection: Connection, paid: Line) -> Debt:
+    """Write the debt of a charge, in its transaction; it counts as the first try."""
+    debt = Debt(dataset=paid.dataset, question=paid.question, position=paid.index, tries=1)
     connection.execute(
         insert(answers),
         {
@@ -91,6 +93,7 @@ def owe(connection: Connection, debt: Debt) -> None:
             "tries": debt.tries,
         },
     )
+    return debt
 
 
 def try_again(connection: Connection, debt: Debt) -> Debt:

@@ -3,12 +3,16 @@
 Version 1 was the first layout; version 2 added ``lines.purpose``, version 3 the
 table ``answers``, version 4 who asked and who approved (``learner``,
 ``learner_key``, ``project``, ``stated``, which is what the learner says that
-it asks for, and ``approver``). A field of a line that is empty is left out of what is hashed,
+it asks for, and ``approver``), indexes to find them by, and the table
+``unlisted``. A field of a line that is empty is left out of what is hashed,
 so a column that is added later leaves old digests as they are.
 
 ``answers`` is the owner's outbox: for each question that was charged once, the
 line that paid for it and, when it is there, the signed release. It is no part of
 the chain and may be updated; what a release says is sealed by its own signature.
+
+``unlisted`` counts, by day, the refusals that got no line of their own
+(`privada.privacy.ledger.notes`). It is no part of the chain either.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from sqlalchemy import (
     Column,
     Connection,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -84,6 +89,19 @@ answers = Table(
     Column("release", LargeBinary, nullable=True),
 )
 
+unlisted = Table(
+    "unlisted",
+    _METADATA,
+    Column("dataset", Text, ForeignKey("datasets.dataset"), primary_key=True),
+    Column("day", Text, primary_key=True),
+    Column("refusals", BigInteger, nullable=False),
+)
+
+_INDEXES = tuple(
+    Index(f"lines_by_{name}", lines.c.dataset, lines.c[name], lines.c.position)
+    for name in ("question", "learner", "learner_key")
+)
+
 _KEPT = ("lines", "datasets", "identity")
 
 
@@ -133,6 +151,9 @@ def _add_answers(connection: Connection) -> None:
 def _add_askers(connection: Connection) -> None:
     for name in ("learner", "learner_key", "project", "stated", "approver"):
         connection.exec_driver_sql(f"ALTER TABLE lines ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
+    for index in _INDEXES:
+        index.create(connection)
+    unlisted.create(connection)
 
 
 MIGRATIONS: dict[int, Callable[[Connection], None]] = {2: _add_purpose, 3: _add_answers, 4: _add_askers}
@@ -209,4 +230,5 @@ __all__ = [
     "lines",
     "prepare",
     "schema_version",
+    "unlisted",
 ]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, bindparam, insert, select
+from sqlalchemy import Connection, RowMapping, Select, bindparam, func, insert, or_, select
 
 from privada.exceptions import BudgetError, TamperError
-from privada.privacy.ledger.lines import Line
+from privada.privacy.ledger.lines import CHARGE, COPY, REFUSAL, Line
 from privada.privacy.ledger.schema import datasets, lines
 from privada.privacy.ledger.store import Store
 
@@ -20,6 +20,19 @@ _FIRST = _OF.where(lines.c.position == 0)
 _LAST = _OF.order_by(lines.c.position.desc()).limit(1)
 _AFTER = _OF.where(lines.c.position > bindparam("after")).order_by(lines.c.position).limit(_PAGE)
 _AT = _OF.where(lines.c.position == bindparam("position"))
+_ON = _OF.where(lines.c.question == bindparam("question")).order_by(lines.c.position)
+_BY = or_(lines.c.learner == bindparam("learner"), lines.c.learner_key == bindparam("key"))
+_TOLD = (
+    _OF.where(_BY, lines.c.kind.in_((CHARGE, COPY)), lines.c.position > bindparam("after"))
+    .order_by(lines.c.position)
+    .limit(_PAGE)
+)
+_REFUSED = (
+    select(func.count())
+    .select_from(lines)
+    .where(lines.c.dataset == bindparam("dataset"), _BY)
+    .where(lines.c.kind == REFUSAL, lines.c.time >= bindparam("since"))
+)
 _LOCK = select(datasets.c.dataset).where(datasets.c.dataset == bindparam("dataset")).with_for_update()
 _BEGIN, _APPEND = insert(datasets), insert(lines)
 
@@ -69,6 +82,29 @@ def at(connection: Connection, dataset: str, position: int) -> Line | None:
     return _one(connection, _AT, dataset, position=position)
 
 
+def on_question(connection: Connection, dataset: str, question: str) -> list[Line]:
+    """All lines of one question, in order."""
+    rows = connection.execute(_ON, {"dataset": dataset, "question": question}).mappings()
+    return [Line.from_row(row) for row in rows]
+
+
+def told(connection: Connection, dataset: str, *, learner: str, key: str, after: int = -1) -> Iterator[Line]:
+    """The lines after one by which a learner, of this name or this key, got an answer."""
+    found: dict[str, Any] = {"dataset": dataset, "learner": learner, "key": key}
+    while True:
+        rows = connection.execute(_TOLD, found | {"after": after}).mappings().all()
+        yield from map(Line.from_row, rows)
+        if len(rows) < _PAGE:
+            return
+        after = rows[-1]["position"]
+
+
+def refusals(connection: Connection, dataset: str, *, learner: str, key: str, since: str) -> int:
+    """How many refusals of a learner have a line, since a moment."""
+    found = {"dataset": dataset, "learner": learner, "key": key, "since": since}
+    return int(connection.scalar(_REFUSED, found) or 0)
+
+
 def begin(connection: Connection, line: Line) -> None:
     """Write line 0 of a new data set."""
     connection.execute(_BEGIN, {"dataset": line.dataset})
@@ -115,5 +151,8 @@ __all__ = [
     "locked_last",
     "names",
     "names_in_lines",
+    "on_question",
     "pages",
+    "refusals",
+    "told",
 ]
