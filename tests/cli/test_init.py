@@ -9,7 +9,7 @@ def test_init_then_run(cli, tmp_path):
         "owner.key",
         "README.md",
     }
-    assert len((tmp_path / "new" / "README.md").read_text().splitlines()) <= 12
+    assert len((tmp_path / "new" / "README.md").read_text().splitlines()) <= 15
     assert (tmp_path / "new" / "clinic" / "owner.key").stat().st_mode & 0o077 == 0
     assert "Releases" in cli("run", tmp_path / "new" / "study.toml").stdout
     assert "not empty" in cli("init", tmp_path / "new", expect=2).stderr

@@ -29,7 +29,7 @@ def fill_in(path):
 
 def test_owner_init_then_fill_in_then_load(cli, home, tmp_path):
     folder = tmp_path / "north"
-    done = cli.json("owner", "init", folder, "--data", home / "clinic/patients.csv", "--label", "outcome")
+    done = cli.json("owner", "init", folder, "--data", home / "clinic/rows.csv", "--label", "outcome")
     assert stat.S_IMODE((folder / "owner.key").stat().st_mode) == 0o600
     assert len(done["public_key"]) == 64
     text = (folder / "owner.toml").read_text().replace('# values = ["a", "b"]', "# or values = [...]")
@@ -41,9 +41,9 @@ def test_owner_init_then_fill_in_then_load(cli, home, tmp_path):
     with pytest.raises(BudgetError, match="privada owner open-budget"):
         Owner.from_toml(folder / "owner.toml")
     opened = cli.json("owner", "open-budget", folder / "owner.toml")
-    assert opened["dataset"] == "patients"
+    assert opened["dataset"] == "rows"
     assert cli.json("owner", "open-budget", folder / "owner.toml") == opened
-    assert Owner.from_toml(folder / "owner.toml").dataset == "patients"
+    assert Owner.from_toml(folder / "owner.toml").dataset == "rows"
 
 
 def test_types_come_from_parquet_and_values_from_nowhere(cli, tmp_path):

@@ -89,7 +89,7 @@ def test_a_bad_study_names_line_and_key(cli, home, edit, before, after, message)
 
 
 def test_bad_rows_name_the_column_and_nothing_else(cli, home, edit):
-    edit("clinic/patients.csv", "\n", "\n0.5,0.25,plague\n")
+    edit("clinic/rows.csv", "\n", "\n0.5,0.25,plague\n")
     failed = cli("run", home / "study.toml", expect=2)
     assert "plague" not in failed.output
     assert "0.25" not in failed.output
@@ -103,7 +103,7 @@ def test_run_needs_the_owners_file(cli, home, edit):
 
 def test_a_value_that_a_reader_trips_over_is_not_shown(cli, home):
     """Arrow takes the type of a CSV column from its first block and quotes what does not fit later."""
-    with (home / "clinic/patients.csv").open("a") as stream:
+    with (home / "clinic/rows.csv").open("a") as stream:
         stream.write("1.234,5.678,well\n" * 80_000)
         stream.write("Jane Doe,5.678,well\n")
     failed = cli("run", home / "study.toml", expect=2)

@@ -1,10 +1,24 @@
-"""The example of ``privada init``: complete, generated, within its own bounds, its key its own."""
+"""The examples of ``privada init``: complete, generated, within their own bounds, each key its own."""
 
 import numpy as np
+import pytest
 
+from privada.exceptions import InputError
+from privada.methods.registry import methods
 from privada.parties.owner_file import OwnerFile
 from privada.studies import Study
-from privada.studies.example import CELLS, generate, write_example
+from privada.studies.example import example_methods, find_template, write_example
+
+
+def test_every_method_that_makes_something_has_an_example():
+    assert set(example_methods()) >= {
+        "cells",
+        "clustering",
+        "marginals",
+        "reweighting",
+        "summarization",
+        "transport",
+    }
 
 
 def test_every_file_that_is_named_is_there(written):
@@ -12,31 +26,46 @@ def test_every_file_that_is_named_is_there(written):
     assert names >= {
         "README.md",
         "study.toml",
-        "survey.csv",
         "centers.csv",
         "clinic/owner.toml",
-        "clinic/patients.csv",
+        "clinic/rows.csv",
         "clinic/owner.key",
         "clinic/ledger.sqlite",
     }
 
 
-def test_rows_are_generated_the_same_each_time_and_within_the_public_bounds():
-    survey, patients, outcome = generate()
-    again = generate()
-    assert all(np.array_equal(a, b) for a, b in zip((survey, patients, outcome), again, strict=True))
-    assert not np.array_equal(survey, generate(1)[0])
-    for numbers in (survey, patients):
-        assert 0 <= numbers.min() <= numbers.max() <= 10
-    assert set(outcome) == {"well", "ill"}
+@pytest.mark.parametrize("name", example_methods())
+def test_rows_are_generated_the_same_each_time_and_within_the_public_bounds(name, tmp_path):
+    write_example(tmp_path, name=name)
+    template, again = find_template(name), find_template(name)
+    for owner, described in template.owners.items():
+        assert described.table.to_csv() == again.owners[owner].table.to_csv()
+        file = OwnerFile.read(tmp_path / owner / "owner.toml")
+        rows, box = described.table.rows, file.schema.box
+        assert np.all(rows >= np.array(box.low))
+        assert np.all(rows <= np.array(box.high))
 
 
-def test_the_survey_has_no_outcome_and_the_clinic_sees_other_people(written):
-    assert (written / "survey.csv").read_text().startswith("marker_a,marker_b\n")
-    assert (written / "clinic/patients.csv").read_text().startswith("marker_a,marker_b,outcome\n")
-    public, private, _ = generate()
-    assert np.linalg.norm(public.mean(axis=0) - private.mean(axis=0)) > 0.5
-    assert np.loadtxt(written / "centers.csv", delimiter=",").shape == (CELLS, 2)
+@pytest.mark.parametrize("name", example_methods())
+def test_each_study_is_read_and_paid_for_by_budgets_that_are_open(name, tmp_path):
+    write_example(tmp_path, name=name)
+    study = Study.read(tmp_path / "study.toml")
+    assert study.method is methods()[name]
+    assert study.first_asks
+    for ask in study.first_asks:
+        assert study.at_hand[ask.owner].price(ask.question).affordable
+
+
+def test_the_readme_names_what_is_there(written):
+    text = (written / "README.md").read_text()
+    assert "`clinic/`" in text
+    assert "`centers.csv` is public" in text
+
+
+def test_a_method_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"Expected method to be one of .*, got 'astrology'"):
+        write_example(tmp_path / "new", name="astrology")
+    assert not (tmp_path / "new").exists()
 
 
 def test_the_key_is_the_owners_alone_and_each_example_has_its_own(written, tmp_path):

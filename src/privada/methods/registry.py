@@ -15,6 +15,7 @@ from importlib import import_module, metadata
 from typing import Any
 
 from privada.exceptions import InputError, PrivadaWarning
+from privada.methods.situation import Situation
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
@@ -85,6 +86,10 @@ class Method:
         ``() -> Example``.
     demo_path : "module:function" or None
         ``(seed) -> DemoRow``; the seed is of public randomness only.
+    template_path : "module:function" or None
+        ``() -> StudyTemplate``, the example study that ``privada init --method NAME`` writes.
+    situation : Situation, optional
+        When it is the method to take, for ``privada advise``.
     """
 
     name: str
@@ -94,6 +99,8 @@ class Method:
     study_path: str
     example_path: str
     demo_path: str | None = None
+    template_path: str | None = None
+    situation: Situation | None = None
 
     def questions(self) -> tuple[type[Question], ...]:
         """The question classes."""

@@ -27,6 +27,7 @@ from __future__ import annotations
 
 from privada._lazy import attach
 from privada.methods.registry import Method
+from privada.methods.situation import Situation
 
 METHOD = Method(
     name="cells",
@@ -36,6 +37,11 @@ METHOD = Method(
     study_path="privada.methods.cells.study:learner",
     example_path="privada.methods.cells.example:example",
     demo_path="privada.methods.cells.demo:demo",
+    template_path="privada.methods.cells.template:template",
+    situation=Situation(
+        want="counts",
+        because="one noisy release counts rows, by class if you like, in cells that you declare.",
+    ),
 )
 
 _HOMES = {

@@ -36,6 +36,7 @@ from __future__ import annotations
 
 from privada._lazy import attach
 from privada.methods.registry import Method
+from privada.methods.situation import Situation
 
 METHOD = Method(
     name="clustering",
@@ -51,6 +52,11 @@ METHOD = Method(
     study_path="privada.methods.clustering.study:learner",
     example_path="privada.methods.clustering.example:example",
     demo_path="privada.methods.clustering.demo:demo",
+    template_path="privada.methods.clustering.template:template",
+    situation=Situation(
+        want="points",
+        because="it chooses public points where private ones do not help already, from one noisy release.",
+    ),
 )
 
 _HOMES = {

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from privada._lazy import attach
 from privada.methods.registry import Method
+from privada.methods.situation import Situation
 
 METHOD = Method(
     name="marginals",
@@ -46,6 +47,13 @@ METHOD = Method(
     study_path="privada.methods.marginals.study:learner",
     example_path="privada.methods.marginals.example:example",
     demo_path="privada.methods.marginals.demo:demo",
+    template_path="privada.methods.marginals.template:template",
+    situation=Situation(
+        want="model",
+        private="target",
+        yours="unlabelled",
+        because="the owner answers with noisy sums of labels over your own rows, which need no labels.",
+    ),
 )
 
 _HOMES = {

@@ -36,6 +36,7 @@ from __future__ import annotations
 
 from privada._lazy import attach
 from privada.methods.registry import Method
+from privada.methods.situation import Situation
 
 METHOD = Method(
     name="reweighting",
@@ -55,6 +56,13 @@ METHOD = Method(
     study_path="privada.methods.reweighting.study:learner",
     example_path="privada.methods.reweighting.example:example",
     demo_path="privada.methods.reweighting.demo:demo",
+    template_path="privada.methods.reweighting.template:template",
+    situation=Situation(
+        want="model",
+        private="target",
+        yours="labelled",
+        because="your rows make a public model; a few noisy numbers correct it for the private rows.",
+    ),
 )
 
 _HOMES = {

@@ -38,6 +38,7 @@ from __future__ import annotations
 
 from privada._lazy import attach
 from privada.methods.registry import Method
+from privada.methods.situation import Situation
 
 METHOD = Method(
     name="summarization",
@@ -55,6 +56,11 @@ METHOD = Method(
     study_path="privada.methods.summarization.study:learner",
     example_path="privada.methods.summarization.example:example",
     demo_path="privada.methods.summarization.demo:demo",
+    template_path="privada.methods.summarization.template:template",
+    situation=Situation(
+        want="rows",
+        because="noisy sums say whose rows look like those of a private validation set.",
+    ),
 )
 
 _HOMES = {

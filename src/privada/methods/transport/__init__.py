@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from privada._lazy import attach
 from privada.methods.registry import Method
+from privada.methods.situation import Situation
 
 METHOD = Method(
     name="transport",
@@ -46,6 +47,12 @@ METHOD = Method(
     study_path="privada.methods.transport.study:learner",
     example_path="privada.methods.transport.example:example",
     demo_path="privada.methods.transport.demo:demo",
+    template_path="privada.methods.transport.template:template",
+    situation=Situation(
+        want="model",
+        private="source",
+        because="the owner answers with a noisy model; everything else happens on your rows.",
+    ),
 )
 
 _HOMES = {
