@@ -23,6 +23,7 @@ MODULES = (
     "privada.exchange",
     "privada.methods",
     "privada.methods.cells",
+    "privada.methods.evaluation",
     "privada.studies",
     "privada.audit",
     "privada.lab.baselines",

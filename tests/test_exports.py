@@ -16,6 +16,8 @@ PACKAGES = [
     "privada.methods",
     "privada.methods.cells",
     "privada.methods.clustering",
+    "privada.methods.evaluation",
+    "privada.methods.hypotheses",
     "privada.methods.transport",
     "privada.lab.baselines",
     "privada.audit",

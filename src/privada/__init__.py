@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.cells.questions.partition import Product as Product
     from privada.methods.cells.questions.statistics import CellStatistics as CellStatistics
     from privada.methods.clustering.estimator import SourceTargetMedoids as SourceTargetMedoids
+    from privada.methods.evaluation.estimator import PrivateEvaluator as PrivateEvaluator
+    from privada.methods.evaluation.estimator import evaluate as evaluate
     from privada.methods.marginals.estimator import MarginalLearner as MarginalLearner
     from privada.methods.marginals.estimator_regression import MarginalRegressor as MarginalRegressor
     from privada.methods.reweighting.estimator import ReweightedClassifier as ReweightedClassifier
@@ -67,6 +69,7 @@ _HOMES = {
     "methods.summarization.estimator": ("PrivateSummarizer",),
     "methods.transport.estimator": ("TransportClassifier",),
     "methods.transport.wasserstein": ("private_wasserstein",),
+    "methods.evaluation.estimator": ("PrivateEvaluator", "evaluate"),
     "methods.marginals.estimator": ("MarginalLearner",),
     "methods.marginals.estimator_regression": ("MarginalRegressor",),
     "parties.owner": ("Owner",),

@@ -106,6 +106,10 @@ class Section:
         """Take true or false."""
         return self._take(key, (bool,), "true or false", default)
 
+    def one(self, key: str, kinds: tuple[type, ...], wanted: str, default: Any = _MISSING) -> Any:
+        """Take a value of one of several kinds, ``wanted`` in words."""
+        return self._take(key, kinds, wanted, default)
+
     def array(self, key: str, default: Any = _MISSING) -> Any:
         """Take a list."""
         return self._take(key, (list,), "a list", default)

@@ -12,6 +12,7 @@ from privada.parties.rows import BATCH, Rows
 
 SUMS = {  # the first draw is a sum over records, or several are
     "cells.statistics",
+    "evaluation.outcomes",
     "clustering.nna",
     "clustering.local",
     "clustering.pyramid",

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from privada.cli import audit, demo, exits, ledger, release, reproduce
 from privada.cli.owners import owner
-from privada.cli.studies import advise, answer, ask, init, learn, price, run
+from privada.cli.studies import advise, answer, ask, evaluate, init, learn, price, run
 
 
 class Commands(TyperGroup):
@@ -61,7 +61,7 @@ def root(
     """
 
 
-for _verb in (demo, advise, init, run, price, ask, answer, learn, reproduce, audit):
+for _verb in (demo, advise, init, run, price, ask, answer, learn, evaluate, reproduce, audit):
     _name = _verb.__name__.rpartition(".")[2]
     app.command(_name, epilog=f"Example: {_verb.EXAMPLE}")(_verb.command)
 for _group in (owner, ledger, release):

@@ -68,16 +68,17 @@ class Study:
     guarantee: Guarantee
     method: Method
     _file: Path = field(repr=False)
+    _settings: Mapping[str, Any] | None = field(repr=False, default=None)
     _ready: list[Learner[Any]] = field(repr=False, default_factory=list)
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a study; errors name the line and the key."""
+    def read(cls, path: str | os.PathLike[str], *, method: Mapping[str, Any] | None = None) -> Self:
+        """Read a study; errors name the line and the key. ``method`` replaces its ``[method]``."""
         top = Section.read(path)
         home = Path(path).resolve().parent
-        about, budget, asked = top.section("study"), top.section("budget"), top.section("method")
+        about, budget = top.section("study"), top.section("budget")
         parties = _parties(top.section("owners"), home)
-        named = _method(asked)
+        named = _method(_asked(top, method))
         with about.blaming("seed"):
             seed = _check.count(least=0, seed=about.whole("seed", 0))
         made = cls(
@@ -90,6 +91,7 @@ class Study:
             guarantee=_guarantee(budget, parties),
             method=named,
             _file=Path(path),
+            _settings=method,
         )
         for section in (about, budget, top):
             section.done()
@@ -118,7 +120,7 @@ class Study:
         return self._ready.pop() if self._ready else self._make_learner()
 
     def _make_learner(self) -> Learner[Any]:
-        section = Section.read(self._file).section("method")
+        section = _asked(Section.read(self._file), self._settings)
         section.string("name")
         return self.method.study()(
             section, schemas=self.schemas, guarantee=self.guarantee, home=self.home, seed=self.seed
@@ -168,6 +170,12 @@ def _party(section: Section, home: Path) -> OwnerFile | Card:
     if not path.is_file():
         section.fail(named[0], f"there is no file {path.name}.")
     return OwnerFile.read(path) if named == ["owner"] else Card.read(path)
+
+
+def _asked(top: Section, settings: Mapping[str, Any] | None) -> Section:
+    """The ``[method]`` of a study, or what a command says instead."""
+    own = top.section("method")
+    return own if settings is None else Section(dict(settings), name="the command", text="", path="method")
 
 
 def _method(section: Section) -> Method:

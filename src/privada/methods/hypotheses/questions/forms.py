@@ -45,6 +45,11 @@ class Hypothesis(Form, ABC):
     def fits(self, width: int, n_classes: int) -> None:
         """Raise `InputError` unless it labels rows of ``width`` features with that many classes."""
 
+    @property
+    def outputs(self) -> int:
+        """How many scores a record has; 0 of a form that has codes alone."""
+        return 0
+
     def scores(self, X: FloatArray) -> FloatArray:  # noqa: ARG002
         """Scores of each row, `outputs` of them: a function of that row alone."""
         raise InputError(f"A {self.form} hypothesis has no scores.")

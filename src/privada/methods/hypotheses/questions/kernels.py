@@ -58,4 +58,22 @@ def largest(scores: FloatArray) -> npt.NDArray[np.int64]:  # pragma: no cover - 
     return found
 
 
-__all__ = ["forward", "largest"]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def normalise(scores: FloatArray) -> None:  # pragma: no cover - compiled
+    """Turn each row's scores into probabilities, in place; one score is the log-odds of the second class."""
+    for i in range(scores.shape[0]):
+        if scores.shape[1] == 1:
+            scores[i, 0] = 1.0 / (1.0 + np.exp(-scores[i, 0]))
+            continue
+        highest = scores[i, 0]
+        for j in range(1, scores.shape[1]):
+            highest = max(highest, scores[i, j])
+        total = 0.0
+        for j in range(scores.shape[1]):
+            scores[i, j] = np.exp(scores[i, j] - highest)
+            total += scores[i, j]
+        for j in range(scores.shape[1]):
+            scores[i, j] /= total
+
+
+__all__ = ["forward", "largest", "normalise"]

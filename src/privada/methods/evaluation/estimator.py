@@ -1,0 +1,221 @@
+"""Evaluation with scikit-learn's API: both sides in one process."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from privada import _check
+from privada.exceptions import InputError
+from privada.methods.evaluation.learner.classification import Classification
+from privada.methods.evaluation.learner.intervals import CONFIDENCE
+from privada.methods.evaluation.learner.learn import Evaluation, learn
+from privada.methods.evaluation.learner.models import as_hypothesis, link_of
+from privada.methods.evaluation.questions.errors import ErrorMoments
+from privada.methods.evaluation.questions.outcomes import OutcomeCounts, even_edges
+from privada.parties.in_memory import owner_in_memory
+from privada.parties.running import run
+from privada.parties.schema import Category, Number, Schema
+from privada.privacy.guarantee import Guarantee, request
+
+BINS = 10
+
+
+class PrivateEvaluator(BaseEstimator):  # type: ignore[misc]
+    """How well a model does on private rows, with intervals for noise and sampling.
+
+    Parameters
+    ----------
+    model : Hypothesis, bytes, path, or fitted model
+        What is evaluated: one of our forms, ONNX, an estimator of privada or of scikit-learn.
+    classes : sequence, optional
+        Public list of the labels, of a classifier.
+    bounds : (low, high)
+        Public limits of the features; rows beyond them are clipped.
+    label_bounds : (low, high), optional
+        Public limits of the label, of a regressor.
+    largest : float, optional
+        Squared errors are held to this; by default to the square of the label's range.
+    bins : int, default=10
+        Bins of scores between 0 and 1, for ROC and calibration; 1 asks for predictions alone, with less
+        noise.
+    positive : object, optional
+        Of more than two classes, the one whose score is binned; by default the predicted one.
+    epsilon, delta, rho : float
+        The guarantee; epsilon and rho exclude each other.
+    relation : str, default="add/remove"
+        Neighbouring relation; under "replace-one" ``size`` is public and needed.
+    size : int, optional
+        Public number of rows.
+    confidence : float, default=0.95
+        Of every interval.
+    rehearsal : int, optional
+        Seed for reproducible noise: not private.
+
+    Attributes
+    ----------
+    evaluation_ : Classification or Regression
+    release_, guarantee_
+        What left the owner, and its price.
+
+    Privacy ------- Unit: one row, which adds 1 to one entry of a table, or at most 1 to each of three sums.
+    Proof: privacy.md, section 6.8.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privada.methods.hypotheses import linear
+    >>> X = np.linspace(0, 1, 400)[:, None]; y = (X[:, 0] > 0.5).astype(int)
+    >>> judge = PrivateEvaluator(linear([[9.0]], [-4.5]), classes=(0, 1), bounds=(0, 1), epsilon=1)
+    >>> judge.fit(X, y).evaluation_.accuracy.high > 0.9
+    True
+    >>> print(judge.guarantee_)
+    ε = 1 (pure), add/remove one row
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        classes: Any = None,
+        bounds: Any = None,
+        label_bounds: Any = None,
+        largest: float | None = None,
+        bins: int = BINS,
+        positive: Any = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        relation: str = "add/remove",
+        size: int | None = None,
+        confidence: float = CONFIDENCE,
+        rehearsal: int | None = None,
+    ) -> None:
+        self.model = model
+        self.classes = classes
+        self.bounds = bounds
+        self.label_bounds = label_bounds
+        self.largest = largest
+        self.bins = bins
+        self.positive = positive
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.relation = relation
+        self.size = size
+        self.confidence = confidence
+        self.rehearsal = rehearsal
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Ask an owner of these rows once."""
+        rows = np.asarray(X)
+        if rows.ndim != 2:
+            raise InputError("Expected X, the private rows, to have two dimensions.")
+        guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
+        schema = self._schema(rows.shape[1])
+        question = ask_about(
+            self.model,
+            schema,
+            guarantee=guarantee,
+            bins=self.bins,
+            positive=self.positive,
+            largest=self.largest,
+        )
+        owner = owner_in_memory(
+            rows, [question], y=np.asarray(y), schema=schema, budget=guarantee, rehearsal=self.rehearsal
+        )
+        names = schema.classes.names if isinstance(schema.label, Category) else ()
+        learner = learn("owner", question, classes=names, size=schema.size, confidence=self.confidence)
+        self.evaluation_ = run(learner, {"owner": owner})
+        self.release_ = self.evaluation_.release
+        self.guarantee_ = self.release_.guarantee
+        self.n_features_in_ = schema.width
+        return self
+
+    def score(self, X: Any = None, y: Any = None) -> float:  # noqa: ARG002 - scikit-learn's signature
+        """The accuracy, or minus the mean squared error, that was estimated; larger is better."""
+        check_is_fitted(self)
+        found = self.evaluation_
+        return found.accuracy.value if isinstance(found, Classification) else -found.squared_error.value
+
+    def _schema(self, width: int) -> Schema:
+        if self.bounds is None:
+            raise InputError("Expected bounds=(low, high), public limits of the features; none are guessed.")
+        if (self.classes is None) == (self.label_bounds is None):
+            raise InputError("Expected classes of a classifier, or label_bounds of a regressor; one of both.")
+        label: Category | Number
+        if self.classes is not None:
+            label = Category(name="label", values=tuple(self.classes))
+        else:
+            low, high = self.label_bounds
+            label = Number(name="label", low=low, high=high)
+        return Schema.of_numbers(bounds=self.bounds, width=width, size=self.size, label=label)
+
+
+def evaluate(model: Any, X: Any, y: Any, **settings: Any) -> Evaluation:
+    """How well a model does on private rows, asked once.
+
+    Parameters
+    ----------
+    model : Hypothesis, bytes, path, or fitted model
+    X, y : array
+        The private rows and their labels.
+    **settings
+        Of `PrivateEvaluator`: bounds, classes or label_bounds, epsilon, ...
+
+    Returns
+    -------
+    Classification or Regression
+
+    Privacy
+    -------
+    As `PrivateEvaluator`.
+    """
+    return PrivateEvaluator(model, **settings).fit(X, y).evaluation_
+
+
+def ask_about(
+    model: Any,
+    schema: Schema,
+    *,
+    guarantee: Guarantee,
+    bins: int = BINS,
+    positive: Any = None,
+    largest: float | None = None,
+    salt: str = "",
+) -> OutcomeCounts | ErrorMoments:
+    """The question about a model that fits a public schema; nothing is charged if it is refused."""
+    question: OutcomeCounts | ErrorMoments
+    if isinstance(schema.label, Number):
+        hypothesis = as_hypothesis(model, width=schema.width)
+        bound = (schema.label.high - schema.label.low) ** 2 if largest is None else largest
+        question = ErrorMoments(hypothesis=hypothesis, largest=bound, guarantee=guarantee, salt=salt)
+    else:
+        names = schema.classes.names
+        hypothesis = as_hypothesis(model, width=schema.width, classes=names)
+        scored = hypothesis.outputs and _check.count(bins=bins) > 1
+        question = OutcomeCounts(
+            hypothesis=hypothesis,
+            n_classes=len(names),
+            edges=even_edges(bins) if scored else np.zeros(0),
+            link=link_of(hypothesis),
+            positive=None if positive is None else _find_class(positive, names),
+            guarantee=guarantee,
+            salt=salt,
+        )
+    question.fits(schema)
+    return question
+
+
+def _find_class(positive: Any, names: tuple[Any, ...]) -> int:
+    words = [str(name) for name in names]  # a command line has words only
+    for known, wanted in ((list(names), positive), (words, str(positive))):
+        if wanted in known:
+            return known.index(wanted)
+    raise InputError(f"Expected positive to be one of {words}, got {positive!r:.80}.")
+
+
+__all__ = ["PrivateEvaluator", "ask_about", "evaluate"]

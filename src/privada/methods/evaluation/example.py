@@ -1,0 +1,66 @@
+"""A small complete case of evaluation, generated."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privada.methods.evaluation.estimator import PrivateEvaluator
+from privada.methods.evaluation.learner.learn import learn
+from privada.methods.evaluation.questions.outcomes import OutcomeCounts, even_edges
+from privada.methods.hypotheses.questions.forms import Constant, linear
+from privada.methods.registry import Example
+from privada.parties.schema import Category, Schema
+from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.relation import Relation
+
+SLOPE = linear([[6.0], [6.0]], [-5.5])
+
+
+def example() -> Example:
+    """Two features in the unit square, two classes, 200 rows; questions of every kind of guarantee."""
+    rng = np.random.default_rng(13)
+    X = rng.uniform(size=(200, 2))
+    y = (X.sum(axis=1) + rng.normal(0, 0.2, size=200) > 1).astype(int)
+    pure = Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)
+    return Example(
+        schema=Schema.of_numbers(
+            bounds=(0.0, 1.0), width=2, size=200, label=Category(name="label", values=(0, 1))
+        ),
+        data={"data": X, "y": y},
+        questions=_questions(),
+        learner=lambda owner: learn(owner, ask(pure), classes=(0, 1)),
+        estimator=lambda seed: PrivateEvaluator(
+            SLOPE, classes=(0, 1), bounds=(0.0, 1.0), bins=4, epsilon=1.0, rehearsal=seed
+        ),
+    )
+
+
+def ask(guarantee: Guarantee) -> OutcomeCounts:
+    """The question of the example, for some guarantee."""
+    return OutcomeCounts(
+        hypothesis=SLOPE, n_classes=2, edges=even_edges(4), link="softmax", guarantee=guarantee
+    )
+
+
+def _questions() -> tuple[OutcomeCounts, ...]:
+    replaced = Relation.REPLACE_ONE
+    return (
+        ask(Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)),
+        ask(Pure(epsilon=1.0, relation=replaced)),
+        ask(ZCDP(rho=0.1, relation=Relation.ADD_REMOVE)),
+        ask(Approximate(epsilon=1.0, delta=1e-5, relation=replaced)),
+        OutcomeCounts(
+            hypothesis=Constant(code=1),
+            n_classes=2,
+            guarantee=Pure(epsilon=0.5, relation=Relation.ADD_REMOVE),
+        ),
+        OutcomeCounts(
+            hypothesis=SLOPE,
+            n_classes=2,
+            link="softmax",
+            guarantee=Approximate(epsilon=0.5, delta=1e-6, relation=Relation.ADD_REMOVE),
+        ),
+    )
+
+
+__all__ = ["example"]

@@ -1,0 +1,1 @@
+"""Public: what is computed from the releases."""

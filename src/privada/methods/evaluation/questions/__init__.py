@@ -1,0 +1,1 @@
+"""Public: what can be asked, and what it costs."""

@@ -1,0 +1,73 @@
+"""Both sides in one process."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from privada.exceptions import InputError
+from privada.methods.evaluation import Classification, PrivateEvaluator, Regression, evaluate
+from privada.methods.hypotheses import Constant
+
+RNG = np.random.default_rng(4)
+X = RNG.uniform(size=(600, 2))
+y = np.array(["no", "yes"])[(X.sum(axis=1) + RNG.normal(0, 0.2, 600) > 1).astype(int)]
+MODEL = LogisticRegression().fit(X, y)
+
+
+def test_a_classifier_is_evaluated_with_words_as_classes():
+    found = evaluate(MODEL, X, y, classes=("no", "yes"), bounds=(0, 1), epsilon=20.0)
+    assert isinstance(found, Classification)
+    assert found.accuracy.value == pytest.approx(MODEL.score(X, y), abs=0.02)
+    turned = evaluate(MODEL, X, y, classes=("yes", "no"), bounds=(0, 1), epsilon=20.0)
+    assert turned.accuracy.value == pytest.approx(MODEL.score(X, y), abs=0.02)
+
+
+def test_a_regressor_is_evaluated():
+    numbers = X.sum(axis=1)
+    judge = PrivateEvaluator(
+        LinearRegression().fit(X, numbers), label_bounds=(0, 2), bounds=(0, 1), epsilon=50.0
+    )
+    found = judge.fit(X, numbers).evaluation_
+    assert isinstance(found, Regression)
+    assert -0.05 < judge.score() <= 0
+
+
+def test_a_score_is_what_was_paid_for():
+    judge = PrivateEvaluator(MODEL, classes=("no", "yes"), bounds=(0, 1), epsilon=1.0)
+    with pytest.raises(NotFittedError):
+        judge.score()
+    judge.fit(X, y)
+    assert judge.score() == judge.evaluation_.accuracy.value
+    assert clone(judge).get_params()["epsilon"] == 1.0
+    assert judge.guarantee_ == judge.release_.guarantee
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bounds": None}, "bounds"),
+        ({"classes": None}, "classes of a classifier, or label_bounds"),
+        ({"label_bounds": (0, 1)}, "one of both"),
+        ({"epsilon": None}, "epsilon"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"bins": 0}, "bins"),
+        ({"positive": "maybe"}, "positive to be one of"),
+        ({"classes": ("no", "never")}, "class 'yes' that is not among"),
+        ({"confidence": 2.0}, "confidence"),
+        ({"model": None}, "got NoneType"),
+        ({"model": Constant(code=5), "bins": 1}, "code below 2"),
+    ],
+)
+def test_wrong_settings_are_named_before_anything_is_charged(change, message):
+    settings = {"model": MODEL, "classes": ("no", "yes"), "bounds": (0, 1), "epsilon": 1.0} | change
+    with pytest.raises(InputError, match=message):
+        PrivateEvaluator(settings.pop("model"), **settings).fit(X, y).evaluation_.accuracy
+
+
+def test_rows_that_do_not_fit_are_refused():
+    judge = PrivateEvaluator(MODEL, classes=("no", "yes"), bounds=(0, 1), epsilon=1.0)
+    for rows, labels in ((X[:, 0], y), (X[:, :1], y), (X, np.append(y[:-1], "maybe")), (X * np.nan, y)):
+        with pytest.raises(InputError):
+            judge.fit(rows, labels)
