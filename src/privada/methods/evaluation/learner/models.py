@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from privada import _files
+from privada._extras import require
 from privada.exceptions import InputError
 from privada.methods.evaluation.learner.onnx_scores import cut_to_scores, name_classes
 from privada.methods.hypotheses.questions.forms import Hypothesis, Network
@@ -31,6 +32,7 @@ def as_hypothesis(model: Any, *, width: int, classes: Sequence[Any] | None = Non
     """
     if isinstance(model, Hypothesis):
         return model
+    require("onnx", "onnx", "onnxruntime", purpose="A model as ONNX")
     blob = _as_bytes(model, width)
     scores = cut_to_scores(blob, classes)
     if scores is None:
@@ -57,6 +59,7 @@ def _as_bytes(model: Any, width: int) -> bytes:
 
 def _export(model: Any, width: int) -> bytes:
     """A fitted model of scikit-learn as ONNX."""
+    require("onnx", "skl2onnx", purpose="A model of scikit-learn as ONNX")
     from skl2onnx import to_onnx
     from sklearn.base import is_classifier
 
