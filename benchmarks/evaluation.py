@@ -80,7 +80,7 @@ def _regressed(X: Any, y: Any) -> Any:
     schema = Schema.of_numbers(bounds=(0, 1), width=1, label=Number(name="y", low=-2, high=4))
     question = ErrorMoments(hypothesis=linear([[2.0]], [0.0]), largest=1.0, guarantee=PURE)
     owner = Owner(X, y=y, schema=schema, dataset="rows", budget=PURE)
-    return run(learn("owner", question), {"owner": owner}).squared_error  # type: ignore[union-attr]
+    return run(learn("owner", question), {"owner": owner}).squared_error
 
 
 def _width(runs: int) -> float:
