@@ -33,8 +33,9 @@ def test_wrong_parameters_are_named(change, message):
 def test_the_label_must_be_a_number():
     question = ErrorMoments(hypothesis=SLOPE, largest=4.0, guarantee=PURE)
     question.fits(Schema.of_numbers(bounds=(0, 1), width=2, label=Number(name="y", low=0, high=2)))
-    for label in (None, Category(name="y", values=(0, 1))):
-        with pytest.raises(InputError, match="label is a Number"):
+    ordered = Category(name="y", values=(0, 1), ordered=True)
+    for label in (None, Category(name="y", values=(0, 1)), ordered):
+        with pytest.raises(InputError, match="a numeric label without missing values"):
             question.fits(Schema.of_numbers(bounds=(0, 1), width=2, label=label))
     with pytest.raises(InputError, match="from 3 features"):
         question.fits(Schema.of_numbers(bounds=(0, 1), width=3, label=Number(name="y", low=0, high=2)))

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.hypotheses.questions.forms import Hypothesis
+from privada.methods.linear.questions import public
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import one_of
 from privada.privacy.guarantee import Pure
@@ -60,8 +61,7 @@ class ErrorMoments(Question):
 
     def fits(self, schema: Any) -> None:
         """Check label and hypothesis against the owner's schema, before anything is charged."""
-        if schema.label is None or not hasattr(schema.label, "low"):
-            raise InputError("Expected a schema whose label is a Number.")
+        public.numeric_label(schema)
         self.hypothesis.fits_scores(schema.width, 1)
 
     def seconds(self, schema: Any, *, rows: int) -> float:

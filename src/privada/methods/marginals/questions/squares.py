@@ -24,6 +24,7 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Partition
 from privada.methods.hypotheses.questions.forms import Hypothesis, Network
+from privada.methods.linear.questions import public
 from privada.methods.marginals.questions.outcomes import check_round, check_size, replaces, turn_of
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import one_of, several_of
@@ -78,8 +79,7 @@ class SquaredErrors(Question):
         """Check features, label and hypothesis against the owner's schema."""
         for table in self.tables:
             table.fits(schema.width)
-        if schema.label is None or not hasattr(schema.label, "low"):
-            raise InputError("Expected a schema whose label is a Number.")
+        public.numeric_label(schema)
         self.hypothesis.fits(schema.width, 2)
 
     def names(self, index: int) -> tuple[str, str]:
