@@ -13,7 +13,9 @@ def test_public_rows_are_centred_and_of_one_spread_and_a_constant_is_only_centre
     wide = (PUBLIC - scale.mean) / scale.spread
     np.testing.assert_allclose(wide.mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(wide[:, :2].std(axis=0), 1)
-    assert scale.spread[2] in (1.0, PUBLIC[:, 2].std())
+    assert scale.spread[2] == 1.0
+    assert scale.varies.tolist() == [True, True, False]
+    np.testing.assert_allclose(scale.standardise(PUBLIC), wide)
     constant = PublicScale.of(np.full((5, 2), 3.0))
     assert constant.spread.tolist() == [1.0, 1.0]
     assert constant.rows([[3.0, 3.0]]).tolist() == [[0.0, 0.0]]
@@ -25,6 +27,20 @@ def test_no_row_leaves_the_ball(far):
     rows = scale.rows(np.array([[far, far, far], [far, 0.0, 0.0]]))
     assert (np.linalg.norm(rows, axis=1) <= scale.radius).all()
     assert scale.radius == np.sqrt(3)
+
+
+def test_one_spread_for_all_columns_keeps_their_proportions():
+    scale = PublicScale.of(PUBLIC, each=False)
+    assert len(set(scale.spread.tolist())) == 1
+    assert np.mean(scale.standardise(PUBLIC) ** 2) == pytest.approx(1.0)
+    assert PublicScale.of(np.full((5, 2), 3.0), each=False).spread.tolist() == [1.0, 1.0]
+
+
+def test_a_column_that_only_rounds_is_constant_in_any_unit():
+    for unit in (1e-9, 1.0, 1e9):
+        column = unit * (0.1 + 1e-17 * np.arange(6))
+        scale = PublicScale.of(np.column_stack([column, unit * np.arange(6)]))
+        assert scale.varies.tolist() == [False, True]
 
 
 def test_units_do_not_matter():

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada.exceptions import InputError
 from privada.lab.baselines.transport import target_model
+from privada.methods.scaling import PublicScale
 
 FloatArray = npt.NDArray[np.float64]
 SOURCE_STEPS = 300
@@ -81,8 +82,7 @@ class ADDA(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         names, codes = np.unique(labels, return_inverse=True)
         if len(names) < 2:
             raise InputError("Expected at least two classes in y.")
-        self._mean, spread = source.mean(axis=0), source.std(axis=0)
-        self._scale = np.where(spread > 0, spread, 1.0)
+        self._scale = PublicScale.of(source)
         torch = _torch()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
@@ -102,7 +102,7 @@ class ADDA(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         _check.count(least=0, random_state=self.random_state)
 
     def _tensor(self, X: FloatArray) -> Any:
-        return _torch().from_numpy((X - self._mean) / self._scale)
+        return _torch().from_numpy(self._scale.standardise(X))
 
     def _source_encoder(self, rows: Any, codes: Any, n_classes: int) -> Any:
         """Encoder and classifier on the labelled source; the encoder is kept."""

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada.methods.scaling import PublicScale
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -32,9 +33,8 @@ class TargetTrained(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Train; the source, if there is one, only standardises."""
         rows = _check.matrix(X=X)
         base = rows if source is None else _check.matrix(source=source, width=rows.shape[1])
-        self.mean_, spread = base.mean(axis=0), base.std(axis=0)
-        self.scale_ = np.where(spread > 0, spread, 1.0)
-        standard = ((rows - self.mean_) / self.scale_).astype(np.float32)
+        self.scale_ = PublicScale.of(base)
+        standard = self.scale_.standardise(rows).astype(np.float32)
         self.model_ = clone(_model(self.classifier)).fit(standard, np.asarray(y))
         self.classes_ = self.model_.classes_
         return self
@@ -42,8 +42,8 @@ class TargetTrained(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of each row."""
         check_is_fitted(self)
-        rows = _check.matrix(X=X, width=len(self.mean_))
-        found: npt.NDArray[Any] = self.model_.predict((rows - self.mean_) / self.scale_)
+        rows = _check.matrix(X=X, width=len(self.scale_.mean))
+        found: npt.NDArray[Any] = self.model_.predict(self.scale_.standardise(rows))
         return found
 
 

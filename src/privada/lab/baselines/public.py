@@ -35,7 +35,7 @@ class PublicRidge:
 
         rows, labels = _check.matrix(X=X), np.asarray(y, dtype=np.float64)
         scale = PublicScale.of(rows)
-        model = RidgeCV(len(rows) * np.logspace(-6, 1, 15)).fit((rows - scale.mean) / scale.spread, labels)
+        model = RidgeCV(len(rows) * np.logspace(-6, 1, 15)).fit(scale.standardise(rows), labels)
         coef = np.asarray(model.coef_, dtype=np.float64) / scale.spread
         made = cls(coef, float(model.intercept_ - coef @ scale.mean), 0.0)
         left = math.sqrt(float(np.mean((labels - made.predict(rows)) ** 2)))
@@ -105,7 +105,7 @@ def whiten(X: FloatArray) -> tuple[FloatArray, FloatArray]:
     True
     """
     scale = PublicScale.of(X)
-    Z = (X - scale.mean) / scale.spread
+    Z = scale.standardise(X)
     eigen, V = np.linalg.eigh(Z.T @ Z / len(Z))
     floored = np.maximum(eigen, FLATTEST * eigen.max()) if eigen.max() > 0 else np.ones_like(eigen)
     return scale.mean, V / np.sqrt(floored * X.shape[1]) / scale.spread[:, None]

@@ -7,6 +7,7 @@ import numpy as np
 from privada.methods.marginals.learner.default import default_cells
 from privada.methods.marginals.learner.learn import Public, learn_cells
 from privada.methods.registry import DemoRow
+from privada.methods.scaling import PublicScale
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Category, Schema
@@ -29,8 +30,7 @@ def demo(seed: int) -> DemoRow:
 
     X, y = load_breast_cancer(return_X_y=True)
     part = np.searchsorted([0.4, 0.8], np.random.default_rng(seed).permutation(len(X)) / len(X), side="right")
-    mean, spread = X[part == 0].mean(axis=0), X[part == 0].std(axis=0)
-    X = np.clip((X - mean) / spread, -LIMIT, LIMIT)
+    X = np.clip(PublicScale.of(X[part == 0]).standardise(X), -LIMIT, LIMIT)
     size = int((part == 1).sum())
     schema = Schema.of_numbers(
         bounds=(-LIMIT, LIMIT),

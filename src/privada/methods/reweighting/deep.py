@@ -27,6 +27,7 @@ from privada.methods.reweighting.estimator import _Reweighted
 from privada.methods.reweighting.questions import network
 from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.methods.reweighting.questions.problem import Penalties
+from privada.methods.scaling import PublicScale
 from privada.parties.in_memory import owner_in_memory
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee
@@ -343,14 +344,14 @@ class _Scaling:
 
     @classmethod
     def of(cls, X: FloatArray, task: _Task) -> _Scaling:
-        spread = X.std(axis=0)
+        scale = PublicScale.of(X)
         label: dict[str, float] = {}
         if task.loss == "squared":
             label = {
                 "label_mean": float(task.codes.mean()),
                 "label_scale": float(task.codes.std()) or 1.0,
             }
-        return cls(mean=X.mean(axis=0), scale=np.where(spread > 0, spread, 1.0), **label)
+        return cls(mean=scale.mean, scale=scale.spread, **label)
 
     def rows(self, X: FloatArray) -> FloatArray:
         return np.asarray((X - self.mean) / self.scale)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from privada.methods.marginals.learner.smoothing.counts import NoisyCounts
 from privada.methods.marginals.learner.smoothing.log_odds import Cells
 from privada.methods.marginals.learner.smoothing.process import Smoothed, mapped
 from privada.methods.marginals.questions.outcomes import OutcomeTables
+from privada.methods.scaling import PublicScale
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.release import Release
 
@@ -52,13 +54,20 @@ class Public:
     classifier: Any = None
     seed: int = 0
     missing: Mapping[int, int] = field(default_factory=dict)
-    mean: FloatArray = field(init=False)
-    scale: FloatArray = field(init=False)
 
-    def __post_init__(self) -> None:
-        spread = self.source.std(axis=0)
-        object.__setattr__(self, "mean", self.source.mean(axis=0))
-        object.__setattr__(self, "scale", np.where(spread > 0, spread, 1.0))
+    @cached_property
+    def _scaling(self) -> PublicScale:
+        return PublicScale.of(self.source)
+
+    @property
+    def mean(self) -> FloatArray:
+        """Of the source's columns."""
+        return self._scaling.mean
+
+    @property
+    def scale(self) -> FloatArray:
+        """Deviations of the source's columns, 1 for a constant one."""
+        return self._scaling.spread
 
     def check(self, *, travels: bool = False) -> None:
         """Refuse, before any asking, a classifier that would fail after it, or cannot travel but must."""
@@ -79,7 +88,7 @@ class Public:
 
     def standardised(self, X: FloatArray) -> FloatArray:
         """Any rows by the source's mean and spread."""
-        return (X - self.mean) / self.scale
+        return self._scaling.standardise(X)
 
     def measures(self, cells: int) -> FloatArray | None:
         """The map of standardised rows into coordinates whose distances smooth so many cells."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, Nearest, Projected
+from privada.methods.scaling import PublicScale
 from privada.parties.schema import Schema
 
 FloatArray = npt.NDArray[np.float64]
@@ -105,13 +106,12 @@ def cells(source: FloatArray, count: int, seed: int) -> Projected:
 
 def whitening(source: FloatArray, power: float) -> FloatArray:
     """The public map to standardised coordinates of more even spread; none at power 0."""
-    scale = source.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    centred = (source - source.mean(axis=0)) / scale
+    scale = PublicScale.of(source)
+    centred = scale.standardise(source)
     spread, directions = np.linalg.eigh(centred.T @ centred / len(source))
     widths = np.sqrt(np.maximum(spread, 0.0))
     floored = np.maximum(widths, max(LEAST_SPREAD * widths.max(), 1e-12))
-    made: FloatArray = directions / floored**power / scale[:, None]
+    made: FloatArray = directions / floored**power / scale.spread[:, None]
     return made
 
 

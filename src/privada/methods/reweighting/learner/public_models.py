@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from privada.methods.linear.questions import public
 from privada.methods.reweighting.questions.features import PublicFeatures
+from privada.methods.scaling import PublicScale
 
 FloatArray = npt.NDArray[np.float64]
 BASES = ("auto", "linear")
@@ -84,7 +85,7 @@ def fit_source(
 ) -> PublicSource:
     """Fit everything to public rows; class labels are codes, and ``n_classes`` is 0 for numbers."""
     kinds = _kinds(base, n_classes, len(X))
-    scale = _Scale.of(X, standardize=standardize, limit=public.LARGEST if base == "linear" else LIMIT)
+    scale = _Scale(PublicScale.of(X, each=standardize), public.LARGEST if base == "linear" else LIMIT)
     held = np.random.default_rng(seed).permutation(len(X))[: max(1, len(X) // HELD_OUT)]
     rest = np.setdiff1d(np.arange(len(X)), held) if len(X) >= FEWEST else np.arange(len(X))
     whole = _fit(kinds, X, y, scale, n_classes, seed)
@@ -117,19 +118,19 @@ def _kinds(base: str, n_classes: int, rows: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Scale:
-    mean: FloatArray
-    spread: FloatArray
+    public: PublicScale
     limit: float
 
-    @classmethod
-    def of(cls, X: FloatArray, *, standardize: bool, limit: float) -> _Scale:
-        """A constant column is only centred."""
-        mean = X.mean(axis=0)
-        spread = X.std(axis=0) if standardize else np.full(len(mean), float(np.sqrt(X.var(axis=0).mean())))
-        return cls(mean, np.where(spread > 1e-12 * (1 + np.abs(mean)), spread, 1.0), limit)
+    @property
+    def mean(self) -> FloatArray:
+        return self.public.mean
+
+    @property
+    def spread(self) -> FloatArray:
+        return self.public.spread
 
     def plain(self, X: FloatArray) -> FloatArray:
-        return np.asarray((X - self.mean) / self.spread)
+        return self.public.standardise(X)
 
     def clipped(self, X: FloatArray) -> FloatArray:
         return np.clip(self.plain(X), -self.limit, self.limit)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.scaling import PublicScale
 from privada.methods.transport.questions.features import FeatureMap, principal_axes
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.privacy.guarantee import Guarantee
@@ -47,11 +48,10 @@ def standardised_map(target: npt.ArrayLike, *, components: int | None = None) ->
 
 def _scaling(rows: FloatArray) -> FloatArray:
     """One over each column's deviation; 0 for a column that is constant but for rounding."""
-    spread = rows.std(axis=0)
-    varies = spread > 1e-12 * np.maximum(np.abs(rows).max(axis=0), 1e-300)
-    if not varies.any():
+    scale = PublicScale.of(rows)
+    if not scale.varies.any():
         raise InputError("Expected a target whose rows differ; all of them are equal.")
-    return np.where(varies, 1 / np.where(varies, spread, 1.0), 0.0)
+    return np.where(scale.varies, 1 / scale.spread, 0.0)
 
 
 def default_map(
