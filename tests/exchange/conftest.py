@@ -109,3 +109,38 @@ def s3_server(tmp_path_factory):
             yield names["AWS_ENDPOINT"]
     finally:
         stop(process)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory):
+    """The folder of a running broker with TLS, two owners and two learners."""
+    pytest.importorskip("nats")
+    from privada.exceptions import InputError
+    from privada.exchange.broker.server import find_program, running_server
+    from privada.exchange.broker.setup import BrokerPlan, set_up_broker
+
+    try:
+        find_program()
+    except InputError:
+        pytest.skip("there is no nats-server")
+    folder = tmp_path_factory.mktemp("broker")
+    plan = BrokerPlan(port=free_port(), owners=("clinic", "lab"), learners=("alice", "bob"))
+    set_up_broker(folder, plan)
+    with running_server(folder):
+        yield folder
+
+
+@pytest.fixture
+def party(broker):
+    """A function that opens a party's courier."""
+    from privada.exchange.link import Link
+
+    opened = []
+
+    def open_one(name):
+        opened.append(Link.read(broker / "parties" / name / "link.toml").open(patience=5))
+        return opened[-1]
+
+    yield open_one
+    for courier in opened:
+        courier.close()

@@ -8,6 +8,7 @@ Every request may therefore arrive twice and must be one that can.
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -20,6 +21,7 @@ T = TypeVar("T")
 
 _ATTEMPT = 5.0  # seconds until a request is sent again although the connection stands
 _PAUSE = 0.05
+_HARMLESS = "returning true from eof_received() has no effect when using ssl"
 
 
 class _LostError(Exception):
@@ -57,6 +59,7 @@ class Connection:
         self._tls, self._inbox = tls, inbox
         self._waiting: dict[asyncio.Future[None], str] = {}
         self._fault: Exception | None = None
+        logging.getLogger("asyncio").addFilter(_is_worth_saying)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="privada-nats", daemon=True)
         self._client = _load_nats().NATS()
@@ -197,6 +200,11 @@ class Connection:
         return CourierError(
             f"The broker at {where} cannot be used ({why}); waited at most {self.patience:g} s."
         )
+
+
+def _is_worth_saying(record: logging.LogRecord) -> bool:
+    """Not what asyncio says whenever a TLS connection of this client ends."""
+    return record.getMessage() != _HARMLESS
 
 
 def _reason(fault: Exception | None) -> str:

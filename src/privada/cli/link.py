@@ -1,0 +1,94 @@
+"""``privada link``: set up and run a broker, a NATS server of your own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privada.cli import show
+from privada.cli.options import AsJson, existing_file
+from privada.exceptions import InputError
+
+app = typer.Typer(no_args_is_help=True, help="Set up and run a broker: a NATS server of your own.")
+BrokerFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The broker's folder.", show_default=False)]
+
+
+@app.command("init", epilog="Example: privada link init broker --owner clinic --learner alice")
+def init(
+    folder: BrokerFolder,
+    owner: Annotated[
+        list[str] | None, typer.Option("--owner", metavar="NAME", help="An owner; repeatable.")
+    ] = None,
+    learner: Annotated[
+        list[str] | None, typer.Option("--learner", metavar="NAME", help="A learner; repeatable.")
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", help="Name by which parties reach it; default: localhost, this machine only."),
+    ] = None,
+    port: Annotated[int | None, typer.Option("--port", help="Its port; default: 4222.")] = None,
+    exchange: Annotated[
+        str | None,
+        typer.Option("--exchange", metavar="NAME", help="Name of the exchange; default: exchange."),
+    ] = None,
+    days: Annotated[
+        int | None, typer.Option("--days", help="For how long certificates are valid; default: 365.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make an authority, certificates, users with narrow permissions, and the server's configuration.
+
+    Each party gets a folder with a link.toml: hand it over by a safe way, and keep authority/ to yourself.
+    Run it again to add parties; what is there stays.
+    """
+    from privada.exchange.broker.setup import BrokerPlan, set_up_broker
+
+    wished = {"host": host, "port": port, "exchange": exchange, "days": days}
+    given: dict[str, Any] = {name: value for name, value in wished.items() if value is not None}
+    there = (folder / "broker.toml").exists()
+    if there and given:
+        raise InputError(f"{folder} is set up already: change {', '.join(given)} in its broker.toml.")
+    plan = (BrokerPlan.read(folder) if there else BrokerPlan(**given)).with_parties(
+        owner or (), learner or ()
+    )
+    made = set_up_broker(folder, plan)
+    view = [f"{place.name}: hand over {place}" for place in made[1:]]
+    view.append(f"Start it: privada link serve {folder}")
+    show.emit({"url": plan.url, "parties": [str(place) for place in made]}, view, as_json=as_json)
+
+
+@app.command("serve", epilog="Example: privada link serve broker")
+def serve(folder: BrokerFolder) -> None:
+    """Run the broker in the foreground; interrupt it to end it."""
+    from privada.exchange.broker import server
+
+    existing_file(folder / "broker.toml", "DIR")
+    server.serve(
+        folder,
+        ready=lambda plan: show.note(
+            f"serving {plan.exchange} at {plan.url} for {len(plan.owners)} owners and "
+            f"{len(plan.learners)} learners",
+            label="note",
+        ),
+    )
+
+
+@app.command("create", epilog="Example: privada link create administrator/link.toml --replicas 3")
+def create(
+    link: Annotated[
+        Path, typer.Argument(metavar="LINK", help="The administrator's link.toml.", show_default=False)
+    ],
+    replicas: Annotated[
+        int, typer.Option("--replicas", min=1, max=5, help="How many servers keep each item.")
+    ] = 1,
+) -> None:
+    """Create the exchange on a NATS server or cluster that somebody else runs."""
+    from privada.exchange.broker.server import create_exchange
+
+    create_exchange(existing_file(link, "LINK"), replicas=replicas)
+    show.note(f"the exchange of {link} is there", label="note")
+
+
+__all__ = ["app"]

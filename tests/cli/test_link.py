@@ -1,0 +1,29 @@
+"""``privada link``: what it writes and says."""
+
+import pytest
+
+pytest.importorskip("nats")
+
+
+def test_init_says_what_to_hand_over(cli, tmp_path):
+    said = cli("link", "init", tmp_path / "b", "--owner", "clinic", "--learner", "alice").stdout
+    assert "owner-clinic: hand over" in said
+    assert "privada link serve" in said
+    assert (tmp_path / "b/parties/owner-clinic/link.toml").exists()
+
+
+def test_init_again_adds_a_party_and_changes_nothing_else(cli, tmp_path):
+    folder = tmp_path / "b"
+    first = cli.json("link", "init", folder, "--owner", "clinic", "--port", "5000")
+    assert first["url"] == "tls://localhost:5000"
+    second = cli.json("link", "init", folder, "--learner", "bob")
+    assert second["url"] == first["url"]
+    assert [path.rpartition("/")[2] for path in second["parties"]][1:] == ["owner-clinic", "learner-bob"]
+    assert "change port in its broker.toml" in cli("link", "init", folder, "--port", "1", expect=2).stderr
+
+
+def test_what_is_wrong_is_one_line(cli, tmp_path):
+    assert "letters, digits" in cli("link", "init", tmp_path / "b", "--owner", "a.b", expect=2).stderr
+    assert not (tmp_path / "b" / "authority").exists()
+    assert "no file" in cli("link", "serve", tmp_path / "nothing", expect=2).stderr
+    assert "no file" in cli("link", "create", tmp_path / "link.toml", expect=2).stderr

@@ -1,0 +1,155 @@
+"""What each party may do on a real server, and what it may not."""
+
+import json
+
+import pytest
+
+from privada.exceptions import CourierError, InputError
+from privada.exchange.broker.permissions import Party, subjects_to_publish
+
+
+def test_a_question_goes_to_its_owner_and_the_release_back(party):
+    clinic, alice = party("owner-clinic"), party("learner-alice")
+    assert alice.put("questions/clinic/q1", b"what?")
+    assert alice.put("questions/clinic/q1", b"what?") is False
+    assert alice.get("questions/clinic/q1") == b"what?"
+    assert clinic.wait("questions/clinic/", known=(), seconds=5) == ["questions/clinic/q1"]
+    assert clinic.get("questions/clinic/q1") == b"what?"
+    assert clinic.put("releases/clinic/q1", b"this")
+    assert clinic.put("refusals/clinic/q2.1", b"no")
+    assert clinic.keys("releases/clinic/") == ["releases/clinic/q1"]
+    assert alice.wait("releases/", known=(), seconds=5) == ["releases/clinic/q1"]
+    assert party("learner-bob").get("releases/clinic/q1") == b"this"
+    assert alice.keys("refusals/clinic/") == ["refusals/clinic/q2.1"]
+
+
+FORBIDDEN = {
+    "owner-clinic": [
+        lambda it: it.put("releases/lab/x", b""),
+        lambda it: it.put("refusals/lab/x", b""),
+        lambda it: it.put("questions/clinic/x", b""),
+        lambda it: it.put("elsewhere/clinic/x", b""),
+        lambda it: it.get("questions/lab/x"),
+        lambda it: it.get("releases/lab/x"),
+        lambda it: it.keys("questions/lab/"),
+        lambda it: it.keys("questions/"),
+        lambda it: it.keys(""),
+        lambda it: it.wait("questions/", known=(), seconds=1),
+        lambda it: it.create_exchange(),
+    ],
+    "learner-alice": [
+        lambda it: it.put("releases/clinic/x", b""),
+        lambda it: it.put("refusals/clinic/x", b""),
+        lambda it: it.keys("questions/clinic/"),
+        lambda it: it.keys(""),
+        lambda it: it.create_exchange(),
+    ],
+    "administrator": [
+        lambda it: it.put("questions/clinic/x", b""),
+        lambda it: it.get("questions/clinic/x"),
+        lambda it: it.keys(""),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "action"), [(name, act) for name, acts in FORBIDDEN.items() for act in acts]
+)
+def test_a_foreign_subject_is_refused_at_once(party, name, action):
+    with pytest.raises(CourierError, match="does not allow this party"):
+        action(party(name))
+
+
+API = [
+    "STREAM.INFO.privada-exchange",
+    "STREAM.LIST",
+    "STREAM.NAMES",
+    "STREAM.DELETE.privada-exchange",
+    "STREAM.PURGE.privada-exchange",
+    "STREAM.UPDATE.privada-exchange",
+    "STREAM.MSG.GET.privada-exchange",
+    "STREAM.MSG.DELETE.privada-exchange",
+    "STREAM.SNAPSHOT.privada-exchange",
+    "DIRECT.GET.privada-exchange",
+    "CONSUMER.CREATE.privada-exchange",
+    "CONSUMER.CREATE.privada-exchange.mine",
+    "CONSUMER.LIST.privada-exchange",
+    "CONSUMER.DELETE.privada-exchange.mine",
+    "INFO",
+]
+
+
+@pytest.mark.parametrize("name", ["owner-clinic", "learner-alice"])
+def test_the_rest_of_the_servers_interface_is_closed(party, name):
+    courier = party(name)
+    for subject in API:
+        with pytest.raises(CourierError, match="does not allow this party"):
+            courier._connection.run(courier._connection.request(f"$JS.API.{subject}", b"{}"))
+
+
+def consumer(courier, place, **filters):
+    """What the server says if somebody asks it to send what they may list to a place of their choice."""
+    config = {"name": "mine", "deliver_subject": place, "ack_policy": "none", **filters}
+    subject = "$JS.API.CONSUMER.CREATE.privada-exchange.mine.privada.exchange.releases.>"
+    request = json.dumps({"stream_name": "privada-exchange", "config": config}).encode()
+    return json.loads(courier._connection.run(courier._connection.request(subject, request)).data)
+
+
+def test_permission_for_one_list_gives_no_other(party):
+    alice = party("learner-alice")
+    for filters in (
+        {"filter_subject": "privada.exchange.questions.>"},
+        {"filter_subject": "privada.exchange.>"},
+        {"filter_subjects": ["privada.exchange.questions.>"]},
+        {
+            "filter_subject": "privada.exchange.releases.>",
+            "filter_subjects": ["privada.exchange.questions.>"],
+        },
+    ):
+        assert "error" in consumer(alice, "_INBOX.learner-alice.x", **filters)
+
+
+def test_the_server_does_not_write_for_those_who_may_not(party):
+    answer = consumer(
+        party("learner-alice"),
+        "privada.exchange.releases.lab.x",
+        filter_subject="privada.exchange.releases.>",
+    )
+    assert "cycle" in answer["error"]["description"]
+
+
+def test_replies_to_others_cannot_be_heard(party):
+    alice = party("learner-alice")
+    heard = []
+
+    async def listen():
+        client = alice._connection._client
+
+        async def hear(message):
+            heard.append(message)
+
+        for subject in ("_INBOX.owner-clinic.>", "_INBOX.>", ">", "privada.exchange.>"):
+            await client.subscribe(subject, cb=hear)
+        await client.flush()
+
+    alice._connection.run(listen())
+    clinic = party("owner-clinic")
+    clinic.put("releases/clinic/secretly", b"x")
+    clinic.get("releases/clinic/secretly")
+    alice._connection.run(alice._connection._client.flush())
+    assert heard == []
+
+
+@pytest.mark.parametrize("name", ["", "a.b", "a b", "*", ">", "a/b", "x" * 200])
+def test_names_that_mean_more_to_a_server_are_refused(name):
+    with pytest.raises(InputError, match="letters, digits"):
+        Party("owner", name)
+
+
+def test_no_permission_is_wider_than_a_partys_own_part():
+    for party in (Party("owner", "clinic"), Party("learner", "alice")):
+        for subject in subjects_to_publish(party, "trial"):
+            assert not subject.startswith(("$JS.>", "$JS.API.>", ">"))
+            assert "trial" in subject
+    owner = subjects_to_publish(Party("owner", "clinic"), "trial")
+    assert all(".clinic.>" in subject for subject in owner)
