@@ -27,3 +27,13 @@ def test_what_is_wrong_is_one_line(cli, tmp_path):
     assert not (tmp_path / "b" / "authority").exists()
     assert "no file" in cli("link", "serve", tmp_path / "nothing", expect=2).stderr
     assert "no file" in cli("link", "create", tmp_path / "link.toml", expect=2).stderr
+
+
+def test_create_makes_the_exchange_of_a_link(cli, tmp_path, monkeypatch):
+    from privada.exchange.broker import server
+
+    called = []
+    monkeypatch.setattr(server, "create_exchange", lambda link, *, replicas: called.append((link, replicas)))
+    (tmp_path / "link.toml").write_text("")
+    assert cli.json("link", "create", tmp_path / "link.toml", "--replicas", "3")["replicas"] == 3
+    assert called == [(tmp_path / "link.toml", 3)]

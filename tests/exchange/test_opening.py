@@ -1,9 +1,8 @@
 """URLs of exchanges: which courier they open, and which are refused."""
 
-import builtins
-
 import pytest
 
+from privada import _extras
 from privada.exceptions import InputError
 from privada.exchange.couriers.bucket import BucketCourier
 from privada.exchange.couriers.folder import FolderCourier
@@ -59,14 +58,11 @@ def test_other_urls_are_refused_by_name(url, said):
     assert "secret" not in str(caught.value)
 
 
-def test_a_missing_extra_is_named(monkeypatch):
-    there = builtins.__import__
-
-    def absent(name, *args, **kwargs):
-        if name.startswith("obstore"):
-            raise ImportError(name)
-        return there(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", absent)
-    with pytest.raises(InputError, match=r"privada\[bucket\]"):
-        open_courier("s3://exchange/x")
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [("s3://exchange/x", r"privada\[bucket\]"), ("nats://localhost", r"privada\[network\]")],
+)
+def test_a_missing_extra_is_named(monkeypatch, url, said):
+    monkeypatch.setattr(_extras, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=said):
+        open_courier(url)

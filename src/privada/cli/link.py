@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privada.cli import show
 from privada.cli.options import AsJson, existing_file
 from privada.exceptions import InputError
+
+if TYPE_CHECKING:
+    from privada.exchange.broker.setup import BrokerPlan
 
 app = typer.Typer(no_args_is_help=True, help="Set up and run a broker: a NATS server of your own.")
 BrokerFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The broker's folder.", show_default=False)]
@@ -60,19 +64,20 @@ def init(
 
 
 @app.command("serve", epilog="Example: privada link serve broker")
-def serve(folder: BrokerFolder) -> None:
+def serve(folder: BrokerFolder, as_json: AsJson = False) -> None:
     """Run the broker in the foreground; interrupt it to end it."""
     from privada.exchange.broker import server
 
     existing_file(folder / "broker.toml", "DIR")
-    server.serve(
-        folder,
-        ready=lambda plan: show.note(
-            f"serving {plan.exchange} at {plan.url} for {len(plan.owners)} owners and "
-            f"{len(plan.learners)} learners",
-            label="note",
-        ),
-    )
+    server.serve(folder, ready=lambda plan: _say_ready(plan, as_json=as_json))
+
+
+def _say_ready(plan: BrokerPlan, *, as_json: bool) -> None:
+    """One line as soon as parties can connect, even into a pipe."""
+    who = f"{len(plan.owners)} owners and {len(plan.learners)} learners"
+    plain = {"url": plan.url, "exchange": plan.exchange, "owners": plan.owners, "learners": plan.learners}
+    show.emit(plain, [f"Serving {plan.exchange} at {plan.url} for {who}."], as_json=as_json)
+    sys.stdout.flush()
 
 
 @app.command("create", epilog="Example: privada link create administrator/link.toml --replicas 3")
@@ -83,12 +88,14 @@ def create(
     replicas: Annotated[
         int, typer.Option("--replicas", min=1, max=5, help="How many servers keep each item.")
     ] = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Create the exchange on a NATS server or cluster that somebody else runs."""
     from privada.exchange.broker.server import create_exchange
 
     create_exchange(existing_file(link, "LINK"), replicas=replicas)
-    show.note(f"the exchange of {link} is there", label="note")
+    plain = {"link": str(link), "replicas": replicas}
+    show.emit(plain, [f"The exchange of {link} is there."], as_json=as_json)
 
 
 __all__ = ["app"]

@@ -54,16 +54,13 @@ def test_the_server_ends_with_the_command(folder, sent):
     if sent == signal.SIGKILL and not sys.platform.startswith("linux"):
         pytest.skip("only Linux ends children of a killed process")
     command = [sys.executable, "-c", SERVE, "link", "serve", str(folder)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    for line in process.stderr:
-        if "serving exchange at tls://localhost" in line:
-            break
-    else:
-        pytest.fail("it did not start")
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    line = process.stdout.readline()
+    assert "Serving exchange at tls://localhost" in line
     assert "1 owners and 1 learners" in line
     os.kill(process.pid, sent)
     assert process.wait(timeout=20) == (-signal.SIGKILL if sent == signal.SIGKILL else 0)
-    process.stderr.close()
+    process.stdout.close()
     assert closed(folder)
 
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
+from privada._extras import require
 from privada.exceptions import CourierError, InputError, WireError
 from privada.exchange.courier import check_key, check_prefix, check_size
 from privada.exchange.couriers.polling import PollingCourier
@@ -100,12 +101,11 @@ def _first_line(error: Exception) -> str:
 
 
 def _load_obstore() -> Any:
-    try:
-        import obstore
-        import obstore.exceptions
-        import obstore.store
-    except ImportError:
-        raise InputError("A bucket needs obstore: pip install 'privada[bucket]'.") from None
+    require("bucket", "obstore", purpose="A bucket")
+    import obstore
+    import obstore.exceptions
+    import obstore.store
+
     return obstore
 
 

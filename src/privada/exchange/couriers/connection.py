@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from privada.exceptions import CourierError, InputError
+from privada._extras import require
+from privada.exceptions import CourierError
 
 T = TypeVar("T")
 
@@ -224,10 +225,9 @@ def _passing_faults() -> tuple[type[Exception], ...]:
 
 
 def _load_nats() -> Any:
-    try:
-        import nats
-    except ImportError:
-        raise InputError("A NATS exchange needs nats-py: pip install 'privada[network]'.") from None
+    require("network", "nats", purpose="A NATS exchange")
+    import nats
+
     return nats
 
 
