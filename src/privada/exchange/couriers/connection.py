@@ -60,10 +60,10 @@ class Connection:
         self._tls, self._inbox = tls, inbox
         self._waiting: dict[asyncio.Future[None], str] = {}
         self._fault: Exception | None = None
+        self._client = _load_nats().NATS()
         logging.getLogger("asyncio").addFilter(_is_worth_saying)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="privada-nats", daemon=True)
-        self._client = _load_nats().NATS()
         self._thread.start()
         try:
             self.run(self._connect())
