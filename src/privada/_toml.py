@@ -110,6 +110,13 @@ class Section:
         """Take a value of one of several kinds, ``wanted`` in words."""
         return self._take(key, kinds, wanted, default)
 
+    def day(self, key: str, default: Any = _MISSING) -> Any:
+        """Take a day, without a time."""
+        value = self._take(key, (dt.date,), "a day such as 2027-01-31", default)
+        if isinstance(value, dt.datetime):
+            self.fail(key, f"expected a day such as 2027-01-31, got {quoted(str(value))}.")
+        return value
+
     def array(self, key: str, default: Any = _MISSING) -> Any:
         """Take a list."""
         return self._take(key, (list,), "a list", default)

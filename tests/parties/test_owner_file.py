@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from privada import CellStatistics, Nearest, Owner
-from privada.exceptions import (
-    LedgerError,
-    StudyError,
-)
+from privada.exceptions import BudgetError, LedgerError, StudyError
 from privada.parties.owner_file import Card, OwnerFile
 from privada.privacy import Ledger, OwnerKey, Pure
 
@@ -110,10 +107,38 @@ def test_pricing_writes_nothing_and_what_was_paid_costs_nothing_more(home):
 
 
 def test_a_budget_that_is_not_opened_is_priced_without_opening_it(home):
-    text = TOML.replace('name = "patients"', 'name = "others"')
-    (home / "owner.toml").write_text(text)
+    for file in home.glob("ledger.*"):
+        file.unlink()
+    Ledger.open(home / "ledger.sqlite", OwnerKey.load(home / "owner.key")).close()
     file = OwnerFile.read(home / "owner.toml")
     assert file.price(ask(n_classes=2)).share == pytest.approx(0.25)
+    with file.open_ledger() as ledger:
+        assert list(ledger.datasets()) == []
+
+
+@pytest.mark.parametrize("name", ["others", "Patients", "patients 2"])
+def test_a_changed_name_is_an_error_and_never_a_new_budget(home, name):
+    (home / "owner.toml").write_text(TOML.replace('name = "patients"', f'name = "{name}"'))
+    file, question = OwnerFile.read(home / "owner.toml"), ask(n_classes=2)
+    wants = (
+        lambda: Owner.from_file(file),
+        lambda: file.price(question),
+        lambda: file.price_all([question]),
+        lambda: file.share(question),
+        lambda: file.has_paid(question),
+    )
+    for want in wants:
+        with pytest.raises(BudgetError, match=f"budget of '{name}' is absent.*it knows 'patients'"):
+            want()
+    with file.open_ledger() as ledger:
+        assert list(ledger.datasets()) == ["patients"]
+
+
+def test_a_name_that_only_looks_different_is_the_same_budget(home):
+    (home / "owner.toml").write_text(TOML.replace('name = "patients"', 'name = " patients\u00a0"'))
+    file = OwnerFile.read(home / "owner.toml")
+    Owner.from_file(file).answer(ask(n_classes=2))
+    assert file.has_paid(ask(n_classes=2))
     with file.open_ledger() as ledger:
         assert list(ledger.datasets()) == ["patients"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, Self, TypeVar
 
@@ -13,13 +14,17 @@ from privada.exceptions import (
     AnswerError,
     ApprovalPending,
     InputError,
+    LedgerError,
+    PolicyError,
     PrivacyLeakWarning,
+    PrivadaError,
     RelationError,
     SchemaError,
     WireError,
 )
 from privada.parties.answering import answer_rows, answerer
 from privada.parties.compute.threads import Threads
+from privada.parties.known_learners import KnownLearner, KnownLearners, Terms
 from privada.parties.owner_file import OwnerFile
 from privada.parties.policy import Policy, check_admissible, check_terms, is_paid, price_all
 from privada.parties.private import Private, open_private
@@ -28,6 +33,7 @@ from privada.parties.schema import Schema
 from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Approximate, Guarantee
 from privada.privacy.ledger import Ledger, Quote
+from privada.privacy.ledger.lines import REFUSAL
 from privada.privacy.ledger.outbox import OWED
 from privada.privacy.noise import Noise, Rehearsal, SecureNoise
 from privada.privacy.receipt import OwnerKey, Receipt
@@ -60,6 +66,8 @@ class Owner:
         What the owner allows.
     accounting : str, optional
         The filter of the budget (see `privada.privacy.accounting.filters`).
+    learners : sequence of KnownLearner, optional
+        Who may ask, on which terms; by default anybody whom the policy allows.
     y, person : array, optional
         Label and person of each row beside a NumPy array.
     rehearsal : int, optional
@@ -85,6 +93,7 @@ class Owner:
         ledger: Ledger | None = None,
         policy: Policy | None = None,
         accounting: str | None = None,
+        learners: Sequence[KnownLearner] | None = None,
         y: Any = None,
         person: Any = None,
         rehearsal: int | None = None,
@@ -100,6 +109,8 @@ class Owner:
         self._rows = Private(rows)
         self.ledger = _in_memory(dataset, budget, accounting) if ledger is None else ledger
         self.dataset = self.ledger.check_budget(dataset, budget, accounting=accounting)
+        keeps = self.ledger.budget(self.dataset)
+        self.learners = None if learners is None else KnownLearners(learners, budget=keeps)
 
     def __repr__(self) -> str:
         return f"<Owner of {self.dataset}: {self.ledger.budget(self.dataset).budget}>"
@@ -146,17 +157,18 @@ class Owner:
         LedgerError
             The ledger failed. A charge that was made stands; ask again to get the answer for it.
         """
-        if not isinstance(question, Question):
-            raise InputError(f"An owner answers Questions, got {type(question).__name__}.")
-        if question.discloses:
-            raise InputError("This question asks for raw rows; use disclose().")
-        debt = self.ledger.debt(self.dataset, question.digest)
+        _answerable(question)
+        with self._on_terms(question.digest, question.method, asker) as terms:
+            return self._answered(question, terms, approved=approved)
+
+    def _answered(self, question: Question, terms: Terms, *, approved: bool) -> Release:
+        debt, approver = self.ledger.debt(self.dataset, question.digest), ""
         if debt is None:
-            self._admit(question, approved=approved)
+            approver = self._admit(question, terms, approved=approved)
         elif debt.state != OWED:
-            return Release.from_bytes(self.kept(question.digest))
+            return Release.from_bytes(self._shared(question.digest, terms))
         with self.ledger.alone(self.dataset):
-            return self._drawn(question, asker)
+            return self._drawn(question, terms, approver)
 
     def answer_file(self, blob: bytes, *, asker: Asker | None = None, approved: Container[str] = ()) -> bytes:
         """Answer a question file, which may come from a stranger; returns the release's file.
@@ -174,15 +186,49 @@ class Owner:
             Whole digests of the questions that a person approved.
         """
         header = Question.peek(blob, largest=self.policy.largest_question)
-        debt = self.ledger.debt(self.dataset, header.digest)
-        if debt is None or debt.state == OWED:
+        with self._on_terms(header.digest, header.method, asker) as terms:
+            debt = self.ledger.debt(self.dataset, header.digest)
+            if debt is not None and debt.state != OWED:
+                return self._shared(header.digest, terms)
+            agreed = header.digest in approved
             if debt is None:
-                self.policy.admit_header(header, approved=header.digest in approved)
+                agreed = self._is_approved(header.digest, terms, approved=agreed)[0]
+                terms.policy.admit_header(header, approved=agreed)
             question = Question.from_bytes(blob, largest=self.policy.largest_question)
             if question.digest != header.digest:
                 raise WireError("The file is not a valid question: its header says another one.")
-            self.answer(question, asker=asker, approved=header.digest in approved)
-        return self.kept(header.digest)
+            self._answered(_answerable(question), terms, approved=agreed)
+            return self.kept(header.digest)
+
+    @contextmanager
+    def _on_terms(self, digest: str, method: str, asker: Asker | None) -> Iterator[Terms]:
+        """The terms on which a question is asked. A refusal within is recorded; nothing was charged."""
+        known = None if self.learners is None else self.learners.named(asker)
+        try:
+            if self.learners is None:
+                yield Terms(policy=self.policy, asker=asker)
+            else:
+                yield self.learners.terms(asker, method, self.policy)
+        except (ApprovalPending, AnswerError, LedgerError):
+            raise
+        except PrivadaError as error:
+            with suppress(LedgerError):  # the refusal stands, recorded or not
+                self.ledger.refuse(self.dataset, question=digest, reason=str(error), asker=known)
+            raise
+
+    def _shared(self, digest: str, terms: Terms) -> bytes:
+        """The release that is kept, for a learner whose terms cover it."""
+        self.ledger.share(self.dataset, digest, asker=terms.asker, allowance=terms.allowance)
+        return self.kept(digest)
+
+    def _is_approved(self, digest: str, terms: Terms, *, approved: bool) -> tuple[bool, str]:
+        """Whether a person approved a question, and who; `PolicyError` if one refused it."""
+        decision = self.ledger.decision(self.dataset, digest, asker=terms.asker)
+        if decision is None:
+            return approved, ""
+        if decision.kind == REFUSAL:
+            raise PolicyError(f"{decision.approver} refused it: {decision.detail['text']}")
+        return True, decision.approver
 
     def kept(self, digest: str) -> bytes:
         """The release that is kept for the digest of an answered question, as it was signed."""
@@ -195,10 +241,16 @@ class Owner:
             raise AnswerError("It was answered with seeded noise before; ask again with another salt.")
         return blob
 
-    def _drawn(self, question: Question, asker: Asker | None) -> Release:
+    def _drawn(self, question: Question, terms: Terms, approver: str) -> Release:
         """Charge a question once and draw its answer, unless another process has meanwhile."""
         debt, receipt = self.ledger.charge_once(
-            self.dataset, question.price, question=question.digest, purpose=question.purpose, asker=asker
+            self.dataset,
+            question.price,
+            question=question.digest,
+            purpose=question.purpose,
+            asker=terms.asker,
+            allowance=terms.allowance,
+            approver=approver,
         )
         if debt.state != OWED:
             return Release.from_bytes(self.kept(question.digest))
@@ -226,18 +278,22 @@ class Owner:
         signed = release.signed(self.ledger.key)
         return signed, signed.to_bytes()
 
-    def disclose(self, question: Question, *, to: str, approved: bool = False) -> Disclosure:
+    def disclose(
+        self, question: Question, *, to: str, asker: Asker | None = None, approved: bool = False
+    ) -> Disclosure:
         """Give raw rows to a named curator: logged as not differentially private."""
         self._check_terms(question)
         if not question.discloses:
             raise InputError("This question asks for a release; use answer().")
-        self.policy.admit_curator(to)
-        self.policy.admit(question, share=0.0)
-        self._wait_for_a_person(question, approved=approved)
-        self._try_out(question)
+        with self._on_terms(question.digest, question.method, asker) as terms:
+            self.ledger.check_term(self.dataset, terms.allowance)
+            self.policy.admit_curator(to)
+            self.policy.admit(question, share=0.0)
+            self._wait_for_a_person(question, terms, approved=approved)
+            self._try_out(question)
         text = f"raw rows to {to}: not differentially private"
         receipt: Receipt = self.ledger.note(
-            self.dataset, kind="disclosure", text=text, question=question.digest
+            self.dataset, kind="disclosure", text=text, question=question.digest, asker=terms.asker
         )
         rows = self._or_failure(question, lambda: self._open(question))
         return Disclosure(rows=rows, curator=to, question=question.digest, receipt=receipt)
@@ -245,14 +301,19 @@ class Owner:
     def _check_terms(self, question: Question) -> None:
         check_terms(question, schema=self.schema, budget=self.ledger.budget(self.dataset).budget)
 
-    def _admit(self, question: Question, *, approved: bool) -> None:
-        """Everything that must hold before the charge. Nothing of the question runs before its approval."""
+    def _admit(self, question: Question, terms: Terms, *, approved: bool) -> str:
+        """Everything that must hold before the charge; returns who approved the question.
+
+        Nothing of the question runs before its approval.
+        """
         self._check_terms(question)
+        self.ledger.check_term(self.dataset, terms.allowance)
         share = self.ledger.price(self.dataset, question.price).share
         self.policy.admit(question, share=share)
-        self._wait_for_a_person(question, approved=approved)
+        approver = self._wait_for_a_person(question, terms, approved=approved)
         self._try_out(question)
         self.ledger.check_room(question.answer_bytes)
+        return approver
 
     def _try_out(self, question: Question) -> None:
         """Try the question on public rows, estimate the time, and check that its code is installed."""
@@ -260,9 +321,11 @@ class Owner:
         self.policy.admit_work(question, self.schema)
         answerer(question)
 
-    def _wait_for_a_person(self, question: Question, *, approved: bool) -> None:
-        if self.policy.approval and not approved:
+    def _wait_for_a_person(self, question: Question, terms: Terms, *, approved: bool) -> str:
+        agreed, approver = self._is_approved(question.digest, terms, approved=approved)
+        if terms.policy.approval and not agreed:
             raise ApprovalPending(f"Question {question.digest[:12]} waits for the owner's approval.")
+        return approver
 
     def _open(self, question: Question) -> dict[str, Any]:
         """Open the rows and draw."""
@@ -294,10 +357,20 @@ class Owner:
             "policy": file.policy,
             "allow_empty": file.allow_empty,
             "compute": file.compute,
+            "learners": file.learners,
         }
         if "ledger" not in overrides:
             settings["ledger"] = file.open_ledger()
         return cls(file.source, **(settings | overrides))
+
+
+def _answerable(question: Question) -> Question:
+    """The question, if it is one that is answered by a release."""
+    if not isinstance(question, Question):
+        raise InputError(f"An owner answers Questions, got {type(question).__name__}.")
+    if question.discloses:
+        raise InputError("This question asks for raw rows; use disclose().")
+    return question
 
 
 def _in_memory(dataset: str, budget: Guarantee, accounting: str | None) -> Ledger:

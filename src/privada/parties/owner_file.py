@@ -18,6 +18,7 @@
     threads = 8                      # by default the processors that the process may use
 
     [policy]                         # optional
+    [[learners]]                     # optional: who may ask, see `privada.parties.known_learners`
     [schema]                         # columns, label, size, person_id, max_rows
 
 Its public part, which learners need, is the owner card, a `Card`.
@@ -36,11 +37,11 @@ from typing import Any, Self
 from privada._text import escape_in_json
 from privada._toml import Section
 from privada.parties.compute.threads import Threads
+from privada.parties.known_learners import KnownLearner, read_learners
 from privada.parties.policy import Policy, check_admissible, check_terms, is_paid, price_all
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.ledger import Ledger, Quote
-from privada.privacy.ledger.names import normal_name
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
@@ -60,6 +61,7 @@ class OwnerFile:
     ledger: str
     key: Path
     compute: Threads = field(default_factory=Threads)
+    learners: tuple[KnownLearner, ...] | None = None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -68,18 +70,20 @@ class OwnerFile:
         home = Path(path).resolve().parent
         data, privacy, ledger = top.section("data"), top.section("privacy"), top.section("ledger")
         schema = Schema.from_section(top.section("schema"))
-        url = ledger.string("url")
+        url, budget = ledger.string("url"), _budget(privacy, schema)
+        listed = top.sections("learners") if "learners" in top else None
         made = cls(
             dataset=data.string("name"),
             source=home / data.string("path"),
             allow_empty=data.flag("allow_empty", False),
             schema=schema,
-            budget=_budget(privacy, schema),
+            budget=budget,
             accounting=privacy.string("accounting", None),
             policy=Policy.from_section(top.section("policy")),
             ledger=url if "://" in url else str(home / url),
             key=home / ledger.string("key"),
             compute=_compute(top.section("compute")),
+            learners=None if listed is None else read_learners(listed, home=home, budget=budget),
         )
         for section in (data, privacy, ledger, top):
             section.done()
@@ -127,9 +131,13 @@ class OwnerFile:
 
     @contextmanager
     def _as_it_stands(self) -> Iterator[Ledger]:
-        """The ledger to read from; a stand-in if the budget is not opened yet, so that nothing is fixed."""
+        """The ledger to read from; a stand-in if no budget was opened yet, so that nothing is fixed.
+
+        A ledger that has budgets, but none of this name, is an error: a changed name is no new budget.
+        """
         with self.open_ledger() as ledger:
-            if normal_name(self.dataset) in ledger.datasets():
+            if ledger.datasets():
+                ledger.check_budget(self.dataset, self.budget, accounting=self.accounting)
                 yield ledger
                 return
         with Ledger.open(":memory:", OwnerKey.generate()) as unspent:

@@ -82,6 +82,13 @@ class Allowances(ABC):
                 return Remaining(dataset=name, share=1.0, largest=None)
         return Account.opened(name, allowance.filter).remaining(used)
 
+    def check_term(self, dataset: str, allowance: Allowance | None) -> None:
+        """Raise `PolicyError` if a learner's term is over, by the later of the clock and the last line."""
+        name = self._known_as(dataset)
+        if allowance is not None:
+            with self._store.reading() as connection:
+                allowance.check_term(moment(table.last(connection, name)))
+
     def share(self, dataset: str, question: str, *, asker: Asker | None, allowance: Allowance | None) -> None:
         """Let a learner have an answer that is paid for; one that it did not pay for counts in its allowance.
 

@@ -1,0 +1,250 @@
+"""Who may ask for how much: by key, on terms, and everybody else is refused by name."""
+
+from datetime import date
+
+import numpy as np
+import pytest
+
+from privada import CellStatistics, Nearest, Owner, Policy, Schema
+from privada.exceptions import ApprovalPending, BudgetError, InputError, PolicyError, StudyError
+from privada.parties.known_learners import KnownLearner, LearnerCard
+from privada.parties.owner_file import OwnerFile
+from privada.privacy import ZCDP, Asker, Pure
+from tests.parties.test_owner_file import TOML, home  # noqa: F401 - a fixture
+
+AR = "add/remove"
+ALICE, BOB, EVE = (Asker(name, two * 32) for name, two in (("alice", "aa"), ("bob", "bb"), ("eve", "ee")))
+
+
+def ask(epsilon=0.25, salt=""):
+    guarantee = Pure(epsilon=epsilon, relation=AR)
+    return CellStatistics(tables=(Nearest(centers=[[0.2], [0.8]]),), guarantee=guarantee, salt=salt)
+
+
+def known(asker, **more):
+    return KnownLearner(name=asker.learner, key=asker.key, **more)
+
+
+def owner(*learners, **more):
+    return Owner(
+        np.linspace(0, 1, 10)[:, None],
+        schema=Schema.of_numbers(bounds=(0, 1), width=1, size=10),
+        dataset="rows",
+        budget=Pure(epsilon=1, relation=AR),
+        learners=learners,
+        **more,
+    )
+
+
+def said(house):
+    return [
+        (line.kind, line.asker.learner if line.asker else "", line.detail.get("text", ""))
+        for line in house.ledger.lines("rows")
+    ][1:]
+
+
+def doors(house):
+    """Both ways to ask."""
+    return (
+        house.answer,
+        lambda question, **more: house.answer_file(question.to_bytes(), **more),
+    )
+
+
+def test_only_known_learners_are_answered_and_by_their_keys():
+    house = owner(known(ALICE))
+    thief = Asker("alice", EVE.key)
+    for door in doors(house):
+        for asker, why in ((None, "Nobody signed"), (EVE, "not know 'eve'"), (thief, "not know 'alice'")):
+            with pytest.raises(PolicyError, match=f"{why}.*Nothing was charged"):
+                door(ask(), asker=asker)
+    assert said(house) == []
+    assert sum(house.ledger.unlisted("rows").values()) == 6
+    house.answer(ask(), asker=Asker("Alice of somewhere", ALICE.key, project="p", purpose="q"))
+    (line,) = list(house.ledger.lines("rows"))[1:]
+    assert line.asker == Asker("alice", ALICE.key, project="p", purpose="q")
+
+
+def test_a_stranger_does_not_get_what_a_learner_paid_for():
+    house, question = owner(known(ALICE)), ask()
+    house.answer(question, asker=ALICE)
+    for door in doors(house):
+        with pytest.raises(PolicyError, match="does not know 'eve'"):
+            door(question, asker=EVE)
+    assert house.answer(question, asker=ALICE)["counts"].shape == (2,)
+
+
+def test_an_empty_list_answers_nobody():
+    with pytest.raises(PolicyError, match="does not know"):
+        owner().answer(ask(), asker=ALICE)
+
+
+def test_an_overdrawn_learner_is_refused_and_others_go_on():
+    half = Pure(epsilon=0.5, relation=AR)
+    house = owner(known(ALICE, allowance=half), known(BOB, allowance=Pure(epsilon=0.75, relation=AR)))
+    house.answer(ask(salt="1"), asker=ALICE)
+    house.answer_file(ask(salt="2").to_bytes(), asker=ALICE)
+    for door in doors(house):
+        with pytest.raises(BudgetError, match=r"allowance of 'alice' does not.*Nothing was charged"):
+            door(ask(salt="3"), asker=ALICE)
+    house.answer(ask(salt="4"), asker=BOB)
+    house.answer(ask(salt="5"), asker=BOB)
+    with pytest.raises(BudgetError, match="The budget does not allow it"):
+        house.answer(ask(salt="6"), asker=BOB)
+    kinds = [kind for kind, _, _ in said(house)]
+    assert kinds == ["charge", "charge", "refusal", "charge", "charge", "refusal"]
+    assert house.ledger.verify().lines == 7
+    assert house.ledger.spent("rows").epsilon == pytest.approx(1)
+
+
+def test_what_another_learner_paid_for_counts_for_who_gets_it():
+    quarter = Pure(epsilon=0.25, relation=AR)
+    house = owner(known(ALICE), known(BOB, allowance=quarter))
+    first = house.answer(ask(salt="1"), asker=ALICE)
+    assert house.answer(ask(salt="1"), asker=BOB).to_bytes() == first.to_bytes()
+    house.answer(ask(salt="2"), asker=ALICE)
+    for door in doors(house):
+        with pytest.raises(BudgetError, match="allowance of 'bob'"):
+            door(ask(salt="2"), asker=BOB)
+    assert [kind for kind, _, _ in said(house)] == ["charge", "copy", "charge", "refusal"]
+    assert house.ledger.spent("rows").epsilon == pytest.approx(0.5)
+
+
+def test_methods_and_terms_are_each_learners_own():
+    house = owner(known(ALICE, methods=("marginals",)), known(BOB, expires=date(2020, 1, 1)))
+    refused = ((ALICE, r"does not answer cells to 'alice'"), (BOB, r"'bob' may not ask any more"))
+    for door in doors(house):
+        for asker, why in refused:
+            with pytest.raises(PolicyError, match=why):
+                door(ask(), asker=asker)
+    assert [(kind, who) for kind, who, _ in said(house)] == [("refusal", "alice"), ("refusal", "bob")]
+    assert house.ledger.spent("rows") is None
+
+
+def test_approval_is_the_policys_unless_a_learner_has_its_own():
+    house = owner(known(ALICE), known(BOB, approval=False), policy=Policy(approval=True))
+    house.answer(ask(salt="1"), asker=BOB)
+    for door in doors(house):
+        with pytest.raises(ApprovalPending):
+            door(ask(salt="2"), asker=ALICE)
+    assert [kind for kind, _, _ in said(house)] == ["charge"]
+    eager = owner(known(ALICE, approval=True))
+    with pytest.raises(ApprovalPending):
+        eager.answer(ask(), asker=ALICE)
+
+
+@pytest.mark.parametrize("door", [0, 1])
+def test_an_approval_on_the_chain_is_honoured_and_named_on_the_charge(door):
+    house = owner(known(ALICE), known(BOB), policy=Policy(approval=True))
+    answer, question = doors(house)[door], ask(salt="1")
+    house.ledger.approve("rows", question.digest, by="Dr Who", asker=ALICE)
+    with pytest.raises(ApprovalPending):
+        answer(question, asker=BOB)
+    answer(question, asker=ALICE)
+    line = list(house.ledger.lines("rows"))[-1]
+    assert (line.kind, line.approver, line.asker) == ("charge", "Dr Who", ALICE)
+
+
+@pytest.mark.parametrize("door", [0, 1])
+def test_a_persons_refusal_stands_even_where_no_approval_is_needed(door):
+    house, question = owner(known(ALICE)), ask()
+    answer = doors(house)[door]
+    house.ledger.reject("rows", question.digest, by="Dr Who", reason="ask for less")
+    with pytest.raises(PolicyError, match="Dr Who refused it: ask for less"):
+        answer(question, asker=ALICE)
+    house.ledger.approve("rows", question.digest, by="Dr Who", reconsider=True)
+    answer(question, asker=ALICE)
+    assert house.ledger.verify()
+
+
+def test_without_a_list_anybody_is_answered_as_before():
+    house = owner()
+    house.learners = None
+    house.answer(ask(salt="1"))
+    house.answer(ask(salt="2"), asker=EVE)
+    assert [who for _, who, _ in said(house)] == ["", "eve"]
+
+
+@pytest.mark.parametrize(
+    ("learners", "why"),
+    [
+        ([known(ALICE), known(ALICE)], "same name: alice"),
+        ([known(ALICE), known(Asker("ALICE", BOB.key))], "same name: alice"),
+        ([known(ALICE), known(Asker("other", ALICE.key))], "same key"),
+        ([known(ALICE, allowance=Pure(epsilon=2, relation=AR))], "more than the budget"),
+        ([known(ALICE, allowance=ZCDP(rho=0.1, relation=AR))], "in the same terms"),
+    ],
+)
+def test_a_list_that_contradicts_itself_is_refused(learners, why):
+    with pytest.raises(InputError, match=why):
+        owner(*learners)
+
+
+LISTED = f"""
+[[learners]]
+name = "alice"
+key = "{ALICE.key}"
+methods = ["cells"]
+allowance = {{ epsilon = 0.5 }}
+expires = 2027-06-30
+approval = true
+
+[[learners]]
+key = "bob.toml"
+"""
+
+
+def test_an_owners_file_lists_learners(home):  # noqa: F811
+    (home / "owner.toml").write_text(TOML + LISTED)
+    (home / "bob.toml").write_text(LearnerCard(name="bob", public_key=BOB.key).to_toml())
+    alice, bob = OwnerFile.read(home / "owner.toml").learners
+    assert alice == known(
+        ALICE,
+        methods=("cells",),
+        allowance=Pure(epsilon=0.5, relation=AR),
+        expires=date(2027, 6, 30),
+        approval=True,
+    )
+    assert bob == known(BOB)
+    house = Owner.from_toml(home / "owner.toml")
+    with pytest.raises(PolicyError, match="does not know 'eve'"):
+        house.answer(ask(), asker=EVE)
+
+
+def test_no_list_and_an_empty_list_are_different(home):  # noqa: F811
+    assert OwnerFile.read(home / "owner.toml").learners is None
+    (home / "owner.toml").write_text("learners = []\n" + TOML)
+    assert OwnerFile.read(home / "owner.toml").learners == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ((ALICE.key, "aa"), r"line 26, learners\.key: Expected key to be a public key"),
+        (('"alice"', '""'), r"line 25, learners\.name: Expected name"),
+        (("epsilon = 0.5", "epsilon = 5"), r"line 28, learners\.allowance.*more than the budget"),
+        (("epsilon = 0.5", "rho = 0.5"), r"line 28, learners\.allowance.*same terms"),
+        (("epsilon = 0.5", "share = 0.5"), r"line 28, learners\.allowance.*nobody knows"),
+        (("2027-06-30", '"soon"'), r"line 29, learners\.expires: expected a day"),
+        (("2027-06-30", "2027-06-30T00:00:00"), r"line 29, learners\.expires: expected a day"),
+        (('"bob.toml"', f'"{ALICE.key}"\nname = "bob"'), r"learners\.key: Two learners have the same key"),
+        (('"bob.toml"', '"eve.toml"'), r"eve\.toml"),
+        (("approval", "aproval"), r"line 30, learners\.aproval: nobody knows"),
+    ],
+)
+def test_a_bad_list_names_line_and_key(home, change, message):  # noqa: F811
+    (home / "bob.toml").write_text(LearnerCard(name="bob", public_key=BOB.key).to_toml())
+    text = TOML + LISTED
+    assert text.count(change[0])
+    (home / "owner.toml").write_text(text.replace(*change))
+    with pytest.raises(StudyError, match=message):
+        OwnerFile.read(home / "owner.toml")
+
+
+def test_a_card_reads_back(tmp_path):
+    card = LearnerCard(name="alice", public_key=ALICE.key, organisation='Hospital "Süd"')
+    (tmp_path / "learner.toml").write_text(card.to_toml(), encoding="utf-8")
+    assert LearnerCard.read(tmp_path / "learner.toml") == card
+    (tmp_path / "learner.toml").write_text(card.to_toml().replace(ALICE.key, "no key"), encoding="utf-8")
+    with pytest.raises(StudyError, match=r"learner\.public_key: Expected public_key"):
+        LearnerCard.read(tmp_path / "learner.toml")
