@@ -6,6 +6,7 @@
     ├── InputError (ValueError)         a public parameter is wrong; nothing was charged
     │   ├── BoundsError                 a public bound, class list or grid is unusable
     │   ├── SchemaError                 rows do not fit the public schema
+    │   │   └── SourceError             rows cannot be read: gone, changed, damaged or out of reach
     │   ├── RelationError               guarantees under relations that cannot be joined
     │   ├── GuaranteeError              a question's plan does not keep the guarantee that it states
     │   └── StudyError                  a study or policy file is wrong; names line and key
@@ -44,6 +45,10 @@ class BoundsError(InputError):
 
 class SchemaError(InputError):
     """Rows do not fit the public schema. The message never shows a row."""
+
+
+class SourceError(SchemaError):
+    """Rows cannot be read: they are gone, have changed, are damaged or out of reach."""
 
 
 class RelationError(InputError):
@@ -122,6 +127,7 @@ __all__ = [
     "RehearsalWarning",
     "RelationError",
     "SchemaError",
+    "SourceError",
     "StudyError",
     "TamperError",
     "Waiting",

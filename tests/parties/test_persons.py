@@ -46,7 +46,7 @@ def test_a_missing_person_is_refused_whatever_the_column_type(people, rehearsal)
     """Two rows without a person are not one person: adding one could drop the other."""
     schema = Schema(columns=[Number(name="x", low=0, high=1)], person_id="who", max_rows=1)
     with pytest.raises(SchemaError, match="missing person"):
-        Rows(np.zeros((3, 1)), schema=schema, person=people, noise=rehearsal)
+        Rows(np.zeros((3, 1)), schema=schema, person=people, noise=rehearsal).check()
 
 
 def test_a_file_whose_persons_changed_is_not_read_with_the_old_choice(tmp_path):
@@ -55,12 +55,14 @@ def test_a_file_whose_persons_changed_is_not_read_with_the_old_choice(tmp_path):
     schema = Schema(columns=[Number(name="a", low=0, high=1)], person_id="who", max_rows=1)
     pq.write_table(pa.table({"a": [0.1] * 10, "who": list(range(10))}), path)
     rows = Rows(path, schema=schema, noise=SecureNoise())
+    rows.check()
     assert rows.check() == 10
     pq.write_table(pa.table({"a": [0.1] * 10, "who": [0] * 10}), path)
     with pytest.raises(SchemaError, match="load the owner again"):
         rows.check()
     person = np.arange(5)
     rows = Rows(np.zeros((5, 1)), person=person, y=None, schema=schema, noise=SecureNoise())
+    rows.check()
     person[:] = 0
     with pytest.raises(SchemaError, match="load the owner again"):
         rows.check()
@@ -88,7 +90,7 @@ FEW = Schema(columns=[Number(name="x", low=0, high=100)], person_id="who", max_r
 def test_persons_who_may_have_become_one_are_refused(people, word, rehearsal):
     """Merged persons share their rows: whether one is there would decide which rows of the other count."""
     with pytest.raises(SchemaError, match=word):
-        Rows(np.zeros((3, 1)), schema=FEW, person=people, noise=rehearsal)
+        Rows(np.zeros((3, 1)), schema=FEW, person=people, noise=rehearsal).check()
 
 
 def test_float_persons_of_a_table_are_refused_alike(tmp_path, rehearsal):
@@ -96,7 +98,7 @@ def test_float_persons_of_a_table_are_refused_alike(tmp_path, rehearsal):
     pq.write_table(table, tmp_path / "rows.parquet")
     for data in (table, tmp_path / "rows.parquet", table.to_pandas(), pl.from_arrow(table)):
         with pytest.raises(SchemaError, match="float32"):
-            Rows(data, schema=FEW, noise=rehearsal)
+            Rows(data, schema=FEW, noise=rehearsal).check()
 
 
 @pytest.mark.parametrize(
@@ -118,4 +120,6 @@ def test_persons_are_told_apart_exactly(people, rehearsal):
 def test_persons_that_floats_cannot_tell_apart_are_refused(rehearsal):
     schema = Schema(columns=[Number(name="x", low=0, high=100)], person_id="who", max_rows=1)
     with pytest.raises(SchemaError, match="too large to tell apart"):
-        Rows(np.zeros((2, 1)), schema=schema, person=np.array([2.0**53, 2.0**53 + 1]), noise=rehearsal)
+        Rows(
+            np.zeros((2, 1)), schema=schema, person=np.array([2.0**53, 2.0**53 + 1]), noise=rehearsal
+        ).check()

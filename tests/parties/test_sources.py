@@ -179,7 +179,7 @@ def test_numbers_of_thousands_of_digits_in_a_csv(tmp_path, rehearsal):
     with pytest.raises(SchemaError, match="'x' holds an infinite value"):
         Rows(path, schema=FEW, noise=rehearsal).check()
     path.write_text(f"x,who\n{'x' * 5000},1\n")
-    with pytest.raises(SchemaError, match="cannot be read"):
+    with pytest.raises(SchemaError, match=r"column 1 'x': not a number at line 2\.$"):
         Rows(path, schema=FEW, noise=rehearsal).check()
 
 

@@ -50,8 +50,8 @@ class Owner:
 
     Parameters
     ----------
-    data : array, frame, Arrow table, or path of a Parquet or CSV file or of a Parquet directory
-        The private rows. They are checked against the schema at once, on the owner's
+    data : array, frame, Arrow data, path, URL or database
+        The private rows (see `Rows`). They are checked against the schema at once, on the owner's
         side, so that an invalid row is found before any charge.
     schema : Schema
         Public description of the rows.
@@ -329,7 +329,8 @@ class Owner:
 
     def _open(self, question: Question) -> dict[str, Any]:
         """Open the rows and draw."""
-        return answer_rows(question, open_private(self._rows), noise=self._noise)
+        with open_private(self._rows).pinned() as rows:
+            return answer_rows(question, rows, noise=self._noise)
 
     def _or_failure(self, question: Question, work: Callable[[], T]) -> T:
         """Do some work on open rows. The cause of a failure stays here: it could reveal something."""
@@ -408,7 +409,8 @@ def _note_loose(budget: Guarantee) -> None:
 
 def _check_rows(rows: Rows, budget: Guarantee, *, allow_empty: bool) -> None:
     """Read all rows once, so that any error in them is known before a charge."""
-    size = rows.check()
+    with rows.pinned() as now:
+        size = now.check()
     if size == 0 and not allow_empty:
         raise SchemaError("The data set has no rows; say allow_empty if that is meant.")
     public_size = budget.relation is not Relation.ADD_REMOVE and rows.schema.person_id is None

@@ -10,17 +10,21 @@ order these are added.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from privada.exceptions import SchemaError
 from privada.parties.compute.batch import AT_ONCE, BATCH, Batch, Part
 from privada.parties.compute.folds import Adding, Merging
 from privada.parties.compute.threads import Threads
 from privada.parties.persons import bounded
 from privada.parties.schema import Schema
-from privada.parties.sources import open_source
+from privada.parties.sources import Source, open_source
 from privada.privacy.noise import Noise
 
 IntArray = npt.NDArray[np.int64]
@@ -34,7 +38,10 @@ class Rows:
 
     Parameters
     ----------
-    data : array, frame, Arrow table, or path of a Parquet or CSV file or of a Parquet directory
+    data : array, frame, Arrow data, path, URL or database
+        A pandas or polars frame (lazy ones, too), an Arrow table, data set or stream; the path of a Parquet
+        or CSV file or of a folder of Parquet files; a URL such as ``s3://bucket/rows.parquet``;
+        `StoredRows` with a dialect of CSV; a `Database`.
     schema : Schema
     y, person : array, optional
         Label and person of each row, beside a NumPy array.
@@ -64,12 +71,19 @@ class Rows:
     ) -> None:
         self.schema = schema
         self._compute = Threads() if compute is None else compute
-        source = open_source(data, schema, y, person)
-        self._parts: Sequence[Part] = [Part(part, schema) for part in source.parts()]
-        if schema.person_id is not None:
-            people = self._compute.columns(self._parts, schema.person_id)
-            kept = bounded(np.concatenate(people), schema, noise)
-            self._parts = _narrowed(self._parts, kept, people)
+        self._source, self._noise = open_source(data, schema, y, person), noise
+        if schema.person_id is not None and noise is None:
+            raise SchemaError("Rows of persons need a noise source to choose which rows are kept.")
+
+    @cached_property
+    def _parts(self) -> Sequence[Part]:
+        """Parts that are read at once. Which rows of persons are kept is chosen when this is first used."""
+        parts = [Part(part, self.schema) for part in self._source.parts()]
+        if self.schema.person_id is None:
+            return parts
+        people = self._compute.columns(parts, self.schema.person_id)
+        kept = bounded(np.concatenate(people), self.schema, self._noise)
+        return _narrowed(parts, kept, people)
 
     def __repr__(self) -> str:
         return "<Rows>"
@@ -143,12 +157,32 @@ class Rows:
             return self
         chosen = np.zeros(sum(counts), dtype=np.bool_)
         chosen[noise.permutation(len(chosen))[:size]] = True
-        fewer = object.__new__(Rows)
-        fewer.schema, fewer._compute = self.schema, self._compute
+        fewer = copy(self)
         fewer._parts = [
             part.only(here) for part, here in zip(self._parts, _split(chosen, counts), strict=True)
         ]
         return fewer
+
+    @contextmanager
+    def pinned(self) -> Iterator[Rows]:
+        """The rows of one moment, for one answer: one snapshot of a database, files that stay the same.
+
+        Rows that have changed since they were loaded, or change meanwhile, are a `SourceError`.
+        """
+        with self._source.pinned() as source:
+            yield self if source is self._source else self._from(source)
+
+    def _from(self, source: Source) -> Rows:
+        """The same rows as another source has them; which rows of persons are kept is chosen anew."""
+        rows = copy(self)
+        rows.__dict__.pop("_parts", None)
+        rows._source = source
+        return rows
+
+    @property
+    def identity(self) -> str | None:
+        """Text that is another one whenever the rows may be others; None if nothing tells."""
+        return self._source.identity()
 
 
 class Prepared(Generic[T]):

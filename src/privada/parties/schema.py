@@ -189,8 +189,12 @@ class Schema:
     @property
     def categories(self) -> frozenset[str]:
         """Names of the columns that are categories, the label among them."""
-        described = (*self.columns, *((self.label,) if self.label else ()))
-        return frozenset(column.name for column in described if isinstance(column, Category))
+        return frozenset(column.name for column in self.described if isinstance(column, Category))
+
+    @property
+    def described(self) -> tuple[Column, ...]:
+        """All columns that are described: features and label."""
+        return (*self.columns, *((self.label,) if self.label else ()))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form: everything in it is public."""

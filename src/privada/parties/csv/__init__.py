@@ -1,0 +1,1 @@
+"""CSV as people have it: separators, decimal commas, encodings, compression, dates and words for nothing."""

@@ -1,0 +1,64 @@
+"""Rows of anything that Arrow can scan in batches: tables, Parquet files, data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import SourceError
+from privada.parties.compute.dividing import divide_dataset
+from privada.parties.schema import Schema
+from privada.parties.sources.source import Source
+from privada.parties.tables import Table, check_names, read_batch, read_values
+
+COLUMN_ROWS = 65_536  # of one column, read at a time
+
+
+class ArrowSource(Source):
+    """Anything that Arrow can scan in batches."""
+
+    def __init__(self, dataset: Any, schema: Schema) -> None:
+        check_names(dataset.schema.names, schema.needed)
+        self._dataset, self._names = dataset, list(schema.needed)
+        self._categories = schema.categories
+
+    def tables(self, size: int) -> Iterator[Table]:
+        for batch in self._batches(self._names, size):
+            yield read_batch(batch, categories=self._categories)
+
+    def _batches(self, names: list[str], size: int) -> Iterator[Any]:
+        import pyarrow as pa
+
+        try:
+            for batch in self._dataset.to_batches(
+                columns=names,
+                batch_size=size,
+                use_threads=False,
+                batch_readahead=1,  # rows that wait to be looked at fill the memory
+                fragment_readahead=1,
+            ):
+                if batch.num_rows:
+                    yield batch
+        except (pa.ArrowException, OSError, ValueError) as error:  # its message shows a value
+            raise SourceError(
+                f"The table cannot be read to its end, it may be damaged: {type(error).__name__}."
+            ) from None
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        parts = [read_values(batch.column(0)) for batch in self._batches([name], COLUMN_ROWS)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def parts(self) -> list[Source]:
+        return [self._of(dataset) for dataset in divide_dataset(self._dataset)]
+
+    def _of(self, dataset: Any) -> Source:
+        part = copy(self)
+        part._dataset = dataset
+        return part
+
+
+__all__ = ["ArrowSource"]

@@ -1,0 +1,156 @@
+"""Rows in a database: a table or a query, read in batches from one snapshot that cannot write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import InputError
+from privada.parties.schema import Schema
+from privada.parties.sources.sessions import ENGINES, Session
+from privada.parties.sources.source import Source
+from privada.parties.tables import Table, check_names
+
+COLUMN_ROWS = 65_536
+SECRETS = frozenset({"password", "sslpassword", "passwd", "secret", "token"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Database:
+    """Where rows are in a database.
+
+    Parameters
+    ----------
+    url : str
+        ``postgresql://user@host/database``, ``sqlite:///file.sqlite`` or ``duckdb:///file.duckdb``. It
+        holds no password: PostgreSQL takes that from PGPASSWORD or from the file that PGPASSFILE names.
+    table : str, optional
+        A table or view, perhaps with its schema: "patients" or "clinic.patients".
+    query : str, optional
+        Instead of a table, a SELECT.
+    """
+
+    url: str
+    table: str | None = None
+    query: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.table is None) == (self.query is None):
+            raise InputError("Expected either table or query beside database.")
+        if self.query is not None and ";" in self.query.rstrip().rstrip(";"):
+            raise InputError("Expected query to be one SELECT.")
+        check_url(self.url, tuple(ENGINES))
+
+    @property
+    def engine(self) -> str:
+        """The kind of database: the scheme of the URL."""
+        return urlsplit(self.url).scheme
+
+    @property
+    def file(self) -> Path | None:
+        """The file of an embedded database."""
+        return None if self.engine.startswith("postgres") else Path(urlsplit(self.url).path[1:])
+
+    def relative_to(self, home: Path) -> Database:
+        """The same, with the path of its file, if it has one, taken from a folder."""
+        if self.file is None:
+            return self
+        return Database(url=f"{self.engine}:///{home / self.file}", table=self.table, query=self.query)
+
+    def select(self, names: tuple[str, ...]) -> str:
+        """The statement that reads some columns."""
+        wanted = ", ".join(_quoted(name) for name in names) or "*"
+        if self.table is not None:
+            source = ".".join(_quoted(part) for part in self.table.split("."))
+        else:
+            source = f"({(self.query or '').rstrip().rstrip(';')}) AS privada_rows"
+        return f"SELECT {wanted} FROM {source}"  # noqa: S608 - the owner's own names, quoted
+
+
+def check_url(url: str, schemes: tuple[str, ...]) -> None:
+    """Refuse a URL of another kind, and one that holds a secret."""
+    parts = urlsplit(url)
+    if parts.scheme not in schemes:
+        raise InputError(f"Expected a URL that begins with {', '.join(schemes)}, got {parts.scheme!r}.")
+    if parts.password is not None or SECRETS & {key.lower() for key, _ in parse_qsl(parts.query)}:
+        raise InputError("The URL holds a password; a secret belongs in the environment, not in a file.")
+
+
+def _quoted(name: str) -> str:
+    if "\0" in name or not name:
+        raise InputError("Expected names of tables and columns to be text.")
+    return '"' + name.replace('"', '""') + '"'
+
+
+class DatabaseSource(Source):
+    """Rows of a database. Every reading is of one snapshot; an answer reads all from the same one.
+
+    Privacy
+    -------
+    The session can only read. Rows may be others in the next answer: each answer bounds the rows of
+    persons anew, in its own snapshot.
+    """
+
+    def __init__(self, database: Database, schema: Schema) -> None:
+        self._database, self._schema = database, schema
+        with self._connected() as session:
+            check_names(session.names(database.select(())), schema.needed)
+
+    def tables(self, size: int) -> Iterator[Table]:
+        with self._connected() as session:
+            yield from self._of(session).tables(size)
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        with self._connected() as session:
+            return self._of(session).column(name)
+
+    @contextmanager
+    def pinned(self) -> Iterator[Source]:
+        with self._connected() as session:
+            yield self._of(session)
+
+    def identity(self) -> str | None:
+        from privada.parties.sources.files import identify_files
+
+        file = self._database.file
+        if file is None:
+            return None
+        return identify_files([file, *(file.with_name(file.name + end) for end in ("-wal", ".wal"))])
+
+    def _connected(self) -> AbstractContextManager[Session]:
+        connect: Callable[[Database], AbstractContextManager[Session]] = ENGINES[self._database.engine]
+        return connect(self._database)
+
+    def _of(self, session: Session) -> _Snapshot:
+        return _Snapshot(session, self._database, self._schema)
+
+
+class _Snapshot(Source):
+    """Rows as one session sees them."""
+
+    def __init__(self, session: Session, database: Database, schema: Schema) -> None:
+        self._session, self._database, self._schema = session, database, schema
+
+    def tables(self, size: int) -> Iterator[Table]:
+        statement = self._database.select(self._schema.needed)
+        return self._session.tables(statement, self._schema, size)
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        parts = list(self._session.tables(self._database.select((name,)), self._schema, COLUMN_ROWS))
+        values = [_decoded(part[name]) for part in parts]
+        return np.concatenate(values) if values else np.zeros(0)
+
+
+def _decoded(values: Any) -> npt.NDArray[Any]:
+    """A column of whatever a session gives as an array."""
+    return np.asarray(values)
+
+
+__all__ = ["Database", "DatabaseSource", "check_url"]

@@ -1,0 +1,163 @@
+"""Sessions of databases: PostgreSQL by ADBC, SQLite by Python's own module, DuckDB; none can write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from privada.exceptions import InputError, SourceError
+from privada.parties.schema import Schema
+from privada.parties.tables import Table, read_batch
+
+if TYPE_CHECKING:
+    from privada.parties.sources.databases import Database
+
+
+class Session(Protocol):
+    """One snapshot of a database."""
+
+    def names(self, statement: str) -> list[str]:
+        """Names of a statement's columns; no row is read."""
+        ...
+
+    def tables(self, statement: str, schema: Schema, size: int) -> Iterator[Table]:
+        """What a statement selects, at most ``size`` rows at a time."""
+        ...
+
+
+class _ArrowSession:
+    """A session that gives Arrow batches."""
+
+    def __init__(self, read: Callable[[str, int], Any]) -> None:
+        self._read = read
+
+    def names(self, statement: str) -> list[str]:
+        with _naming_faults():
+            return list(self._read(f"{statement} LIMIT 0", 1).schema.names)
+
+    def tables(self, statement: str, schema: Schema, size: int) -> Iterator[Table]:
+        with _naming_faults():
+            for batch in self._read(statement, size):
+                for start in range(0, batch.num_rows, size):
+                    yield read_batch(batch.slice(start, size), categories=schema.categories)
+
+
+@contextmanager
+def _postgresql(database: Database) -> Iterator[Session]:
+    dbapi = _load("adbc_driver_postgresql.dbapi")
+    with _naming_faults(), closing(dbapi.connect(database.url, autocommit=True)) as connection:
+        with closing(connection.cursor()) as cursor:
+            cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            cursor.execute("SET LOCAL synchronize_seqscans = off")  # every reading in the same order
+            cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
+
+        def read(statement: str, _: int) -> Iterator[Any]:
+            cursor = connection.cursor()
+            cursor.execute(statement)
+            return cursor.fetch_record_batch()  # type: ignore[no-any-return]
+
+        yield _ArrowSession(read)
+
+
+@contextmanager
+def _duckdb(database: Database) -> Iterator[Session]:
+    duckdb = _load("duckdb")
+    file = database.file
+    assert file is not None
+    config = {"enable_external_access": "false", "threads": "1"}
+    with _naming_faults():
+        _check_file(database)
+        with closing(duckdb.connect(str(file), read_only=True, config=config)) as connection:
+            connection.execute("BEGIN TRANSACTION READ ONLY")
+            yield _ArrowSession(
+                lambda statement, size: connection.cursor().execute(statement).to_arrow_reader(size)
+            )
+
+
+class _SqliteSession:
+    """SQLite gives a type to each value, not to a column: values are taken as they are."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def names(self, statement: str) -> list[str]:
+        with _naming_faults():
+            return [each[0] for each in self._connection.execute(f"{statement} LIMIT 0").description]
+
+    def tables(self, statement: str, schema: Schema, size: int) -> Iterator[Table]:  # noqa: ARG002
+        with _naming_faults(), closing(self._connection.execute(statement)) as cursor:
+            names = [each[0] for each in cursor.description]
+            while rows := cursor.fetchmany(size):
+                columns = zip(names, zip(*rows, strict=True), strict=True)
+                yield {name: _as_objects(values) for name, values in columns}
+
+
+def _as_objects(values: tuple[Any, ...]) -> Any:
+    made = np.empty(len(values), dtype=object)
+    made[:] = values
+    return made
+
+
+@contextmanager
+def _sqlite(database: Database) -> Iterator[Session]:
+    import sqlite3
+
+    file = database.file
+    assert file is not None
+    with _naming_faults():
+        _check_file(database)
+        address = f"{file.resolve().as_uri()}?mode=ro"
+        with closing(
+            sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+        ) as connection:
+            connection.execute("PRAGMA query_only = true")
+            connection.execute("BEGIN")
+            yield _SqliteSession(connection)
+
+
+def _check_file(database: Database) -> None:
+    if database.file is not None and not database.file.is_file():
+        raise SourceError(f"There is no database at {database.file.name}.")
+
+
+@contextmanager
+def _naming_faults() -> Iterator[None]:
+    """What a driver raises, without its message: that may show a value, or where the database is."""
+    try:
+        yield
+    except Exception as error:
+        if not _is_drivers(error):
+            raise
+        state = getattr(error, "sqlstate", None)
+        kind = type(error).__name__ + (f", SQLSTATE {state}" if state else "")
+        raise SourceError(f"The database cannot be read, or went away: {kind}.") from None
+
+
+def _is_drivers(error: Exception) -> bool:
+    home = type(error).__module__.split(".")[0]
+    return home in {"adbc_driver_manager", "duckdb", "_duckdb", "sqlite3", "pyarrow"} or isinstance(
+        error, OSError
+    )
+
+
+def _load(name: str) -> Any:
+    from importlib import import_module
+
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InputError("Rows in a database need an extra: pip install 'privada[sql]'.") from None
+
+
+_DRIVERS = {"adbc_driver_manager", "duckdb", "_duckdb", "sqlite3", "pyarrow"}
+ENGINES: dict[str, Callable[[Any], AbstractContextManager[Session]]] = {
+    "postgresql": _postgresql,
+    "postgres": _postgresql,
+    "sqlite": _sqlite,
+    "duckdb": _duckdb,
+}
+
+__all__ = ["ENGINES", "Session"]

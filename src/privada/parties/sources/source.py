@@ -1,0 +1,78 @@
+"""What every source of rows offers, and how it is held still while an answer reads it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import numpy.typing as npt
+
+from privada.exceptions import SourceError
+from privada.parties.tables import Table
+
+
+class Source(ABC):
+    """Rows that can be read again and again, in the same order."""
+
+    @abstractmethod
+    def tables(self, size: int) -> Iterator[Table]:
+        """Columns of at most ``size`` rows at a time."""
+
+    @abstractmethod
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """One whole column, in memory."""
+
+    def parts(self) -> list[Source]:
+        """The same rows in the same order, in parts that can be read at once; itself if there are none."""
+        return [self]
+
+    def pinned(self) -> AbstractContextManager[Source]:
+        """The rows of one moment: what is read within belongs together, or is an error."""
+        return nullcontext(self)
+
+    def identity(self) -> str | None:
+        """Text that is another one whenever the rows may be others; None if nothing tells."""
+        return None
+
+
+class WatchedSource(Source):
+    """Rows in files that must stay what they were when they were opened.
+
+    Parameters
+    ----------
+    source : Source
+        How they are read.
+    identify : callable
+        What tells the files of now from those of another moment: names, sizes, times, tags.
+    """
+
+    def __init__(self, source: Source, identify: Callable[[], str]) -> None:
+        self._source, self._identify = source, identify
+        self._identity = identify()
+
+    def tables(self, size: int) -> Iterator[Table]:
+        return self._source.tables(size)
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        return self._source.column(name)
+
+    def parts(self) -> list[Source]:
+        return self._source.parts()
+
+    def identity(self) -> str | None:
+        return self._identity
+
+    @contextmanager
+    def pinned(self) -> Iterator[Source]:
+        self._check()
+        yield self
+        self._check()
+
+    def _check(self) -> None:
+        if self._identify() != self._identity:
+            raise SourceError("The rows have changed since they were loaded; load the owner again.")
+
+
+__all__ = ["Source", "WatchedSource"]

@@ -1,0 +1,163 @@
+"""Rows in object stores: Parquet and CSV in S3, Google Cloud Storage and Azure, read by obstore.
+
+Credentials come from the environment alone (AWS_ACCESS_KEY_ID and so on), never from ``owner.toml``.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from privada.exceptions import InputError, SourceError
+
+SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
+READ_AHEAD = 1 << 22
+
+
+class StoredFiles:
+    """The objects that a URL names: one, or all below it.
+
+    Parameters
+    ----------
+    url : str
+        As in ``s3://bucket/rows.parquet`` or ``s3://bucket/folder``; without user, password or query.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in SCHEMES:
+            raise InputError(f"Expected a URL that begins with {', '.join(SCHEMES)}, got {parts.scheme!r}.")
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise InputError(
+                "The URL holds a user, a password or a query; credentials belong in the environment."
+            )
+        self.name = parts.path.rstrip("/").rpartition("/")[2] or parts.netloc
+        self._path = parts.path.strip("/")
+        with _naming_faults(self.name):
+            self._store = _load_obstore().store.from_url(f"{parts.scheme}://{parts.netloc}")
+
+    def __repr__(self) -> str:
+        return f"<StoredFiles {self.name}>"
+
+    def paths(self) -> list[str]:
+        """The objects, in order of their names."""
+        return [path for path, _ in self._found()]
+
+    def identity(self) -> str:
+        """Names, sizes, tags and versions of all objects."""
+        return "\n".join(line for _, line in self._found())
+
+    def _found(self) -> list[tuple[str, str]]:
+        with _naming_faults(self.name):
+            pages = _load_obstore().list(self._store, self._path or None)
+            items = [item for page in pages for item in page]
+        try:  # an object of the very name is not listed below it
+            items += [] if items else [_load_obstore().head(self._store, self._path)]
+        except FileNotFoundError:
+            raise SourceError(f"There is nothing at {self.name} in the store.") from None
+        except Exception as error:
+            raise SourceError(f"{self.name} cannot be read from the store: {type(error).__name__}.") from None
+        named = ("size", "e_tag", "version", "last_modified")
+        lines = [(item["path"], " ".join(str(item[key]) for key in ("path", *named))) for item in items]
+        return sorted((path, line) for path, line in lines if _is_data(path))
+
+    def open(self, path: str) -> Any:
+        """An object as a file of Arrow's."""
+        import pyarrow as pa
+
+        with _naming_faults(self.name):
+            reader = _load_obstore().open_reader(self._store, path, buffer_size=READ_AHEAD)
+        return pa.PythonFile(io.BufferedReader(_Raw(reader), READ_AHEAD), mode="r")
+
+    def filesystem(self) -> Any:
+        """The store as a file system of Arrow's, for reading only."""
+        from pyarrow import fs
+
+        return fs.PyFileSystem(_handler(self))
+
+
+class _Raw(io.RawIOBase):
+    """An obstore reader as a raw file of Python's."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        blob = memoryview(self._reader.read(len(buffer)))
+        buffer[: len(blob)] = blob
+        return len(blob)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self._reader.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._reader.tell())
+
+
+def _handler(files: StoredFiles) -> Any:
+    from pyarrow import fs
+
+    class Handler(fs.FileSystemHandler):  # type: ignore[misc]
+        """What Arrow asks a file system; nothing is written."""
+
+        def get_type_name(self) -> str:
+            return "privada"
+
+        def normalize_path(self, path: str) -> str:
+            return path
+
+        def get_file_info(self, paths: list[str]) -> list[Any]:
+            return [fs.FileInfo(path, fs.FileType.File) for path in paths]
+
+        def get_file_info_selector(self, _: Any) -> list[Any]:
+            return [fs.FileInfo(path, fs.FileType.File) for path in files.paths()]
+
+        def open_input_stream(self, path: str) -> Any:
+            return files.open(path)
+
+        def open_input_file(self, path: str) -> Any:
+            return files.open(path)
+
+        def _refuse(self, *_: Any, **__: Any) -> Any:
+            raise NotImplementedError
+
+        create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = _refuse
+        delete_file = move = copy_file = open_output_stream = open_append_stream = _refuse
+
+    return Handler()
+
+
+def _is_data(path: str) -> bool:
+    """Whether an object is rows, not a mark that another program left beside them."""
+    return not any(part.startswith(("_", ".")) for part in path.split("/"))
+
+
+@contextmanager
+def _naming_faults(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (InputError, SourceError):
+        raise
+    except Exception as error:  # its message may show an address or a key
+        raise SourceError(f"{name} cannot be read from the store: {type(error).__name__}.") from None
+
+
+def _load_obstore() -> Any:
+    try:
+        import obstore
+        import obstore.store
+    except ImportError:
+        raise InputError("Rows in an object store need an extra: pip install 'privada[bucket]'.") from None
+    return obstore
+
+
+__all__ = ["SCHEMES", "StoredFiles"]

@@ -1,0 +1,167 @@
+import bz2
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privada.exceptions import SchemaError
+from privada.parties import Category, Date, Number, Rows, Schema
+from privada.parties.csv.dialect import Dialect
+from privada.parties.csv.reading import CsvFile
+from privada.parties.sources import StoredRows
+
+SCHEMA = Schema(
+    columns=[
+        Number(name="Größe", low=0, high=3, missing=True),
+        Number(name="Gewicht", low=0, high=5000),
+        Date(name="Tag", first="2020-01-01", last="2025-01-01", missing=True),
+        Category(name="Stadt", values=("Köln", "Berlin; Mitte"), missing=True),
+    ],
+    label=Category(name="krank", values=("ja", "nein")),
+)
+GERMAN = Dialect(
+    delimiter=";", encoding="cp1252", decimal=",", thousands=".", date_format="%d.%m.%Y", null=("", "k.A.")
+)
+TEXT = (
+    "Nr;Größe;Gewicht;Tag;Stadt;krank\r\n"
+    '1;1,75;1.234,5;31.12.2023;"Berlin; Mitte";ja\r\n'
+    "2;k.A.;80;;Köln;nein\r\n"
+    "\r\n"
+    '3;1,8;81,25;01.01.2020;"";ja\r\n'
+)
+PACK = {
+    "rows.csv": bytes,
+    "ROWS.CSV": bytes,
+    "rows.CSV.GZ": gzip.compress,
+    "rows.csv.bz2": bz2.compress,
+    "rows.csv.zst": lambda blob: pa.compress(blob, "zstd", asbytes=True),
+}
+
+
+def encoded(place, dialect=GERMAN, schema=SCHEMA):
+    (batch,) = Rows(StoredRows(place, dialect), schema=schema).batches()
+    return batch
+
+
+def of_text(text, dialect=GERMAN, schema=SCHEMA):
+    blob = text.encode(dialect.encoding)
+    return CsvFile("rows.csv", lambda: pa.BufferReader(blob), dialect, (*schema.columns, schema.label))
+
+
+@pytest.mark.parametrize("name", PACK)
+def test_a_german_export_is_read_as_it_comes(tmp_path, name):
+    (tmp_path / name).write_bytes(PACK[name](TEXT.encode("cp1252")))
+    batch = encoded(tmp_path / name)
+    days = (np.datetime64("2023-12-31") - np.datetime64("2020-01-01")).astype(int)
+    half = (np.datetime64("2025-01-01") - np.datetime64("2020-01-01")).astype(int) / 2
+    assert batch.X.tolist() == [
+        [1.75, 0, 1234.5, days, 0, 0, 1, 0],
+        [1.5, 1, 80, half, 1, 1, 0, 0],
+        [1.8, 0, 81.25, 0, 0, 0, 0, 1],
+    ]
+    assert batch.y.tolist() == [0, 1, 0]
+
+
+def test_files_without_a_header_have_declared_names(tmp_path):
+    (tmp_path / "rows.csv").write_text("1\t0\n2\t1\n")
+    schema = Schema(columns=[Number(name="b", low=0, high=9), Number(name="a", low=0, high=9)])
+    dialect = Dialect(delimiter="\t", names=("a", "b"))
+    assert encoded(tmp_path / "rows.csv", dialect, schema).X.tolist() == [[0, 1], [1, 2]]
+    with pytest.raises(SchemaError, match="lacks columns of the schema: a"):
+        encoded(tmp_path / "rows.csv", Dialect(delimiter="\t", names=("x", "b")), schema)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("81,25", "leicht", r"rows\.csv: column 3 'Gewicht': not a number at line 5\.$"),
+        ("81,25", "12.5", r"column 3 'Gewicht': not a number at line 5"),
+        ("1,8", "1.8", r"column 2 'Größe': not a number at line 5"),
+        ("31.12.2023", "2023-12-31", r"column 4 'Tag': not a date at line 2"),
+        ("31.12.2023", "31.02.2023", r"column 4 'Tag': not a date at line 2"),
+        ("80;;Köln", "80;Köln", r"rows\.csv: line 3 has 5 fields, the header has 6"),
+        ("Stadt", "Ort", r"lacks columns of the schema: Stadt"),
+        ("Nr", "Stadt", r"columns of one name: Stadt"),
+    ],
+)
+def test_errors_name_the_true_cause_the_column_and_the_line(tmp_path, old, new, message):
+    (tmp_path / "rows.csv").write_bytes(TEXT.replace(old, new, 1).encode("cp1252"))
+    with pytest.raises(SchemaError, match=message) as caught:
+        encoded(tmp_path / "rows.csv")
+    for value in ("leicht", "12.5", "2023-12-31"):
+        assert value not in str(caught.value)
+
+
+def test_a_line_end_within_quotes_counts_as_a_line(tmp_path):
+    text = TEXT.replace("1;1,75", '"1\r\n one";1,75').replace("81,25", "schwer")
+    (tmp_path / "rows.csv").write_bytes(text.encode("cp1252"))
+    with pytest.raises(SchemaError, match=r"column 3 'Gewicht': not a number at line 6\."):
+        encoded(tmp_path / "rows.csv")
+
+
+def test_another_encoding_is_said(tmp_path):
+    (tmp_path / "rows.csv").write_bytes(TEXT.encode("cp1252"))
+    utf8 = Dialect(**GERMAN.to_dict() | {"encoding": "utf-8"})
+    with pytest.raises(SchemaError, match=r"rows\.csv is not text in the encoding utf-8"):
+        encoded(tmp_path / "rows.csv", utf8)
+    (tmp_path / "rows.csv").write_bytes(TEXT.replace("ö", "o").replace("ß", "ss").encode() + b"\xff;1\n")
+    plain = Schema(columns=[Number(name="Gewicht", low=0, high=9)])
+    with pytest.raises(SchemaError, match=r"not text in the encoding utf-8"):
+        encoded(tmp_path / "rows.csv", utf8, plain)
+
+
+def test_damaged_compression_is_named(tmp_path):
+    header, *lines = TEXT.splitlines(keepends=True)
+    noise = "".join(f"{i};1,5;{i * 7919 % 5000};01.01.2021;Köln;ja\n" for i in range(20_000))
+    blob = gzip.compress((header + "".join(lines) + noise).encode("cp1252"))
+    (tmp_path / "rows.csv.gz").write_bytes(blob[: len(blob) // 2])
+    with pytest.raises(SchemaError, match=r"rows\.csv\.gz: (it cannot be read to its end|line \d+ has)"):
+        encoded(tmp_path / "rows.csv.gz")
+    (tmp_path / "rows.csv.gz").write_bytes(b"plain")
+    with pytest.raises(SchemaError, match=r"rows\.csv\.gz cannot be read: it does not begin"):
+        encoded(tmp_path / "rows.csv.gz")
+
+
+def test_batches_have_the_size_that_is_asked_for():
+    lines = "".join(f"{i};1,5;{i % 99};01.01.2021;Köln;ja\n" for i in range(5000))
+    file = of_text(TEXT.splitlines()[0] + "\n" + lines)
+    for size in (1, 700, 5000, 5001):
+        if size == 1:
+            continue
+        batches = list(file.batches(["Gewicht"], size))
+        assert [batch.num_rows for batch in batches] == [size] * (5000 // size) + [5000 % size][: 5000 % size]
+        assert pa.Table.from_batches(batches)["Gewicht"].to_pylist() == [i % 99 for i in range(5000)]
+
+
+numbers = st.floats(-1e6, 1e6).map(lambda x: round(x, 3))
+plain_rows = st.lists(
+    st.tuples(numbers, st.sampled_from(["a", 'say "b"', "c; d", "e\nf", None])), max_size=30
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(plain_rows, st.sampled_from(["utf-8", "latin-1", "utf-16"]), st.booleans())
+def test_every_dialect_says_the_same_rows(rows, encoding, grouped):
+    """Read by Arrow's types, by hand for thousands, and as text field by field."""
+    dialect = Dialect(
+        delimiter=";", decimal=",", encoding=encoding, thousands="." if grouped else None, null=("",)
+    )
+    x = Number(name="x", low=-1e6, high=1e6)
+    w = Category(name="w", values=("a", 'say "b"', "c; d", "e\nf"), missing=True)
+    lines = ["x;w"]
+    for number, word in rows:
+        figure = (
+            f"{number:,.3f}".translate(str.maketrans(",.", ".,"))
+            if grouped
+            else f"{number:.3f}".replace(".", ",")
+        )
+        field = "" if word is None else '"' + word.replace('"', '""') + '"'
+        lines.append(f"{figure};{field}")
+    file = of_text("\n".join(lines) + "\n", dialect, Schema(columns=[x], label=w))
+    table = [row for batch in file.batches(["x", "w"], 7) for row in batch.to_pylist()]
+    assert table == [{"x": float(f"{number:.3f}"), "w": word} for number, word in rows]
+    assert file.find_fault() is None
+    assert sum(len(part.lines) for part in file.fields()) == len(rows)
