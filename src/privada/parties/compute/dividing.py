@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from privada.exceptions import SchemaError
+from privada.exceptions import SourceError
 
 PART_ROWS = 250_000  # of a part at least, where row groups are smaller
 
@@ -23,7 +23,7 @@ def divide_dataset(dataset: Any) -> list[Any]:
     try:
         pieces = [piece for fragment in dataset.get_fragments() for piece in _pieces(fragment)]
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise SchemaError(f"The table cannot be read, it may be damaged: {type(error).__name__}.") from None
+        raise SourceError(f"The table cannot be read, it may be damaged: {type(error).__name__}.") from None
     if len(pieces) < 2:
         return [dataset]
     return [

@@ -70,7 +70,7 @@ class Database:
         if self.table is not None:
             source = ".".join(_quoted(part) for part in self.table.split("."))
         else:
-            source = f"({(self.query or '').rstrip().rstrip(';')}) AS privada_rows"
+            source = f"({(self.query or '').rstrip().rstrip(';')}\n) AS privada_rows"  # a comment may end it
         return f"SELECT {wanted} FROM {source}"  # noqa: S608 - the owner's own names, quoted
 
 

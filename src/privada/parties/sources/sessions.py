@@ -31,16 +31,16 @@ class Session(Protocol):
 class _ArrowSession:
     """A session that gives Arrow batches."""
 
-    def __init__(self, read: Callable[[str, int], Any]) -> None:
+    def __init__(self, read: Callable[[str, int], AbstractContextManager[Any]]) -> None:
         self._read = read
 
     def names(self, statement: str) -> list[str]:
-        with _naming_faults():
-            return list(self._read(f"{statement} LIMIT 0", 1).schema.names)
+        with _naming_faults(), self._read(f"{statement} LIMIT 0", 1) as reader:
+            return list(reader.schema.names)
 
     def tables(self, statement: str, schema: Schema, size: int) -> Iterator[Table]:
-        with _naming_faults():
-            for batch in self._read(statement, size):
+        with _naming_faults(), self._read(statement, size) as reader:
+            for batch in reader:
                 for start in range(0, batch.num_rows, size):
                     yield read_batch(batch.slice(start, size), categories=schema.categories)
 
@@ -54,10 +54,12 @@ def _postgresql(database: Database) -> Iterator[Session]:
             cursor.execute("SET LOCAL synchronize_seqscans = off")  # every reading in the same order
             cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
 
+        @contextmanager
         def read(statement: str, _: int) -> Iterator[Any]:
-            cursor = connection.cursor()
-            cursor.execute(statement)
-            return cursor.fetch_record_batch()  # type: ignore[no-any-return]
+            with closing(connection.cursor()) as cursor:
+                cursor.execute(statement)
+                with closing(cursor.fetch_record_batch()) as reader:
+                    yield reader
 
         yield _ArrowSession(read)
 
@@ -65,16 +67,14 @@ def _postgresql(database: Database) -> Iterator[Session]:
 @contextmanager
 def _duckdb(database: Database) -> Iterator[Session]:
     duckdb = _load("duckdb")
-    file = database.file
-    assert file is not None
+    _check_file(database)
     config = {"enable_external_access": "false", "threads": "1"}
-    with _naming_faults():
-        _check_file(database)
-        with closing(duckdb.connect(str(file), read_only=True, config=config)) as connection:
-            connection.execute("BEGIN TRANSACTION READ ONLY")
-            yield _ArrowSession(
-                lambda statement, size: connection.cursor().execute(statement).to_arrow_reader(size)
-            )
+    with (
+        _naming_faults(),
+        closing(duckdb.connect(str(database.file), read_only=True, config=config)) as connection,
+    ):
+        connection.execute("BEGIN TRANSACTION READ ONLY")
+        yield _ArrowSession(lambda statement, size: closing(connection.sql(statement).to_arrow_reader(size)))
 
 
 class _SqliteSession:

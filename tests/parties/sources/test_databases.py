@@ -1,0 +1,230 @@
+import sqlite3
+from contextlib import closing
+from datetime import date
+
+import duckdb
+import numpy as np
+import psycopg
+import pyarrow as pa
+import pytest
+
+from privada.exceptions import InputError, SchemaError, SourceError
+from privada.parties import Number, Owner, Rows, Schema
+from privada.parties.sources import Database
+from privada.privacy import Pure, SecureNoise
+
+TABLE = 'CREATE TABLE rows ("Age" {real}, ward {text}, seen {date}, ill {flag}, extra integer)'
+TYPES = {
+    "sqlite": {"real": "REAL", "text": "TEXT", "date": "TEXT", "flag": "INTEGER"},
+    "duckdb": {"real": "DOUBLE", "text": "VARCHAR", "date": "DATE", "flag": "BOOLEAN"},
+    "postgresql": {"real": "numeric(6,2)", "text": "text", "date": "date", "flag": "boolean"},
+}
+
+
+def connected(kind, place):
+    if kind == "sqlite":
+        return sqlite3.connect(place)
+    return duckdb.connect(str(place)) if kind == "duckdb" else psycopg.connect(place)
+
+
+def filled(kind, place, lines):
+    mark = "%s" if kind == "postgresql" else "?"
+    with closing(connected(kind, place)) as connection:
+        cursor = connection.cursor()
+        cursor.execute(TABLE.format(**TYPES[kind]))
+        insert = f"INSERT INTO rows VALUES ({', '.join([mark] * 4)}, 1)"
+        cursor.executemany(insert, [_typed(kind, line) for line in lines])
+        connection.commit()
+        cursor.close()
+
+
+def _typed(kind, line):
+    age, ward, seen, ill = line
+    return (
+        age,
+        ward,
+        seen if kind == "sqlite" else date.fromisoformat(seen),
+        int(ill) if kind == "sqlite" else ill,
+    )
+
+
+@pytest.fixture(params=["sqlite", "duckdb", pytest.param("postgresql", marks=pytest.mark.postgres)])
+def place(request, tmp_path, lines):
+    """A kind of database, a way to connect to it, and the URL of one that is filled."""
+    kind = request.param
+    address = request.getfixturevalue("postgres") if kind == "postgresql" else tmp_path / "rows.db"
+    filled(kind, address, lines)
+    return kind, address, address if kind == "postgresql" else f"{kind}:///{address}"
+
+
+def in_memory(lines):
+    names = ("Age", "ward", "seen", "ill")
+    columns = dict(zip(names, zip(*lines, strict=True), strict=True))
+    return pa.table(columns)
+
+
+def gathered(data, schema):
+    batch = Rows(data, schema=schema).gathered()
+    order = np.lexsort(np.column_stack([batch.X, batch.y]).T)
+    return batch.X[order], batch.y[order]
+
+
+def test_a_table_and_a_query_give_the_rows(place, schema, lines):
+    _, _, url = place
+    X, y = gathered(in_memory(lines), schema)
+    for database in (Database(url=url, table="rows"), Database(url=url, query="SELECT * FROM rows;")):
+        found = gathered(database, schema)
+        assert np.array_equal(found[0], X)
+        assert np.array_equal(found[1], y)
+    some = Database(url=url, query="SELECT * FROM rows WHERE ward IS NULL -- only these")
+    assert len(gathered(some, schema)[0]) == sum(line[1] is None for line in lines)
+
+
+def test_a_session_cannot_write(place, schema):
+    kind, address, url = place
+    attack = Database(url=url, query='DELETE FROM rows RETURNING "Age", ward, seen, ill')
+    with pytest.raises(SourceError, match="cannot be read"):
+        Rows(attack, schema=schema).check()
+    with closing(connected(kind, address)) as connection, closing(connection.cursor()) as cursor:
+        assert cursor.execute("SELECT count(*) FROM rows").fetchone() == (500,)
+
+
+def test_an_answer_reads_one_snapshot(place, schema):
+    """Rows that are written meanwhile are in the next answer, wholly, and in no part of this one."""
+    kind, address, url = place
+    rows = Rows(Database(url=url, table="rows"), schema=schema)
+    with rows.pinned() as now:
+        assert now.check() == 500
+        if kind == "duckdb":  # it lets nobody write meanwhile
+            with pytest.raises(duckdb.Error):
+                connected(kind, address)
+            return
+        with closing(connected(kind, address)) as writer, closing(writer.cursor()) as cursor:
+            if kind == "sqlite":
+                writer.execute("PRAGMA busy_timeout = 10")
+                with pytest.raises(sqlite3.OperationalError, match="locked"):
+                    writer.execute("DELETE FROM rows")
+                    writer.commit()
+                return
+            cursor.execute("DELETE FROM rows WHERE ill")
+            writer.commit()
+        assert now.check() == 500
+    with rows.pinned() as now:
+        assert now.check() == 250
+
+
+def test_wal_of_sqlite_has_snapshots_beside_a_writer(tmp_path, schema, lines):
+    with closing(sqlite3.connect(tmp_path / "rows.db")) as connection:
+        connection.execute("PRAGMA journal_mode = wal")
+    filled("sqlite", tmp_path / "rows.db", lines)
+    rows = Rows(Database(url=f"sqlite:///{tmp_path}/rows.db", table="rows"), schema=schema)
+    with rows.pinned() as now:
+        assert now.check() == 500
+        with closing(sqlite3.connect(tmp_path / "rows.db")) as writer:
+            writer.execute("DELETE FROM rows")
+            writer.commit()
+        assert now.check() == 500
+    assert rows.check() == 0
+
+
+@pytest.mark.parametrize("max_rows", [1, 3])
+def test_persons_are_bounded_in_each_snapshot(place, max_rows):
+    kind, address, url = place
+    schema = Schema(
+        columns=[Number(name="Age", low=0, high=1, missing=True)], person_id="who", max_rows=max_rows
+    )
+    database = Database(url=url, query='SELECT "Age", extract(year from seen) AS who FROM rows')
+    if kind == "sqlite":
+        database = Database(url=url, query='SELECT "Age", substr(seen, 1, 4) AS who FROM rows')
+    if kind == "postgresql":  # extract gives a numeric, which ADBC gives as text
+        database = Database(url=url, query='SELECT "Age", extract(year from seen)::int AS who FROM rows')
+    rows = Rows(database, schema=schema, noise=SecureNoise())
+    for _ in range(2):
+        with rows.pinned() as now:
+            assert now.check() == 5 * max_rows
+    with closing(connected(kind, address)) as connection, closing(connection.cursor()) as cursor:
+        cursor.execute("DELETE FROM rows WHERE ill")
+        connection.commit()
+    with rows.pinned() as now:
+        assert now.check() == 5 * max_rows
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"table": "nothing"}, "The database cannot be read"),
+        ({"table": None, "query": "SELECT FROM FROM"}, "The database cannot be read"),
+        ({"table": None, "query": "SELECT 1 AS ward"}, "lacks columns of the schema: Age, seen, ill"),
+    ],
+)
+def test_what_is_not_there_is_one_named_error(place, schema, change, message):
+    with pytest.raises(SchemaError, match=message) as caught:
+        Rows(Database(**{"url": place[2], "table": "rows"} | change), schema=schema)
+    assert len(str(caught.value)) < 120
+
+
+def test_a_row_that_does_not_fit_is_named_without_its_value(place, schema):
+    kind, address, url = place
+    with closing(connected(kind, address)) as connection, closing(connection.cursor()) as cursor:
+        cursor.execute("UPDATE rows SET ward = 'Mrs Smith' WHERE ill")
+        connection.commit()
+    with pytest.raises(SchemaError, match="'ward' holds a value outside") as caught:
+        Rows(Database(url=url, table="rows"), schema=schema).check()
+    assert "Smith" not in str(caught.value)
+
+
+def test_an_owner_whose_database_goes_away_says_what_was_charged(tmp_path, lines, schema):
+    from privada import CellStatistics, Nearest
+    from privada.exceptions import AnswerError
+
+    filled("sqlite", tmp_path / "rows.db", lines)
+    budget = Pure(epsilon=1.0, relation="add/remove")
+    database = Database(url=f"sqlite:///{tmp_path}/rows.db", table="rows")
+    owner = Owner(database, schema=schema, dataset="rows", budget=budget)
+    half = Pure(epsilon=0.5, relation="add/remove")
+    centers = np.repeat([[0.0], [1.0]], schema.width, axis=1)
+    question = CellStatistics(tables=(Nearest(centers=centers),), guarantee=half)
+    (tmp_path / "rows.db").unlink()
+    with pytest.raises(AnswerError, match="The charge stands") as caught:
+        owner.answer(question)
+    assert "rows.db" not in str(caught.value)
+    assert owner.ledger.spent("rows").epsilon == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"url": "postgresql://u:secret@host/db", "table": "t"},
+        {"url": "postgresql://host/db?password=secret", "table": "t"},
+        {"url": "postgresql://host/db?sslpassword=secret", "table": "t"},
+        {"url": "mysql://host/db", "table": "t"},
+        {"url": "sqlite:///x.db"},
+        {"url": "sqlite:///x.db", "table": "t", "query": "SELECT 1"},
+        {"url": "sqlite:///x.db", "query": "SELECT 1; DELETE FROM t"},
+    ],
+)
+def test_databases_that_are_none_are_refused_without_the_secret(bad):
+    with pytest.raises(InputError) as caught:
+        Database(**bad)
+    assert "secret@" not in str(caught.value)
+    assert "=secret" not in str(caught.value)
+
+
+def test_names_are_quoted():
+    hostile = Database(url="sqlite:///x.db", table='a"; DROP TABLE b')
+    assert hostile.select(('c"d',)) == 'SELECT "c""d" FROM "a""; DROP TABLE b"'
+    assert (
+        Database(url="sqlite:///x.db", table="clinic.rows").select(("c",))
+        == 'SELECT "c" FROM "clinic"."rows"'
+    )
+
+
+def test_a_file_of_a_database_has_an_identity_and_a_server_none(tmp_path, schema, lines):
+    filled("sqlite", tmp_path / "rows.db", lines)
+    rows = Rows(Database(url="sqlite:///rows.db", table="rows").relative_to(tmp_path), schema=schema)
+    before = rows.identity
+    assert before == rows.identity
+    with closing(sqlite3.connect(tmp_path / "rows.db")) as writer:
+        writer.execute("DELETE FROM rows")
+        writer.commit()
+    assert rows.identity != before
