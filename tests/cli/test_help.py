@@ -32,11 +32,15 @@ def test_every_command_has_help_with_an_example_that_parses(cli, name):
     assert params
 
 
+SERVERS = {"privada owner serve"}  # they end with no result, and their logs are JSON
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_parameter_is_described_and_json_is_offered(name):
     for param in COMMANDS[name].params:
         assert getattr(param, "help", ""), param.name
-    assert any("--json" in param.opts for param in COMMANDS[name].params)
+    if name not in SERVERS:
+        assert any("--json" in param.opts for param in COMMANDS[name].params)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

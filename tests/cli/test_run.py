@@ -98,7 +98,7 @@ def test_bad_rows_name_the_column_and_nothing_else(cli, home, edit):
 def test_run_needs_the_owners_file(cli, home, edit):
     cli("owner", "schema", home / "clinic/owner.toml", "--out", home / "schema.toml")
     edit("study.toml", 'owner = "clinic/owner.toml"', 'schema = "schema.toml"')
-    assert "privada ask" in cli("run", home / "study.toml", expect=2).stderr
+    assert "privada run --exchange" in cli("run", home / "study.toml", expect=2).stderr
 
 
 def test_a_value_that_a_reader_trips_over_is_not_shown(cli, home):
@@ -109,3 +109,34 @@ def test_a_value_that_a_reader_trips_over_is_not_shown(cli, home):
     failed = cli("run", home / "study.toml", expect=2)
     assert "cannot be read to its end" in failed.stderr
     assert "Jane" not in failed.output
+
+
+def test_a_run_that_waits_in_vain_says_so_and_goes_on_later(cli, home, learner, exchange):
+    waiting = cli("run", learner, "--exchange", exchange, "--patience", 0, expect=4).stderr
+    assert waiting.startswith("waiting: Waiting for clinic to answer")
+    cli("answer", home / "clinic/owner.toml", "--exchange", exchange, "--name", "clinic")
+    plain = cli.json("run", learner, "--exchange", exchange, "--patience", 0)
+    assert plain["releases"][0]["dataset"] == "patients"
+    assert plain["ledgers"] == {}
+
+
+def test_a_refusal_over_an_exchange_ends_the_run(cli, home, edit, learner, exchange):
+    edit("clinic/owner.toml", "largest_share = 0.25", "largest_share = 0.1")
+    cli("run", learner, "--exchange", exchange, "--patience", 0, expect=4)
+    cli("answer", home / "clinic/owner.toml", "--exchange", exchange, "--name", "clinic", expect=3)
+    refused = cli("run", learner, "--exchange", exchange, "--patience", 0, expect=3).stderr
+    assert "clinic refused" in refused
+
+
+def test_a_signed_question_says_on_the_ledger_who_asked_and_what_for(cli, home, edit, learner, exchange):
+    from privada.privacy.keys import LearnerKey
+
+    edit("study.toml", "seed = 0", 'seed = 0\nproject = "stroke"\npurpose = "triage"')
+    LearnerKey.generate().save(home / "alice.key")
+    cli("run", learner, "--exchange", exchange, "--key", home / "alice.key", "--patience", 0, expect=4)
+    done = cli.json("answer", home / "clinic/owner.toml", "--exchange", exchange, "--name", "clinic")
+    assert done["questions"][0]["learner"] == "alice"
+    cli("run", learner, "--exchange", exchange, "--key", home / "alice.key", "--patience", 0)
+    text = cli("ledger", "export", home / "clinic/owner.toml").stdout
+    assert '"alice"' in text
+    assert '"stroke"' in text

@@ -119,6 +119,16 @@ def working(what: str) -> Iterator[None]:
 
 
 @contextmanager
+def updating(what: str) -> Iterator[Callable[[str], None]]:
+    """The same with a line that changes: yields a function that shows another one."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    with console(stderr=True).status(_text(printable_line(what))) as status:
+        yield lambda line: status.update(_text(printable_line(line)))
+
+
+@contextmanager
 def progress(*, quiet: bool = False) -> Iterator[Track[Any]]:
     """A progress bar on stderr: yields ``track(items, what)``, which passes items on and counts them."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -135,4 +145,15 @@ def progress(*, quiet: bool = False) -> Iterator[Track[Any]]:
         yield track
 
 
-__all__ = ["console", "emit", "error", "json_line", "json_text", "note", "progress", "raw", "working"]
+__all__ = [
+    "console",
+    "emit",
+    "error",
+    "json_line",
+    "json_text",
+    "note",
+    "progress",
+    "raw",
+    "updating",
+    "working",
+]

@@ -46,7 +46,8 @@ class Answered:
     digest, key : str
         The question's digest, and its key in the exchange.
     outcome : str
-        ``"answered"``, ``"waiting"`` (for a person), ``"refused"``, ``"undelivered"`` or ``"ignored"``.
+        ``"answered"``, ``"waiting"`` (for a person), ``"refused"``, ``"undelivered"``,
+        ``"withdrawn"`` (by its learner) or ``"ignored"`` (nobody signed it).
     reason : str, default=""
     learner : str, default=""
         Who asked, if the question was signed.
@@ -80,9 +81,7 @@ class Answering:
         for waiting in self.asked():
             if waiting.key in self._settled and waiting.digest not in reconsider:
                 continue
-            if self._is_settled(waiting, reconsider=reconsider):
-                self._settled.add(waiting.key)
-            else:
+            if not self.is_settled(waiting, reconsider=reconsider):
                 yield waiting
 
     def asked(self) -> Iterator[Pending]:
@@ -100,10 +99,14 @@ class Answering:
             if self.has_refused(each) and not self._has_written("release", each.digest)
         )
 
-    def _is_settled(self, waiting: Pending, *, reconsider: Container[str]) -> bool:
-        if self._has_written("release", waiting.digest):
-            return True
-        return waiting.digest not in reconsider and self.has_refused(waiting)
+    def is_settled(self, waiting: Pending, *, reconsider: Container[str] = ()) -> bool:
+        """Whether a question has a release, or a refusal that stands."""
+        settled = self._has_written("release", waiting.digest) or (
+            waiting.digest not in reconsider and self.has_refused(waiting)
+        )
+        if settled:
+            self._settled.add(waiting.key)
+        return settled
 
     def has_refused(self, waiting: Pending) -> bool:
         """Whether this owner refused the question."""
@@ -170,6 +173,9 @@ class Answering:
             raise
         except PrivadaError as error:
             return self._ignore(waiting, str(error))
+        if self._is_withdrawn(waiting, envelope):
+            self._settled.add(waiting.key)
+            return self._said(waiting, envelope, "withdrawn")
         try:
             kind, blob = self._reply(envelope, rest, approved)
         except ApprovalPending as error:
@@ -182,6 +188,12 @@ class Answering:
             LOG.error("question %.12s failed: %s", waiting.digest, type(error).__name__)
             return self._refuse(waiting, envelope, PolicyError("The owner cannot answer this question."))
         return self._deliver(waiting, envelope, kind, blob)
+
+    def _is_withdrawn(self, waiting: Pending, envelope: Envelope) -> bool:
+        """Whether the learner who signed a question does not wait for it any more."""
+        key = key_of("withdrawal", self.name, waiting.digest, waiting.asked)
+        signers = find_all(self.courier, key, lambda found: found.envelope.learner_key)
+        return envelope.learner_key != "" and any(signer == envelope.learner_key for signer in signers)
 
     def _open(self, waiting: Pending) -> tuple[Envelope, bytes]:
         """The envelope of a question that is what its key says."""

@@ -49,7 +49,10 @@ class Sender:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What happened to one question: ``"asked"``, ``"answered"``, ``"refused"`` or ``"late"``."""
+    """What happened to one question.
+
+    ``state`` is ``"asked"``, ``"answered"``, ``"refused"``, ``"late"`` or ``"left out"``.
+    """
 
     round: int
     owner: str
@@ -64,6 +67,9 @@ class _Refused:
 
     reason: str
     opened: bool
+
+
+_LATE = _Refused("too late", opened=False)
 
 
 class Asking:
@@ -94,7 +100,8 @@ class Asking:
         ----------
         learner : Learner
         patience : float, default=0
-            Seconds to wait for the replies of each round.
+            Seconds to wait for the replies of each round. Owners that the learner can do without are left
+            out after it, or when they refuse; with no patience, nobody is.
         witness : function, optional
             Sees the releases that the learner receives.
         watch : function, optional
@@ -180,6 +187,25 @@ class Asking:
         disclosure.receipt.verify(public=public)
         return disclosure
 
+    def withdraw(self, asked: Envelope) -> None:
+        """Say that a question is not waited for any more: its owner need not pay for it."""
+        told = Envelope(
+            kind="withdrawal",
+            owner=asked.owner,
+            owner_key=asked.owner_key,
+            question=asked.question,
+            asked=asked.identity,
+            learner=asked.learner,
+            learner_key=asked.learner_key,
+        )
+        post(self.courier, told, b"", self.sender.key)
+
+    def has_withdrawn(self, asked: Envelope) -> bool:
+        """Whether this learner went on without an answer before."""
+        key = key_of("withdrawal", asked.owner, asked.question, asked.identity)
+        signers = find_all(self.courier, key, lambda found: found.envelope.learner_key)
+        return any(signer == asked.learner_key for signer in signers)
+
     def find_refusal(self, ask: Ask, asked: Envelope) -> _Refused | None:
         """The latest refusal of a question that this learner asked, None if there is none."""
         public = self.keys.get(ask.owner)
@@ -226,6 +252,7 @@ class _Round:
     def run(self, patience: float) -> list[Reply | Absent]:
         """Ask everybody, then wait for all together."""
         end = time.monotonic() + patience
+        self._look_for_withdrawals()
         self._look_for_replies()
         for at in self.missing:
             self._ask(at)
@@ -246,6 +273,17 @@ class _Round:
         self.sent[at], self.asked_as[at] = self.asking.ask(self.asks[at])
         self._say(at, "asked")
 
+    def _look_for_withdrawals(self) -> None:
+        """Go on without those that an earlier run went on without: later questions depend on it."""
+        for at, ask in enumerate(self.asks):
+            if ask.owner not in self.spared:
+                continue
+            asked = self.asking.envelope(ask, ask.question.to_bytes())
+            if self.asking.has_withdrawn(asked):
+                refused = self.asking.find_refusal(ask, asked) or _LATE
+                self.replies[at] = Absent(ask.owner, refused.reason, refused.opened)
+                self._say(at, "left out", refused.reason)
+
     def _look_for_replies(self) -> None:
         for at in self.missing:
             reply = self.asking.fetch(self.asks[at])
@@ -261,10 +299,13 @@ class _Round:
                 self._leave_out(at, refused)
 
     def _leave_out(self, at: int, refused: _Refused) -> None:
+        """Go on without an owner, if the learner can; it is told, and an interrupted run knows it, too."""
         owner = self.asks[at].owner
         if owner not in self.spared:
             raise AnswerError(f"{owner} refused: {refused.reason}")
+        self.asking.withdraw(self.sent[at])
         self.replies[at] = Absent(owner, refused.reason, refused.opened)
+        self._say(at, "left out", refused.reason)
 
     def _wait(self, seconds: float) -> None:
         """Wait for a reply to any missing ask."""
@@ -282,7 +323,7 @@ class _Round:
                 f"Waiting for {ask.owner} to answer {ask.question.digest[:12]} "
                 f"(its question is {self.asked_as[at]})."
             )
-        self.replies[at] = Absent(ask.owner, "too late")
+        self._leave_out(at, _LATE)
 
     def _say(self, at: int, state: str, reason: str = "") -> None:
         ask = self.asks[at]

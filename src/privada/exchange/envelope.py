@@ -29,7 +29,8 @@ FORMAT = 1
 LARGEST_STATEMENT = 1 << 18  # bytes of the line before the payload
 LONGEST_TEXT = 2000  # characters of a name, a purpose or a reason
 MOST_PARTS = 2048
-KINDS = ("question", "release", "disclosure", "refusal", "failure")
+KINDS = ("question", "withdrawal", "release", "disclosure", "refusal", "failure")
+OF_LEARNERS = ("question", "withdrawal")  # the kinds that learners sign
 _DIGEST = re.compile("[0-9a-f]{64}")
 _NUMBERS = ("size", "part_size")
 
@@ -41,8 +42,8 @@ class Envelope:
     Attributes
     ----------
     kind : str
-        ``"question"``, signed by the learner; or ``"release"``, ``"disclosure"``, ``"refusal"`` or
-        ``"failure"`` (of an answer after its charge), signed by the owner.
+        ``"question"`` or ``"withdrawal"`` of one, signed by the learner; or ``"release"``,
+        ``"disclosure"``, ``"refusal"`` or ``"failure"`` (of an answer after its charge), signed by the owner.
     owner, owner_key : str
         The owner's name in studies and its public key. A learner that does not know the key leaves it empty.
     question : str
@@ -52,7 +53,7 @@ class Envelope:
     reply_key : str, default=""
         Of a question for raw rows: the X25519 key that the rows are encrypted for.
     asked : str, default=""
-        Of a refusal or failure: the `identity` of the question's envelope.
+        Of a withdrawal, refusal or failure: the `identity` of the question's envelope.
     reason : str, default=""
         Of a refusal or failure: why, in words.
     time : str
@@ -89,7 +90,7 @@ class Envelope:
     @property
     def signer(self) -> str:
         """The public key that must have signed it; empty for a question of a learner without a key."""
-        return self.learner_key if self.kind == "question" else self.owner_key
+        return self.learner_key if self.kind in OF_LEARNERS else self.owner_key
 
     @property
     def identity(self) -> str:
@@ -107,8 +108,8 @@ class Envelope:
         return now if key is None else replace(now, signature=key.sign(now._message()))
 
     def check(self) -> None:
-        """Raise `TamperError` unless its signer signed it; an unsigned question passes."""
-        if self.signer or self.kind != "question":
+        """Raise `TamperError` unless its signer signed it; a learner without a key signs nothing."""
+        if self.signer or self.kind not in OF_LEARNERS:
             verify_signature(self.signer, self.signature, self._message())
         elif self.signature or self.learner:
             raise WireError("A question without a key names no learner and has no signature.")

@@ -25,6 +25,14 @@ T = TypeVar("T")
 
 LOG = logging.getLogger("privada.exchange")
 MOST_SUCCESSORS = 8
+_FOLDERS = {
+    "question": "questions",
+    "withdrawal": "questions",
+    "release": "releases",
+    "disclosure": "releases",
+    "refusal": "refusals",
+    "failure": "refusals",
+}
 _ENDINGS = {"disclosure": "release", "failure": "refusal"}  # of kinds that are kept with another
 _NAME = re.compile("[A-Za-z0-9_-]{1,100}")
 _ASKED = re.compile(r"([0-9a-f]{64})-([0-9a-f]{32})(?:\.[1-7])?\.question")
@@ -48,7 +56,7 @@ def check_owner(name: str) -> str:
 
 def folder_of(kind: str, owner: str) -> str:
     """Where items of a kind are: ``questions/NAME``, ``releases/NAME`` or ``refusals/NAME``."""
-    return f"{_ENDINGS.get(kind, kind)}s/{check_owner(owner)}"
+    return f"{_FOLDERS[kind]}/{check_owner(owner)}"
 
 
 def key_of(kind: str, owner: str, question: str, whose: str = "") -> str:

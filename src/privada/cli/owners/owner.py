@@ -10,7 +10,7 @@ import typer
 
 from privada.cli import show
 from privada.cli.options import AsJson, OwnerToml, existing_file, new_file
-from privada.cli.owners import key
+from privada.cli.owners import key, serve
 from privada.cli.owners.template import FILL_IN, ColumnHeader, owner_toml
 from privada.exceptions import InputError
 
@@ -18,6 +18,7 @@ TOML, KEY, LEDGER = "owner.toml", "owner.key", "ledger.sqlite"
 LONGEST_HEADER = 1 << 20
 app = typer.Typer(no_args_is_help=True, help="Set up an owner, and give learners its public schema.")
 app.add_typer(key.app, name="key")
+app.command("serve", epilog=f"Example: {serve.EXAMPLE}")(serve.command)
 
 
 @app.command("init", epilog="Example: privada owner init clinic --data patients.parquet --label outcome")

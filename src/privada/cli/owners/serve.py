@@ -1,0 +1,90 @@
+"""``privada owner serve``: an owner's process, which answers questions as they come."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from privada.cli.options import ExchangeUrl, existing_file
+from privada.exceptions import InputError
+
+if TYPE_CHECKING:
+    from privada.parties.owner import Owner
+
+EXAMPLE = "privada owner serve clinic=clinic/owner.toml --exchange nats://broker:4222 --metrics-port 9464"
+
+
+def command(
+    owners: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]OWNER_TOML...",
+            help="Owners' files, each with its name in studies; by default the data set's name.",
+            show_default=False,
+        ),
+    ],
+    exchange: ExchangeUrl,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            "--metrics-port",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Publish /health and /metrics (Prometheus) on this machine; 0 takes any free port.",
+        ),
+    ] = None,
+) -> None:
+    """Serve one or many data sets over an exchange until the process is told to stop.
+
+    The process dials out and listens to nobody. It answers each question at most
+    once, whatever is repeated or restarted; questions that need approval wait for
+    privada owner approve. The log on stderr is one JSON object per line, without
+    data. SIGTERM or Ctrl-C ends it after the answer that is being computed.
+    """
+    from privada.exchange import open_courier
+    from privada.exchange.posting import check_owner
+    from privada.service.log import json_log
+    from privada.service.metrics import Metrics, publish
+    from privada.service.serving import LOG, Service, open_desks
+
+    named = [(check_owner(name), open_owner) for name, open_owner in map(_read, owners)]
+    if len({name for name, _ in named}) < len(named):
+        raise InputError("Expected every owner to have a name of its own: NAME=OWNER_TOML.")
+    open_courier(exchange).close()  # a URL that names no courier is an error now, not later
+    desks, metrics = open_desks(named), Metrics()
+    with json_log(sys.stderr), publish(metrics, metrics_port) as port:
+        if port is not None:
+            LOG.info("publishing metrics", extra={"port": port})
+        service = Service(desks, lambda: open_courier(exchange), metrics=metrics)
+        with _stopped_by_signals(service.stop):
+            service.run()
+
+
+def _read(argument: str) -> tuple[str, Callable[[], Owner]]:
+    """Name and owner of ``NAME=owner.toml``; the file is read now, the rows when it is opened."""
+    from privada.parties.owner import Owner
+    from privada.parties.owner_file import OwnerFile
+
+    name, given, path = argument.rpartition("=")
+    file = OwnerFile.read(existing_file(Path(path), "OWNER_TOML"))
+    return name if given else file.dataset, lambda: Owner.from_file(file)
+
+
+@contextmanager
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    before = {each: signal.signal(each, lambda *_: stop()) for each in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+__all__ = ["EXAMPLE", "command"]

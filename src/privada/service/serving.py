@@ -1,0 +1,172 @@
+"""Answer questions as they come, for as long as the process runs.
+
+Each data set has a thread and a connection of its own. The service keeps nothing that a restart would lose:
+what was charged, answered and approved is in the ledger, what was asked and delivered is in the exchange.
+A connection or a ledger that fails is tried again, with growing pauses; meanwhile nothing is charged.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from privada.exceptions import LedgerError, PrivadaError, WireError
+from privada.exchange.answering import Answered, Answering, Pending
+from privada.exchange.courier import Courier
+from privada.exchange.posting import folder_of, parse_question_key
+from privada.parties.owner import Owner
+from privada.service.metrics import Metrics
+
+LOG = logging.getLogger("privada.service")
+SLICE = 1.0  # seconds that one wait for questions lasts; so long does a stop take
+RECHECK = 2.0  # seconds between two looks at questions that wait for a person, or for a delivery
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds after a failure
+_UNSETTLED = ("waiting", "undelivered")
+
+
+@dataclass(frozen=True)
+class Desk:
+    """One owner of the service, under its name in studies."""
+
+    name: str
+    owner: Owner
+
+
+class Service:
+    """Serves owners over an exchange until it is stopped.
+
+    Parameters
+    ----------
+    desks : sequence of Desk
+    open_courier : function
+        Opens a connection to the exchange; each data set has its own.
+    metrics : Metrics, optional
+    """
+
+    def __init__(
+        self,
+        desks: Sequence[Desk],
+        open_courier: Callable[[], Courier],
+        *,
+        metrics: Metrics | None = None,
+    ) -> None:
+        self._desks, self._open = tuple(desks), open_courier
+        self.metrics = Metrics() if metrics is None else metrics
+        self._stop = threading.Event()
+
+    def run(self) -> None:
+        """Serve until `stop` is called, from another thread or a signal's handler."""
+        clerks = [Clerk(desk, self._open, self._stop, self.metrics) for desk in self._desks]
+        threads = [threading.Thread(target=clerk.run, name=clerk.desk.name) for clerk in clerks]
+        for thread in threads:
+            thread.start()
+        LOG.info("serving", extra={"owners": [desk.name for desk in self._desks]})
+        for thread in threads:
+            thread.join()
+        LOG.info("stopped")
+
+    def stop(self) -> None:
+        """End when the answers that are being computed are delivered."""
+        self._stop.set()
+
+
+class Clerk:
+    """Answers for one owner: waits for questions, looks again at those that wait, survives failures."""
+
+    def __init__(
+        self, desk: Desk, open_courier: Callable[[], Courier], stop: threading.Event, metrics: Metrics
+    ) -> None:
+        self.desk, self._open, self._stop, self._metrics = desk, open_courier, stop, metrics
+        self._unsettled: dict[str, Pending] = {}
+        self._said: dict[str, str] = {}
+
+    def run(self) -> None:
+        """Connect and serve, again after each failure, until stopped."""
+        pause = SHORTEST_PAUSE
+        while not self._stop.is_set():
+            started = time.monotonic()
+            try:
+                with self._open() as courier:
+                    self._serve(courier)
+            except (WireError, LedgerError) as error:
+                self._fail(str(error))
+            except Exception as error:  # its message could hold data
+                self._fail(type(error).__name__)
+            pause = SHORTEST_PAUSE if time.monotonic() - started > LONGEST_PAUSE else pause
+            self._stop.wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _fail(self, reason: str) -> None:
+        self._metrics.fail(self.desk.name)
+        LOG.error("failed", extra={"owner": self.desk.name, "reason": reason})
+
+    def _serve(self, courier: Courier) -> None:
+        """Answer what is there, then what comes."""
+        answering = Answering(courier, self.desk.name, self.desk.owner)
+        answering.check_writable()
+        self._metrics.connect(self.desk.name)
+        prefix, known, due = folder_of("question", self.desk.name) + "/", set[str](), 0.0
+        while not self._stop.is_set():
+            for key in courier.wait(prefix, known=known, seconds=SLICE):
+                known.add(key)
+                self._take(answering, key)
+            if self._unsettled and time.monotonic() >= due:
+                self._look_again(answering)
+                due = time.monotonic() + RECHECK
+            self._metrics.note_turn(self.desk.name, waiting=len(self._unsettled))
+
+    def _take(self, answering: Answering, key: str) -> None:
+        """Answer a question that is new to this process, unless it was settled before."""
+        named = parse_question_key(key)
+        if named is None or self._stop.is_set():
+            return
+        waiting = Pending(key=key, digest=named[0], asked=named[1])
+        if not answering.is_settled(waiting):
+            self._answer(answering, waiting)
+
+    def _look_again(self, answering: Answering) -> None:
+        for waiting in [*self._unsettled.values()]:
+            if not self._stop.is_set():
+                self._answer(answering, waiting)
+
+    def _answer(self, answering: Answering, waiting: Pending) -> None:
+        started = time.monotonic()
+        done = answering.answer_one(waiting)
+        if done.outcome in _UNSETTLED:
+            self._unsettled[waiting.key] = waiting
+        else:
+            self._unsettled.pop(waiting.key, None)
+        self._note(done, time.monotonic() - started)
+
+    def _note(self, done: Answered, seconds: float) -> None:
+        """Log and count what happened; a question that still waits is mentioned once."""
+        if self._said.get(done.key) == done.outcome:
+            return
+        self._said[done.key] = done.outcome
+        self._metrics.count(self.desk.name, done.outcome, seconds)
+        told = {
+            "owner": self.desk.name,
+            "question": done.digest,
+            "outcome": done.outcome,
+            "learner": done.learner,
+            "reason": done.reason,
+            "seconds": round(seconds, 3),
+        }
+        LOG.info("question", extra={name: value for name, value in told.items() if value != ""})
+
+
+def open_desks(named: Sequence[tuple[str, Callable[[], Owner]]]) -> list[Desk]:
+    """Open owners one after another; an error names the one that cannot be opened."""
+    desks = []
+    for name, open_owner in named:
+        try:
+            desks.append(Desk(name, open_owner()))
+        except PrivadaError as error:
+            raise type(error)(f"{name}: {error}") from None
+    return desks
+
+
+__all__ = ["Clerk", "Desk", "Service", "open_desks"]
