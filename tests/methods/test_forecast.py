@@ -1,9 +1,10 @@
 """A forecast: a band around its ratio, and what it advises."""
 
+import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.methods.forecast import Forecast
+from privada.methods.forecast import ClassLine, Forecast, leading_share
 
 
 def made(**more):
@@ -32,3 +33,26 @@ def test_it_is_printed_in_words():
     assert str(made(ratio=0.804, beside="doing nothing")) == (
         "about 80 % of the error of doing nothing (60 to 105 % in four cases of five)"
     )
+
+
+RNG = np.random.default_rng(0)
+ONE = RNG.normal(size=(400, 1))
+UNRELATED = RNG.normal(size=(400, 6))
+
+
+def test_the_leading_share_is_one_of_columns_that_are_alike_and_next_to_none_of_unrelated_ones():
+    assert leading_share(ONE * np.array([1.0, -50.0, 1e-6])) == pytest.approx(1.0)
+    assert leading_share(UNRELATED) < 0.1
+    assert leading_share(UNRELATED * 10.0 ** np.arange(6)) == pytest.approx(leading_share(UNRELATED))
+    assert leading_share(ONE) == leading_share(np.ones((5, 4))) == 0.0
+    constant = np.column_stack([UNRELATED, np.ones(400)])
+    assert leading_share(constant) == pytest.approx(leading_share(UNRELATED))
+
+
+def test_a_line_falls_with_rows_and_with_columns_that_move_together():
+    line = ClassLine(start=0.2, by_rows=0.3, by_direction=1.0, below=0.5, above=0.4)
+    few, many = (line.expect(UNRELATED, rows=rows, beside="nothing") for rows in (1.0, 1000.0))
+    alike = line.expect(ONE + 0.1 * UNRELATED, rows=1000.0, beside="nothing")
+    assert few.ratio > many.ratio > alike.ratio
+    assert few.high / few.low == pytest.approx(np.exp(0.9))
+    assert line.expect(UNRELATED, rows=1e-9, beside="nothing").worthwhile is False

@@ -8,7 +8,7 @@ import pytest
 from privada.exceptions import PrivadaWarning
 from privada.methods.forecast import Forecast
 from privada.methods.transport import TransportClassifier, forecast
-from privada.methods.transport.learner.forecast import USUAL_SHARE, advise, share_of_directions
+from privada.methods.transport.learner.forecast import advise
 
 RNG = np.random.default_rng(0)
 UNRELATED = RNG.normal(size=(300, 12))
@@ -21,8 +21,13 @@ def test_more_rows_budget_and_related_columns_promise_more():
     assert forecast(UNRELATED, **ask | {"size": 50_000}).ratio < ratio
     assert forecast(UNRELATED, **ask | {"mu": 1.0}).ratio < ratio
     assert forecast(RELATED, **ask).ratio < ratio
-    assert share_of_directions(RELATED) < 0.2 < share_of_directions(UNRELATED)
-    assert share_of_directions(np.ones((3, 14))) == share_of_directions(UNRELATED[:, :3]) == USUAL_SHARE
+    assert forecast(UNRELATED, **ask | {"n_classes": 5}).ratio > ratio
+
+
+def test_its_band_is_wide_and_as_wide_everywhere():
+    for target in (UNRELATED, RELATED, np.ones((3, 14)), UNRELATED[:, :1]):
+        found = forecast(target, size=300, n_classes=3, mu=0.2)
+        assert found.high / found.low == pytest.approx(np.exp(1.25))
 
 
 def test_no_gain_is_said():

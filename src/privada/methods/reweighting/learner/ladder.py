@@ -442,7 +442,7 @@ def plan(
         seed=0 if random_state is None else int(random_state),
     )
     apart = np.inf if label_bounds is None else float(label_bounds[1]) - float(label_bounds[0])
-    expected = forecast(source, rows=len(X), size=_check.count(size=size), mu=guarantee.gaussian_mu())
+    expected = forecast(source, size=_check.count(size=size), mu=guarantee.gaussian_mu())
     return Ladder(
         size=size,
         guarantee=guarantee,
