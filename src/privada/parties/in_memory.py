@@ -35,6 +35,7 @@ def owner_in_memory(
     schema: Schema,
     budget: Guarantee,
     y: Any = None,
+    person: Any = None,
     dataset: str = "fit",
     policy: Policy | None = None,
     rehearsal: int | None = None,
@@ -53,8 +54,8 @@ def owner_in_memory(
         Public description of the rows.
     budget : Guarantee
         What all questions may cost together.
-    y : array, optional
-        Label of each row.
+    y, person : array, optional
+        Label and person of each row.
     dataset : str, default="fit"
         Name in the ledger.
     policy : Policy, optional
@@ -73,6 +74,7 @@ def owner_in_memory(
     return Owner(
         rows,
         y=y,
+        person=person,
         schema=schema,
         dataset=dataset,
         budget=opened,

@@ -116,6 +116,11 @@ class Owner:
         return f"<Owner of {self.dataset}: {self.ledger.budget(self.dataset).budget}>"
 
     @property
+    def is_private(self) -> bool:
+        """Whether its noise is the operating system's; seeded noise is not private."""
+        return self._noise.private
+
+    @property
     def public_key(self) -> str:
         """The key that verifies this owner's releases."""
         return self.ledger.key.public

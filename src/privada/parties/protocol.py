@@ -179,6 +179,14 @@ def check_disclosure(ask: Ask, reply: Any) -> None:
     reply.receipt.verify()
 
 
+def ask_one(owner: str, question: Question) -> Learner[Release]:
+    """A learner of one question, which returns its release."""
+    release = yield Ask(owner, question)
+    only_releases(release)
+    returned: Release = release
+    return returned
+
+
 def only_releases(*releases: Any) -> None:
     """Refuse any argument of a learner-side function that is not a release."""
     for release in releases:
@@ -216,6 +224,7 @@ __all__ = [
     "Learner",
     "PlannedLearner",
     "as_round",
+    "ask_one",
     "check_disclosure",
     "check_reply",
     "drive",

@@ -31,6 +31,7 @@ from privada.lab.experiments.rivals import Sides, predictions
 from privada.lab.experiments.sharing import shared
 from privada.methods.cells.estimator import CellClassifier
 from privada.methods.cells.questions.partition import Nearest
+from privada.parties.one_process.process_ledger import public_rows
 from privada.report.figure import Figure
 
 FloatArray = npt.NDArray[np.float64]
@@ -114,6 +115,7 @@ def _scores(seed: int) -> dict[str, float]:
     return ours | {name: task.accuracy(guess(task)) for name, guess in others.items()}
 
 
+@public_rows()
 def _private(task: Task, epsilon: float) -> npt.NDArray[Any]:
     model = CellClassifier(task.centers, classes=range(CLASSES), bounds=task.bounds, epsilon=epsilon)
     guesses: npt.NDArray[Any] = model.fit(task.X, task.y).predict(task.X_test)

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
@@ -14,13 +14,12 @@ from privada.exceptions import InputError
 from privada.methods.cells.learner.learn import CellEstimates, learn
 from privada.methods.cells.questions.partition import Nearest
 from privada.methods.cells.questions.statistics import CellStatistics
-from privada.parties.in_memory import owner_in_memory
-from privada.parties.running import run
+from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee, request
 
 
-class _Cells(BaseEstimator):  # type: ignore[misc]
+class _Cells(PrivateEstimator):
     """What both estimators share: public cells, public bounds, one question to an owner in memory."""
 
     def _guarantee(self) -> Guarantee:
@@ -32,11 +31,13 @@ class _Cells(BaseEstimator):  # type: ignore[misc]
         size = None if self.relation == "add/remove" else self.size
         return Schema.of_numbers(bounds=self.bounds, width=np.shape(self.centers)[1], size=size, **rest)
 
-    def _ask(self, X: Any, y: Any, schema: Schema, question: CellStatistics) -> CellEstimates:
-        owner = owner_in_memory(
-            X, [question], y=y, schema=schema, budget=question.guarantee, rehearsal=self.rehearsal
+    def _estimate(
+        self, X: Any, y: Any, schema: Schema, question: CellStatistics, owner: Any
+    ) -> CellEstimates:
+        held = self._hold(
+            X, [question], y=y, schema=schema, budget=question.guarantee, name="fit", owner=owner
         )
-        estimates = run(learn("owner", question), {"owner": owner})
+        estimates = self._ask(learn("owner", question), {"owner": held})
         self.release_ = estimates.release
         self.guarantee_ = estimates.release.guarantee
         self.n_features_in_ = schema.width
@@ -60,11 +61,16 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         Neighbouring relation; under "replace-one" ``size`` is public and needed.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
+    ledger : Ledger, path or URL, default=None
+        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
+        process remembers what else the rows were used for (``spent_``).
+    dataset : str, default=None
+        Name of the private data set in that ledger.
 
     Attributes
     ----------
-    release_, guarantee_
-        What left the owner, and its price.
+    release_, guarantee_, spent_
+        What left the owner, its price, and what all uses of these rows cost together.
     probabilities_ : array of shape (cells, classes)
 
     Privacy
@@ -95,6 +101,8 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         relation: str = "add/remove",
         size: int | None = None,
         rehearsal: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.centers = centers
         self.classes = classes
@@ -105,9 +113,12 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         self.relation = relation
         self.size = size
         self.rehearsal = rehearsal
+        self.ledger = ledger
+        self.dataset = dataset
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Count classes in cells, privately."""
+    def fit(self, X: Any = None, y: Any = None, *, owner: Any = None) -> Self:
+        """Count classes in cells, privately; of private rows ``X, y``, or of an `Owner` in their place."""
+        check_owner(owner, X=X, y=y)
         centers = _check.matrix(centers=self.centers)
         if self.classes is None:
             raise InputError("Expected classes, the public list of labels; none are taken from y.")
@@ -117,7 +128,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
             n_classes=len(schema.classes),
             guarantee=self._guarantee(),
         )
-        estimates = self._ask(np.asarray(X), np.asarray(y), schema, question)
+        estimates = self._estimate(np.asarray(X), np.asarray(y), schema, question, owner)
         self.classes_ = np.asarray(schema.classes.names)
         self.counts_ = estimates.tables[0].counts
         self.probabilities_ = estimates.tables[0].probabilities
@@ -143,7 +154,7 @@ class CellMeans(_Cells):
 
     Parameters
     ----------
-    centers, bounds, epsilon, delta, rho, relation, size, rehearsal
+    centers, bounds, epsilon, delta, rho, relation, size, rehearsal, ledger, dataset
         As in `CellClassifier`.
     norm_bound : float
         Public radius around each centre to which rows are clipped.
@@ -180,6 +191,8 @@ class CellMeans(_Cells):
         relation: str = "add/remove",
         size: int | None = None,
         rehearsal: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.centers = centers
         self.bounds = bounds
@@ -190,9 +203,12 @@ class CellMeans(_Cells):
         self.relation = relation
         self.size = size
         self.rehearsal = rehearsal
+        self.ledger = ledger
+        self.dataset = dataset
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's signature
-        """Count and sum in cells, privately."""
+    def fit(self, X: Any = None, y: Any = None, *, owner: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's
+        """Count and sum in cells, privately; of private rows ``X``, or of an `Owner` in their place."""
+        check_owner(owner, X=X)
         centers = _check.matrix(centers=self.centers)
         if self.norm_bound is None:
             raise InputError("Expected norm_bound, a public radius; none is guessed.")
@@ -203,7 +219,7 @@ class CellMeans(_Cells):
             width=centers.shape[1],
             guarantee=self._guarantee(),
         )
-        estimates = self._ask(np.asarray(X), None, self._schema(), question)
+        estimates = self._estimate(np.asarray(X), None, self._schema(), question, owner)
         self.counts_ = estimates.tables[0].counts
         self.means_ = estimates.tables[0].means
         return self

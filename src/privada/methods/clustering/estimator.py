@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
@@ -17,10 +17,9 @@ from privada.methods.clustering.learner.forecast import forecast_gain
 from privada.methods.clustering.learner.learn import learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.methods.domains import split_domains
+from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
-from privada.parties.in_memory import owner_in_memory
-from privada.parties.owner import Owner
-from privada.parties.running import run
+from privada.parties.one_process.holding import Holding
 from privada.parties.schema import Schema
 from privada.privacy.accounting.budget import split_alike
 from privada.privacy.bounds import Ball
@@ -35,7 +34,7 @@ KEEP_BUDGET = (
 )
 
 
-class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
     """Choose target points that serve the target best, given a source that may not be seen.
 
     Parameters
@@ -66,6 +65,11 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         For public randomness only.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
+    ledger : Ledger, path or URL, default=None
+        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
+        process remembers what else the rows were used for (``spent_``).
+    dataset : str, default=None
+        Name of the private data set in that ledger.
 
     Attributes
     ----------
@@ -84,8 +88,8 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         theorem says so (`privada.methods.clustering.learner.cost_bound`).
     source_ : array
         One synthetic source that the release makes plausible.
-    question_, release_, guarantee_
-        What was asked, what left the owner, and its price.
+    question_, release_, guarantee_, spent_
+        What was asked, what left the owner, its price, and what all uses of the source cost together.
 
     Privacy
     -------
@@ -120,6 +124,8 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         n_draws: int = 32,
         random_state: int | None = None,
         rehearsal: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.n_centers = n_centers
         self.norm_bound = norm_bound
@@ -135,31 +141,39 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.n_draws = n_draws
         self.random_state = random_state
         self.rehearsal = rehearsal
+        self.ledger = ledger
+        self.dataset = dataset
 
     def fit(
         self,
-        X: Any,
+        X: Any = None,
         y: Any = None,  # noqa: ARG002 - scikit-learn's and POT's signature
         Xt: Any = None,
         yt: Any = None,  # noqa: ARG002
         *,
         sample_domain: Any = None,
+        owner: Any = None,
     ) -> Self:
         """Choose centres.
 
         Give the private source as ``X`` and the public target as ``Xt`` (POT's form), or both in
-        ``X`` with ``sample_domain``, positive for source and negative for target (skada's form).
+        ``X`` with ``sample_domain``, positive for source and negative for target (skada's form); or the
+        target as ``Xt`` and the source's `Owner` as ``owner``.
         """
-        domains = split_domains(X, Xt=Xt, sample_domain=sample_domain)
-        target = _check.matrix(target=domains.target.X)
+        check_owner(owner, X=X, sample_domain=sample_domain)
+        if owner is None:
+            domains = split_domains(X, Xt=Xt, sample_domain=sample_domain)
+            source, target = domains.source.X, _check.matrix(target=domains.target.X)
+        else:
+            source, target = None, _check.matrix(target=Xt)
         question, radius = self._question(target), self._radius(target)
         self.forecast_ = self._forecast(question, target)
         if not self.forecast_.worthwhile:
             warnings.warn(KEEP_BUDGET, PrivadaWarning, stacklevel=2)
         budget = question.guarantee if radius is None else self._guarantee()
         asked = [question] if radius is None else [question, radius]
-        owner = self._owner(domains.source.X, asked, budget)
-        choice = run(
+        held = self._hold_source(source, target.shape[1], asked, budget, owner)
+        choice = self._ask(
             learn(
                 "owner",
                 target,
@@ -170,7 +184,7 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
                 confidence=self.confidence,
                 random_state=self.random_state,
             ),
-            {"owner": owner},
+            {"owner": held},
         )
         self.indices_ = choice.indices
         self.cluster_centers_ = choice.centers
@@ -250,19 +264,19 @@ class SourceTargetMedoids(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         t = _check.count(bound_neighbours=self.bound_neighbours)
         return SourceRadius(targets=target, t=t, radius=self.norm_bound, guarantee=guarantee)
 
-    def _owner(self, source: npt.NDArray[Any], questions: list[Question], budget: Guarantee) -> Owner:
+    def _hold_source(
+        self, source: Any, width: int, questions: list[Question], budget: Guarantee, owner: Any
+    ) -> Holding:
         assert self.norm_bound is not None
         size = None if budget.relation == "add/remove" else self.source_size
-        schema = Schema.of_numbers(
-            bounds=(-self.norm_bound, self.norm_bound), width=source.shape[1], size=size
-        )
-        return owner_in_memory(
+        schema = Schema.of_numbers(bounds=(-self.norm_bound, self.norm_bound), width=width, size=size)
+        return self._hold(
             source,
             questions,
             schema=schema,
             budget=budget,
-            dataset="source",
-            rehearsal=self.rehearsal,
+            name="source",
+            owner=owner,
             allow_empty=True,
         )
 

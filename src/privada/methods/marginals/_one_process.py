@@ -8,21 +8,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError, PrivadaWarning
+from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
 from privada.methods.marginals.learner.learn import Public
-from privada.parties.in_memory import owner_in_memory
 from privada.parties.protocol import Learner
-from privada.parties.running import run
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee
 
 
-class HiddenTargetEstimator(ABC, BaseEstimator):  # type: ignore[misc]
+class HiddenTargetEstimator(PrivateEstimator, ABC):
     """An owner of the rows given to ``fit``, asked by a learner that has a public source."""
 
     public_settings: ClassVar[tuple[str, ...]]  # which nobody takes from private rows
@@ -74,14 +72,17 @@ class HiddenTargetEstimator(ABC, BaseEstimator):  # type: ignore[misc]
                 stacklevel=3,
             )
 
-    def _hear(self, learner: Learner[Any], X: Any, y: Any, schema: Schema, guarantee: Guarantee) -> None:
+    def _hear(
+        self, learner: Learner[Any], X: Any, y: Any, schema: Schema, guarantee: Guarantee, owner: Any
+    ) -> None:
         """Let the learner ask an owner of the rows, with the guarantee as its budget."""
-        if y is None or np.ndim(y) != 1:
+        check_owner(owner, X=X, y=y)
+        if owner is None and (y is None or np.ndim(y) != 1):
             raise InputError("Expected y, one label for each of the private rows.")
-        owner = owner_in_memory(
-            np.asarray(X), [], y=np.asarray(y), schema=schema, budget=guarantee, rehearsal=self.rehearsal
+        held = self._hold(
+            np.asarray(X), [], y=np.asarray(y), schema=schema, budget=guarantee, name="fit", owner=owner
         )
-        self.fit_ = run(learner, {"owner": owner})
+        self.fit_ = self._ask(learner, {"owner": held})
         self.releases_, self.guarantee_ = self.fit_.releases, guarantee
         self.release_ = self.releases_[-1]
         self.model_, self.synthetic_target_ = self.fit_.model, self.fit_.synthetic

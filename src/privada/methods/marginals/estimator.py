@@ -49,6 +49,11 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         Of public randomness only (cells, initialisation).
     rehearsal : int, default=None
         Seed for reproducible noise: not private.
+    ledger : Ledger, path or URL, default=None
+        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
+        process remembers what else the rows were used for (``spent_``).
+    dataset : str, default=None
+        Name of the private data set in that ledger.
 
     Attributes
     ----------
@@ -59,6 +64,8 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         spent; a `PrivadaWarning` says so where no gain is expected.
     releases_, release_, guarantee_
         What left the owner, the last of it, and what all of it cost; at most, if it stopped early.
+    spent_
+        What everything that these rows were used for cost together.
     classes_, model_
 
     Privacy
@@ -97,6 +104,8 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         classifier: Any = None,
         random_state: int = 0,
         rehearsal: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.classes = classes
         self.bounds = bounds
@@ -109,15 +118,20 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         self.classifier = classifier
         self.random_state = random_state
         self.rehearsal = rehearsal
+        self.ledger = ledger
+        self.dataset = dataset
 
-    def fit(self, X: Any, y: Any, *, source: Any = None) -> Self:
-        """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows."""
+    def fit(self, X: Any = None, y: Any = None, *, source: Any = None, owner: Any = None) -> Self:
+        """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows.
+
+        An `Owner` of the target may be given as ``owner`` in the place of ``X, y``.
+        """
         guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
         public, schema = self._public(source, self.classifier)
         assert self.size is not None
         learner = make_learner(self.question, "owner", public, guarantee=guarantee, size=self.size)
         self._announce(forecast_error(public, guarantee=guarantee, size=self.size))
-        self._hear(learner, X, y, schema, guarantee)
+        self._hear(learner, X, y, schema, guarantee, owner)
         self.classes_ = np.asarray(schema.classes.names)
         return self
 

@@ -49,6 +49,11 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         Of public randomness only (cells).
     rehearsal : int, default=None
         Seed for reproducible noise: not private.
+    ledger : Ledger, path or URL, default=None
+        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
+        process remembers what else the rows were used for (``spent_``).
+    dataset : str, default=None
+        Name of the private data set in that ledger.
 
     Attributes
     ----------
@@ -57,8 +62,8 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
     forecast_ : Forecast
         Expected squared error over that of the noisy mean, with a band, as it was known before anything was
         spent; a `PrivadaWarning` says so where no gain is expected.
-    releases_, release_, guarantee_
-        What left the owner, the last of it, and what all of it cost.
+    releases_, release_, guarantee_, spent_
+        What left the owner, the last of it, what all of it cost, and what all uses of these rows cost.
     model_
 
     Privacy
@@ -96,6 +101,8 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         regressor: Any = None,
         random_state: int = 0,
         rehearsal: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.bounds = bounds
         self.label_bounds = label_bounds
@@ -108,15 +115,20 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         self.regressor = regressor
         self.random_state = random_state
         self.rehearsal = rehearsal
+        self.ledger = ledger
+        self.dataset = dataset
 
-    def fit(self, X: Any, y: Any, *, source: Any = None) -> Self:
-        """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows."""
+    def fit(self, X: Any = None, y: Any = None, *, source: Any = None, owner: Any = None) -> Self:
+        """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows.
+
+        An `Owner` of the target may be given as ``owner`` in the place of ``X, y``.
+        """
         guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
         public, schema = self._public(source, self.regressor)
         learner = self._learner(public, guarantee)
         assert self.size is not None
         self._announce(forecast_error(public, guarantee=guarantee, size=self.size))
-        self._hear(learner, X, y, schema, guarantee)
+        self._hear(learner, X, y, schema, guarantee, owner)
         return self
 
     def _learner(self, public: Public, guarantee: Guarantee) -> Learner[RegressionFit]:

@@ -28,7 +28,7 @@ from privada.methods.reweighting.questions import network
 from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.scaling import PublicScale
-from privada.parties.in_memory import owner_in_memory
+from privada.parties.protocol import ask_one
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee
 
@@ -60,7 +60,7 @@ class _DeepReweighted(_Reweighted):
         module = fitted(module, task.loss, rows, labels)
         with _named(module) as declared:
             question = self._question(module, declared, start, domains.Xs, task, scaling, schema, guarantee)
-            self._ask(question, domains, schema)
+            self._ask_once(question, domains, schema)
         self.module_ = _with(module, self.release_["weights"])
         self._scaling, self._task = scaling, task
         self.n_features_in_ = schema.width
@@ -121,17 +121,17 @@ class _DeepReweighted(_Reweighted):
             guarantee=guarantee,
         )
 
-    def _ask(self, question: ModuleAdaptation, domains: Domains, schema: Schema) -> None:
-        owner = owner_in_memory(
+    def _ask_once(self, question: ModuleAdaptation, domains: Domains, schema: Schema) -> None:
+        held = self._hold(
             domains.Xt,
             [question],
             y=domains.yt,
             schema=schema,
-            dataset="target",
+            name="target",
             budget=question.guarantee,
-            rehearsal=self.rehearsal,
+            owner=domains.owner,
         )
-        self.release_ = owner.answer(question)
+        self.release_ = self._ask(ask_one("owner", question), {"owner": held})
         self.guarantee_ = self.release_.guarantee
 
     def _scores(self, X: Any) -> FloatArray:
@@ -171,10 +171,15 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         For public randomness only: the start of the default module.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
+    ledger : Ledger, path or URL, default=None
+        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
+        process remembers what else the rows were used for (``spent_``).
+    dataset : str, default=None
+        Name of the private data set in that ledger.
 
     Attributes
     ----------
-    classes_, module_, release_, guarantee_
+    classes_, module_, release_, guarantee_, spent_
 
     Privacy
     -------
@@ -209,6 +214,8 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         stopping: str = "average",
         random_state: int | None = None,
         rehearsal: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.module = module
         self.epsilon = epsilon
@@ -223,20 +230,23 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         self.stopping = stopping
         self.random_state = random_state
         self.rehearsal = rehearsal
+        self.ledger = ledger
+        self.dataset = dataset
 
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Any = None,
+        y: Any = None,
         Xt: Any = None,
         yt: Any = None,
         *,
         Xs: Any = None,
         ys: Any = None,
         sample_domain: Any = None,
+        owner: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
-        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None)
+        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
         names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
         label = Category(name="label", values=tuple(names))
         codes = self._schema(domains, label).classes.encode(domains.ys).astype(np.float64)
@@ -266,12 +276,13 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
     label_bounds : (low, high), optional
         Public limits of the label, and of predictions; by default the public source's range, widened by its
         width.
-    epsilon, delta, rho, bounds, alpha, kappa1, clip, steps, stopping, random_state, rehearsal
+    epsilon, delta, rho, bounds, alpha, kappa1, clip, steps, stopping, random_state, rehearsal,
+    ledger, dataset
         As in `DeepReweightedClassifier`.
 
     Attributes
     ----------
-    module_, label_bounds_, release_, guarantee_
+    module_, label_bounds_, release_, guarantee_, spent_
 
     Privacy
     -------
@@ -294,6 +305,8 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         stopping: str = "average",
         random_state: int | None = None,
         rehearsal: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.module = module
         self.epsilon = epsilon
@@ -308,20 +321,23 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         self.stopping = stopping
         self.random_state = random_state
         self.rehearsal = rehearsal
+        self.ledger = ledger
+        self.dataset = dataset
 
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Any = None,
+        y: Any = None,
         Xt: Any = None,
         yt: Any = None,
         *,
         Xs: Any = None,
         ys: Any = None,
         sample_domain: Any = None,
+        owner: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
-        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None)
+        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
         label, codes = label_number(self.label_bounds, domains.ys), np.asarray(domains.ys, dtype=np.float64)
         self._fit(domains, _Task(loss="squared", label=label, codes=codes, outputs=1))
         self.label_bounds_ = (label.low, label.high)

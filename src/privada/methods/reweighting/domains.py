@@ -10,6 +10,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.domains import split_domains
+from privada.methods.estimating import check_owner
 from privada.parties.schema import Number
 
 FloatArray = npt.NDArray[np.float64]
@@ -20,18 +21,44 @@ class Domains(NamedTuple):
 
     Xs: FloatArray
     ys: npt.NDArray[Any]
-    Xt: npt.NDArray[Any]
-    yt: npt.NDArray[Any]
+    Xt: npt.NDArray[Any] | None
+    yt: npt.NDArray[Any] | None
     groups: npt.NDArray[Any] | None
+    owner: Any = None  # of the target, in the place of Xt and yt
+
+    @property
+    def size(self) -> int:
+        """The public number of target rows."""
+        return int(self.owner.schema.size or 0) if self.Xt is None else len(self.Xt)
 
 
-def split(X: Any, y: Any, Xt: Any, yt: Any, Xs: Any, ys: Any, sample_domain: Any, groups: Any) -> Domains:
-    """Source and target, from any of the three forms."""
+def split(
+    X: Any,
+    y: Any,
+    Xt: Any,
+    yt: Any,
+    Xs: Any,
+    ys: Any,
+    sample_domain: Any,
+    groups: Any,
+    owner: Any = None,
+) -> Domains:
+    """Source and target, from any of the three forms, or the source beside the target's owner."""
+    if owner is not None:
+        check_owner(owner, Xt=Xt, yt=yt, sample_domain=sample_domain)
+        return _beside_owner(*((X, y) if Xs is None else (Xs, ys)), owner=owner)
     found = split_domains(X, y, Xt=Xt, yt=yt, Xs=Xs, ys=ys, sample_domain=sample_domain, groups=groups)
     source, target = found.source, found.target
     if source.y is None or target.y is None:
         raise InputError("Expected labels of source and target.")
     return Domains(_check.matrix(Xs=source.X), source.y, target.X, target.y, source.groups)
+
+
+def _beside_owner(X: Any, y: Any, *, owner: Any) -> Domains:
+    rows, labels = _check.matrix(Xs=X), np.asarray(y)
+    if y is None or labels.shape != rows.shape[:1]:
+        raise InputError("Expected ys to have one label for each row of Xs.")
+    return Domains(rows, labels, None, None, None, owner)
 
 
 def label_number(bounds: Any, ys: npt.NDArray[Any]) -> Number:

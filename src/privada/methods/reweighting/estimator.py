@@ -6,48 +6,51 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada.exceptions import InputError
+from privada.methods.estimating import PrivateEstimator
 from privada.methods.reweighting.domains import Domains, label_number, split
 from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
-from privada.parties.in_memory import owner_in_memory
-from privada.parties.running import run
+from privada.parties.owner import Owner
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee, request
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class _Reweighted(BaseEstimator):  # type: ignore[misc]
+class _Reweighted(PrivateEstimator):
     """What both estimators share: domains, public bounds, an owner in memory."""
 
     def _guarantee(self) -> Guarantee:
         return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one")
 
     def _schema(self, domains: Domains, label: Number | Category) -> Schema:
+        if domains.owner is not None:
+            return _known_size(domains.owner)
         bounds = self.bounds
         if bounds is None:  # of the public source, and its width more on both sides
             low, high = domains.Xs.min(axis=0), domains.Xs.max(axis=0)
             room = np.where(high > low, high - low, 1.0)
             bounds = (low - room, high + room)
         width = domains.Xs.shape[1]
-        return Schema.of_numbers(bounds=bounds, width=width, label=label, size=len(domains.Xt))
+        return Schema.of_numbers(bounds=bounds, width=width, label=label, size=domains.size)
 
     def _adapt(self, domains: Domains, made: Ladder, schema: Schema) -> AdaptedModel:
         guarantee = made.guarantee
         self.forecast_ = made.forecast
-        owner = owner_in_memory(
+        held = self._hold(
             domains.Xt,
             [],
             y=domains.yt,
             schema=schema,
-            dataset="target",
+            name="target",
             budget=guarantee,
-            rehearsal=self.rehearsal,
+            owner=domains.owner,
         )
-        self.model_ = run(made.learner("owner"), {"owner": owner})
+        self.model_ = self._ask(made.learner("owner"), {"owner": held})
         self.release_ = self.model_.releases[-1]
         self.releases_ = self.model_.releases
         self.guarantee_ = self.model_.guarantee
@@ -85,6 +88,11 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         For public randomness only.
     rehearsal : int, default=None
         Seed for reproducible noise: not private.
+    ledger : Ledger, path or URL, default=None
+        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
+        process remembers what else the rows were used for (``spent_``).
+    dataset : str, default=None
+        Name of the private data set in that ledger.
 
     Attributes
     ----------
@@ -95,8 +103,9 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         Limits of the predictions.
     forecast_ : Forecast
         What was expected before anything was spent: the error over that of the public linear model.
-    release_, releases_, guarantee_
-        What left the owner, and its price. No weight of a private row is among it.
+    release_, releases_, guarantee_, spent_
+        What left the owner, its price, and what all uses of the target cost together. No weight of a private
+        row is among it.
 
     Privacy
     -------
@@ -129,6 +138,8 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         standardize: bool = True,
         random_state: int | None = None,
         rehearsal: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -139,30 +150,34 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         self.standardize = standardize
         self.random_state = random_state
         self.rehearsal = rehearsal
+        self.ledger = ledger
+        self.dataset = dataset
 
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Any = None,
+        y: Any = None,
         Xt: Any = None,
         yt: Any = None,
         *,
         Xs: Any = None,
         ys: Any = None,
         sample_domain: Any = None,
+        owner: Any = None,
     ) -> Self:
         """Adapt.
 
         Give source and target as ``fit(Xs, ys, Xt, yt)`` (POT's form); or the private target as ``X, y``
         and the public source as ``Xs=, ys=``; or both in ``X, y`` with ``sample_domain``, positive for
-        source and negative for target (skada's form).
+        source and negative for target (skada's form); or the public source as ``X, y`` and the target's
+        `Owner` as ``owner``.
         """
-        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None)
+        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
         label = label_number(self.label_bounds, domains.ys)
         made = plan(
             domains.Xs,
             domains.ys,
-            size=len(domains.Xt),
+            size=domains.size,
             guarantee=self._guarantee(),
             label_bounds=(label.low, label.high),
             base=self.base,
@@ -187,12 +202,12 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     ----------
     classes : sequence, default=None
         Public list of the labels; by default those of the public source.
-    epsilon, delta, rho, bounds, base, standardize, random_state, rehearsal
+    epsilon, delta, rho, bounds, base, standardize, random_state, rehearsal, ledger, dataset
         As in `ReweightedRegressor`; no forest takes part, and no model has ``coef_``.
 
     Attributes
     ----------
-    model_, classes_, forecast_, release_, releases_, guarantee_
+    model_, classes_, forecast_, release_, releases_, guarantee_, spent_
 
     Privacy
     -------
@@ -223,6 +238,8 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         standardize: bool = True,
         random_state: int | None = None,
         rehearsal: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -233,27 +250,30 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         self.standardize = standardize
         self.random_state = random_state
         self.rehearsal = rehearsal
+        self.ledger = ledger
+        self.dataset = dataset
 
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: Any = None,
+        y: Any = None,
         Xt: Any = None,
         yt: Any = None,
         *,
         Xs: Any = None,
         ys: Any = None,
         sample_domain: Any = None,
+        owner: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
-        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None)
+        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
         names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
         label = Category(name="label", values=tuple(names))
         schema = self._schema(domains, label)
         made = plan(
             domains.Xs,
             schema.classes.encode(domains.ys),
-            size=len(domains.Xt),
+            size=domains.size,
             guarantee=self._guarantee(),
             n_classes=len(names),
             base=self.base,
@@ -272,6 +292,12 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         """Most likely class of rows."""
         found: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return found
+
+
+def _known_size(owner: Owner) -> Schema:
+    if owner.schema.size is None:
+        raise InputError("Expected the owner's schema to announce its size, which is public here.")
+    return owner.schema
 
 
 __all__ = ["ReweightedClassifier", "ReweightedRegressor"]

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.summarization.curator import Curator
 from privada.methods.summarization.learner.initial_rows import InitialRows
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.nodes import Consumer, OwnerNode
 from privada.methods.summarization.questions.embedding import FourierEmbedding
-from privada.parties.in_memory import owner_in_memory
+from privada.parties.one_process.holding import Holding, hold_owner, salt_learner
 from privada.parties.owner import Owner
 from privada.parties.policy import Policy
+from privada.parties.protocol import Learner
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.relation import Relation
 
 CURATOR = "curator"
+T = TypeVar("T")
 
 
-class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
+class PrivateSummarizer(PrivateEstimator):
     """Gather p rows of several owners that match a private validation set.
 
     Parameters
@@ -55,6 +57,11 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         Of the public frequencies.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
+    ledger : Ledger, path or URL, default=None
+        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
+        process remembers what else the rows were used for (``spent_``).
+    dataset : str, default=None
+        Name of the validation set in that ledger; owners are charged under their own names.
 
     Attributes
     ----------
@@ -66,6 +73,9 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         The whole result, how many rows each owner contributed, and what they were worth.
     release_, releases_, guarantee_
         The validation set's release, all releases, and the validation set's guarantee.
+    spent_ : Guarantee
+        What all uses of the validation set, and of each owner's rows, cost together: that of the party that
+        lost most.
     against_ : str
         Whom the guarantees hold against: any coalition of owners.
 
@@ -104,6 +114,8 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         embedded: bool = False,
         random_state: int | None = None,
         rehearsal: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.size = size
         self.gamma = gamma
@@ -120,14 +132,17 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         self.embedded = embedded
         self.random_state = random_state
         self.rehearsal = rehearsal
+        self.ledger = ledger
+        self.dataset = dataset
 
     def fit(
         self,
-        X: Any,
+        X: Any = None,
         y: Any = None,  # noqa: ARG002 - D_v has no labels
         *,
         owners: Any = None,
         initial_rows: Any = None,
+        owner: Any = None,
     ) -> Self:
         """Summarise.
 
@@ -136,27 +151,32 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         X : array of shape (m, features)
             The consumer's validation set; private.
         y : ignored
-        owners : sequence or mapping of arrays, or of (array, labels)
+        owners : sequence or mapping of arrays, of (array, labels), or of `Owner`
             Each owner's rows; private. One without rows is not asked.
         initial_rows : array of shape (q, features), optional
             Rows that are in the training set already (D_init), **declared public**. Rows of people
             stay with their holder: see `InitialRows.released`.
+        owner : Owner, optional
+            Of the validation set, in the place of ``X``.
         """
-        rows = np.asarray(X)
-        if rows.ndim != 2:
+        check_owner(owner, X=X)
+        rows = np.asarray(X) if owner is None else owner
+        if owner is None and rows.ndim != 2:
             raise InputError(f"Expected X to be a matrix, got shape {rows.shape}.")
-        matching = self._matching(rows.shape[1])
+        width = rows.shape[1] if owner is None else owner.schema.width
+        matching = self._matching(width)
         if initial_rows is not None:
             matching = replace(matching, initial=InitialRows.public(initial_rows, matching.embedding))
-        consumer = Consumer("consumer", self._owner(rows, None, "validation", matching.validation, 0))
-        nodes = [
-            OwnerNode(name, self._owner(data, labels, name, matching.owners, 1 + i))
-            for i, (name, data, labels) in enumerate(_read_owners(owners, rows.shape[1]))
-            if len(data)
-        ]
-        if not nodes:
+        others = [each for each in _read_owners(owners, width) if isinstance(each[1], Owner) or len(each[1])]
+        if not others:
             raise InputError("Expected owners: at least one array with rows.")
-        summary = Curator(CURATOR).summarise(consumer, nodes, matching)
+        held = {"consumer": self._hold_party(rows, None, "validation", self.dataset, matching.validation, 0)}
+        for turn, (name, data, labels) in enumerate(others, start=1):
+            held[f"owner {name}"] = self._hold_party(data, labels, name, name, matching.owners, turn)
+        consumer = Consumer("consumer", held["consumer"].owner)
+        nodes = [OwnerNode(name, held[f"owner {name}"].owner) for name, _, _ in others]
+        with self._stating(held.values()):
+            summary = _SaltingCurator(held["consumer"].salt).summarise(consumer, nodes, matching)
         self.summary_, self.allocation_ = summary, summary.allocation
         self.X_, self.y_, self.owner_ = summary.X, self._labels(summary.y), summary.owner
         self.contributions_ = consumer.contributions(summary)
@@ -164,7 +184,7 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         self.release_ = self.releases_[0]
         self.guarantee_ = self.release_.guarantee
         self.against_ = summary.allocation.against
-        self.n_features_in_ = rows.shape[1]
+        self.n_features_in_ = width
         return self
 
     def train(self, classifier: Any) -> Any:
@@ -194,7 +214,12 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
     def _guarantee(self, epsilon: float | None, delta: float | None, rho: float | None) -> Guarantee:
         return request(epsilon=epsilon, delta=delta, rho=rho, relation=Relation.REPLACE_ONE)
 
-    def _owner(self, rows: Any, labels: Any, name: str, budget: Guarantee, turn: int) -> Owner:
+    def _hold_party(
+        self, rows: Any, labels: Any, name: str, dataset: str | None, budget: Guarantee, turn: int
+    ) -> Holding:
+        """The validation set, or one owner's rows."""
+        if isinstance(rows, Owner):
+            return hold_owner(rows)
         assert self.bounds is not None
         label = None
         if labels is not None:
@@ -204,19 +229,31 @@ class PrivateSummarizer(BaseEstimator):  # type: ignore[misc]
         schema = Schema.of_numbers(
             bounds=self.bounds, width=np.shape(rows)[1], size=max(1, len(rows)), label=label
         )
-        return owner_in_memory(
+        return self._hold(
             rows,
             [],
             y=labels,
             schema=schema,
-            dataset=name,
+            name=name,
+            dataset=None if self.ledger is None else dataset,
             budget=budget,
             policy=Policy(curators=(CURATOR,)),
-            rehearsal=None if self.rehearsal is None else self.rehearsal + turn,
+            turn=turn,
         )
 
     def _labels(self, codes: Any) -> Any:
         return codes if codes is None or self.classes is None else np.asarray(self.classes)[codes]
+
+
+class _SaltingCurator(Curator):
+    """A curator whose questions are of one fit alone."""
+
+    def __init__(self, salt: str) -> None:
+        super().__init__(CURATOR)
+        self._salt = salt
+
+    def drive(self, learner: Learner[T], nodes: Mapping[str, OwnerNode]) -> T:
+        return super().drive(salt_learner(learner, self._salt), nodes)
 
 
 def _read_owners(owners: Any, width: int) -> list[tuple[str, Any, Any]]:
@@ -229,6 +266,9 @@ def _read_owners(owners: Any, width: int) -> list[tuple[str, Any, Any]]:
     made = []
     for name, held in pairs:
         rows, labels = held if isinstance(held, tuple) else (held, None)
+        if isinstance(rows, Owner):
+            made.append((str(name), rows, None))
+            continue
         if np.ndim(rows) != 2 or np.shape(rows)[1] != width:
             raise InputError(
                 f"Expected the rows of {name} to be a matrix of {width} columns, got shape {np.shape(rows)}."

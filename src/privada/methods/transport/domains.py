@@ -36,6 +36,15 @@ def split(X: Any, y: Any, Xt: Any, yt: Any, sample_domain: Any, *, classes: tupl
     return Domains(sources, target, _codes(found.target.y, classes))
 
 
+def target_only(Xt: Any, yt: Any, classes: tuple[Any, ...]) -> Domains:
+    """The target, beside sources that stay with their owners."""
+    target = _check.matrix(target=Xt)
+    labels = None if yt is None else np.asarray(yt)
+    if labels is not None and labels.shape != target.shape[:1]:
+        raise InputError("Expected yt to have one label for each row of Xt.")
+    return Domains((), target, _codes(labels, classes))
+
+
 def _codes(given: npt.NDArray[Any] | None, classes: tuple[Any, ...]) -> npt.NDArray[np.int64] | None:
     """Codes of known labels; -1 where masked by -1 (unless that is a class), None or NaN."""
     if given is None:
@@ -51,4 +60,4 @@ def _codes(given: npt.NDArray[Any] | None, classes: tuple[Any, ...]) -> npt.NDAr
     return codes if (codes >= 0).any() else None
 
 
-__all__ = ["Domains", "split"]
+__all__ = ["Domains", "split", "target_only"]

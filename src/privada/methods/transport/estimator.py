@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
-from privada.methods.transport.domains import Domains, split
-from privada.methods.transport.in_memory import owner_for
+from privada.methods.transport.domains import Domains, split, target_only
 from privada.methods.transport.learner.default import default_map, standardised_map
 from privada.methods.transport.learner.forecast import FEWEST_COLUMNS, advise, forecast
 from privada.methods.transport.learner.learn import (
@@ -28,9 +29,8 @@ from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
-from privada.parties.owner import Owner
+from privada.parties.one_process.holding import Holding, hold_owner
 from privada.parties.protocol import Learner
-from privada.parties.running import run
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Approximate, Guarantee, request
 
@@ -39,7 +39,7 @@ LABEL_SHARE = 0.5  # of epsilon, for labels beside rows
 RELEASES = ("auto", "descent", "statistics", "rows")
 
 
-class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
     """Classify a target by a labelled source that may not be seen.
 
     Parameters
@@ -74,6 +74,11 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         For the public projection only.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
+    ledger : Ledger, path or URL, default=None
+        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
+        process remembers what else the rows were used for (``spent_``).
+    dataset : str or sequence of str, default=None
+        Name of the source in that ledger, or of each source.
 
     Attributes
     ----------
@@ -85,8 +90,9 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     forecast_ : Forecast or None
         Expected error over that of always predicting the source's most frequent class, with an 80 % band; of
         public facts, before anything is spent. None unless a descent is asked for in the table's own columns.
-    release_, releases_, guarantee_, question_
-        What left the owners, what was promised, and what was asked.
+    release_, releases_, guarantee_, spent_, question_
+        What left the owners, what was promised, what all uses of the sources cost together (that of the one
+        that lost most), and what was asked.
 
     Privacy
     -------
@@ -126,6 +132,8 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         reg_cl: float = REG_CL,
         random_state: int = 0,
         rehearsal: int | None = None,
+        ledger: Any = None,
+        dataset: Any = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -143,34 +151,78 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.reg_cl = reg_cl
         self.random_state = random_state
         self.rehearsal = rehearsal
+        self.ledger = ledger
+        self.dataset = dataset
 
-    def fit(self, X: Any, y: Any, Xt: Any = None, yt: Any = None, *, sample_domain: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,
+        Xt: Any = None,
+        yt: Any = None,
+        *,
+        sample_domain: Any = None,
+        owner: Any = None,
+    ) -> Self:
         """Adapt to the target.
 
         Give the private source as ``X``, ``y`` and the target as ``Xt`` and, where some labels are known,
         ``yt`` (POT's form); or everything in ``X``, ``y`` with ``sample_domain``, positive for sources, one
         number each, and negative for the target (skada's form). Unknown target labels are -1, None or NaN.
+        An `Owner`, or several by name, may be given as ``owner`` in the place of ``X, y``.
         """
+        check_owner(owner, X=X, y=y, sample_domain=sample_domain)
         if self.classes is None or self.bounds is None:
             raise InputError("Expected classes and bounds, both public; none are taken from the rows.")
-        domains = split(X, y, Xt, yt, sample_domain, classes=tuple(self.classes))
-        schemas = [self._schema(len(rows), domains.target.shape[1]) for rows, _ in domains.sources]
+        classes = tuple(self.classes)
+        given = _by_name(owner)
+        domains = (
+            target_only(Xt, yt, classes) if given else split(X, y, Xt, yt, sample_domain, classes=classes)
+        )
         kind = self._kind(labelled=domains.labels is not None)
         features = self._features(domains.target, kind)
-        owners, questions = {}, {}
-        for index, ((rows, labels), schema) in enumerate(zip(domains.sources, schemas, strict=True)):
-            name = f"source {index + 1}"
-            questions[name] = self._question(kind, features, schema)
-            owners[name] = owner_for(
-                questions[name],
+        schemas = {name: each.schema for name, each in given.items()} or self._schemas(domains)
+        questions = {name: self._question(kind, features, schema) for name, schema in schemas.items()}
+        held = {name: hold_owner(each) for name, each in given.items()}
+        if not given:
+            held = self._hold_sources(domains, schemas, questions)
+        self.forecast_ = self._forecast(kind, domains.target, list(schemas.values()))
+        return self._keep(self._learner(kind, domains, features, questions), domains, questions, held)
+
+    def _schemas(self, domains: Domains) -> dict[str, Schema]:
+        """What is public of each source."""
+        width = domains.target.shape[1]
+        return {
+            f"source {place}": self._schema(len(rows), width)
+            for place, (rows, _) in enumerate(domains.sources, start=1)
+        }
+
+    def _hold_sources(
+        self, domains: Domains, schemas: dict[str, Schema], questions: dict[str, Any]
+    ) -> dict[str, Holding]:
+        datasets = self._datasets(len(schemas))
+        held = {}
+        for turn, (name, (rows, labels)) in enumerate(zip(schemas, domains.sources, strict=True)):
+            held[name] = self._hold(
                 rows,
+                [questions[name]],
                 y=labels,
-                schema=schema,
-                dataset=name,
-                rehearsal=None if self.rehearsal is None else self.rehearsal + index,
+                schema=schemas[name],
+                budget=questions[name].guarantee,
+                name=name,
+                dataset=datasets[turn],
+                turn=turn,
             )
-        self.forecast_ = self._forecast(kind, domains.target, schemas)
-        return self._keep(self._learner(kind, domains, features, questions), domains, questions, owners)
+        return held
+
+    def _datasets(self, sources: int) -> tuple[str | None, ...]:
+        """The name of each source in the ledger."""
+        names = (self.dataset,) if self.dataset is None or isinstance(self.dataset, str) else self.dataset
+        if self.dataset is None:
+            return (None,) * sources
+        if len(names) != sources:
+            raise InputError(f"Expected one dataset for each of {sources} sources, got {len(names)}.")
+        return tuple(names)
 
     def _kind(self, *, labelled: bool) -> str:
         """What is asked for; "auto" looks at settings and at whether target labels are known, all public."""
@@ -215,9 +267,9 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learner: Learner[TransportModel],
         domains: Domains,
         questions: dict[str, Any],
-        owners: dict[str, Owner],
+        held: dict[str, Holding],
     ) -> Self:
-        self.model_ = run(learner, owners)
+        self.model_ = self._ask(learner, held)
         self.classes_ = np.asarray(tuple(self.classes))
         self.transduction_ = self.classes_[self.model_.probabilities.argmax(axis=1)]
         self.coupling_, self.mapped_ = self.model_.coupling, self.model_.mapped
@@ -286,6 +338,13 @@ class TransportClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             label_epsilon=LABEL_SHARE * guarantee.epsilon,
             guarantee=guarantee,
         )
+
+
+def _by_name(owner: Any) -> dict[str, Any]:
+    """Owners by name: none, one, or several."""
+    if owner is None:
+        return {}
+    return dict(owner) if isinstance(owner, Mapping) else {"source 1": owner}
 
 
 __all__ = ["TransportClassifier"]

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privada import _check
-from privada.methods.transport.in_memory import owner_for
 from privada.methods.transport.learner.coupling import require_pot
 from privada.methods.transport.learner.rows import Estimate, NoisyRows, estimate, plain_distance
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
+from privada.parties.one_process.holding import hold_rows, salt_learner, settling, warn_of_earlier_uses
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.parties.running import run
 from privada.parties.schema import Schema
-from privada.privacy.guarantee import request
+from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
@@ -36,12 +36,15 @@ class Distance:
     batches : array
         The corrected distance of each batch, not shrunk. A batch's own distance is larger than the whole's,
         on average.
+    spent : Guarantee or None
+        What everything that the source was used for has cost, where `private_wasserstein` held it.
     """
 
     distance: float
     uncorrected: float
     batches: FloatArray
     release: Release
+    spent: Guarantee | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports."""
@@ -96,6 +99,8 @@ def private_wasserstein(
     batches: int = 1,
     random_state: int = 0,
     rehearsal: int | None = None,
+    ledger: Any = None,
+    dataset: str | None = None,
 ) -> Distance:
     """Squared-cost Wasserstein distance between a private source and a public target.
 
@@ -120,6 +125,11 @@ def private_wasserstein(
         For public randomness.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
+    ledger : Ledger, path or URL, default=None
+        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
+        process remembers what else the rows were used for (``spent`` of the distance).
+    dataset : str, default=None
+        Name of the private data set in that ledger.
 
     Privacy
     -------
@@ -148,8 +158,22 @@ def private_wasserstein(
         attribute_width=widest if relation == "attribute" else None,
         guarantee=request(epsilon=epsilon, delta=delta, rho=rho, relation=relation),
     )
-    owner = owner_for(question, rows, schema=schema, dataset="source", rehearsal=rehearsal)
-    return run(learn_distance("source", question, points, seed=random_state), {"source": owner})
+    held = hold_rows(
+        rows,
+        [question],
+        schema=schema,
+        budget=question.guarantee,
+        name="source",
+        ledger=ledger,
+        dataset=dataset,
+        rehearsal=rehearsal,
+    )
+    learner = learn_distance("source", question, points, seed=random_state)
+    with settling([held]):
+        found = run(salt_learner(learner, held.salt), {"source": held.owner})
+        stated = replace(found, spent=held.spent())
+    warn_of_earlier_uses([held])
+    return stated
 
 
 __all__ = ["Distance", "learn_distance", "private_wasserstein"]

@@ -155,6 +155,10 @@ class Ledger(Outbox, Notes, Allowances):
     def __repr__(self) -> str:
         return f"<Ledger {self._store.backend.place} of {self.key.public[:12]}…>"
 
+    def __sklearn_clone__(self) -> Self:
+        """A clone of an estimator charges the same ledger."""
+        return self
+
     def __reduce__(self) -> NoReturn:
         raise TypeError("A ledger cannot be pickled or copied; open it again where it is needed.")
 

@@ -40,6 +40,7 @@ from privada.methods.cells.estimator import CellClassifier
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.kernels import project
 from privada.parties.answering import Draws
+from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.rows import Batch, Rows
 from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import Guarantee, Pure, request
@@ -456,6 +457,7 @@ class NoisyMajority(_Counting):
     Unit: one row, under ``relation``: the class counts of one cell that holds every row (`CellStatistics`).
     """
 
+    @public_rows()
     def fit(self, X: Any, y: Any) -> Self:
         """Ask for the counts."""
         counted = CellClassifier(

@@ -18,6 +18,7 @@ from privada.lab.datasets.source_target import RADIUS, Pair
 from privada.lab.papers.clustering import PaperSource, paper_nas, paper_nna
 from privada.methods.cells.estimator import CellMeans
 from privada.methods.clustering.estimator import SourceTargetMedoids
+from privada.parties.one_process.process_ledger import public_rows
 from privada.privacy.guarantee import ZCDP, Guarantee, Pure
 from privada.privacy.relation import Relation
 
@@ -99,6 +100,7 @@ def ablations() -> dict[str, Source]:
     return others | {f"{name} no coreset": source for name, source in printed(coreset=0.0).items()}
 
 
+@public_rows()
 def ours(pair: Pair, k: int, budget: Guarantee) -> IntArray:
     """The default of the product."""
     model = SourceTargetMedoids(k, norm_bound=RADIUS, **_numbers(budget))

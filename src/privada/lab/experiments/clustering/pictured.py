@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from privada.lab.datasets.source_target import RADIUS, Pair
 from privada.methods.clustering.estimator import SourceTargetMedoids
+from privada.parties.one_process.process_ledger import public_rows
 from privada.privacy.guarantee import Guarantee
 from privada.report.exhibit import Layer, Map
 
 CENTERS = 8
 
 
+@public_rows()
 def picture(pair: Pair, budget: Guarantee) -> Map:
     """One run of the default beside what ignores the source."""
     from privada.lab.baselines.clustering import ClusterT

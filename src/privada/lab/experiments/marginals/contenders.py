@@ -17,6 +17,7 @@ from privada.lab.experiments.rivals import Sides, predictions
 from privada.lab.papers.marginals import PaperFit, paper_expril
 from privada.methods.marginals.estimator import MarginalLearner
 from privada.methods.marginals.learner.asking import CellCounts, ErrorTables
+from privada.parties.one_process.process_ledger import public_rows
 
 LIMIT = 3.0  # public bound of every standardised feature: beyond three deviations of the source lie tails
 STEPS = {2: 1200, 4: 600}  # of the optimiser by depth of the network, so that its training loss settles
@@ -45,6 +46,7 @@ def network(shape: tuple[int, ...], rows: int, seed: int) -> Any:
     )
 
 
+@public_rows()
 def learner(
     data: HiddenTarget,
     setting: Setting,

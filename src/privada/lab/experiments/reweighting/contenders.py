@@ -27,6 +27,7 @@ from privada.lab.experiments.rivals import Sides, predictions
 from privada.methods.reweighting.estimator import ReweightedClassifier, ReweightedRegressor
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.reweighting.questions.supremum import labelled
+from privada.parties.one_process.process_ledger import public_rows
 
 FloatArray = npt.NDArray[np.float64]
 DELTA, EPSILONS = 1e-5, (1.0, 4.0)
@@ -60,6 +61,7 @@ def label_range(pair: DomainPair) -> tuple[float, float]:
     return float(pair.source.y.min()), float(pair.source.y.max())
 
 
+@public_rows()
 def ours(pair: DomainPair, epsilon: float, train: Part | None = None) -> float:
     """Test error of ours: of numbers with linear public models alone, held to the public range."""
     private = pair.train if train is None else train

@@ -30,6 +30,7 @@ from privada.methods.marginals.estimator import MarginalLearner
 from privada.methods.marginals.estimator_regression import MarginalRegressor
 from privada.methods.reweighting.estimator import ReweightedClassifier, ReweightedRegressor
 from privada.methods.transport.estimator import TransportClassifier
+from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.schema import Category
 
 VIEWS = ("labelled", "unlabelled", "transport")
@@ -139,6 +140,7 @@ class Contender:
         )
 
 
+@public_rows()
 def _reweighted(model: Any, case: Case) -> Outcome:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivadaWarning)
@@ -157,6 +159,7 @@ def _reweighted_classifier(case: Case, budget: Budget) -> Outcome:
     return _reweighted(model, case)
 
 
+@public_rows()
 def _marginal_learner(case: Case, budget: Budget) -> Outcome:
     model = MarginalLearner(
         **budget,
@@ -170,6 +173,7 @@ def _marginal_learner(case: Case, budget: Budget) -> Outcome:
     return Outcome(model.predict(case.test.X), forecast=said.ratio, band=(said.low, said.high))
 
 
+@public_rows()
 def _marginal_regressor(case: Case, budget: Budget) -> Outcome:
     model = MarginalRegressor(
         **budget,
@@ -183,6 +187,7 @@ def _marginal_regressor(case: Case, budget: Budget) -> Outcome:
     return Outcome(model.predict(case.test.X), forecast=said.ratio, band=(said.low, said.high))
 
 
+@public_rows()
 def _transport(case: Case, budget: Budget) -> Outcome:
     model = TransportClassifier(**budget, classes=case.classes, bounds=case.bounds)
     model.fit(case.private.X, case.private.y, case.public.X)

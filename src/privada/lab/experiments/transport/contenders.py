@@ -22,6 +22,7 @@ from privada.lab.papers.transport import paper_dpda, printed_sigma
 from privada.methods.transport.estimator import TransportClassifier
 from privada.methods.transport.learner.adaptation import nearest_means
 from privada.methods.transport.learner.prototypes import Prototypes
+from privada.parties.one_process.process_ledger import public_rows
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -35,6 +36,7 @@ RELEASES = {
 }  # two classes that are no clusters; chosen after class means had been seen to fail
 
 
+@public_rows()
 def ours(
     case: Case, epsilon: float, *, labels: IntArray | None = None, release: str | None = None
 ) -> TransportClassifier:

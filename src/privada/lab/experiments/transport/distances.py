@@ -20,6 +20,7 @@ from privada.lab.experiments.transport.accuracies import QUICK
 from privada.methods.transport.learner.rows import NoisyRows, plain_distance
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.wasserstein import private_wasserstein
+from privada.parties.one_process.process_ledger import public_rows
 from privada.report.exhibit import Curves, Exhibit, Series
 from privada.report.figure import Figure
 from privada.report.tables import Table
@@ -53,6 +54,7 @@ def distances(domains: dict[str, Domain], runs: int, track: Track) -> Iterator[F
     yield _sampled(source / HIGH, target / HIGH, runs)
 
 
+@public_rows()
 def relative_errors(S: FloatArray, T: FloatArray, *, ratio: float, high: float, seed: int) -> FloatArray:
     """Of the squared-cost distance: projection only, uncorrected, corrected."""
     components = max(1, S.shape[1] // SHRUNK)
@@ -99,6 +101,7 @@ def _curves(source: FloatArray, target: FloatArray, runs: int, track: Track, *, 
     )
 
 
+@public_rows()
 def _sampled(source: FloatArray, target: FloatArray, runs: int) -> Table:
     """Sampled batches of one question, beside the mean distance of batches in the clear; case (ii).
 

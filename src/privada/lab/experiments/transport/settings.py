@@ -33,6 +33,7 @@ from privada.methods.transport.learner.default import COMPONENTS
 from privada.methods.transport.learner.graph import NeighbourGraph
 from privada.methods.transport.learner.prototypes import Prototypes
 from privada.methods.transport.questions.features import FeatureMap
+from privada.parties.one_process.process_ledger import public_rows
 from privada.report.exhibit import Exhibit
 from privada.report.figure import Figure
 from privada.report.tables import Table
@@ -138,6 +139,7 @@ class Mapped:
         """Of the target."""
         return NeighbourGraph.of(self.points)
 
+    @public_rows()
     def asked(self, epsilon: float, seed: int) -> TransportClassifier:
         """The classifier, by a release with seeded noise."""
         d, width = self.features.components, self.features.width

@@ -7,7 +7,7 @@ import pytest
 
 from privada.exceptions import BudgetError
 from privada.methods.transport import ClassStatistics, FeatureMap, RowRelease
-from privada.methods.transport.in_memory import owner_for
+from privada.parties.in_memory import owner_in_memory
 from privada.parties.schema import Category, Schema
 from privada.privacy import ZCDP, Approximate
 
@@ -28,8 +28,12 @@ QUESTIONS = {
 @pytest.mark.parametrize("name", list(QUESTIONS))
 def test_it_answers_once_and_states_the_guarantee(name):
     rng = np.random.default_rng(0)
-    owner = owner_for(
-        QUESTIONS[name], rng.uniform(-1, 1, (50, 3)), y=rng.integers(2, size=50), schema=SCHEMA, dataset="d"
+    owner = owner_in_memory(
+        rng.uniform(-1, 1, (50, 3)),
+        [QUESTIONS[name]],
+        y=rng.integers(2, size=50),
+        schema=SCHEMA,
+        budget=QUESTIONS[name].guarantee,
     )
     assert owner.answer(QUESTIONS[name]).guarantee == QUESTIONS[name].guarantee
     with pytest.raises(BudgetError):

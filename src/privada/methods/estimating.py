@@ -1,0 +1,113 @@
+"""What all estimators share: one ledger under scikit-learn's API.
+
+An estimator joins both sides in one process. Its private side is an `Owner`, or arrays for which it makes
+one (`privada.parties.one_process.holding`). What it states afterwards is always both, the loss of this fit
+and the loss of everything that the same rows were used for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from sklearn.base import BaseEstimator
+
+from privada.exceptions import InputError
+from privada.parties.one_process.holding import (
+    Holding,
+    hold_owner,
+    hold_rows,
+    salt_learner,
+    settling,
+    state_spent,
+    warn_of_earlier_uses,
+)
+from privada.parties.protocol import Learner
+from privada.parties.running import run
+from privada.parties.schema import Schema
+from privada.privacy.guarantee import Guarantee
+from privada.privacy.release import Question
+
+T = TypeVar("T")
+
+
+class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator that states what its private rows have lost.
+
+    Attributes
+    ----------
+    guarantee_ : Guarantee
+        Of this fit.
+    spent_ : Guarantee or None
+        Of everything that the rows of this fit were used for: on the ledger or by the owner that was given,
+        else in this process. None for rows that were declared public.
+
+    Privacy
+    -------
+    A `PrivacyLeakWarning` says so where this process used one of the rows before. That, and ``spent_``, are
+    facts about which rows were used when; keep them with the rows. Proof of ``spent_``:
+    ``docs/explanation/accounting.md``, "Rows that are used again".
+    """
+
+    ledger: Any
+    dataset: Any
+    rehearsal: int | None
+    spent_: Guarantee | None
+
+    def _hold(
+        self,
+        rows: Any,
+        questions: Sequence[Question],
+        *,
+        schema: Schema,
+        budget: Guarantee,
+        name: str,
+        owner: Any = None,
+        dataset: str | None = None,
+        turn: int = 0,
+        **more: Any,
+    ) -> Holding:
+        """The private side of a fit: an owner that was given, or rows. ``turn`` numbers it among several."""
+        if owner is not None:
+            return hold_owner(owner)
+        return hold_rows(
+            rows,
+            questions,
+            schema=schema,
+            budget=budget,
+            name=name,
+            ledger=self.ledger,
+            dataset=self.dataset if dataset is None else dataset,
+            rehearsal=None if self.rehearsal is None else self.rehearsal + turn,
+            **more,
+        )
+
+    def _ask(self, learner: Learner[T], held: Mapping[str, Holding]) -> T:
+        """Let a learner ask, and state what was spent."""
+        salt = next((each.salt for each in held.values() if each.salt), "")
+        with self._stating(held.values()):
+            return run(salt_learner(learner, salt), {name: each.owner for name, each in held.items()})
+
+    @contextmanager
+    def _stating(self, held: Iterable[Holding]) -> Iterator[None]:
+        """Keep what all uses of the rows cost together, and warn where this was not their first."""
+        holdings = tuple(held)
+        with settling(holdings):
+            yield
+            self.spent_ = state_spent(holdings)
+        warn_of_earlier_uses(holdings)
+
+
+def check_owner(owner: Any, **arrays: Any) -> None:
+    """Refuse what is not an owner, and private arrays beside one, who has them."""
+    if owner is None:
+        return
+    for each in owner.values() if isinstance(owner, Mapping) else (owner,):
+        hold_owner(each)
+    given = [name for name, array in arrays.items() if array is not None]
+    if given:
+        raise InputError(f"Expected no {' and '.join(given)} beside owner=, who holds the private rows.")
+
+
+__all__ = ["PrivateEstimator", "check_owner"]

@@ -1,0 +1,97 @@
+"""Keyed fingerprints: by which a process recognises private rows that it used before.
+
+A fingerprint is eight bytes of BLAKE2b over a row's features, keyed with random bytes of this process. The
+key never leaves the process and is never written, so a fingerprint means nothing anywhere else; and no
+fingerprint is ever part of a release, a ledger or a fitted estimator.
+
+What counts as the same row errs on the safe side, towards recognising too much:
+
+* numbers are rounded to single precision, so that a copy in float32, float64 or whole numbers, in NumPy,
+  pandas or Arrow, is the same row; -0.0 is 0.0, and all NaN are one;
+* text and categories count by their text;
+* labels do not count: the same features with another label column are the same row.
+
+A row that was changed (scaled, encoded, with other columns) is not recognised. For that, charge a named data
+set: ``ledger=`` and ``dataset=``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Fingerprints = npt.NDArray[np.uint64]
+SIZE = 8  # bytes; rows that agree by chance (n²/2⁶⁵) are counted together, never apart
+
+
+class RowHasher:
+    """Makes fingerprints with a key of its own, which nobody else can have."""
+
+    __slots__ = ("__key",)
+
+    def __init__(self) -> None:
+        self.__key = secrets.token_bytes(32)
+
+    def __repr__(self) -> str:
+        return "<RowHasher>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("Fingerprints are keyed for one process; they cannot be pickled or copied.")
+
+    def hash_rows(self, rows: Any, *, kind: str = "row") -> Fingerprints:
+        """The distinct fingerprints of the rows of a matrix or frame, or of single persons; sorted.
+
+        Fingerprints of different kinds never agree, but by chance.
+        """
+        if len(rows) == 0:
+            return np.zeros(0, dtype=np.uint64)
+        table = _write_rows(rows)
+        width = table.shape[1]
+        keyed = hashlib.blake2b(key=self.__key, digest_size=SIZE, person=kind.encode())
+        keyed.update(width.to_bytes(8, "little"))
+        whole, digests = table.tobytes(), bytearray()
+        for start in range(0, len(whole), width):
+            each = keyed.copy()
+            each.update(whole[start : start + width])
+            digests += each.digest()
+        return np.unique(np.frombuffer(bytes(digests), dtype=np.uint64))
+
+
+def _write_rows(rows: Any) -> npt.NDArray[np.uint8]:
+    """One line of bytes for each row, the same whatever form it came in."""
+    array = np.asarray(rows)
+    array = array.reshape(len(array), -1)
+    if array.dtype.kind in "biuf":
+        return _write_numbers(array)
+    columns = [_write_column(column) for column in array.T]
+    return np.hstack(columns) if columns else np.zeros((len(array), 1), dtype=np.uint8)
+
+
+def _write_numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """Numbers in single precision, four bytes each."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        single = np.array(values, dtype=np.float32, order="C") + np.float32(0)  # -0.0 becomes 0.0
+    single[np.isnan(single)] = np.nan
+    return np.ascontiguousarray(single).view(np.uint8).reshape(len(single), -1)
+
+
+def _write_column(column: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """A column of anything: as numbers if all of it can be, else as text."""
+    try:
+        return _write_numbers(column.astype(np.float64)[:, None])
+    except (TypeError, ValueError):
+        texts = [hashlib.blake2b(_text(value).encode(), digest_size=SIZE).digest() for value in column]
+    return np.frombuffer(b"".join(texts), dtype=np.uint8).reshape(len(column), SIZE)
+
+
+def _text(value: Any) -> str:
+    """The text of a value; what is missing is one value."""
+    return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
+
+
+__all__ = ["Fingerprints", "RowHasher"]

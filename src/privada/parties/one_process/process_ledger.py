@@ -1,0 +1,183 @@
+"""The process's own ledger: what private rows given as arrays were used for, over all fits of this process.
+
+Every `fit` of an estimator on arrays is a *use* of its rows, with an owner and a budget of its own. That
+alone would state the loss of one fit where a grid search made ten. So this process remembers, by keyed
+fingerprints (`privada.parties.one_process.fingerprints`), which rows each use had; what a row has lost is
+what all its uses cost together (`privada.privacy.accounting.odometer`), and what a fit states as ``spent_``
+is that of the row that has lost most.
+
+It holds twelve bytes per distinct row and what was charged for each use, and nothing else: no row and
+nothing that could be turned back into one. It ends with the process. Worker processes would each forget
+what the others did, so they are refused: there, and wherever a loss has to be known later, give ``ledger=``.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import InputError
+from privada.parties.one_process.fingerprints import Fingerprints, RowHasher
+from privada.privacy.accounting.odometer import Use, state_total, weakest
+from privada.privacy.accounting.price import Price
+from privada.privacy.guarantee import Guarantee
+from privada.privacy.ledger import Ledger
+
+_PUBLIC: ContextVar[bool] = ContextVar("rows that are public", default=False)
+
+
+@dataclass(eq=False)
+class OpenUse:
+    """A use of some rows that may still be charged; its charges are read from its ledger.
+
+    Attributes
+    ----------
+    uses : int
+        Which use it is of the row that was used most, this one included.
+    """
+
+    guarantee: Guarantee
+    ledger: Ledger | None
+    dataset: str
+    rows: Fingerprints = field(repr=False)
+    book: ProcessLedger = field(repr=False)
+    uses: int = 1
+    charged: tuple[Price, ...] = ()
+
+    def prices(self) -> tuple[Price, ...]:
+        """What was charged so far."""
+        if self.ledger is not None:
+            found = (line.price for line in self.ledger.lines(self.dataset))
+            self.charged = tuple(price for price in found if price is not None)
+        return self.charged
+
+    def spent(self) -> Guarantee:
+        """What its rows have lost, over all their uses."""
+        return self.book.spent(self)
+
+    def settle(self) -> None:
+        """Read the charges for the last time; the ledger may be forgotten."""
+        self.prices()
+        self.ledger = None
+
+
+class ProcessLedger:
+    """Which uses each row had.
+
+    Each row has the number of its *history*, the tuple of its uses. Rows that were always used together
+    share one, so there are few.
+    """
+
+    def __init__(self) -> None:
+        self._hasher = RowHasher()
+        self._lock = threading.Lock()
+        self._rows: Fingerprints = np.zeros(0, dtype=np.uint64)
+        self._history: npt.NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+        self._histories: list[tuple[OpenUse, ...]] = [()]
+        self._numbers: dict[tuple[int, ...], int] = {(): 0}
+
+    def __repr__(self) -> str:
+        return "<ProcessLedger>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("What a process used belongs to it; it cannot be pickled or copied.")
+
+    def enter(self, rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str) -> OpenUse:
+        """Note a use of some rows, or of the persons in ``rows``, before anything is charged for it."""
+        found = self._hasher.hash_rows(rows, kind=guarantee.unit.name)
+        use = OpenUse(guarantee=guarantee, ledger=ledger, dataset=dataset, rows=found, book=self)
+        with self._lock:
+            places = self._place(found)
+            numbers, which = np.unique(self._history[places], return_inverse=True)
+            earlier = [self._histories[number] for number in numbers]
+            _check_units(earlier, guarantee)
+            use.uses = 1 + max(map(len, earlier), default=0)
+            renewed = np.array([self._followed_by(number, use) for number in numbers], dtype=np.int32)
+            self._history[places] = renewed[which]
+        return use
+
+    def spent(self, use: OpenUse) -> Guarantee:
+        """What the rows of a use have lost so far, over all their uses: that of the worst row."""
+        with self._lock:
+            numbers = np.unique(self._history[self._place(use.rows)])
+            histories = [self._histories[number] for number in numbers] or [(use,)]
+        return weakest([_state(history, use) for history in histories])
+
+    def _place(self, rows: Fingerprints) -> npt.NDArray[np.intp]:
+        """Where rows are; new ones are added, without a use."""
+        new = np.setdiff1d(rows, self._rows, assume_unique=True)
+        if len(new):
+            at = np.searchsorted(self._rows, new)
+            self._rows = np.insert(self._rows, at, new)
+            self._history = np.insert(self._history, at, 0)
+        return np.searchsorted(self._rows, rows)
+
+    def _followed_by(self, number: Any, use: OpenUse) -> int:
+        """The number of a history that goes on with a use."""
+        longer = (*self._histories[number], use)
+        key = tuple(map(id, longer))
+        if key not in self._numbers:
+            self._numbers[key] = len(self._histories)
+            self._histories.append(longer)
+        return self._numbers[key]
+
+
+def _check_units(histories: Sequence[tuple[OpenUse, ...]], guarantee: Guarantee) -> None:
+    """Refuse persons with another bound on their rows than they were used with before."""
+    for use in (use for history in histories for use in history):
+        if use.guarantee.unit != guarantee.unit:
+            raise InputError(
+                f"Expected one bound on a person's rows in every fit: these persons were used as "
+                f"{use.guarantee.unit} before, and now as {guarantee.unit}."
+            )
+
+
+def _state(history: Sequence[OpenUse], this: OpenUse) -> Guarantee:
+    """The guarantee of one history. A use that failed before it was charged cost nothing."""
+    charged = [Use(guarantee=use.guarantee, prices=use.prices()) for use in history]
+    paid = [use for use in charged if use.prices]
+    return state_total(paid) if paid else this.guarantee
+
+
+@contextmanager
+def public_rows() -> Iterator[None]:
+    """Fit on rows that are public, as experiments on published tables do: nothing is noted or stated.
+
+    Estimators that are fitted inside have ``spent_ = None``.
+    """
+    token = _PUBLIC.set(True)
+    try:
+        yield
+    finally:
+        _PUBLIC.reset(token)
+
+
+def enter_rows(rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str) -> OpenUse | None:
+    """Note a use of rows in this process's ledger; None for rows that were declared public.
+
+    Raises
+    ------
+    InputError
+        In a worker process, whose ledger would end with it.
+    """
+    if _PUBLIC.get():
+        return None
+    if multiprocessing.parent_process() is not None:
+        raise InputError(
+            "Expected ledger= in a worker process: what it spends would be forgotten with it. Give the path "
+            "of a ledger, with dataset=, or fit in one process (n_jobs=1, or threads)."
+        )
+    return THE_LEDGER.enter(rows, guarantee=guarantee, ledger=ledger, dataset=dataset)
+
+
+THE_LEDGER = ProcessLedger()
+
+__all__ = ["OpenUse", "ProcessLedger", "enter_rows", "public_rows"]

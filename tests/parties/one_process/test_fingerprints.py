@@ -1,0 +1,73 @@
+"""Rows are recognised in whatever form they come, and nothing can be made of their fingerprints."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from privada.parties.one_process.fingerprints import RowHasher
+
+ROWS = np.random.default_rng(0).normal(size=(40, 3)) * [1, 100, 1e-3]
+
+
+@pytest.fixture
+def hasher():
+    return RowHasher()
+
+
+def forms():
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    yield "a copy", ROWS.copy()
+    yield "another order", ROWS[np.random.default_rng(1).permutation(40)]
+    yield "rows twice", np.vstack([ROWS, ROWS[:5]])
+    yield "columns contiguous", np.asfortranarray(ROWS)
+    yield "single precision", ROWS.astype(np.float32)
+    yield "a list", ROWS.tolist()
+    yield "objects", ROWS.astype(object)
+    yield "texts of numbers", ROWS.astype(str)
+    yield "pandas", pandas.DataFrame(ROWS, columns=list("abc"))
+    yield "polars", polars.DataFrame(ROWS, schema=["a", "b", "c"])
+
+
+def test_the_same_rows_in_another_form_are_the_same(hasher):
+    for form, rows in forms():
+        assert np.array_equal(hasher.hash_rows(rows), hasher.hash_rows(ROWS)), form
+
+
+def test_numbers_are_the_same_in_every_type(hasher):
+    whole = np.arange(12).reshape(6, 2)
+    expected = hasher.hash_rows(whole)
+    for kind in (np.int8, np.uint16, np.float32, np.float64, object):
+        assert np.array_equal(hasher.hash_rows(whole.astype(kind)), expected)
+
+
+def test_zeros_and_missing_values_are_one_each(hasher):
+    nan = np.frombuffer(np.uint64(0xFFF8000000000001).tobytes(), dtype=np.float64)[0]
+    assert np.array_equal(hasher.hash_rows([[-0.0, np.nan]]), hasher.hash_rows([[0.0, nan]]))
+    words = np.array([["a", None], ["b", 1.5]], dtype=object)
+    other = np.array([["a", float("nan")], ["b", 1.5]], dtype=object)
+    assert np.array_equal(hasher.hash_rows(words), hasher.hash_rows(other))
+
+
+def test_what_differs_is_told_apart(hasher):
+    assert len(hasher.hash_rows(ROWS)) == 40
+    assert not np.isin(hasher.hash_rows(ROWS + 1e-3), hasher.hash_rows(ROWS)).any()
+    assert not np.isin(hasher.hash_rows(ROWS[:, :2]), hasher.hash_rows(ROWS)).any()
+    words = np.array([["a", 1], ["b", 1]], dtype=object)
+    assert len(hasher.hash_rows(words)) == 2
+    assert not np.isin(hasher.hash_rows(ROWS, kind="person"), hasher.hash_rows(ROWS)).any()
+    assert len(hasher.hash_rows(np.empty((0, 3)))) == 0
+
+
+def test_another_process_makes_others(hasher):
+    assert not np.isin(RowHasher().hash_rows(ROWS), hasher.hash_rows(ROWS)).any()
+
+
+@pytest.mark.parametrize("attempt", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_the_key_stays(hasher, attempt):
+    with pytest.raises(TypeError, match="keyed for one process"):
+        attempt(hasher)
+    assert repr(hasher) == "<RowHasher>"
+    assert not hasattr(hasher, "__dict__")

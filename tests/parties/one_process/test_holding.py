@@ -1,0 +1,70 @@
+"""Which ledger pays for a fit, and in which state it is left."""
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+
+from privada import CellClassifier, Ledger, Owner, OwnerKey, Pure, Schema
+from privada.exceptions import BudgetError, InputError, LedgerError
+from privada.parties.one_process.holding import hold_owner, open_ledger
+
+X = np.random.default_rng(0).uniform(size=(30, 1))
+Y = (X[:, 0] > 0.5).astype(int)
+SETTINGS = {"centers": [[0.2], [0.8]], "classes": (0, 1), "bounds": (0, 1), "epsilon": 0.5}
+BUDGET = Pure(epsilon=2, relation="add/remove")
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A ledger in a file, its key beside it, with a budget of four fits."""
+    place, key = tmp_path / "study.db", OwnerKey.generate()
+    key.save(tmp_path / "study.db.key")
+    with Ledger.open(place, key) as ledger:
+        ledger.open_budget("patients", BUDGET)
+    return place
+
+
+def test_a_path_is_opened_and_closed_for_each_fit(place):
+    model = CellClassifier(**SETTINGS, ledger=place, dataset="patients")
+    for count in range(1, 5):
+        model.fit(X, Y)
+        assert model.spent_.epsilon == pytest.approx(0.5 * count)
+    with pytest.raises(BudgetError, match="Nothing was charged"):
+        model.fit(X, Y)
+    with open_ledger(str(place)) as ledger:
+        assert ledger.remaining("patients").share == 0
+        ledger.verify()
+
+
+def test_worker_processes_charge_one_ledger(place):
+    model = CellClassifier(**SETTINGS, ledger=str(place), dataset="patients")
+    Parallel(n_jobs=2)(delayed(model.fit)(X, Y) for _ in range(3))
+    assert model.fit(X, Y).spent_ == BUDGET
+
+
+def test_the_key_of_a_url_is_named_by_the_environment(place, monkeypatch):
+    assert repr(open_ledger(f"sqlite:///{place}")).startswith("<Ledger")
+    monkeypatch.delenv("PRIVADA_LEDGER_KEY", raising=False)
+    with pytest.raises(InputError, match="Expected PRIVADA_LEDGER_KEY to name the key file"):
+        open_ledger("postgresql+psycopg://nobody@localhost:1/none")
+
+
+def test_what_is_missing_is_named_before_anything_is_opened(place, tmp_path):
+    with pytest.raises(InputError, match="Expected dataset beside ledger.*patients"):
+        CellClassifier(**SETTINGS, ledger=place).fit(X, Y)
+    with pytest.raises(BudgetError, match="doctors"):
+        CellClassifier(**SETTINGS, ledger=place, dataset="doctors").fit(X, Y)
+    with pytest.raises(LedgerError):
+        CellClassifier(**SETTINGS, ledger=tmp_path / "other.db", dataset="patients").fit(X, Y)
+    OwnerKey.generate().save(tmp_path / "other.db.key")
+    with pytest.raises(LedgerError):
+        CellClassifier(**SETTINGS, ledger=tmp_path / "other.db", dataset="patients").fit(X, Y)
+    assert not (tmp_path / "other.db").exists()
+
+
+def test_an_owner_pays_from_its_own_ledger_and_answers_the_same_question_once():
+    schema = Schema.of_numbers(bounds=(0, 1), width=1)
+    owner = Owner(X, schema=schema, dataset="clinic", budget=BUDGET)
+    assert hold_owner(owner).spent() is None
+    with pytest.raises(InputError, match="Expected owner to be an Owner, got ndarray"):
+        hold_owner(X)
