@@ -43,6 +43,7 @@ from privada.lab.baselines.private.trivial import (
 )
 from privada.lab.baselines.public import PublicLogistic, PublicRidge, PublicScale
 from privada.methods.cells.estimator import CellClassifier
+from privada.parties.one_process.process_ledger import public_rows
 
 FloatArray = npt.NDArray[np.float64]
 Predicted = npt.NDArray[Any]
@@ -239,6 +240,7 @@ def _perturbed(sides: Sides, budget: Budget) -> Predicted:
     return model.predict(sides.with_constant(sides.test.X))
 
 
+@public_rows()
 def _noisy_counts(sides: Sides, budget: Budget) -> Predicted:
     reach = sides.scale.radius
     model = CellClassifier(
