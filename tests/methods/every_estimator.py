@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import privada
+from privada.methods.hypotheses import linear
 from privada.methods.reweighting.deep import DeepReweightedClassifier, DeepReweightedRegressor
 
 CLASSES = ("no", "yes")
@@ -61,6 +62,11 @@ def _cases() -> list[Case]:
             {"n_centers": 2, "norm_bound": 2.0, "n_draws": 2, "random_state": 0} | PURE,
             "none",
             {"Xt": X},
+        ),
+        Case(
+            "PrivateEvaluator",
+            privada.PrivateEvaluator,
+            classes | PURE | {"model": linear([[4.0], [4.0]], [-4.0])},
         ),
         Case(
             "MarginalLearner", privada.MarginalLearner, classes | PURE | {"size": 60}, "class", {"source": X}

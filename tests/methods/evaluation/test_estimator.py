@@ -6,6 +6,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
+from privada import Category, Owner, Pure, Schema
 from privada.exceptions import InputError
 from privada.methods.evaluation import Classification, PrivateEvaluator, Regression, evaluate
 from privada.methods.hypotheses import Constant
@@ -64,6 +65,18 @@ def test_wrong_settings_are_named_before_anything_is_charged(change, message):
     settings = {"model": MODEL, "classes": ("no", "yes"), "bounds": (0, 1), "epsilon": 1.0} | change
     with pytest.raises(InputError, match=message):
         PrivateEvaluator(settings.pop("model"), **settings).fit(X, y).evaluation_.accuracy
+
+
+def test_an_owner_is_asked_in_the_place_of_rows():
+    schema = Schema.of_numbers(bounds=(0, 1), width=2, label=Category(name="y", values=("no", "yes")))
+    budget = Pure(epsilon=50.0, relation="add/remove")
+    clinic = Owner(X, y=y, schema=schema, dataset="patients", budget=budget)
+    found = evaluate(MODEL, owner=clinic, epsilon=20.0)
+    assert found.accuracy.value == pytest.approx(MODEL.score(X, y), abs=0.02)
+    assert found.classes == ("no", "yes")
+    assert clinic.ledger.spent("patients").epsilon == 20.0
+    with pytest.raises(InputError, match="beside owner="):
+        evaluate(MODEL, X, y, owner=clinic, epsilon=1.0)
 
 
 def test_rows_that_do_not_fit_are_refused():

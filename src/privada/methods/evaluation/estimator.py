@@ -5,26 +5,24 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.evaluation.learner.classification import Classification
 from privada.methods.evaluation.learner.intervals import CONFIDENCE
 from privada.methods.evaluation.learner.learn import Evaluation, learn
 from privada.methods.evaluation.learner.models import as_hypothesis, link_of
 from privada.methods.evaluation.questions.errors import ErrorMoments
 from privada.methods.evaluation.questions.outcomes import OutcomeCounts, even_edges
-from privada.parties.in_memory import owner_in_memory
-from privada.parties.running import run
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee, request
 
 BINS = 10
 
 
-class PrivateEvaluator(BaseEstimator):  # type: ignore[misc]
+class PrivateEvaluator(PrivateEstimator):
     """How well a model does on private rows, with intervals for noise and sampling.
 
     Parameters
@@ -54,12 +52,19 @@ class PrivateEvaluator(BaseEstimator):  # type: ignore[misc]
         Of every interval.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
+    ledger : Ledger, path or URL, default=None
+        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
+        process remembers what else the rows were used for (``spent_``).
+    dataset : str, default=None
+        Name of the private data set in that ledger.
 
     Attributes
     ----------
     evaluation_ : Classification or Regression
     release_, guarantee_
         What left the owner, and its price.
+    spent_
+        What everything that these rows were used for cost together.
 
     Privacy ------- Unit: one row, which adds 1 to one entry of a table, or at most 1 to each of three sums.
     Proof: privacy.md, section 6.8.
@@ -93,6 +98,8 @@ class PrivateEvaluator(BaseEstimator):  # type: ignore[misc]
         size: int | None = None,
         confidence: float = CONFIDENCE,
         rehearsal: int | None = None,
+        ledger: Any = None,
+        dataset: str | None = None,
     ) -> None:
         self.model = model
         self.classes = classes
@@ -108,14 +115,17 @@ class PrivateEvaluator(BaseEstimator):  # type: ignore[misc]
         self.size = size
         self.confidence = confidence
         self.rehearsal = rehearsal
+        self.ledger = ledger
+        self.dataset = dataset
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Ask an owner of these rows once."""
+    def fit(self, X: Any = None, y: Any = None, *, owner: Any = None) -> Self:
+        """Ask once: an owner of private rows ``X, y``, or the `Owner` that is given in their place."""
+        check_owner(owner, X=X, y=y)
         rows = np.asarray(X)
-        if rows.ndim != 2:
-            raise InputError("Expected X, the private rows, to have two dimensions.")
+        if owner is None and (rows.ndim != 2 or y is None):
+            raise InputError("Expected X, private rows of two dimensions, and y, their labels.")
         guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
-        schema = self._schema(rows.shape[1])
+        schema = self._schema(rows.shape[1]) if owner is None else owner.schema
         question = ask_about(
             self.model,
             schema,
@@ -124,12 +134,12 @@ class PrivateEvaluator(BaseEstimator):  # type: ignore[misc]
             positive=self.positive,
             largest=self.largest,
         )
-        owner = owner_in_memory(
-            rows, [question], y=np.asarray(y), schema=schema, budget=guarantee, rehearsal=self.rehearsal
+        held = self._hold(
+            rows, [question], y=np.asarray(y), schema=schema, budget=guarantee, name="fit", owner=owner
         )
         names = schema.classes.names if isinstance(schema.label, Category) else ()
         learner = learn("owner", question, classes=names, size=schema.size, confidence=self.confidence)
-        self.evaluation_ = run(learner, {"owner": owner})
+        self.evaluation_: Evaluation = self._ask(learner, {"owner": held})
         self.release_ = self.evaluation_.release
         self.guarantee_ = self.release_.guarantee
         self.n_features_in_ = schema.width
@@ -155,7 +165,7 @@ class PrivateEvaluator(BaseEstimator):  # type: ignore[misc]
         return Schema.of_numbers(bounds=self.bounds, width=width, size=self.size, label=label)
 
 
-def evaluate(model: Any, X: Any, y: Any, **settings: Any) -> Evaluation:
+def evaluate(model: Any, X: Any = None, y: Any = None, *, owner: Any = None, **settings: Any) -> Evaluation:
     """How well a model does on private rows, asked once.
 
     Parameters
@@ -163,6 +173,8 @@ def evaluate(model: Any, X: Any, y: Any, **settings: Any) -> Evaluation:
     model : Hypothesis, bytes, path, or fitted model
     X, y : array
         The private rows and their labels.
+    owner : Owner, default=None
+        Who holds them, in the place of ``X, y``.
     **settings
         Of `PrivateEvaluator`: bounds, classes or label_bounds, epsilon, ...
 
@@ -174,7 +186,7 @@ def evaluate(model: Any, X: Any, y: Any, **settings: Any) -> Evaluation:
     -------
     As `PrivateEvaluator`.
     """
-    return PrivateEvaluator(model, **settings).fit(X, y).evaluation_
+    return PrivateEvaluator(model, **settings).fit(X, y, owner=owner).evaluation_
 
 
 def ask_about(
