@@ -23,6 +23,7 @@ from privada.exchange.chunks import receive_bytes
 from privada.exchange.courier import Courier
 from privada.exchange.envelope import Envelope, clean
 from privada.exchange.posting import LOG, check_owner, find_all, folder_of, key_of, parse_question_key, post
+from privada.exchange.sealing import check_reply_key, seal
 from privada.parties.owner import Owner
 from privada.privacy.asker import Asker
 from privada.privacy.release import Question
@@ -216,7 +217,13 @@ class Answering:
         blob = self._payload(envelope, rest)
         if Question.peek(blob, largest=self.owner.policy.largest_question).digest != envelope.question:
             raise WireError("The envelope's digest is not its question's.")
-        return "release", self.owner.answer_file(blob, asker=asker, approved=approved)
+        if not envelope.reply_key:
+            return "release", self.owner.answer_file(blob, asker=asker, approved=approved)
+        if asker is None:
+            raise PolicyError("Raw rows are disclosed to a curator with a key only.")
+        seal_for = check_reply_key(envelope.reply_key)
+        disclosure = self.owner.disclose_file(blob, asker=asker, approved=approved)
+        return "disclosure", seal(disclosure, public=seal_for)
 
     def _deliver(self, waiting: Pending, envelope: Envelope, kind: str, blob: bytes) -> Answered:
         """Put a release that is paid for and kept; if this fails, the next run delivers it."""

@@ -155,6 +155,11 @@ class Asking:
                 f"{ask.question.kind} asks {ask.owner} for raw rows, which are encrypted for your key: "
                 "ask with one (--key, made by privada learner init)."
             )
+        if ask.question.discloses and ask.to != self.sender.learner:
+            raise InputError(
+                f"The study asks for rows for the curator {ask.to!r}; your key is that of "
+                f"{self.sender.learner!r}. Rows are disclosed to the learner who asks."
+            )
 
     def ask(self, ask: Ask) -> tuple[Envelope, str]:
         """Send a question, unless it was sent before; returns its envelope and its key."""

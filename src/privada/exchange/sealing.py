@@ -42,6 +42,18 @@ def public_reply_key(key: LearnerKey) -> str:
     return reply_key(key).public_key().public_bytes_raw().hex()
 
 
+def check_reply_key(public: str) -> str:
+    """A public reply key that rows can be sealed for, or a `WireError`: before any row is opened."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+
+    try:
+        theirs = X25519PublicKey.from_public_bytes(bytes.fromhex(public))
+        X25519PrivateKey.generate().exchange(theirs)  # refuses points that give everybody the same secret
+    except ValueError:
+        raise WireError("Expected reply_key to be an X25519 public key of 64 hexadecimal digits.") from None
+    return public
+
+
 def seal(disclosure: Disclosure, *, public: str) -> bytes:
     """Encrypt a disclosure for the curator whose public reply key this is."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -49,10 +61,7 @@ def seal(disclosure: Disclosure, *, public: str) -> bytes:
 
     own = X25519PrivateKey.generate()
     ours = own.public_key().public_bytes_raw()
-    try:
-        shared = own.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(public)))
-    except ValueError:
-        raise WireError("Expected reply_key to be an X25519 public key of 64 hexadecimal digits.") from None
+    shared = own.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(check_reply_key(public))))
     key = _message_key(shared, ours + bytes.fromhex(public))
     return ours + ChaCha20Poly1305(key).encrypt(_NONCE, _pack(disclosure), _context(disclosure.question))
 
@@ -108,4 +117,4 @@ def _unpack(blob: bytes) -> Disclosure:
         raise WireError("The disclosure lacks a field, or has one of the wrong type.") from None
 
 
-__all__ = ["public_reply_key", "reply_key", "seal", "unseal"]
+__all__ = ["check_reply_key", "public_reply_key", "reply_key", "seal", "unseal"]

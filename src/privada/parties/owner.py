@@ -303,6 +303,32 @@ class Owner:
         rows = self._or_failure(question, lambda: self._open(question))
         return Disclosure(rows=rows, curator=to, question=question.digest, receipt=receipt)
 
+    def disclose_file(self, blob: bytes, *, asker: Asker, approved: Container[str] = ()) -> Disclosure:
+        """Disclose rows to the curator who asks by a question file; decided from its header first, too.
+
+        Parameters
+        ----------
+        blob : bytes
+            The file.
+        asker : Asker
+            The curator; the caller has checked its signature. The owner must list it by its key
+            (``[[learners]]``), and the policy must name it among the curators.
+        approved : container of str, default=()
+            Whole digests of the questions that a person approved.
+        """
+        header = Question.peek(blob, largest=self.policy.largest_question)
+        known = None if self.learners is None else self.learners.named(asker)
+        if known is None:
+            raise PolicyError("The owner discloses rows only to curators that it lists under [[learners]].")
+        with self._on_terms(header.digest, header.method, asker) as terms:
+            self.policy.admit_curator(known.learner)
+            agreed = self._is_approved(header.digest, terms, approved=header.digest in approved)[0]
+            terms.policy.admit_header(header, approved=agreed)
+        question = Question.from_bytes(blob, largest=self.policy.largest_question)
+        if question.digest != header.digest:
+            raise WireError("The file is not a valid question: its header says another one.")
+        return self.disclose(question, to=known.learner, asker=asker, approved=agreed)
+
     def _check_terms(self, question: Question) -> None:
         check_terms(question, schema=self.schema, budget=self.ledger.budget(self.dataset).budget)
 

@@ -1,0 +1,171 @@
+"""The owner's side: who is refused before any row is opened, rows for curators, and what is said of whom."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from privada import Ask, CellStatistics, Mailbox, Nearest, Owner, Policy, Schema
+from privada.exceptions import AnswerError, InputError, Waiting, WireError
+from privada.exchange import Sender
+from privada.exchange.answering import ask_as
+from privada.exchange.chunks import describe
+from privada.exchange.couriers.local import LocalCourier
+from privada.exchange.envelope import Envelope
+from privada.exchange.posting import post
+from privada.methods.summarization import FourierEmbedding, SummaryRows
+from privada.parties.known_learners import KnownLearner
+from privada.privacy import Disclosure, Pure
+from privada.privacy.keys import LearnerKey
+
+AR = "add/remove"
+CAROL, BOB = LearnerKey.generate(), LearnerKey.generate()
+LISTED = (
+    KnownLearner(name="carol", key=CAROL.public),
+    KnownLearner(name="bob", key=BOB.public, methods=("cells",)),
+)
+BUDGET = Pure(epsilon=1, relation=AR)
+
+
+def cells(salt=""):
+    table = Nearest(centers=np.array([[0.2, 0.2], [0.8, 0.8]]))
+    return CellStatistics(tables=(table,), guarantee=Pure(epsilon=0.1, relation=AR), salt=salt)
+
+
+def rows():
+    embedding = FourierEmbedding.of(width=2, n_features=8, gamma=0.5, random_state=0)
+    return SummaryRows(embedding=embedding, target=np.zeros(8), size=3, guarantee=BUDGET)
+
+
+def house(**more):
+    data = np.random.default_rng(0).uniform(size=(9, 2))
+    return Owner(
+        data, schema=Schema.of_numbers(bounds=(0, 1), width=2), dataset="rows", budget=BUDGET, **more
+    )
+
+
+def sent_by(courier, name="", key=None):
+    return Mailbox(courier, sender=Sender(learner=name, key=key))
+
+
+def disclosed(to="carol"):
+    return (yield Ask("clinic", rows(), to=to))
+
+
+@pytest.fixture
+def courier():
+    return LocalCourier()
+
+
+def test_rows_are_sealed_for_the_curator_whom_policy_and_list_name(courier):
+    clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
+    carol = sent_by(courier, "carol", CAROL)
+    with pytest.raises(Waiting):
+        carol.learn(disclosed())
+    assert [done.outcome for done in carol.answer("clinic", clinic)] == ["answered"]
+    given = carol.learn(disclosed())
+    assert isinstance(given, Disclosure)
+    assert np.array_equal(
+        given.rows["X"], clinic.disclose(rows(), to="carol", asker=asker("carol", CAROL)).rows["X"]
+    )
+    (line, *_) = [line for line in clinic.ledger.lines("rows") if line.kind == "disclosure"]
+    assert line.asker.learner == "carol"
+    assert clinic.ledger.spent("rows") is None
+    assert carol.answer("clinic", clinic) == []
+
+
+def asker(name, key):
+    return ask_as(
+        Envelope(kind="question", owner="clinic", question="ab" * 32, learner=name, learner_key=key.public)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "settings", "match"),
+    [
+        ("carol", CAROL, {"learners": LISTED}, "discloses no rows to 'carol'"),
+        ("carol", CAROL, {"policy": Policy(curators=("carol",))}, r"lists under \[\[learners\]\]"),
+        (
+            "carol",
+            LearnerKey.generate(),
+            {"policy": Policy(curators=("carol",)), "learners": LISTED},
+            "lists under",
+        ),
+        ("carol", BOB, {"policy": Policy(curators=("carol",)), "learners": LISTED}, "bob|summarization"),
+    ],
+)
+def test_anybody_else_gets_no_rows_and_no_row_is_opened(courier, monkeypatch, name, key, settings, match):
+    clinic = house(**settings)
+    monkeypatch.setattr("privada.parties.owner.open_private", lambda _: pytest.fail("a row was opened"))
+    curious = sent_by(courier, name, key)
+    curious.ask(Ask("clinic", rows(), to=name))
+    assert [done.outcome for done in curious.answer("clinic", clinic)] == ["refused"]
+    with pytest.raises(AnswerError, match=match):
+        curious.learn(disclosed(name))
+    assert [line.kind for line in clinic.ledger.lines("rows") if line.kind == "disclosure"] == []
+
+
+def test_rows_are_for_the_learner_who_asks(courier):
+    with pytest.raises(InputError, match="curator 'carol'; your key is that of 'bob'"):
+        sent_by(courier, "bob", BOB).learn(disclosed())
+    with pytest.raises(InputError, match="encrypted for your key"):
+        sent_by(courier).learn(disclosed())
+
+
+@pytest.mark.parametrize("reply_key", ["", "00" * 32, "zz" * 32])
+def test_a_reply_key_that_protects_nothing_is_refused_before_a_row_is_opened(courier, monkeypatch, reply_key):
+    clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
+    monkeypatch.setattr("privada.parties.owner.open_private", lambda _: pytest.fail("a row was opened"))
+    blob = rows().to_bytes()
+    told = Envelope(
+        kind="question",
+        owner="clinic",
+        question=rows().digest,
+        learner="carol",
+        learner_key=CAROL.public,
+        reply_key=reply_key,
+    )
+    post(courier, told, blob, CAROL)
+    (done,) = sent_by(courier).answer("clinic", clinic)
+    assert done.outcome == "refused"
+    assert [line.kind for line in clinic.ledger.lines("rows") if line.kind == "disclosure"] == []
+
+
+def test_an_owner_that_lists_its_learners_answers_nobody_else(courier):
+    clinic = house(learners=LISTED)
+    for number, (name, key) in enumerate([("", None), ("carol", LearnerKey.generate()), ("bob", BOB)]):
+        sent_by(courier, name, key).ask(Ask("clinic", cells(f"{number}")))
+    outcomes = {done.learner: done.outcome for done in sent_by(courier).answer("clinic", clinic)}
+    assert outcomes == {"": "refused", "carol": "refused", "bob": "answered"}
+    (line,) = [line for line in clinic.ledger.lines("rows") if line.kind == "charge"]
+    assert line.asker.learner == "bob"
+
+
+def test_a_question_that_says_it_is_too_large_is_refused_before_it_is_fetched(courier):
+    clinic = house(policy=Policy(largest_question=100))
+    sent_by(courier).ask(Ask("clinic", cells()))
+    (done,) = sent_by(courier).answer("clinic", clinic)
+    assert done.outcome == "refused"
+    assert "at most 100 are read" in done.reason
+
+
+def test_parts_that_are_gone_refuse_the_question_and_charge_nothing(courier):
+    clinic, blob = house(), cells().to_bytes()
+    told = Envelope(kind="question", owner="clinic", question=cells().digest)
+    lost = describe(told, io.BytesIO(blob), 100)
+    key = f"questions/clinic/{lost.question}-{lost.identity}.question"
+    courier.put(key, replace(lost, place="questions/clinic/parts/none.0").sign(None).to_bytes())
+    (done,) = sent_by(courier).answer("clinic", clinic)
+    assert (done.outcome, clinic.ledger.spent("rows")) == ("refused", None)
+    assert "is missing" in done.reason
+
+
+def test_a_question_is_read_for_a_person_without_running_it(courier):
+    key = sent_by(courier).ask(Ask("clinic", cells()))
+    answering = sent_by(courier).for_owner("clinic", house())
+    assert answering.read_question(key, cells().digest) == cells()
+    with pytest.raises(WireError, match="another question"):
+        answering.read_question(key, "00" * 32)
+    with pytest.raises(WireError, match="is gone"):
+        answering.read_question("questions/clinic/nothing", "00" * 32)
