@@ -55,10 +55,16 @@ def show_(
     key: Key = None,
     dataset: DataSet = None,
     last: Annotated[int, typer.Option("--last", min=1, help="How many lines to show.")] = 20,
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="WHAT", help="Sums instead of lines: by learner.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show budgets, what was spent and what is left, and the last lines."""
-    from privada.report.ledger import budgets_table, lines_table
+    """Show budgets, what was spent and what is left, and the last lines or what each learner spent."""
+    from privada.report.ledger import budgets_table, by_learner, learners_table, lines_table
+
+    if by not in (None, "learner"):
+        raise InputError(f"Expected --by to be learner, got {by!r:.80}.")
 
     with open_ledger(ledger, key) as opened:
         export = opened.export(dataset)
@@ -79,10 +85,12 @@ def show_(
             for left in remaining
         },
     }
+    if by is not None:
+        plain["learners"] = by_learner(export)
     view: list[Table | str] = [
         budgets_table(export),
         *(str(left) for left in remaining),
-        lines_table(export, last=last),
+        lines_table(export, last=last) if by is None else learners_table(export),
     ]
     show.emit(plain, view if names else ["The ledger is empty: no budget was opened yet."], as_json=as_json)
 

@@ -9,6 +9,8 @@ import typer
 
 from privada.exceptions import InputError
 
+_DIGITS = 64
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 StudyFile = Annotated[
     Path, typer.Argument(metavar="STUDY", help="The study's TOML file.", show_default=False)
@@ -58,6 +60,17 @@ def existing_exchange(url: str, what: str) -> str:
     return url
 
 
+def whole_digest(flag: str, text: str) -> str:
+    """A whole digest in lower case: two questions can be made whose digests begin alike."""
+    digits = text.lower()
+    if len(digits) != _DIGITS or set(digits) - set("0123456789abcdef"):
+        raise InputError(
+            f"Expected {flag} to be all {_DIGITS} digits of a digest (two questions can be made "
+            f"that begin alike), got {text!r:.100}."
+        )
+    return digits
+
+
 def new_file(path: Path, what: str) -> Path:
     """The path, or an `InputError` if something is there already or its folder is not."""
     if path.exists():
@@ -80,4 +93,5 @@ __all__ = [
     "existing_file",
     "existing_folder",
     "new_file",
+    "whole_digest",
 ]

@@ -10,7 +10,8 @@ import typer
 
 from privada.cli import show
 from privada.cli.options import AsJson, OwnerToml, existing_file, new_file
-from privada.cli.owners import key, serve
+from privada.cli.owners import decisions, key, serve
+from privada.cli.owners.learners import learners
 from privada.cli.owners.template import FILL_IN, ColumnHeader, owner_toml
 from privada.exceptions import InputError
 
@@ -19,6 +20,11 @@ LONGEST_HEADER = 1 << 20
 app = typer.Typer(no_args_is_help=True, help="Set up an owner, and give learners its public schema.")
 app.add_typer(key.app, name="key")
 app.command("serve", epilog=f"Example: {serve.EXAMPLE}")(serve.command)
+app.command("learners", epilog="Example: privada owner learners clinic/owner.toml")(learners)
+_A_DIGEST = "5c" * 32
+_DECIDE = f"Example: privada owner {{}} clinic/owner.toml {_A_DIGEST} --by 'Dr Who'"
+app.command("approve", epilog=_DECIDE.format("approve"))(decisions.approve)
+app.command("refuse", epilog=_DECIDE.format("refuse") + " --reason 'ask for less'")(decisions.refuse)
 
 
 @app.command("init", epilog="Example: privada owner init clinic --data patients.parquet --label outcome")

@@ -40,6 +40,15 @@ approval = true  # whether each question waits for a person: privada answer --ap
 idealised = false  # whether mechanisms without an exact sampler may run
 curators = []  # who may receive raw rows; nobody, unless a method needs a trusted curator
 
+# Who may ask, if not everybody whom the policy allows; get their cards: privada learner init.
+# [[learners]]
+# name = "alice"
+# key = "alice.toml"  # the learner's card, or its public key
+# methods = ["cells"]  # by default what the policy allows
+# allowance = {{ epsilon = 1.0 }}  # of the budget, in its terms; allowances may add up to more
+# expires = 2027-06-30  # the last day on which the learner may ask
+# approval = false  # by default as the policy says
+
 [schema]
 # size = 1000  # a public number of rows: needed, and true, under "replace-one" and "attribute"
 # person_id = "person"  # column that names the person; makes the unit a person ...

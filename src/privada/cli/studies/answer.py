@@ -9,7 +9,8 @@ import typer
 
 from privada.cli import show
 from privada.cli.exits import Exit
-from privada.cli.options import AsJson, ExchangeUrl, OwnerToml, existing_exchange, existing_file
+from privada.cli.options import AsJson, ExchangeUrl, OwnerToml, existing_exchange, existing_file, whole_digest
+from privada.cli.owners.decisions import By, person
 from privada.exceptions import CourierError, InputError, PrivadaError
 from privada.exchange.posting import check_owner
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from privada.parties.owner_file import OwnerFile
 
 EXAMPLE = "privada answer owner.toml --exchange exchange --name clinic"
-_DIGITS = 64
 
 
 def command(
@@ -43,13 +43,15 @@ def command(
             "--reconsider", metavar="DIGEST", help="Look again at the refused question with this digest."
         ),
     ] = None,
+    by: By = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer every pending question: check, charge the ledger, open the rows, draw, sign.
 
     A question is charged once: one that was answered before gets the same
     release again. If the policy asks for approval, look at the price that is
-    shown and approve the digest. Ends with 3 if a question was refused, else
+    shown and approve the digest, here or by privada owner approve; the ledger
+    records who did. Ends with 3 if a question was refused, else
     with 4 if one still waits or could not be delivered.
     """
     from privada.exchange import open_courier
@@ -58,15 +60,16 @@ def command(
     from privada.parties.owner_file import OwnerFile
 
     file = OwnerFile.read(existing_file(owner, "OWNER_TOML"))
-    approved = frozenset(_digest("--approve", text) for text in approve or ())
-    again = frozenset(_digest("--reconsider", text) for text in reconsider or ())
+    approved = frozenset(whole_digest("--approve", text) for text in approve or ())
+    again = frozenset(whole_digest("--reconsider", text) for text in reconsider or ())
     with open_courier(existing_exchange(exchange, "--exchange")) as courier:
         called = _name(courier, name or file.dataset)
         with show.working(f"Answering for {called}"):
             answering = Answering(courier, called, Owner.from_file(file))
             if unknown := again - (answering.refused() if again else frozenset()):
                 raise InputError(f"--reconsider: {called} did not refuse {', '.join(sorted(unknown))}.")
-            done = answering.answer(approved=approved, reconsider=again)
+            _approve(answering, approved, again, by)
+            done = answering.answer(reconsider=again)
         rows = [_plain(each, answering, file) for each in done]
     show.emit({"owner": called, "questions": rows}, _view(rows, called), as_json=as_json)
     outcomes = {answered.outcome for answered in done}
@@ -74,6 +77,14 @@ def command(
         raise typer.Exit(Exit.REFUSED)
     if outcomes & {"waiting", "undelivered"}:
         raise typer.Exit(Exit.WAITING)
+
+
+def _approve(answering: Answering, approved: frozenset[str], again: frozenset[str], by: str | None) -> None:
+    """Write who approves what is pending on the chain; the owner looks it up there."""
+    asked = {each.digest for each in answering.pending(reconsider=again)} if approved else set()
+    for digest in sorted(approved & asked):
+        ledger, dataset = answering.owner.ledger, answering.owner.dataset
+        ledger.approve(dataset, digest, by=person(by), reconsider=digest in again)
 
 
 def _name(courier: Courier, name: str) -> str:
@@ -84,16 +95,6 @@ def _name(courier: Courier, name: str) -> str:
             if there:
                 raise InputError(f"Nobody asked {name!r} here; say --name, one of: {', '.join(there)}.")
     return name
-
-
-def _digest(flag: str, text: str) -> str:
-    digits = text.lower()
-    if len(digits) != _DIGITS or set(digits) - set("0123456789abcdef"):
-        raise InputError(
-            f"Expected {flag} to be all {_DIGITS} digits of a digest (two questions can be made "
-            f"that begin alike), got {text!r:.100}."
-        )
-    return digits
 
 
 def _plain(answered: Answered, answering: Answering, file: OwnerFile) -> dict[str, Any]:
