@@ -8,6 +8,7 @@ import pytest
 from privada import CellStatistics, Nearest, Owner
 from privada.exceptions import BudgetError, LedgerError, StudyError
 from privada.parties.owner_file import Card, OwnerFile
+from privada.parties.sources import StoredRows
 from privada.privacy import Ledger, OwnerKey, Pure
 
 AR = "add/remove"
@@ -151,7 +152,7 @@ def test_opening_a_budget_again_is_the_same_line(home):
 def test_paths_are_relative_to_the_file_and_addresses_are_not(home, monkeypatch):
     monkeypatch.chdir("/")
     file = OwnerFile.read(home / "owner.toml")
-    assert (file.source, file.key) == (home.resolve() / "rows.csv", home.resolve() / "owner.key")
+    assert (file.source, file.key) == (StoredRows(home.resolve() / "rows.csv"), home.resolve() / "owner.key")
     address = TOML.replace('"ledger.sqlite"', '"postgresql://here/db"')
     (home / "owner.toml").write_text(address)
     assert OwnerFile.read(home / "owner.toml").ledger == "postgresql://here/db"

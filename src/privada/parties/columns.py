@@ -141,10 +141,14 @@ class Date:
 
     def encode(self, values: npt.NDArray[Any]) -> FloatArray:
         """Days since the first date, clipped, after refusing what is not a date."""
+        days = self.count_days(values)
+        return _bounded(days, np.isnan(days), self)
+
+    def count_days(self, values: npt.NDArray[Any]) -> FloatArray:
+        """Days since the first date, NaN where missing; far beyond the bounds becomes a bit beyond."""
         times = self._near(as_times(values, self.name))
-        absent = np.isnat(times)
         days = (times.astype("datetime64[us]").astype(np.int64) - _micros(self._ends[0])) / DAY
-        return _bounded(np.where(absent, np.nan, days), absent, self)
+        return np.where(np.isnat(times), np.nan, days)
 
     def at(self, days: float) -> np.datetime64:
         """The time, to the second, that is some days after the first."""
@@ -165,7 +169,7 @@ class Date:
         if np.datetime_data(times.dtype)[0] in ("ns", "ps", "fs", "as"):
             times = times.astype("datetime64[us]")
         low, high = (np.datetime64(_micros(end), "us").astype(times.dtype) for end in self._ends)
-        near: npt.NDArray[Any] = np.clip(times, low, high + 1)
+        near: npt.NDArray[Any] = np.clip(times, low - 1, high + 1)
         return near
 
     @property

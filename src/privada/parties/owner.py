@@ -23,6 +23,7 @@ from privada.exceptions import (
     WireError,
 )
 from privada.parties.answering import answer_rows, answerer
+from privada.parties.checks.memory import CheckMemory
 from privada.parties.compute.threads import Threads
 from privada.parties.known_learners import KnownLearner, KnownLearners, Terms
 from privada.parties.owner_file import OwnerFile
@@ -76,6 +77,8 @@ class Owner:
         Whether a data set without rows is accepted.
     compute : Threads, optional
         Where answers are computed; by default on every processor that this process may use.
+    memory : CheckMemory, optional
+        Remembers that rows were checked: the very same ones are not read again before the first answer.
 
     Privacy
     -------
@@ -99,13 +102,14 @@ class Owner:
         rehearsal: int | None = None,
         allow_empty: bool = False,
         compute: Threads | None = None,
+        memory: CheckMemory | None = None,
     ) -> None:
         _check_budget(budget, schema)
         self.schema = schema
         self.policy = Policy() if policy is None else policy
         self._noise: Noise = SecureNoise() if rehearsal is None else Rehearsal(rehearsal)
         rows = Rows(data, schema=schema, y=y, person=person, noise=self._noise, compute=compute)
-        _check_rows(rows, budget, allow_empty=allow_empty)
+        _check_size(_count_rows(rows, memory), schema, budget, allow_empty=allow_empty)
         self._rows = Private(rows)
         self.ledger = _in_memory(dataset, budget, accounting) if ledger is None else ledger
         self.dataset = self.ledger.check_budget(dataset, budget, accounting=accounting)
@@ -360,7 +364,12 @@ class Owner:
 
     def _open(self, question: Question) -> dict[str, Any]:
         """Open the rows and draw."""
-        with open_private(self._rows).pinned() as rows:
+        loaded = open_private(self._rows)
+        with loaded.pinned() as rows:
+            budget = self.ledger.budget(self.dataset).budget
+            if rows is not loaded and _has_public_size(self.schema, budget):
+                # a new snapshot of a database may have more or fewer rows than what is public
+                _check_size(rows.check(), self.schema, budget, allow_empty=True)
             return answer_rows(question, rows, noise=self._noise)
 
     def _or_failure(self, question: Question, work: Callable[[], T]) -> T:
@@ -389,6 +398,7 @@ class Owner:
             "policy": file.policy,
             "allow_empty": file.allow_empty,
             "compute": file.compute,
+            "memory": file.memory,
             "learners": file.learners,
         }
         if "ledger" not in overrides:
@@ -438,17 +448,31 @@ def _note_loose(budget: Guarantee) -> None:
     _LOG.info("The budget %s is large: it protects one %s only weakly.", budget, budget.unit)
 
 
-def _check_rows(rows: Rows, budget: Guarantee, *, allow_empty: bool) -> None:
-    """Read all rows once, so that any error in them is known before a charge."""
+def _count_rows(rows: Rows, memory: CheckMemory | None) -> int:
+    """Read all rows once, unless the same ones were, so that any error in them is known before a charge."""
+    if memory is not None and (known := memory.recall(rows)) is not None:
+        return known
+    identity = rows.identity
     with rows.pinned() as now:
         size = now.check()
+    if memory is not None:
+        memory.remember(rows, size, identity=identity)
+    return size
+
+
+def _check_size(size: int, schema: Schema, budget: Guarantee, *, allow_empty: bool) -> None:
+    """Refuse a data set without rows, and one of another size than is public."""
     if size == 0 and not allow_empty:
         raise SchemaError("The data set has no rows; say allow_empty if that is meant.")
-    public_size = budget.relation is not Relation.ADD_REMOVE and rows.schema.person_id is None
-    if public_size and size != rows.schema.size:
+    if _has_public_size(schema, budget) and size != schema.size:
         raise SchemaError(
             f"Under {budget.relation} the schema's size is public and must be the true one; it is not."
         )
+
+
+def _has_public_size(schema: Schema, budget: Guarantee) -> bool:
+    """Whether the number of rows is public, and so must be the true one."""
+    return budget.relation is not Relation.ADD_REMOVE and schema.person_id is None
 
 
 __all__ = ["Owner"]

@@ -4,7 +4,10 @@
 
     [data]
     name = "patients"                # identity of the data set: budgets follow it, not the file
-    path = "patients.parquet"        # relative to this file
+    path = "patients.parquet"        # relative to this file, or s3://bucket/patients.parquet; or
+    # database = "postgresql://reader@db/clinic" and table = "patients" or query = "SELECT ..."
+
+    [data.csv]                       # optional: how a CSV file is written, see `Dialect`
 
     [privacy]
     relation = "add/remove"
@@ -36,10 +39,14 @@ from typing import Any, Self
 
 from privada._text import escape_in_json
 from privada._toml import Section
+from privada.parties.checks.memory import CheckMemory
 from privada.parties.compute.threads import Threads
+from privada.parties.csv.dialect import Dialect
 from privada.parties.known_learners import KnownLearner, read_learners
 from privada.parties.policy import Policy, check_admissible, check_terms, is_paid, price_all
 from privada.parties.schema import Schema
+from privada.parties.sources import Database, StoredRows
+from privada.parties.sources.stores import check_store_url
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.ledger import Ledger, Quote
 from privada.privacy.receipt import OwnerKey, Receipt
@@ -52,7 +59,7 @@ class OwnerFile:
     """The content of an ``owner.toml``, with absolute paths."""
 
     dataset: str
-    source: Path
+    source: StoredRows | Database
     allow_empty: bool
     schema: Schema
     budget: Guarantee
@@ -74,7 +81,7 @@ class OwnerFile:
         listed = top.sections("learners") if "learners" in top else None
         made = cls(
             dataset=data.string("name"),
-            source=home / data.string("path"),
+            source=_source(data, home),
             allow_empty=data.flag("allow_empty", False),
             schema=schema,
             budget=budget,
@@ -98,6 +105,12 @@ class OwnerFile:
         """Open the ledger with the owner's key; a missing ledger is an error, never a new budget."""
         heads = self.key.with_name("ledger.heads") if "://" in self.ledger else None
         return Ledger.open(self.ledger, OwnerKey.load(self.key), create=False, heads=heads)
+
+    @property
+    def memory(self) -> CheckMemory:
+        """What remembers that the rows were checked, beside the ledger."""
+        folder = self.key.parent if "://" in self.ledger else Path(self.ledger).parent
+        return CheckMemory(folder / "rows.checked", repr(self.source))
 
     def open_budget(self) -> Receipt:
         """Open the budget that the file names, once and for all; again, it returns the same receipt."""
@@ -199,6 +212,23 @@ def _compute(section: Section) -> Threads:
         made = Threads(section.whole("threads", None))
     section.done()
     return made
+
+
+def _source(section: Section, home: Path) -> StoredRows | Database:
+    """Where the rows are: a path, a URL or a database."""
+    dialect = Dialect.from_section(section.section("csv")) if "csv" in section else None
+    if "database" in section:
+        if dialect is not None or "path" in section:
+            section.fail("database", "expected neither path nor csv beside a database.")
+        names = ("database", "table", "query")
+        url, table, query = (section.string(name, None) for name in names)
+        with section.blaming(*names):
+            return Database(url=url, table=table, query=query).relative_to(home)
+    place = section.string("path")
+    with section.blaming("path"):
+        if "://" in place:
+            check_store_url(place)
+    return StoredRows(place if "://" in place else home / place, dialect)
 
 
 def _budget(section: Section, schema: Schema) -> Guarantee:

@@ -20,7 +20,7 @@ def bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> np
         raise SchemaError("Rows of persons need a noise source to choose which rows are kept.")
     if is_missing(people).any():
         raise SchemaError(f"Column {schema.person_id!r} holds a missing person.")
-    codes = _codes(people, schema.person_id)
+    codes = number_persons(people, schema.person_id)
     order = noise.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     grouped = codes[order]
@@ -31,7 +31,7 @@ def bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> np
     return kept
 
 
-def _codes(people: npt.NDArray[Any], name: str) -> npt.NDArray[np.intp]:
+def number_persons(people: npt.NDArray[Any], name: str) -> npt.NDArray[np.intp]:
     """A number for each person. Columns in which two persons might look the same are refused."""
     kinds = {_kind(value) for value in people} if people.dtype.kind == "O" else {people.dtype.type}
     if len(kinds) > 1:
@@ -66,4 +66,4 @@ def _check_floats(people: npt.NDArray[Any], name: str) -> None:
         raise SchemaError(f"Column {name!r} holds fractions; write persons as integers or strings.")
 
 
-__all__ = ["bounded"]
+__all__ = ["bounded", "number_persons"]

@@ -180,6 +180,11 @@ class Rows:
         return rows
 
     @property
+    def source(self) -> Source:
+        """Where the rows are read from."""
+        return self._source
+
+    @property
     def identity(self) -> str | None:
         """Text that is another one whenever the rows may be others; None if nothing tells."""
         return self._source.identity()

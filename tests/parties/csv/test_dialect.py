@@ -68,7 +68,7 @@ def test_a_category_that_is_also_a_word_for_nothing_is_refused():
 
 
 def test_files_are_known_by_their_name():
-    assert [is_csv(name) for name in ("a.csv", "A.CSV.GZ", "b.tsv.zst", "c.parquet", "csv")] == [True] * 3 + [
+    assert [is_csv(name) for name in ("a.csv", "A.CSV.GZ", "b.csv.zst", "c.parquet", "csv")] == [True] * 3 + [
         False
     ] * 2
     assert Dialect().compression_of("A.CSV.BZ2") == "bz2"

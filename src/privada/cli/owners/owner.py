@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privada.cli import show
 from privada.cli.options import AsJson, OwnerToml, existing_file, new_file
-from privada.cli.owners import decisions, key, serve
+from privada.cli.owners import check, decisions, key, serve
 from privada.cli.owners.learners import learners
 from privada.cli.owners.template import FILL_IN, ColumnHeader, owner_toml
-from privada.exceptions import InputError
+from privada.exceptions import InputError, SchemaError
+
+if TYPE_CHECKING:
+    from privada.parties.csv.dialect import Dialect
 
 TOML, KEY, LEDGER = "owner.toml", "owner.key", "ledger.sqlite"
-LONGEST_HEADER = 1 << 20
 app = typer.Typer(no_args_is_help=True, help="Set up an owner, and give learners its public schema.")
 app.add_typer(key.app, name="key")
 app.command("serve", epilog=f"Example: {serve.EXAMPLE}")(serve.command)
@@ -25,6 +27,11 @@ _A_DIGEST = "5c" * 32
 _DECIDE = f"Example: privada owner {{}} clinic/owner.toml {_A_DIGEST} --by 'Dr Who'"
 app.command("approve", epilog=_DECIDE.format("approve"))(decisions.approve)
 app.command("refuse", epilog=_DECIDE.format("refuse") + " --reason 'ask for less'")(decisions.refuse)
+app.command("check", epilog=check.EXAMPLE)(check.command)
+
+
+def _of_csv(flag: str, what: str) -> Any:
+    return typer.Option(flag, metavar="TEXT", help=what, show_default=False)
 
 
 @app.command("init", epilog="Example: privada owner init clinic --data patients.parquet --label outcome")
@@ -41,6 +48,12 @@ def init(
     label: Annotated[
         str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")
     ] = None,
+    delimiter: Annotated[str | None, _of_csv("--delimiter", "Between fields of CSV: ';' or a tab.")] = None,
+    decimal: Annotated[str | None, _of_csv("--decimal", "Before the fraction of a number: ','.")] = None,
+    thousands: Annotated[str | None, _of_csv("--thousands", "Between groups of digits: '.'.")] = None,
+    encoding: Annotated[str | None, _of_csv("--encoding", "Of the text: cp1252, latin-1, utf-16.")] = None,
+    quote: Annotated[str | None, _of_csv("--quote", "Around fields.")] = None,
+    date_format: Annotated[str | None, _of_csv("--date-format", "Of dates: '%d.%m.%Y'.")] = None,
     passphrase: Annotated[
         bool,
         typer.Option(
@@ -52,7 +65,8 @@ def init(
     """Write owner.toml with every key explained, a new signing key and an empty ledger.
 
     Only the names of the columns are read from the file, and their declared
-    types if it is Parquet; never a value. You fill in bounds, classes and budget
+    types if it is Parquet; never a value. How a CSV file is written is what you
+    say by options, and stands in owner.toml under data.csv. You fill in bounds, classes and budget
     before the owner can be loaded.
     """
     from privada.methods.registry import methods
@@ -60,7 +74,9 @@ def init(
     from privada.privacy.passphrase import VARIABLE, choose_passphrase
     from privada.privacy.receipt import OwnerKey
 
-    columns = [ColumnHeader("x")] if data is None else read_header(data)
+    said = {"delimiter": delimiter, "decimal": decimal, "thousands": thousands, "encoding": encoding}
+    dialect = _dialect(said | {"quote": quote, "date_format": date_format})
+    columns = [ColumnHeader("x")] if data is None else read_header(data, dialect)
     names = [column.name for column in columns]
     if label is not None and label not in names:
         raise InputError(f"Expected --label to be one of {', '.join(names)}, got {label!r}.")
@@ -74,6 +90,7 @@ def init(
         methods=methods(),
         columns=columns,
         label=label,
+        dialect={} if dialect is None else dialect.to_dict(),
     )
     words = choose_passphrase(VARIABLE) if passphrase else None
     paths[0].write_text(text, encoding="utf-8")
@@ -92,26 +109,35 @@ def _advice(path: Path, text: str) -> str:
     )
 
 
-def read_header(path: Path) -> list[ColumnHeader]:
+def _dialect(said: dict[str, str | None]) -> Dialect | None:
+    """The dialect that options declare; None if they are silent."""
+    from privada.parties.csv.dialect import Dialect
+
+    given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    given |= {"delimiter": "\t"} if given.get("delimiter") in ("tab", "\\t") else {}
+    return Dialect(**given) if given else None
+
+
+def read_header(path: Path, dialect: Dialect | None = None) -> list[ColumnHeader]:
     """Names of a file's columns and, of Parquet, whether they are declared as numbers. No value is read."""
+    from privada.parties.csv.dialect import is_csv
+
     if not (path.is_file() or path.is_dir()):
         raise InputError(f"--data: there is nothing at {path}, or it is neither a file nor a folder.")
-    return _csv_header(path) if path.suffix == ".csv" else _parquet_header(path)
+    return _csv_header(path, dialect) if dialect or is_csv(path.name) else _parquet_header(path)
 
 
-def _csv_header(path: Path) -> list[ColumnHeader]:
-    import codecs
-    import csv
-    import io
+def _csv_header(path: Path, dialect: Dialect | None) -> list[ColumnHeader]:
+    import pyarrow as pa
 
-    with path.open("rb") as stream:
-        beginning = stream.read(LONGEST_HEADER)
+    from privada.parties.csv.dialect import Dialect
+    from privada.parties.csv.reading import CsvFile
+
+    file = CsvFile(path.name, lambda: pa.OSFile(str(path)), dialect or Dialect(), ())
     try:
-        decoder = codecs.getincrementaldecoder("utf-8-sig")()  # the last character may be cut in two
-        text = decoder.decode(beginning)
-        return [ColumnHeader(name) for name in next(csv.reader(io.StringIO(text, newline="")), [])]
-    except (UnicodeDecodeError, csv.Error):
-        raise InputError(f"--data: {path.name} does not begin with a line of names in UTF-8.") from None
+        return [ColumnHeader(name) for name in file.names()]
+    except SchemaError as error:
+        raise InputError(f"--data: {error} Say how it is written: --encoding, --delimiter.") from None
 
 
 def _parquet_header(path: Path) -> list[ColumnHeader]:

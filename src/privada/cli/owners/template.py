@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 FILL_IN = "FILL IN"
 
@@ -14,8 +15,10 @@ _TOP = """\
 
 [data]
 name = "{name}"  # identity of the data set: its budget follows it, not the file
-path = "{path}"  # CSV, Parquet or a folder of Parquet files; relative to this file
-
+path = "{path}"  # CSV, Parquet or a folder of Parquet files, relative to this file; or s3://bucket/rows.parquet
+# database = "postgresql://reader@host/clinic"  # instead of path; the password is in PGPASSWORD or ~/.pgpass
+# table = "patients"  # of the database; or query = "SELECT ..."
+{csv}
 [privacy]
 relation = "{fill}"  # "add/remove", "replace-one" (makes the number of rows public) or "attribute"
 epsilon = "{fill}"  # all that may ever be spent; with delta for (epsilon, delta), or use rho instead
@@ -80,21 +83,31 @@ def owner_toml(
     methods: Iterable[str],
     columns: Iterable[ColumnHeader],
     label: str | None,
+    dialect: Mapping[str, Any] | None = None,
 ) -> str:
     """The whole text."""
     quoted = ", ".join(f'"{method}"' for method in methods)
     fields: Mapping[str, str] = {"name": _inside(name), "path": _inside(path), "ledger": ledger, "key": key}
-    text = _TOP.format(fill=FILL_IN, methods=quoted, **fields)
+    text = _TOP.format(fill=FILL_IN, methods=quoted, csv=_csv(dialect or {}), **fields)
     found = list(columns)
     text += "".join(f"[[schema.columns]]\n{_column(column)}\n" for column in found if column.name != label)
     labels = [column for column in found if column.name == label]
     return text + (f"[schema.label]\n{_column(labels[0])}" if labels else _LABEL)
 
 
+def _csv(dialect: Mapping[str, Any]) -> str:
+    """How CSV is written, as it was declared."""
+    if not dialect:
+        return '# csv = { delimiter = ";", decimal = ",", encoding = "cp1252" }  # how CSV is written'
+    pairs = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in dialect.items()]
+    return "\n".join(["", "[data.csv]", *pairs])
+
+
 def _column(column: ColumnHeader) -> str:
     category = f'values = "{FILL_IN}"  # all categories, as a list; others are an error\n'
     number = f'low = "{FILL_IN}"  # values beyond the bounds are clipped\nhigh = "{FILL_IN}"\n'
     other = '# values = ["a", "b"]  # instead of low and high, if it is a category\n'
+    other += '# kind = "integer"  # or "date" with low = 1990-01-31, "boolean", "ordered" with values\n'
     body = {True: number, False: category, None: number + other}[column.number]
     return f'name = "{_inside(column.name)}"\n{body}# missing = true  # if values may be missing\n'
 

@@ -135,7 +135,7 @@ def is_csv(name: str) -> bool:
     lower = name.lower()
     for end in SUFFIXES:
         lower = lower.removesuffix(end)
-    return lower.endswith((".csv", ".tsv", ".txt"))
+    return lower.endswith(".csv")
 
 
 __all__ = ["NULL_WORDS", "Dialect", "is_csv"]

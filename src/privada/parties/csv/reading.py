@@ -23,10 +23,14 @@ RECORDS = 8192  # that are looked at one by one, at a time
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fields:
-    """Some records as text: the line each begins in, and its fields by column."""
+    """Some records as text: the line each begins in, and its fields by column.
+
+    ``ragged`` are the lines of records with more or fewer fields than there are columns.
+    """
 
     lines: npt.NDArray[np.int64]
     columns: Mapping[str, Any]
+    ragged: list[int]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,31 +143,24 @@ class CsvFile:
             records = self._records(text)
             if self.dialect.names is None:
                 next(records, None)
-            lines, found = list[int](), list[list[str]]()
+            found = list[tuple[int, list[str]]]()
             begin = records.line_num + 1
             for record in records:
                 if record:
-                    self._check_length(record, names, begin)
-                    lines.append(begin)
-                    found.append(record)
+                    found.append((begin, record))
                 begin = records.line_num + 1
                 if len(found) == RECORDS:
-                    yield _as_fields(lines, found, names)
-                    lines, found = [], []
-            if found:
-                yield _as_fields(lines, found, names)
-
-    def _check_length(self, record: list[str], names: list[str], line: int) -> None:
-        if len(record) != len(names):
-            raise SchemaError(
-                f"{self.name}: line {line} has {len(record)} fields, the header has {len(names)}."
-            )
+                    yield _as_fields(found, names)
+                    found = []
+            yield _as_fields(found, names)
 
     def find_fault(self) -> str | None:
         """The first field that cannot be read: its column, its line and why, but not what it holds."""
         names = self.names()
         described = {column.name: column for column in self.columns if column.name in names}
         for part in self.fields():
+            if part.ragged:
+                return f"line {part.ragged[0]} has more or fewer fields than the {len(names)} of the header"
             first: dict[int, Column] = {}
             for name, column in described.items():
                 _, wrong = parse_fields(column, part.columns[name], self.dialect)
@@ -211,12 +208,14 @@ class CsvFile:
             yield text
 
 
-def _as_fields(lines: list[int], records: list[list[str]], names: list[str]) -> Fields:
+def _as_fields(records: list[tuple[int, list[str]]], names: list[str]) -> Fields:
     import pyarrow as pa
 
-    by_column = zip(*records, strict=True)
+    whole = [(line, record) for line, record in records if len(record) == len(names)]
+    ragged = [line for line, record in records if len(record) != len(names)]
+    by_column = [[record[place] for _, record in whole] for place in range(len(names))]
     columns = {name: pa.array(each, pa.string()) for name, each in zip(names, by_column, strict=True)}
-    return Fields(np.array(lines, dtype=np.int64), columns)
+    return Fields(np.array([line for line, _ in whole], dtype=np.int64), columns, ragged)
 
 
 def _regrouped(blocks: Iterator[Any], size: int) -> Iterator[Any]:

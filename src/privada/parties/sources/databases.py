@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from privada.exceptions import InputError
 from privada.parties.schema import Schema
+from privada.parties.sources.files import are_settled, identify_files
 from privada.parties.sources.sessions import ENGINES, Session
 from privada.parties.sources.source import Source
 from privada.parties.tables import Table, check_names
@@ -117,12 +118,11 @@ class DatabaseSource(Source):
             yield self._of(session)
 
     def identity(self) -> str | None:
-        from privada.parties.sources.files import identify_files
-
         file = self._database.file
         if file is None:
             return None
-        return identify_files([file, *(file.with_name(file.name + end) for end in ("-wal", ".wal"))])
+        files = [file, *(file.with_name(file.name + end) for end in ("-wal", ".wal"))]
+        return identify_files(files) if are_settled(files) else None
 
     def _connected(self) -> AbstractContextManager[Session]:
         connect: Callable[[Database], AbstractContextManager[Session]] = ENGINES[self._database.engine]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from privada.exceptions import SourceError
+
+TICK_NS = 100_000_000  # far more than any file system's clock needs for a tick
 
 
 def identify(path: Path) -> str:
@@ -40,9 +43,15 @@ def _line(file: Path) -> str:
     return f"{file} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino} {found.st_dev}"
 
 
-def newest_change(path: Path) -> int:
-    """When any of the files last changed, in nanoseconds since 1970."""
-    return max((file.stat().st_ctime_ns for file in _files(path)), default=0)
+def are_settled(files: Iterable[Path]) -> bool:
+    """Whether no file changed just now: two changes within one tick of the clock would look like one."""
+    latest = max((file.stat().st_ctime_ns for file in files if file.exists()), default=0)
+    return time.time_ns() - latest > TICK_NS
 
 
-__all__ = ["identify", "identify_files", "newest_change"]
+def is_settled(path: Path) -> bool:
+    """Whether a file, or any file of a folder, has not changed just now."""
+    return are_settled(_files(path))
+
+
+__all__ = ["are_settled", "identify", "identify_files", "is_settled"]

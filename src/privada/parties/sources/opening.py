@@ -18,7 +18,7 @@ from privada.parties.sources.arrays import ArraySource
 from privada.parties.sources.arrow import ArrowSource
 from privada.parties.sources.csv_source import CsvSource
 from privada.parties.sources.databases import Database, DatabaseSource
-from privada.parties.sources.files import identify
+from privada.parties.sources.files import identify, is_settled
 from privada.parties.sources.lazy_frames import LazyFrameSource
 from privada.parties.sources.source import Source, WatchedSource
 from privada.parties.sources.stores import StoredFiles
@@ -66,7 +66,7 @@ def _open_local(rows: StoredRows, schema: Schema) -> Source:
     if not (path.is_file() or path.is_dir()):
         raise SourceError(f"There is no data at {path.name}, or it is neither a plain file nor a folder.")
     source = _open_csv(rows, path, schema) if rows.csv else ArrowSource(_scan(path, schema), schema)
-    return WatchedSource(source, lambda: identify(path))
+    return WatchedSource(source, lambda: identify(path), lambda: is_settled(path))
 
 
 def _open_csv(rows: StoredRows, path: Path, schema: Schema) -> Source:

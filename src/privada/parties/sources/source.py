@@ -46,23 +46,27 @@ class WatchedSource(Source):
         How they are read.
     identify : callable
         What tells the files of now from those of another moment: names, sizes, times, tags.
+    settled : callable, default=always
+        Whether the next change of the files is sure to be seen by what ``identify`` says.
     """
 
-    def __init__(self, source: Source, identify: Callable[[], str]) -> None:
-        self._source, self._identify = source, identify
+    def __init__(
+        self, source: Source, identify: Callable[[], str], settled: Callable[[], bool] = lambda: True
+    ) -> None:
+        self.source, self._identify, self._settled = source, identify, settled
         self._identity = identify()
 
     def tables(self, size: int) -> Iterator[Table]:
-        return self._source.tables(size)
+        return self.source.tables(size)
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        return self._source.column(name)
+        return self.source.column(name)
 
     def parts(self) -> list[Source]:
-        return self._source.parts()
+        return self.source.parts()
 
     def identity(self) -> str | None:
-        return self._identity
+        return self._identity if self._settled() and self._identify() == self._identity else None
 
     @contextmanager
     def pinned(self) -> Iterator[Source]:

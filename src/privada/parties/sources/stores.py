@@ -27,13 +27,8 @@ class StoredFiles:
     """
 
     def __init__(self, url: str) -> None:
+        check_store_url(url)
         parts = urlsplit(url)
-        if parts.scheme not in SCHEMES:
-            raise InputError(f"Expected a URL that begins with {', '.join(SCHEMES)}, got {parts.scheme!r}.")
-        if "@" in parts.netloc or parts.query or parts.fragment:
-            raise InputError(
-                "The URL holds a user, a password or a query; credentials belong in the environment."
-            )
         self.name = parts.path.rstrip("/").rpartition("/")[2] or parts.netloc
         self._path = parts.path.strip("/")
         with _naming_faults(self.name):
@@ -77,6 +72,17 @@ class StoredFiles:
         from pyarrow import fs
 
         return fs.PyFileSystem(_handler(self))
+
+
+def check_store_url(url: str) -> None:
+    """Refuse a URL of no object store, and one that holds a user, a password or a signed query."""
+    parts = urlsplit(url)
+    if parts.scheme not in SCHEMES:
+        raise InputError(f"Expected a URL that begins with {', '.join(SCHEMES)}, got {parts.scheme!r}.")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise InputError(
+            "The URL holds a user, a password or a query; credentials belong in the environment."
+        )
 
 
 class _Raw(io.RawIOBase):
@@ -160,4 +166,4 @@ def _load_obstore() -> Any:
     return obstore
 
 
-__all__ = ["SCHEMES", "StoredFiles"]
+__all__ = ["SCHEMES", "StoredFiles", "check_store_url"]

@@ -1,0 +1,1 @@
+"""An owner checks its own rows: what does not fit, and what was found right before."""

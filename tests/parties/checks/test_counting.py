@@ -1,0 +1,111 @@
+from datetime import date
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privada.exceptions import SchemaError
+from privada.parties import Category, Date, Number, Rows, Schema
+from privada.parties.checks.counting import check_source, count_faults
+from privada.parties.csv.dialect import Dialect
+from privada.parties.sources import StoredRows, open_source
+from privada.privacy import SecureNoise
+
+SCHEMA = Schema(
+    columns=[
+        Number(name="weight", low=0, high=200),
+        Number(name="visits", low=0, high=9, whole=True, missing=True),
+        Date(name="seen", first="2020-01-01", last="2025-01-01", missing=True),
+        Category(name="ward", values=("a", "b"), missing=True),
+    ],
+    label=Category(name="ill", values=("no", "yes")),
+    person_id="who",
+    max_rows=2,
+)
+TEXT = """weight;visits;seen;ward;ill;who
+80,5;1;01.02.2021;a;no;p
+much;1;01.02.2021;a;no;p
+300;1,5;31.02.2021;c;maybe;p
+-1;;01.02.1990;;;q
+80;2;01.02.2021
+;2;01.02.2031;b;yes;
+"""
+GERMAN = Dialect(delimiter=";", decimal=",", date_format="%d.%m.%Y")
+
+
+def report(data, schema=SCHEMA):
+    return check_source(open_source(data, schema, None, None), schema)
+
+
+def test_a_csv_file_is_counted_column_by_column(tmp_path):
+    (tmp_path / "rows.csv").write_text(TEXT)
+    found = report(StoredRows(tmp_path / "rows.csv", GERMAN)).to_dict()
+    columns = {column.pop("name"): column for column in found["columns"]}
+    assert columns == {
+        "weight": {"unparsable": 1, "first_line": 3, "missing": 1, "below": 1, "above": 1, "fits": False},
+        "visits": {"fraction": 1, "missing": 1, "fits": False},
+        "seen": {"unparsable": 1, "first_line": 4, "below": 1, "above": 1, "fits": False},
+        "ward": {"outside": 1, "missing": 1, "fits": False},
+        "ill": {"outside": 1, "missing": 1, "fits": False},
+    }
+    assert (found["rows"], found["ragged_lines"], found["first_ragged_line"]) == (5, 1, 6)
+    assert found["persons"] == {"persons": 2, "missing": 1, "over": 1, "dropped": 1, "kept": 3}
+    assert not found["fits"]
+
+
+def test_a_file_that_fits_says_so(tmp_path):
+    lines = TEXT.splitlines()
+    (tmp_path / "rows.csv").write_text("\n".join([lines[0], *[lines[1]] * 3]))
+    found = report(StoredRows(tmp_path / "rows.csv", GERMAN))
+    assert found.fits
+    assert (found.rows, found.counted) == (3, 2)
+
+
+def test_values_of_the_wrong_kind_are_counted_one_by_one():
+    weight, seen = SCHEMA.columns[0], SCHEMA.columns[2]
+    mixed = np.array([1.0, "much", None, Decimal("2.5"), date(2024, 1, 1), "3"], dtype=object)
+    assert count_faults(weight, mixed)["unparsable"] == 2
+    assert count_faults(weight, mixed)["missing"] == 1
+    mixed = np.array([date(2024, 1, 1), "2024-01-01", 3, "soon", None], dtype=object)
+    assert count_faults(seen, mixed)["unparsable"] == 2
+
+
+def test_persons_that_cannot_be_told_apart_are_an_error_here_too():
+    schema = Schema(columns=[Number(name="x", low=0, high=1)], person_id="who", max_rows=1)
+    table = pa.table({"x": [0.0, 0.0], "who": pa.array([2.0**60, 2.0**60])})
+    with pytest.raises(SchemaError, match="too large to tell apart"):
+        report(table, schema)
+
+
+NUMBERS = st.sampled_from(["1", "2.5", "", "x", "inf", "999", "-1"])
+ROWS = st.lists(
+    st.tuples(
+        NUMBERS,
+        NUMBERS,
+        st.sampled_from(["2021-01-01", "", "1800-01-01", "soon"]),
+        st.sampled_from(["a", "b", "", "c"]),
+        st.sampled_from(["no", "yes", "", "maybe"]),
+        st.sampled_from(["p", "q", ""]),
+    ),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows=ROWS)
+def test_rows_fit_exactly_if_they_can_be_loaded(tmp_path_factory, rows):
+    """What is remembered stands for the check at loading: it must never say more."""
+    path = tmp_path_factory.mktemp("rows") / "rows.csv"
+    path.write_text("weight,visits,seen,ward,ill,who\n" + "".join(",".join(row) + "\n" for row in rows))
+    found = report(path)
+    try:
+        size = Rows(path, schema=SCHEMA, noise=SecureNoise()).check()
+    except SchemaError:
+        size = None
+    assert found.fits == (size is not None)
+    if size is not None:
+        assert found.counted == size
