@@ -8,29 +8,9 @@ import numpy as np
 import pytest
 
 from privada.methods.clustering import LocalMeans
-from privada.parties import Rows, Schema
-from privada.parties.answering import answerer
-from privada.privacy import ZCDP, Pure
+from privada.privacy import Pure
 from privada.privacy.accounting import accountant
-from privada.privacy.mechanism import Lattice
-
-SCHEMA = Schema.of_numbers(bounds=(-1e7, 1e7), width=2)
-
-
-PURE, RHO = Pure(epsilon=1, relation="add/remove"), ZCDP(rho=0.5, relation="add/remove")
-
-
-def exact(question, X):
-    """What is noised, in value units."""
-    seen = {}
-
-    def draw(name, steps):
-        mechanism = question.plan.draws[name]
-        seen[name] = mechanism.grid.values(steps) if isinstance(mechanism, Lattice) else steps
-        return seen[name]
-
-    answerer(question)(question, Rows(np.reshape(X, (-1, 2)), schema=SCHEMA), draw)
-    return seen
+from tests.methods.clustering.questions.sensitivity import PURE, RHO
 
 
 def random_pairs(rng, d, count):

@@ -9,51 +9,8 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.methods.clustering import NeighbourAverages, SourceRadius
-from privada.parties import Rows, Schema
-from privada.parties.answering import answerer
-from privada.privacy import ZCDP, Approximate, KNorm, Pure, Unit
-from privada.privacy.accounting import accountant
-from privada.privacy.mechanism import KNormCylinder, Lattice
-
-SCHEMA = Schema.of_numbers(bounds=(-1e7, 1e7), width=2)
-
-
-CELLS = np.array([[-0.25, 0.0], [0.25, 0.0], [0.25, 0.0], [0.0, 0.4]])  # equidistant, and one twice
-
-
-PURE, RHO = Pure(epsilon=1, relation="add/remove"), ZCDP(rho=0.5, relation="add/remove")
-
-
-def exact(question, X):
-    """What is noised, in value units."""
-    seen = {}
-
-    def draw(name, steps):
-        mechanism = question.plan.draws[name]
-        seen[name] = mechanism.grid.values(steps) if isinstance(mechanism, Lattice) else steps
-        return seen[name]
-
-    answerer(question)(question, Rows(np.reshape(X, (-1, 2)), schema=SCHEMA), draw)
-    return seen
-
-
-def loss(question, here, there):
-    """Joint privacy loss of all draws as a share of what the plan allows."""
-    plan, total = question.plan, 0.0
-    for name, draw in plan.draws.items():
-        moved = here[name] - there[name]
-        if isinstance(draw, KNormCylinder):
-            norms = np.maximum(np.abs(moved[:, 0]), np.linalg.norm(moved[:, 1:], axis=1))
-            total += norms.sum() * draw.budget
-        elif isinstance(draw, KNorm):
-            total += np.linalg.norm(moved) / draw.sensitivity * draw.budget
-        elif plan.epsilon is not None:
-            total += np.abs(moved).sum() / draw.scale
-        else:
-            total += (np.linalg.norm(moved) / draw.scale) ** 2
-    if plan.epsilon is not None:
-        return total / plan.epsilon
-    return math.sqrt(total) / accountant.gaussian_mu(plan.event)
+from privada.privacy import Approximate, Pure, Unit
+from tests.methods.clustering.questions.sensitivity import PURE, RHO, exact, loss
 
 
 def test_the_sensitivity_of_neighbour_averages_is_attained():
