@@ -4,7 +4,7 @@
 2. *A mixture*: one release of a handful of numbers (`MixtureMoments`) says how to shift, stretch and mix the
    public models (`evidence`).
 3. *A correction* along the features, where the private rows are enough for it: a noisy descent for numbers
-   (`Descent`), one release of moments for classes (`CorrectionMoments`).
+   (`Descent`), shrunk by its noise, which is known; one release of moments for classes (`CorrectionMoments`).
 
 The result is linear in the standardised columns and the public predictions. All constants are fixed; nothing
 is tuned on the rows at hand.
@@ -25,7 +25,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.forecast import Forecast
-from privada.methods.linear.learner.trajectory import averaged
+from privada.methods.linear.learner.trajectory import averaged, noise_of_average, shrink_by_noise
 from privada.methods.linear.questions import public
 from privada.methods.reweighting.learner import evidence
 from privada.methods.reweighting.learner.evidence import Block
@@ -342,7 +342,7 @@ class Ladder:
     def corrected(self, question: Descent | CorrectionMoments, release: Release, so_far: Mixed) -> Mixed:
         """The model that the second release speaks for."""
         if isinstance(question, Descent):
-            V = averaged(question, release)
+            V = shrink_by_noise(averaged(question, release), self._descent_noise(question, so_far))
         else:
             Z = self.source.rows @ question.transform + question.shift
             Z *= np.minimum(1, question.radius / np.linalg.norm(Z, axis=1, keepdims=True))
@@ -354,6 +354,11 @@ class Ladder:
             V = self._estimate(question, release, Z.T @ Z * self.size / len(Z), blocks, so_far.squared)
         weights = so_far.weights + question.transform @ V
         return Mixed(weights, so_far.intercepts + question.shift @ V, so_far.squared)
+
+    def _descent_noise(self, question: Descent, so_far: Mixed) -> float:
+        """Of a descent's average; clipped records, as many as of normal residuals, draw no noise back."""
+        inside = question.threshold / math.sqrt(2 * self._held(so_far.squared, 0.1))
+        return noise_of_average(question, pull=math.erf(inside))
 
     def learner(self, owner: str) -> Learner[AdaptedModel]:
         """Ask for the mixture and, where the private rows are enough for it, for a correction."""
