@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.evaluation.estimator import evaluate as evaluate
     from privada.methods.marginals.estimator import MarginalLearner as MarginalLearner
     from privada.methods.marginals.estimator_regression import MarginalRegressor as MarginalRegressor
+    from privada.methods.model_file import load as load
     from privada.methods.reweighting.estimator import ReweightedClassifier as ReweightedClassifier
     from privada.methods.reweighting.estimator import ReweightedRegressor as ReweightedRegressor
     from privada.methods.summarization.estimator import PrivateSummarizer as PrivateSummarizer
@@ -70,6 +71,7 @@ _HOMES = {
     "methods.transport.estimator": ("TransportClassifier",),
     "methods.transport.wasserstein": ("private_wasserstein",),
     "methods.evaluation.estimator": ("PrivateEvaluator", "evaluate"),
+    "methods.model_file": ("load",),
     "methods.marginals.estimator": ("MarginalLearner",),
     "methods.marginals.estimator_regression": ("MarginalRegressor",),
     "parties.owner": ("Owner",),

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from privada.cli import audit, demo, exits, learner, ledger, link, release, reproduce
+from privada.cli import audit, demo, exits, learner, ledger, link, predict, release, reproduce
 from privada.cli.owners import owner
 from privada.cli.studies import advise, answer, ask, evaluate, init, learn, price, run
 
@@ -61,7 +61,7 @@ def root(
     """
 
 
-for _verb in (demo, advise, init, run, price, ask, answer, learn, evaluate, reproduce, audit):
+for _verb in (demo, advise, init, run, price, ask, answer, learn, evaluate, predict, reproduce, audit):
     _name = _verb.__name__.rpartition(".")[2]
     app.command(_name, epilog=f"Example: {_verb.EXAMPLE}")(_verb.command)
 for _group in (owner, learner, ledger, release, link):

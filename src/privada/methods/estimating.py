@@ -7,13 +7,16 @@ and the loss of everything that the same rows were used for.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from sklearn.base import BaseEstimator
 
 from privada.exceptions import InputError
+from privada.methods.model_file import save_model
 from privada.parties.one_process.holding import (
     Holding,
     hold_owner,
@@ -54,6 +57,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     dataset: Any
     rehearsal: int | None
     spent_: Guarantee | None
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the fitted model to one safe file, which `privada.load` reads; what was spent stays here."""
+        return save_model(self, path)
 
     def _hold(
         self,

@@ -1,0 +1,46 @@
+"""``privada predict``: predictions of a saved model for rows of a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privada.cli.options import existing_file, new_file
+
+EXAMPLE = "privada predict model.privada rows.csv --out predictions.csv"
+ModelFile = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model that was saved by privada.", show_default=False)
+]
+RowsFile = Annotated[
+    Path, typer.Argument(metavar="ROWS", help="Rows of numbers, separated by commas.", show_default=False)
+]
+OutFile = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Write here instead of printing; a new file.")
+]
+
+
+def command(model: ModelFile, rows: RowsFile, out: OutFile = None) -> None:
+    """Predict, row by row, with a model that was saved.
+
+    Predictions are post-processing of what was released when the model was fitted: they cost nothing.
+    Columns with a header are found by the model's feature names, if it has any.
+    """
+    import csv
+    import io
+
+    from privada.methods.predicting import predict_table
+
+    target = None if out is None else new_file(out, "--out")
+    table = predict_table(existing_file(model, "MODEL"), existing_file(rows, "ROWS"))
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(table)
+    if target is None:
+        typer.echo(text.getvalue(), nl=False)
+        return
+    target.write_text(text.getvalue(), encoding="utf-8")
+    typer.echo(f"Wrote {len(table) - 1} predictions to {target}")
+
+
+__all__ = ["EXAMPLE", "command"]

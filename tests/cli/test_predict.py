@@ -1,0 +1,30 @@
+"""``privada predict``: a saved model and a file of rows."""
+
+import numpy as np
+import pytest
+
+import privada
+
+
+@pytest.fixture
+def model(tmp_path):
+    X = np.random.default_rng(77).uniform(size=(300, 1))
+    made = privada.CellClassifier([[0.0], [1.0]], classes=("no", "yes"), bounds=(0, 1), epsilon=4)
+    return made.fit(X, np.where(X[:, 0] > 0.5, "yes", "no")).save(tmp_path / "model.privada")
+
+
+def test_predictions_are_printed_or_written(cli, model, tmp_path):
+    (tmp_path / "rows.csv").write_text("0.1\n0.9\n")
+    said = cli("predict", model, tmp_path / "rows.csv").stdout
+    assert [line.split(",")[0] for line in said.splitlines()] == ["prediction", "no", "yes"]
+    cli("predict", model, tmp_path / "rows.csv", "--out", tmp_path / "out.csv")
+    assert (tmp_path / "out.csv").read_text() == said
+
+
+def test_nothing_is_overwritten_and_bad_files_are_named(cli, model, tmp_path):
+    (tmp_path / "rows.csv").write_text("0.1,0.2\n")
+    assert "rows of 1 columns" in cli("predict", model, tmp_path / "rows.csv", expect=2).stderr
+    assert (
+        "is not overwritten" in cli("predict", model, tmp_path / "rows.csv", "--out", model, expect=2).stderr
+    )
+    assert "truncated" in cli("predict", tmp_path / "rows.csv", tmp_path / "rows.csv", expect=5).stderr
