@@ -19,6 +19,8 @@ def test_predictions_are_printed_or_written(cli, model, tmp_path):
     assert [line.split(",")[0] for line in said.splitlines()] == ["prediction", "no", "yes"]
     cli("predict", model, tmp_path / "rows.csv", "--out", tmp_path / "out.csv")
     assert (tmp_path / "out.csv").read_text() == said
+    plain = cli.json("predict", model, tmp_path / "rows.csv")
+    assert [row[0] for row in plain["rows"]] == ["no", "yes"]
 
 
 def test_nothing_is_overwritten_and_bad_files_are_named(cli, model, tmp_path):

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from privada.cli.options import existing_file, new_file
+from privada.cli import show
+from privada.cli.options import AsJson, existing_file, new_file
 
 EXAMPLE = "privada predict model.privada rows.csv --out predictions.csv"
 ModelFile = Annotated[
@@ -21,7 +22,7 @@ OutFile = Annotated[
 ]
 
 
-def command(model: ModelFile, rows: RowsFile, out: OutFile = None) -> None:
+def command(model: ModelFile, rows: RowsFile, out: OutFile = None, as_json: AsJson = False) -> None:
     """Predict, row by row, with a model that was saved.
 
     Predictions are post-processing of what was released when the model was fitted: they cost nothing.
@@ -36,11 +37,14 @@ def command(model: ModelFile, rows: RowsFile, out: OutFile = None) -> None:
     table = predict_table(existing_file(model, "MODEL"), existing_file(rows, "ROWS"))
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(table)
-    if target is None:
+    if target is not None:
+        target.write_text(text.getvalue(), encoding="utf-8")
+    if as_json:
+        typer.echo(show.json_text({"columns": table[0], "rows": table[1:]}))
+    elif target is None:
         typer.echo(text.getvalue(), nl=False)
-        return
-    target.write_text(text.getvalue(), encoding="utf-8")
-    typer.echo(f"Wrote {len(table) - 1} predictions to {target}")
+    else:
+        typer.echo(f"Wrote {len(table) - 1} predictions to {target}")
 
 
 __all__ = ["EXAMPLE", "command"]
