@@ -40,6 +40,7 @@ format: $(VENV)/.test
 reference: $(VENV)/.test
 	@$(BIN)/python -m privada.cli.reference > docs/reference/cli.md
 	@$(BIN)/python docs/generate_api.py
+	@$(BIN)/python docs/generate_files.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "privada needs Python 3.11 or newer"'

@@ -276,11 +276,12 @@ def test_the_versions_agree():
     assert f"## {project['version']}" in (HOME / "CHANGELOG.md").read_text()
 
 
-def test_the_api_reference_is_up_to_date():
-    spec = importlib.util.spec_from_file_location("generate_api", HOME / "docs/generate_api.py")
+@pytest.mark.parametrize("name", ["api", "files"])
+def test_the_reference_is_up_to_date(name):
+    spec = importlib.util.spec_from_file_location(f"generate_{name}", HOME / f"docs/generate_{name}.py")
     generator = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generator)
-    written = (HOME / "docs/reference/api.md").read_text(encoding="utf-8")
+    written = (HOME / f"docs/reference/{name}.md").read_text(encoding="utf-8")
     assert written == generator.page(), "run: make reference"
 
 

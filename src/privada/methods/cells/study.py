@@ -9,6 +9,7 @@
     bins = { age = [40, 60] }        # public edges of features: one table each
     by_label = true
     radius = 1.0                     # ask for sums too, of rows clipped to this norm
+    recentred = false                # sums relative to each cell's centre
 """
 
 from __future__ import annotations

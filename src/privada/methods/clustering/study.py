@@ -48,7 +48,7 @@ def learner(
             salt=str(seed),
         )
         question.fits(schemas[owner])
-    return learn(owner, target, question, n_centers=n_centers, radius=about, random_state=0)
+        return learn(owner, target, question, n_centers=n_centers, radius=about, random_state=0)
 
 
 def _radius(

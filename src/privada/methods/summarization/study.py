@@ -11,6 +11,8 @@
     n_features = 140
     validation_epsilon = 1.4     # for the validation set; by default the study's budget
     validation_delta = 0.01
+    denoised = true              # optional; owners correct for the noise of the target that they match
+    embedded = false             # optional; rows are given as their public features, not as they are
     summary = "summary.npz"      # a new file for the curator: rows, labels and owners
 """
 

@@ -8,6 +8,7 @@
     target = "target.csv"             # public target rows, in the owners' features
     projection = "target"             # or "random": "target" shows the owners something of the target
     rescale = "none"                  # or "unit", "root": for histograms and activations
+    n_components = 20                 # optional; directions of the target that are kept
     norm_bound = 1.0                  # with "random", unless rows are rescaled
 
 Under replace-one, and unless ``projection`` or ``rescale`` say otherwise, every owner is asked for a noisy
@@ -38,6 +39,8 @@ def learner(
 ) -> Learner[TransportModel]:
     """Make the learner that a study's ``[method]`` describes; another seed is another asking."""
     owners = section.array("owners") if "owners" in section else list(schemas)
+    if not owners:
+        section.fail("owners", "expected at least one owner.")
     for owner in owners:
         _study.known(section, "owners", owner, schemas)
     target = _study.public_rows(section, "target", home)

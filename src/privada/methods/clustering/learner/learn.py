@@ -98,13 +98,7 @@ def choose(
     random_state: int | None = None,
 ) -> Choice:
     """Choose target points that cost least on average over plausible sources."""
-    points = _check.matrix(target=target)
-    _check.count(least=0, n_centers=n_centers)
-    if n_centers > len(points):
-        raise InputError(
-            f"Expected n_centers to be at most the {len(points)} target points, got {n_centers}."
-        )
-    _check.count(n_draws=n_draws)
+    points = check_choice(target, n_centers=n_centers, n_draws=n_draws)
     rng = np.random.default_rng(random_state)
     plausible = posterior(question, release, points)
     sources = [plausible.draw(rng) for _ in range(1 if isinstance(plausible, Fixed) else n_draws)]
@@ -136,6 +130,7 @@ def learn(
     random_state: int | None = None,
 ) -> Learner[Choice]:
     """Ask one owner once, and once more for Δᵗ(S) if a bound by it is wanted, and choose."""
+    check_choice(target, n_centers=n_centers, n_draws=n_draws)
 
     def ask_and_choose() -> Learner[Choice]:
         release = yield Ask(owner, question)
@@ -156,4 +151,16 @@ def learn(
     )
 
 
-__all__ = ["Choice", "choose", "learn", "posterior"]
+def check_choice(target: npt.ArrayLike, *, n_centers: int, n_draws: int = 1) -> npt.NDArray[np.float64]:
+    """The target points, if so many of them can be chosen; call it before anything is asked."""
+    points = _check.matrix(target=target)
+    _check.count(least=0, n_centers=n_centers)
+    if n_centers > len(points):
+        raise InputError(
+            f"Expected n_centers to be at most the {len(points)} target points, got {n_centers}."
+        )
+    _check.count(n_draws=n_draws)
+    return points
+
+
+__all__ = ["Choice", "check_choice", "choose", "learn", "posterior"]

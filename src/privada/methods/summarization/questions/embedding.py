@@ -22,6 +22,9 @@ LARGEST_FREQUENCY = 1e6
 _BLOCK = 2048
 
 
+MOST_FEATURES = 100_000  # an owner releases a number for each
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FourierEmbedding:
     """Paired random Fourier features.
@@ -78,6 +81,8 @@ class FourierEmbedding:
         """
         if _check.count(least=2, n_features=n_features) % 2:
             raise InputError(f"Expected n_features to be even, got {n_features}.")
+        if n_features > MOST_FEATURES:
+            raise InputError(f"Expected n_features to be at most {MOST_FEATURES}, got {n_features}.")
         _check.count(width=width)
         rng = np.random.default_rng(random_state)
         draw = _orthogonal if orthogonal else _independent
