@@ -16,6 +16,8 @@ from privada.parties.rows import Rows
 from privada.parties.schema import Number, Schema
 from privada.privacy import OwnerKey
 
+TWO = Schema.of_numbers(bounds=(0, 9), width=2)
+
 
 @pytest.fixture(params=["endless", "pipe", "socket", "folder", "absent", "long"])
 def bad(request, tmp_path, monkeypatch):
@@ -50,7 +52,7 @@ def test_public_rows_of_a_study(bad):
     path, said = bad
     section = Section.parse(f'centers = "{path.name}"', name="study.toml")
     with pytest.raises(StudyError, match=rf"study.toml, line 1, centers: .*{said}"):
-        public_rows(section, "centers", path.parent)
+        public_rows(section, "centers", path.parent, TWO)
 
 
 def test_keys(bad):
@@ -77,8 +79,8 @@ def test_text_that_is_not_utf_8(tmp_path):
     with pytest.raises(StudyError, match=r"^Cannot read study.toml: it is not text in UTF-8\.$"):
         Section.read(tmp_path / "study.toml")
     section = Section.parse('centers = "study.toml"', name="s.toml")
-    with pytest.raises(StudyError, match="not text in UTF-8"):
-        public_rows(section, "centers", tmp_path)
+    with pytest.raises(StudyError, match="not text in the encoding utf-8"):
+        public_rows(section, "centers", tmp_path, TWO)
 
 
 def test_a_compressed_file_is_not_unpacked(tmp_path):
@@ -87,14 +89,14 @@ def test_a_compressed_file_is_not_unpacked(tmp_path):
 
     (tmp_path / "centers.csv.gz").write_bytes(gzip.compress(b"0.5\n"))
     section = Section.parse('centers = "centers.csv.gz"', name="s.toml")
-    with pytest.raises(StudyError, match="not text in UTF-8"):
-        public_rows(section, "centers", tmp_path)
+    with pytest.raises(StudyError, match="not text in the encoding utf-8"):
+        public_rows(section, "centers", tmp_path, TWO)
 
 
 def test_line_ends_of_any_system(tmp_path):
     (tmp_path / "rows.csv").write_bytes(b"0.5,1\r\n2,3\r\n")
     section = Section.parse('rows = "rows.csv"', name="s.toml")
-    assert np.array_equal(public_rows(section, "rows", tmp_path), [[0.5, 1], [2, 3]])
+    assert np.array_equal(public_rows(section, "rows", tmp_path, TWO), [[0.5, 1], [2, 3]])
 
 
 def test_a_file_that_grows_is_cut_at_the_limit(tmp_path):

@@ -107,7 +107,7 @@ def test_a_value_that_a_reader_trips_over_is_not_shown(cli, home):
         stream.write("1.234,5.678,well\n" * 80_000)
         stream.write("Jane Doe,5.678,well\n")
     failed = cli("run", home / "study.toml", expect=2)
-    assert "cannot be read to its end" in failed.stderr
+    assert "column 1 'marker_a': not a number at line 81202" in failed.stderr
     assert "Jane" not in failed.output
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privada import _files
 from privada._toml import Section
 from privada.exceptions import InputError
+from privada.methods._public_rows import PublicFile
+from privada.parties.csv.dialect import Dialect
 from privada.parties.schema import Schema
+
+FloatArray = npt.NDArray[np.float64]
 
 
 def known(section: Section, key: str, owner: str, schemas: Mapping[str, Schema]) -> str:
@@ -28,38 +30,29 @@ def asked(section: Section, schemas: Mapping[str, Schema]) -> str:
     return known(section, "owner", section.string("owner", next(iter(schemas))), schemas)
 
 
-def public_rows(section: Section, key: str, home: Path) -> npt.NDArray[np.float64]:
-    """Rows of a file of finite numbers separated by commas, without a header."""
-    return finite(section, key, public_text(section, key, home))
+def public_rows(section: Section, key: str, home: Path, schema: Schema) -> FloatArray:
+    """Features of a public file, CSV or Parquet, encoded by an owner's card."""
+    return _read(section, key, home, schema, labelled=False)[0]
 
 
-def public_text(section: Section, key: str, home: Path) -> npt.NDArray[np.str_]:
-    """Rows of a file of words separated by commas, without a header."""
+def labelled_rows(
+    section: Section, key: str, home: Path, schema: Schema
+) -> tuple[FloatArray, npt.NDArray[Any]]:
+    """Features of a public file, and its labels: codes of classes, or numbers."""
+    X, y = _read(section, key, home, schema, labelled=True)
+    assert y is not None
+    return X, y
+
+
+def _read(
+    section: Section, key: str, home: Path, schema: Schema, *, labelled: bool
+) -> tuple[FloatArray, npt.NDArray[Any] | None]:
     path = home / section.string(key)
+    dialect = Dialect.from_section(section.section("csv")) if "csv" in section else Dialect()
     try:
-        text = _files.read_text(path, largest=_files.LARGEST_TABLE)
+        return PublicFile(path, schema, labelled, dialect).read()
     except InputError as error:
         section.fail(key, str(error).replace("Cannot read", "cannot read", 1))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a file without rows, which is refused below
-            rows: npt.NDArray[np.str_] = np.loadtxt(io.StringIO(text), delimiter=",", ndmin=2, dtype=str)
-    except ValueError:
-        section.fail(key, f"cannot read {path.name} as rows separated by commas.")
-    if not len(rows):
-        section.fail(key, f"there are no rows in {path.name}.")
-    return rows
 
 
-def finite(section: Section, key: str, words: npt.NDArray[np.str_]) -> npt.NDArray[np.float64]:
-    """Words as numbers, all finite."""
-    try:
-        numbers = words.astype(np.float64)
-    except ValueError:
-        section.fail(key, "expected numbers separated by commas, without a header.")
-    if not np.isfinite(numbers).all():
-        section.fail(key, "expected finite numbers.")
-    return numbers
-
-
-__all__ = ["asked", "finite", "known", "public_rows", "public_text"]
+__all__ = ["asked", "known", "labelled_rows", "public_rows"]

@@ -69,9 +69,12 @@ def test_a_study_becomes_a_learner(home, more):
     ("text", "message"),
     [
         ('source = "none.csv"', "cannot read none.csv"),
-        ('source = "empty.csv"', "no rows in empty.csv"),
+        ('source = "empty.csv"', "empty.csv is empty"),
         ('source = "holes.csv"', "source: expected finite numbers"),
-        ('source = "headed.csv"', "source: expected numbers separated by commas, without a header"),
+        (
+            'source = "headed.csv"',
+            "source: columns .* the file lacks: 'x0', 'x1'; .*: 'age', 'dose'",
+        ),
         ('source = "ragged.csv"', "cannot read ragged.csv"),
         ('source = "narrow.csv"', "expected rows of 2 features, got 1"),
         ('source = "source.csv"\nquestion = "rates"', "one of auto, cells, descent"),

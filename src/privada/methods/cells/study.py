@@ -5,7 +5,7 @@
     [method]
     name = "cells"
     owner = "clinic"
-    centers = "centers.csv"          # public centres, one row each; or
+    centers = "centers.csv"          # public centres: CSV or Parquet with the owner's columns; or
     bins = { age = [40, 60] }        # public edges of features: one table each
     by_label = true
     radius = 1.0                     # ask for sums too, of rows clipped to this norm
@@ -59,7 +59,7 @@ def learner(
 
 def _tables(section: Section, schema: Schema, home: Path) -> tuple[Partition, ...]:
     if "centers" in section:
-        return (Nearest(centers=_study.public_rows(section, "centers", home)),)
+        return (Nearest(centers=_study.public_rows(section, "centers", home, schema)),)
     if "bins" not in section:
         section.fail("", "expected centers or bins.")
     bins = section.section("bins")

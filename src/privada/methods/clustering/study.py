@@ -5,7 +5,7 @@
     [method]
     name = "clustering"
     owner = "clinic"
-    target = "target.csv"      # public target points, one row each, in the owner's units
+    target = "target.csv"      # public target points: CSV or Parquet with the owner's columns
     n_centers = 20
     radius = 1.0               # public ball around 0 that holds source and target
     bound_share = 0.1          # optional: share of the budget for Δᵗ(S), which sharpens the cost's bound
@@ -34,7 +34,7 @@ def learner(
 ) -> Learner[Choice]:
     """Make the learner that a study's ``[method]`` describes."""
     owner = _study.asked(section, schemas)
-    target = _study.public_rows(section, "target", home)
+    target = _study.public_rows(section, "target", home, schemas[owner])
     n_centers, radius = section.whole("n_centers"), section.number("radius")
     about, guarantee = _radius(section, target, radius, guarantee, str(seed))
     section.done()

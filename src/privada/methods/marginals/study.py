@@ -5,7 +5,7 @@
     [method]
     name = "marginals"
     owner = "clinic"
-    source = "source.csv"            # public rows, a column for each feature of the schema, no header
+    source = "source.csv"            # public rows: CSV or Parquet with the owner's columns
     question = "auto"                # or "descent", "cells", "marginals"
     size = 1000                      # announced number of rows; by default the schema's
     rounds = 2                       # of "marginals", as are bins and stop
@@ -84,7 +84,7 @@ def _question(section: Section) -> str | CellCounts | ErrorTables:
 def _source(
     section: Section, schema: Schema, home: Path
 ) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    rows = _study.public_rows(section, "source", home)
+    rows = _study.public_rows(section, "source", home, schema)
     if rows.shape[1] != schema.width:
         section.fail("source", f"expected rows of {schema.width} features, got {rows.shape[1]}.")
     return schema.box.clip(rows)

@@ -5,7 +5,7 @@
     [method]
     name = "transport"
     owners = ["clinic", "hospital"]   # one or several; all of the study's by default
-    target = "target.csv"             # public target rows, in the owners' features
+    target = "target.csv"             # public target rows: CSV or Parquet with the owners' columns
     projection = "target"             # or "random": "target" shows the owners something of the target
     rescale = "none"                  # or "unit", "root": for histograms and activations
     n_components = 20                 # optional; directions of the target that are kept
@@ -43,7 +43,9 @@ def learner(
         section.fail("owners", "expected at least one owner.")
     for owner in owners:
         _study.known(section, "owners", owner, schemas)
-    target = _study.public_rows(section, "target", home)
+    if any(schemas[owner].columns != schemas[owners[0]].columns for owner in owners):
+        section.fail("owners", "their cards have different columns; expected the same of all.")
+    target = _study.public_rows(section, "target", home, schemas[owners[0]])
     projection, rescale = section.string("projection", "target"), section.string("rescale", "none")
     components, radius = section.whole("n_components", None), section.number("norm_bound", None)
     section.done()
