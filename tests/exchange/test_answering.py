@@ -90,7 +90,7 @@ def asker(name, key):
             "carol",
             LearnerKey.generate(),
             {"policy": Policy(curators=("carol",)), "learners": LISTED},
-            "lists under",
+            "does not know 'carol'",
         ),
         ("carol", BOB, {"policy": Policy(curators=("carol",)), "learners": LISTED}, "bob|summarization"),
     ],

@@ -25,13 +25,13 @@ def known(asker, **more):
     return KnownLearner(name=asker.learner, key=asker.key, **more)
 
 
-def owner(*learners, **more):
+def owner(*learners, listed=True, **more):
     return Owner(
         np.linspace(0, 1, 10)[:, None],
         schema=Schema.of_numbers(bounds=(0, 1), width=1, size=10),
         dataset="rows",
         budget=Pure(epsilon=1, relation=AR),
-        learners=learners,
+        learners=learners if listed else None,
         **more,
     )
 
@@ -158,8 +158,7 @@ def test_a_persons_refusal_stands_even_where_no_approval_is_needed(door):
 
 
 def test_without_a_list_anybody_is_answered_as_before():
-    house = owner()
-    house.learners = None
+    house = owner(listed=False)
     house.answer(ask(salt="1"))
     house.answer(ask(salt="2"), asker=EVE)
     assert [who for _, who, _ in said(house)] == ["", "eve"]
@@ -248,3 +247,38 @@ def test_a_card_reads_back(tmp_path):
     (tmp_path / "learner.toml").write_text(card.to_toml().replace(ALICE.key, "no key"), encoding="utf-8")
     with pytest.raises(StudyError, match=r"learner\.public_key: Expected public_key"):
         LearnerCard.read(tmp_path / "learner.toml")
+
+
+@pytest.mark.parametrize("door", [0, 1])
+def test_an_approval_for_one_learner_is_none_for_another_who_asks_the_same(door):
+    house = owner(known(ALICE), known(BOB), policy=Policy(approval=True))
+    answer, question = doors(house)[door], ask()
+    house.ledger.approve("rows", question.digest, by="Dr Who", asker=ALICE)
+    answer(question, asker=ALICE)
+    with pytest.raises(ApprovalPending):
+        answer(question, asker=BOB)
+    answer(question, asker=ALICE)
+    house.ledger.approve("rows", question.digest, by="Dr Who", asker=BOB)
+    answer(question, asker=BOB)
+    kinds = [kind for kind, _, _ in said(house)]
+    assert kinds == ["approval", "charge", "approval", "copy"]
+
+
+@pytest.mark.parametrize(
+    "terms", [{"expires": date(2020, 1, 1)}, {"allowance": Pure(epsilon=0.1, relation=AR)}]
+)
+def test_nobody_is_asked_to_approve_what_would_be_refused(terms):
+    house = owner(known(ALICE, **terms), policy=Policy(approval=True))
+    with pytest.raises((PolicyError, BudgetError), match="'alice'"):
+        house.answer(ask(), asker=ALICE)
+
+
+def test_who_may_not_ask_is_known_before_the_question_is():
+    house = owner(known(ALICE), known(BOB, expires=date(2020, 1, 1)))
+    house.check_asker("cd" * 32, ALICE)
+    for asker, why in ((EVE, "does not know 'eve'"), (None, "Nobody signed"), (BOB, "may not ask any more")):
+        with pytest.raises(PolicyError, match=why):
+            house.check_asker("cd" * 32, asker)
+    assert [(kind, who) for kind, who, _ in said(house)] == [("refusal", "bob")]
+    assert sum(house.ledger.unlisted("rows").values()) == 2
+    owner(listed=False).check_asker("cd" * 32, None)

@@ -214,6 +214,7 @@ class Answering:
                 f"The question was sent to another key of {self.name}; get the owner's present card."
             )
         asker = ask_as(envelope)
+        self.owner.check_asker(envelope.question, asker)
         blob = self._payload(envelope, rest)
         if Question.peek(blob, largest=self.owner.policy.largest_question).digest != envelope.question:
             raise WireError("The envelope's digest is not its question's.")

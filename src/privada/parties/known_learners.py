@@ -162,8 +162,11 @@ class KnownLearners:
     def _find(self, asker: Asker | None) -> KnownLearner | None:
         return next((each for each in self.learners if asker is not None and each.key == asker.key), None)
 
-    def terms(self, asker: Asker | None, method: str, policy: Policy) -> Terms:
-        """The terms of who asks, under the owner's name for it; `PolicyError` for anybody else."""
+    def terms(self, asker: Asker | None, method: str | None, policy: Policy) -> Terms:
+        """The terms of who asks, under the owner's name for it; `PolicyError` for anybody else.
+
+        ``method`` is None if it is not known yet.
+        """
         known = self._find(asker)
         if asker is None or known is None:
             who = (
@@ -172,7 +175,8 @@ class KnownLearners:
                 else f"The owner does not know {asker.learner!r}"
             )
             raise PolicyError(f"{who}; it answers the learners that its file lists. Nothing was charged.")
-        known.admit_method(method)
+        if method is not None:
+            known.admit_method(method)
         approval = policy.approval if known.approval is None else known.approval
         return Terms(
             policy=replace(policy, approval=approval),

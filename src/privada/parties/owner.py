@@ -5,23 +5,21 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Container, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, Self, TypeVar
 
 from privada.exceptions import (
     AnswerError,
-    ApprovalPending,
     InputError,
-    LedgerError,
     PolicyError,
     PrivacyLeakWarning,
-    PrivadaError,
     RelationError,
     SchemaError,
     WireError,
 )
+from privada.parties.admission import Admission
 from privada.parties.answering import answer_rows, answerer
 from privada.parties.checks.memory import CheckMemory
 from privada.parties.compute.threads import Threads
@@ -34,12 +32,11 @@ from privada.parties.schema import Schema
 from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Approximate, Guarantee
 from privada.privacy.ledger import Ledger, Quote
-from privada.privacy.ledger.lines import REFUSAL
 from privada.privacy.ledger.outbox import OWED
 from privada.privacy.noise import Noise, Rehearsal, SecureNoise
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
-from privada.privacy.release import Disclosure, Question, Release
+from privada.privacy.release import Disclosure, Question, QuestionHeader, Release
 
 T = TypeVar("T")
 
@@ -115,6 +112,7 @@ class Owner:
         self.dataset = self.ledger.check_budget(dataset, budget, accounting=accounting)
         keeps = self.ledger.budget(self.dataset)
         self.learners = None if learners is None else KnownLearners(learners, budget=keeps)
+        self._admission = Admission(self.ledger, self.dataset, self.learners)
 
     def __repr__(self) -> str:
         return f"<Owner of {self.dataset}: {self.ledger.budget(self.dataset).budget}>"
@@ -167,17 +165,30 @@ class Owner:
             The ledger failed. A charge that was made stands; ask again to get the answer for it.
         """
         _answerable(question)
-        with self._on_terms(question.digest, question.method, asker) as terms:
+        with self._asked(question, asker) as terms:
             return self._answered(question, terms, approved=approved)
 
     def _answered(self, question: Question, terms: Terms, *, approved: bool) -> Release:
         debt, approver = self.ledger.debt(self.dataset, question.digest), ""
         if debt is None:
             approver = self._admit(question, terms, approved=approved)
-        elif debt.state != OWED:
-            return Release.from_bytes(self._shared(question.digest, terms))
+        else:
+            self._admission.share(question.digest, terms, approved=approved)
+        if debt is not None and debt.state != OWED:
+            return Release.from_bytes(self.kept(question.digest))
         with self.ledger.alone(self.dataset):
             return self._drawn(question, terms, approver)
+
+    def _asked(
+        self, question: Question | QuestionHeader, asker: Asker | None
+    ) -> AbstractContextManager[Terms]:
+        """The terms on which it is asked; a refusal is recorded."""
+        return self._admission.on_terms(question.digest, question.method, asker, self.policy)
+
+    def check_asker(self, digest: str, asker: Asker | None) -> None:
+        """Refuse who may not ask at all, before any byte of the question is fetched."""
+        with self._admission.on_terms(digest, None, asker, self.policy):
+            pass
 
     def answer_file(self, blob: bytes, *, asker: Asker | None = None, approved: Container[str] = ()) -> bytes:
         """Answer a question file, which may come from a stranger; returns the release's file.
@@ -195,49 +206,20 @@ class Owner:
             Whole digests of the questions that a person approved.
         """
         header = Question.peek(blob, largest=self.policy.largest_question)
-        with self._on_terms(header.digest, header.method, asker) as terms:
+        with self._asked(header, asker) as terms:
             debt = self.ledger.debt(self.dataset, header.digest)
-            if debt is not None and debt.state != OWED:
-                return self._shared(header.digest, terms)
             agreed = header.digest in approved
+            if debt is not None and debt.state != OWED:
+                self._admission.share(header.digest, terms, approved=agreed)
+                return self.kept(header.digest)
             if debt is None:
-                agreed = self._is_approved(header.digest, terms, approved=agreed)[0]
+                agreed = self._admission.is_approved(header.digest, terms, approved=agreed)[0]
                 terms.policy.admit_header(header, approved=agreed)
             question = Question.from_bytes(blob, largest=self.policy.largest_question)
             if question.digest != header.digest:
                 raise WireError("The file is not a valid question: its header says another one.")
             self._answered(_answerable(question), terms, approved=agreed)
             return self.kept(header.digest)
-
-    @contextmanager
-    def _on_terms(self, digest: str, method: str, asker: Asker | None) -> Iterator[Terms]:
-        """The terms on which a question is asked. A refusal within is recorded; nothing was charged."""
-        known = None if self.learners is None else self.learners.named(asker)
-        try:
-            if self.learners is None:
-                yield Terms(policy=self.policy, asker=asker)
-            else:
-                yield self.learners.terms(asker, method, self.policy)
-        except (ApprovalPending, AnswerError, LedgerError):
-            raise
-        except PrivadaError as error:
-            with suppress(LedgerError):  # the refusal stands, recorded or not
-                self.ledger.refuse(self.dataset, question=digest, reason=str(error), asker=known)
-            raise
-
-    def _shared(self, digest: str, terms: Terms) -> bytes:
-        """The release that is kept, for a learner whose terms cover it."""
-        self.ledger.share(self.dataset, digest, asker=terms.asker, allowance=terms.allowance)
-        return self.kept(digest)
-
-    def _is_approved(self, digest: str, terms: Terms, *, approved: bool) -> tuple[bool, str]:
-        """Whether a person approved a question, and who; `PolicyError` if one refused it."""
-        decision = self.ledger.decision(self.dataset, digest, asker=terms.asker)
-        if decision is None:
-            return approved, ""
-        if decision.kind == REFUSAL:
-            raise PolicyError(f"{decision.approver} refused it: {decision.detail['text']}")
-        return True, decision.approver
 
     def kept(self, digest: str) -> bytes:
         """The release that is kept for the digest of an answered question, as it was signed."""
@@ -294,11 +276,10 @@ class Owner:
         self._check_terms(question)
         if not question.discloses:
             raise InputError("This question asks for a release; use answer().")
-        with self._on_terms(question.digest, question.method, asker) as terms:
-            self.ledger.check_term(self.dataset, terms.allowance)
+        with self._asked(question, asker) as terms:
             self.policy.admit_curator(to)
             self.policy.admit(question, share=0.0)
-            self._wait_for_a_person(question, terms, approved=approved)
+            self._admission.wait_for_a_person(question.digest, terms, approved=approved)
             self._try_out(question)
         text = f"raw rows to {to}: not differentially private"
         receipt: Receipt = self.ledger.note(
@@ -324,9 +305,9 @@ class Owner:
         known = None if self.learners is None else self.learners.named(asker)
         if known is None:
             raise PolicyError("The owner discloses rows only to curators that it lists under [[learners]].")
-        with self._on_terms(header.digest, header.method, asker) as terms:
+        with self._asked(header, asker) as terms:
             self.policy.admit_curator(known.learner)
-            agreed = self._is_approved(header.digest, terms, approved=header.digest in approved)[0]
+            agreed = self._admission.is_approved(header.digest, terms, approved=header.digest in approved)[0]
             terms.policy.admit_header(header, approved=agreed)
         question = Question.from_bytes(blob, largest=self.policy.largest_question)
         if question.digest != header.digest:
@@ -342,10 +323,10 @@ class Owner:
         Nothing of the question runs before its approval.
         """
         self._check_terms(question)
-        self.ledger.check_term(self.dataset, terms.allowance)
+        self.ledger.check_allowance(self.dataset, question.price, terms.allowance)
         share = self.ledger.price(self.dataset, question.price).share
         self.policy.admit(question, share=share)
-        approver = self._wait_for_a_person(question, terms, approved=approved)
+        approver = self._admission.wait_for_a_person(question.digest, terms, approved=approved)
         self._try_out(question)
         self.ledger.check_room(question.answer_bytes)
         return approver
@@ -355,12 +336,6 @@ class Owner:
         question.fits(self.schema)
         self.policy.admit_work(question, self.schema)
         answerer(question)
-
-    def _wait_for_a_person(self, question: Question, terms: Terms, *, approved: bool) -> str:
-        agreed, approver = self._is_approved(question.digest, terms, approved=approved)
-        if terms.policy.approval and not agreed:
-            raise ApprovalPending(f"Question {question.digest[:12]} waits for the owner's approval.")
-        return approver
 
     def _open(self, question: Question) -> dict[str, Any]:
         """Open the rows and draw."""

@@ -89,6 +89,22 @@ class Allowances(ABC):
             with self._store.reading() as connection:
                 allowance.check_term(moment(table.last(connection, name)))
 
+    def check_allowance(self, dataset: str, price: Price, allowance: Allowance | None) -> None:
+        """Raise an error if a learner's terms would not cover one more answer now; nothing is written.
+
+        The charge decides again, in its transaction: this is to refuse early.
+        """
+        name = self._known_as(dataset)
+        with self._store.reading() as connection:
+            self._check_terms(connection, table.last(connection, name), allowance, price)
+
+    def has_answer(self, dataset: str, question: str, allowance: Allowance) -> bool:
+        """Whether a learner paid for a question's answer, or got a copy of it, and its term is not over."""
+        name = self._known_as(dataset)
+        with self._store.reading() as connection:
+            allowance.check_term(moment(table.last(connection, name)))
+            return _has(table.on_question(connection, name, question), allowance)
+
     def share(self, dataset: str, question: str, *, asker: Asker | None, allowance: Allowance | None) -> None:
         """Let a learner have an answer that is paid for; one that it did not pay for counts in its allowance.
 
