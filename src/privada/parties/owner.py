@@ -22,6 +22,7 @@ from privada.exceptions import (
 from privada.parties.admission import Admission
 from privada.parties.answering import answer_rows, answerer
 from privada.parties.checks.memory import CheckMemory
+from privada.parties.compute.engine import Engine
 from privada.parties.compute.threads import Threads
 from privada.parties.known_learners import KnownLearner, KnownLearners, Terms
 from privada.parties.owner_file import OwnerFile
@@ -72,7 +73,7 @@ class Owner:
         Seed for reproducible noise; every release is stamped "not private".
     allow_empty : bool
         Whether a data set without rows is accepted.
-    compute : Threads, optional
+    compute : Threads or Cluster, optional
         Where answers are computed; by default on every processor that this process may use.
     memory : CheckMemory, optional
         Remembers that rows were checked: the very same ones are not read again before the first answer.
@@ -98,14 +99,15 @@ class Owner:
         person: Any = None,
         rehearsal: int | None = None,
         allow_empty: bool = False,
-        compute: Threads | None = None,
+        compute: Engine | None = None,
         memory: CheckMemory | None = None,
     ) -> None:
         _check_budget(budget, schema)
         self.schema = schema
         self.policy = Policy() if policy is None else policy
         self._noise: Noise = SecureNoise() if rehearsal is None else Rehearsal(rehearsal)
-        rows = Rows(data, schema=schema, y=y, person=person, noise=self._noise, compute=compute)
+        self._compute: Engine = Threads() if compute is None else compute
+        rows = Rows(data, schema=schema, y=y, person=person, noise=self._noise, compute=self._compute)
         _check_size(_count_rows(rows, memory), schema, budget, allow_empty=allow_empty)
         self._rows = Private(rows)
         self.ledger = _in_memory(dataset, budget, accounting) if ledger is None else ledger
@@ -333,6 +335,7 @@ class Owner:
 
     def _try_out(self, question: Question) -> None:
         """Try the question on public rows, estimate the time, and check that its code is installed."""
+        self._compute.check_ready()
         question.fits(self.schema)
         self.policy.admit_work(question, self.schema)
         answerer(question)

@@ -19,6 +19,8 @@
 
     [compute]                        # optional
     threads = 8                      # by default the processors that the process may use
+    # engine = "dask"                # or a cluster of the owner's own, with ca, certificate and key
+    # scheduler = "tls://10.0.0.1:8786"
 
     [policy]                         # optional
     [[learners]]                     # optional: who may ask, see `privada.parties.known_learners`
@@ -37,9 +39,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from privada import _check
 from privada._text import escape_in_json
 from privada._toml import Section
 from privada.parties.checks.memory import CheckMemory
+from privada.parties.compute.engine import Engine
 from privada.parties.compute.threads import Threads
 from privada.parties.csv.dialect import Dialect
 from privada.parties.known_learners import KnownLearner, read_learners
@@ -52,6 +56,8 @@ from privada.privacy.ledger import Ledger, Quote
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
+
+ENGINES = ("threads", "dask")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +73,7 @@ class OwnerFile:
     policy: Policy
     ledger: str
     key: Path
-    compute: Threads = field(default_factory=Threads)
+    compute: Engine = field(default_factory=Threads)
     learners: tuple[KnownLearner, ...] | None = None
 
     @classmethod
@@ -89,7 +95,7 @@ class OwnerFile:
             policy=Policy.from_section(top.section("policy")),
             ledger=url if "://" in url else str(home / url),
             key=home / ledger.string("key"),
-            compute=_compute(top.section("compute")),
+            compute=_compute(top.section("compute"), home),
             learners=None if listed is None else read_learners(listed, home=home, budget=budget),
         )
         for section in (data, privacy, ledger, top):
@@ -207,9 +213,12 @@ def _pairs(plain: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key} = {text}"
 
 
-def _compute(section: Section) -> Threads:
-    with section.blaming("threads"):
-        made = Threads(section.whole("threads", None))
+def _compute(section: Section, home: Path) -> Engine:
+    """Threads of this process, or a cluster; no connection is made yet."""
+    with section.blaming("engine"):
+        engine = _check.one_of(ENGINES, engine=section.string("engine", "threads"))
+    with section.blaming("threads", "scheduler", "ca", "certificate", "key"):
+        made = _cluster(section, home) if engine == "dask" else Threads(section.whole("threads", None))
     section.done()
     return made
 
@@ -229,6 +238,14 @@ def _source(section: Section, home: Path) -> StoredRows | Database:
         if "://" in place:
             check_store_url(place)
     return StoredRows(place if "://" in place else home / place, dialect)
+
+
+def _cluster(section: Section, home: Path) -> Engine:
+    from privada.parties.compute.cluster import Cluster
+
+    files = {name: section.string(name, None) for name in ("ca", "certificate", "key")}
+    paths = {name: None if path is None else home / path for name, path in files.items()}
+    return Cluster(section.string("scheduler"), **paths)
 
 
 def _budget(section: Section, schema: Schema) -> Guarantee:

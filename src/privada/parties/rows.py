@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from privada.exceptions import SchemaError
 from privada.parties.compute.batch import AT_ONCE, BATCH, Batch, Part
+from privada.parties.compute.engine import Engine, Handles
 from privada.parties.compute.folds import Adding, Merging
 from privada.parties.compute.threads import Threads
 from privada.parties.persons import bounded
@@ -48,7 +49,7 @@ class Rows:
     noise : Noise, optional
         Needed when the unit is a person: rows beyond ``max_rows`` of one
         person are dropped at random, once, before anything else.
-    compute : Threads, optional
+    compute : Threads or Cluster, optional
         Where totals are computed. By default on every processor of this process.
 
     Examples
@@ -67,23 +68,24 @@ class Rows:
         y: Any = None,
         person: Any = None,
         noise: Noise | None = None,
-        compute: Threads | None = None,
+        compute: Engine | None = None,
     ) -> None:
         self.schema = schema
-        self._compute = Threads() if compute is None else compute
+        self._compute: Engine = Threads() if compute is None else compute
         self._source, self._noise = open_source(data, schema, y, person), noise
+        self._compute.check_source(self._source)
         if schema.person_id is not None and noise is None:
             raise SchemaError("Rows of persons need a noise source to choose which rows are kept.")
 
     @cached_property
-    def _parts(self) -> Sequence[Part]:
+    def _parts(self) -> Handles:
         """Parts that are read at once. Which rows of persons are kept is chosen when this is first used."""
-        parts = [Part(part, self.schema) for part in self._source.parts()]
+        parts = self._compute.place([Part(part, self.schema) for part in self._source.parts()])
         if self.schema.person_id is None:
             return parts
-        people = self._compute.columns(parts, self.schema.person_id)
+        parts, people = self._compute.remember(parts, self.schema.person_id)
         kept = bounded(np.concatenate(people), self.schema, self._noise)
-        return _narrowed(parts, kept, people)
+        return self._compute.narrow(parts, _split(kept, [len(each) for each in people]))
 
     def __repr__(self) -> str:
         return "<Rows>"
@@ -106,7 +108,7 @@ class Rows:
             The same bits whatever the batches. Additions wrap modulo 2**64 as those of the noise do;
             they never fail because of what the rows contain.
         """
-        found: Sums = self._compute.fold(self._parts, sums, Adding(), numbers)
+        found: Sums = self._compute.fold(self._parts, self.schema, sums, Adding(), numbers)
         return found
 
     def merged(self, make: Callable[[Batch], T], merge: Callable[[T, T], T], *, numbers: int = 1) -> T:
@@ -122,11 +124,11 @@ class Rows:
         numbers : int, default=1
             As in `total`.
         """
-        return self._compute.fold(self._parts, make, Merging(merge), numbers)
+        return self._compute.fold(self._parts, self.schema, make, Merging(merge), numbers)
 
     def prepared(self, make: Callable[[Batch], T]) -> Prepared[T]:
         """Keep the result of ``make`` for each batch in memory, for answers that sum repeatedly."""
-        return Prepared(self._compute, self._compute.prepare(self._parts, make))
+        return Prepared(self._compute, self._compute.prepare(self._parts, self.schema, make))
 
     def gathered(self) -> Batch:
         """All rows at once, in memory, for answers that are not sums."""
@@ -136,8 +138,7 @@ class Rows:
 
     def batches(self) -> Iterator[Batch]:
         """Encoded rows in their order, at most `BATCH` at a time."""
-        for part in self._parts:
-            yield from part.batches()
+        return self._compute.batches(self._parts)
 
     def check(self) -> int:
         """Read everything once: errors come now, on the owner's side, before anything is charged.
@@ -158,9 +159,7 @@ class Rows:
         chosen = np.zeros(sum(counts), dtype=np.bool_)
         chosen[noise.permutation(len(chosen))[:size]] = True
         fewer = copy(self)
-        fewer._parts = [
-            part.only(here) for part, here in zip(self._parts, _split(chosen, counts), strict=True)
-        ]
+        fewer._parts = self._compute.narrow(self._parts, _split(chosen, counts))
         return fewer
 
     @contextmanager
@@ -193,7 +192,7 @@ class Rows:
 class Prepared(Generic[T]):
     """The prepared result of each batch, kept where it was computed; see `Rows.prepared`."""
 
-    def __init__(self, compute: Threads, parts: Sequence[T]) -> None:
+    def __init__(self, compute: Engine, parts: Handles) -> None:
         self._compute, self._parts = compute, parts
 
     def __repr__(self) -> str:
@@ -207,17 +206,6 @@ class Prepared(Generic[T]):
     def advanced(self, make: Callable[[T], S]) -> Prepared[S]:
         """What ``make`` makes of each, kept in place of it: the next state of records."""
         return Prepared(self._compute, self._compute.map_prepared(self._parts, make))
-
-
-def _narrowed(
-    parts: Sequence[Part], kept: npt.NDArray[np.bool_], people: Sequence[npt.NDArray[Any]]
-) -> list[Part]:
-    """Parts of which only some rows count, and the persons that these were chosen by."""
-    masks = _split(kept, [len(each) for each in people])
-    return [
-        Part(part.source, part.schema, mask, each)
-        for part, mask, each in zip(parts, masks, people, strict=True)
-    ]
 
 
 def _split(whole: npt.NDArray[np.bool_], lengths: Sequence[int]) -> list[npt.NDArray[np.bool_]]:

@@ -32,6 +32,11 @@ key = "{key}"  # signs every line and release; never give it away
 
 # [compute]
 # threads = 8  # by default the processors that the process may use
+# engine = "dask"  # or a cluster of your own, reached by TLS
+# scheduler = "tls://10.0.0.1:8786"
+# ca = "ca.pem"
+# certificate = "owner.pem"
+# key = "owner-tls.key"
 
 [policy]
 methods = [{methods}]  # who may ask; without this key every installed method

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -14,7 +14,10 @@ from privada import _check
 from privada._threads import MOST_THREADS, count_processors, run_each
 from privada.exceptions import InputError
 from privada.parties.compute.batch import Batch, Part, Raw
+from privada.parties.compute.engine import Mask
 from privada.parties.compute.folds import Fold
+from privada.parties.schema import Schema
+from privada.parties.sources import Source
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -37,9 +40,29 @@ class Threads:
         if self.count is not None and _check.count(threads=self.count) > MOST_THREADS:
             raise InputError(f"Expected at most {MOST_THREADS} threads, got {self.count}.")
 
-    def columns(self, parts: Sequence[Part], name: str) -> list[npt.NDArray[Any]]:
-        """One column of every part."""
-        return [np.array(part.source.column(name)) for part in parts]
+    def check_ready(self) -> None:
+        """Always."""
+
+    def check_source(self, source: Source) -> None:
+        """Every source can be read here."""
+
+    def place(self, parts: Sequence[Part]) -> Sequence[Part]:
+        """Parts are read where they are."""
+        return parts
+
+    def narrow(self, parts: Sequence[Part], masks: Sequence[Mask]) -> list[Part]:
+        """Let only some rows of each part count."""
+        return [part.only(mask) for part, mask in zip(parts, masks, strict=True)]
+
+    def remember(self, parts: Sequence[Part], name: str) -> tuple[list[Part], list[npt.NDArray[Any]]]:
+        """Parts that know the person of each row; and these persons."""
+        people = [np.array(part.source.column(name)) for part in parts]
+        return [replace(part, people=each) for part, each in zip(parts, people, strict=True)], people
+
+    def batches(self, parts: Sequence[Part]) -> Iterator[Batch]:
+        """All rows that count, in their order."""
+        for part in parts:
+            yield from part.batches()
 
     def counts(self, parts: Sequence[Part]) -> list[int]:
         """How many rows of each part count; all are read and checked."""
@@ -54,9 +77,11 @@ class Threads:
         self._visit(parts, count)
         return list(found.values())
 
-    def fold(self, parts: Sequence[Part], make: Callable[[Batch], T], fold: Fold[T], numbers: int) -> T:
+    def fold(
+        self, parts: Sequence[Part], schema: Schema, make: Callable[[Batch], T], fold: Fold[T], numbers: int
+    ) -> T:
         """Join what ``make`` makes of every batch; the first one has no rows."""
-        joined = _Joined(fold, make(Batch.of_none(parts[0].schema)))
+        joined = _Joined(fold, make(Batch.of_none(schema)))
 
         def work(_: Part, batch: Batch) -> None:
             for piece in batch.parts(numbers):
@@ -65,9 +90,9 @@ class Threads:
         self._visit(parts, work)
         return joined.result
 
-    def prepare(self, parts: Sequence[Part], make: Callable[[Batch], T]) -> list[T]:
+    def prepare(self, parts: Sequence[Part], schema: Schema, make: Callable[[Batch], T]) -> list[T]:
         """What ``make`` makes of every batch; the first one has no rows."""
-        made = [make(Batch.of_none(parts[0].schema))]
+        made = [make(Batch.of_none(schema))]
         self._visit(parts, lambda _, batch: made.append(make(batch)))
         return made
 

@@ -17,6 +17,7 @@ from privada.parties.schema import Schema
 from privada.parties.sources.arrays import ArraySource
 from privada.parties.sources.arrow import ArrowSource
 from privada.parties.sources.csv_source import CsvSource
+from privada.parties.sources.dask_frames import Collection, is_collection
 from privada.parties.sources.databases import Database, DatabaseSource
 from privada.parties.sources.files import identify, is_settled
 from privada.parties.sources.lazy_frames import LazyFrameSource
@@ -54,6 +55,8 @@ def open_source(data: Any, schema: Schema, y: Any, person: Any) -> Source:
         return _open_stored(data, schema) if "://" in os.fspath(data.place) else _open_local(data, schema)
     if isinstance(data, Database):
         return DatabaseSource(data, schema)
+    if is_collection(data):
+        return Collection(data, schema)
     if isinstance(data, np.ndarray) or (isinstance(data, (list, tuple)) and y is None) or y is not None:
         return ArraySource(data, schema, y, person)
     if hasattr(data, "collect_schema") and hasattr(data, "collect_batches"):

@@ -1,0 +1,224 @@
+"""Answers on a cluster of the owner's own: parts stay on its workers, integer totals come back.
+
+What travels to a worker is the address of a part (files and row groups), the name of a function that is
+installed there, and the question's file. Results are joined on the workers, sixteen at a time. A lost worker
+is the scheduler's business: it computes again what was there, with the same bits.
+
+The cluster is inside the owner's wall: who reaches its scheduler can run anything on it. So it is reached by
+TLS with certificates on both sides; an unprotected one only on this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import numpy.typing as npt
+
+from privada._extras import require
+from privada.exceptions import AnswerError, InputError, PrivadaError
+from privada.parties.compute import worker
+from privada.parties.compute.batch import Batch, Part
+from privada.parties.compute.dividing import is_parquet
+from privada.parties.compute.engine import Handles, Mask
+from privada.parties.compute.folds import Fold, Merging
+from privada.parties.compute.tasks import Task
+from privada.parties.schema import Schema
+from privada.parties.sources import Source
+from privada.parties.sources.dask_frames import Collection, Partition
+
+T = TypeVar("T")
+JOINED = 16  # results that a worker joins at once
+PATIENCE = 60.0  # seconds for which a cluster without any worker is waited for
+_HERE = {"127.0.0.1", "localhost", "::1"}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Compute on a Dask cluster (extra ``cluster``).
+
+    Parameters
+    ----------
+    scheduler : str
+        ``tls://host:port``; ``tcp://`` on this machine only.
+    ca, certificate, key : path, optional
+        The authority that signs the cluster's certificates, and the owner's own; with ``tls://``.
+
+    Privacy
+    -------
+    Totals are the same, bit for bit, as in one process. Workers must have one kind of processor and the same
+    versions, which is checked: what a record adds must not depend on the worker that reads it.
+    """
+
+    scheduler: str
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def __post_init__(self) -> None:
+        require("cluster", "dask", "distributed", purpose="A cluster")
+        parts = urlsplit(self.scheduler)
+        if parts.scheme not in ("tls", "tcp") or not parts.hostname:
+            raise InputError(f"Expected scheduler as tls://host:port, got {self.scheduler!r}.")
+        if parts.scheme == "tcp" and parts.hostname not in _HERE:
+            raise InputError("Expected a scheduler by tls://: tcp:// is for this machine only.")
+        files = (self.ca, self.certificate, self.key)
+        if parts.scheme == "tls" and not all(each and Path(each).is_file() for each in files):
+            raise InputError("A scheduler by tls:// needs the files ca, certificate and key.")
+
+    @cached_property
+    def _client(self) -> Any:
+        from distributed import Client, Security
+
+        security = None
+        if self.scheduler.startswith("tls"):
+            security = Security(
+                tls_ca_file=str(self.ca),
+                tls_client_cert=str(self.certificate),
+                tls_client_key=str(self.key),
+                require_encryption=True,
+            )
+        try:
+            return Client(self.scheduler, security=security, timeout=10, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise InputError(
+                f"The cluster's scheduler {self.scheduler} cannot be reached: {type(error).__name__}."
+            ) from None
+
+    def close(self) -> None:
+        """End the connection."""
+        client = self.__dict__.pop("_client", None)
+        if client is not None:
+            client.close()
+
+    def check_ready(self) -> None:
+        """Refuse before anything is charged: no worker, or workers that differ."""
+        from privada import __version__
+
+        try:
+            told = set(self._client.run(worker.tell_versions).values())
+        except (OSError, TimeoutError, ImportError, AttributeError) as error:
+            raise InputError(f"The cluster does not answer: {type(error).__name__}.") from None
+        if not told:
+            raise InputError("The cluster has no workers.")
+        if len(told) > 1 or next(iter(told))[0] != __version__:
+            raise InputError(
+                "Expected workers of one kind of processor, with the owner's version of privada and one "
+                "version of numpy, numba and pyarrow."
+            )
+
+    def check_source(self, source: Source) -> None:
+        """Refuse rows that workers cannot read by themselves."""
+        if not (isinstance(source, Collection) or is_parquet(source)):
+            raise InputError(
+                "Rows in the memory of this process, in CSV or in a database are not sent to a cluster: "
+                "write them to Parquet files that all workers can read, or pass a Dask data frame."
+            )
+
+    def place(self, parts: Sequence[Part]) -> Handles:
+        """Addresses of parts go to the workers; rows that are in this process do not."""
+        self.check_ready()
+        if all(isinstance(part.source, Partition) for part in parts):
+            frames = self._client.compute([part.source.delayed for part in parts])  # type: ignore[attr-defined]
+            return [
+                self._submit(worker.open_frame, frame, part.schema)
+                for frame, part in zip(frames, parts, strict=True)
+            ]
+        return [self._submit(worker.hold, part) for part in parts]
+
+    def narrow(self, parts: Handles, masks: Sequence[Mask]) -> Handles:
+        """See `Engine`."""
+        return [self._submit(worker.narrow, part, mask) for part, mask in zip(parts, masks, strict=True)]
+
+    def remember(self, parts: Handles, name: str) -> tuple[Handles, list[npt.NDArray[Any]]]:
+        """See `Engine`."""
+        held = [self._submit(worker.remember_column, part, name) for part in parts]
+        return held, self._results([self._submit(worker.people_of, part) for part in held])
+
+    def counts(self, parts: Handles) -> list[int]:
+        """See `Engine`."""
+        return self._results([self._submit(worker.count, part) for part in parts])
+
+    def batches(self, parts: Handles) -> Iterator[Batch]:
+        """See `Engine`."""
+        for part in parts:
+            yield from self._results([self._submit(worker.read, part)])[0]
+
+    def fold(
+        self, parts: Handles, schema: Schema, make: Callable[[Batch], T], fold: Fold[T], numbers: int
+    ) -> T:
+        """See `Engine`."""
+        task, question = self._described(make, fold)
+        return self._joined(
+            [self._submit(worker.fold, part, schema, task, question, fold, numbers) for part in parts], fold
+        )
+
+    def prepare(self, parts: Handles, schema: Schema, make: Callable[[Batch], Any]) -> Handles:
+        """See `Engine`."""
+        task, question = self._described(make)
+        return [self._submit(worker.prepare, part, schema, task, question) for part in parts]
+
+    def fold_prepared(self, prepared: Handles, make: Callable[[Any], T], fold: Fold[T]) -> T:
+        """See `Engine`."""
+        task, question = self._described(make, fold)
+        return self._joined(
+            [self._submit(worker.fold_prepared, part, task, question, fold) for part in prepared], fold
+        )
+
+    def map_prepared(self, prepared: Handles, make: Callable[[Any], Any]) -> Handles:
+        """See `Engine`."""
+        task, question = self._described(make)
+        return [self._submit(worker.map_prepared, part, task, question) for part in prepared]
+
+    def _described(self, make: Callable[[Any], Any], fold: Fold[Any] | None = None) -> tuple[Task, Any]:
+        """A task without its question, and the question's file, which a worker gets once."""
+        if isinstance(fold, Merging):
+            Task.of(fold.merge)
+        task = Task.of(make)
+        name = f"question-{sha256(task.question).hexdigest()}"
+        return task.without_question(), self._client.submit(worker.hold, task.question, key=name)
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._client.submit(function, *arguments, pure=False)
+
+    def _joined(self, results: Handles, fold: Fold[T]) -> T:
+        while len(results) > 1:
+            groups = [results[at : at + JOINED] for at in range(0, len(results), JOINED)]
+            results = [self._submit(worker.join, fold, *group) for group in groups]
+        found: T = self._results(results)[0]
+        return found
+
+    def _results(self, futures: Handles) -> list[Any]:
+        """What workers computed; an error of theirs is raised here, that of a lost cluster is named."""
+        self._wait(futures)
+        try:
+            return list(self._client.gather(list(futures)))
+        except PrivadaError:
+            raise
+        except Exception as error:
+            raise AnswerError(f"The cluster could not finish: {type(error).__name__}.") from None
+
+    def _wait(self, futures: Handles) -> None:
+        """Until all are done; not for ever, if there is no worker left."""
+        from distributed import TimeoutError as Late
+        from distributed import wait
+
+        idle = 0.0
+        while True:
+            try:
+                with self._client.as_current():
+                    wait(list(futures), timeout=PATIENCE / 12)
+                return
+            except Late:
+                idle = 0.0 if self._client.scheduler_info()["workers"] else idle + PATIENCE / 12
+            if idle >= PATIENCE:
+                self._client.cancel(list(futures))
+                raise AnswerError("The cluster could not finish: it has lost all workers.")
+
+
+__all__ = ["JOINED", "PATIENCE", "Cluster"]

@@ -1,0 +1,239 @@
+"""A real cluster of two workers: the same bits as one thread, whatever happens to a worker."""
+
+import os
+import signal
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from privada import Owner
+from privada.audit.transcript import coupled
+from privada.exceptions import AnswerError, InputError, SchemaError
+from privada.methods.cells import Bins, CellStatistics
+from privada.parties import Category, Number, Rows, Schema
+from privada.parties.compute import cluster as cluster_module
+from privada.parties.compute import dividing
+from privada.parties.compute.cluster import Cluster
+from privada.parties.compute.threads import Threads
+from privada.privacy import Pure
+from privada.privacy.bounds import Grid
+from tests.clusters import running_cluster
+
+COLUMNS = [Number(name=f"x{i}", low=-9, high=9) for i in range(3)]
+LABEL = Category(name="y", values=("a", "b"))
+SCHEMA = Schema(columns=COLUMNS, label=LABEL)
+PERSONS = Schema(columns=COLUMNS, label=LABEL, person_id="who", max_rows=2)
+N, GRID = 2000, Grid(-40)
+EPSILON = Pure(epsilon=1.0, relation="add/remove")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with running_cluster(tmp_path_factory.mktemp("tls")) as (found, _):
+        yield found
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(dividing, "PART_ROWS", 150)
+    rng = np.random.default_rng(0)
+    columns = {f"x{i}": rng.normal(size=N) for i in range(3)}
+    words = np.array(["a", "b"])[rng.integers(2, size=N)]
+    table = pa.table(columns | {"y": words, "who": rng.integers(700, size=N)})
+    for i in range(2):
+        pq.write_table(table.slice(i * 1000, 1000), tmp_path / f"{i}.parquet", row_group_size=90)
+    return tmp_path
+
+
+def sums(batch):
+    total = np.zeros((2, 3), dtype=np.int64)
+    np.add.at(total, batch.labels, GRID.truncate(batch.X))
+    return {"counts": np.bincount(batch.labels, minlength=2), "sums": total}
+
+
+def largest(count, batch):
+    return np.sort(np.r_[np.full(count, -np.inf), batch.X[:, 0]])[-count:]
+
+
+def merge(one, other):
+    return np.sort(np.r_[one, other])[-len(one) :]
+
+
+def steps(batch):
+    return GRID.truncate(batch.X)
+
+
+def scale(factor, state):
+    return factor * state
+
+
+def add_up(state):
+    return state.sum(axis=0)
+
+
+def refuse(batch):
+    if len(batch):
+        raise SchemaError("Column 'x0' holds a missing value; the schema allows none.")
+    return np.zeros(1, dtype=np.int64)
+
+
+def die(batch):
+    if len(batch):
+        os._exit(1)
+    return np.zeros(1, dtype=np.int64)
+
+
+def all_of(rows):
+    """Everything that rows can be asked for."""
+    fewer = rows.at_most(300, coupled(2))
+    states = rows.prepared(steps)
+    found = rows.total(sums) | {f"fewer {name}": value for name, value in fewer.total(sums).items()}
+    found["largest"] = rows.merged(partial(largest, 4), merge)
+    found["states"] = states.total(add_up)
+    found["advanced"] = states.advanced(partial(scale, 3)).total(add_up)
+    found["gathered"], found["size"] = rows.gathered().X, np.array([rows.check()])
+    return found
+
+
+def assert_same(one, other):
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        assert value.dtype == other[name].dtype
+        assert np.array_equal(value, other[name]), name
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, PERSONS], ids=["rows", "persons"])
+def test_everything_has_the_bits_of_one_thread(cluster, folder, schema):
+    """Which rows of a person count is decided over all parts together."""
+    alone = Rows(folder, schema=schema, noise=coupled(1), compute=Threads(1))
+    spread = Rows(folder, schema=schema, noise=coupled(1), compute=cluster)
+    assert_same(all_of(alone), all_of(spread))
+
+
+@pytest.mark.filterwarnings("ignore")  # of Dask about pandas
+def test_partitions_of_a_dask_frame_stay_where_they_are(cluster, folder):
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_map(pd.read_parquet, sorted(folder.glob("*.parquet")))
+    alone = all_of(Rows(folder, schema=PERSONS, noise=coupled(1), compute=Threads(1)))
+    for compute in (cluster, Threads(2)):
+        assert_same(alone, all_of(Rows(frame, schema=PERSONS, noise=coupled(1), compute=compute)))
+    with pytest.raises(SchemaError, match="lacks columns of the schema: x2"):
+        Rows(frame[["x0", "x1", "y", "who"]], schema=PERSONS, noise=coupled(1), compute=cluster)
+
+
+def test_an_owner_answers_on_its_cluster(cluster, folder):
+    question = CellStatistics(tables=(Bins(feature=0, edges=np.linspace(-2, 2, 9)),), guarantee=EPSILON)
+    found = []
+    for compute in (Threads(1), cluster):
+        with pytest.warns(match="not private"):
+            house = Owner(folder, schema=SCHEMA, dataset="rows", budget=EPSILON, rehearsal=5, compute=compute)
+        found.append(house.answer(question).payload)
+    assert_same(*found)
+
+
+def test_a_killed_worker_is_computed_again(folder, tmp_path_factory):
+    with running_cluster(tmp_path_factory.mktemp("tls")) as (cluster, running):
+        rows = Rows(folder, schema=SCHEMA, compute=cluster)
+        states = rows.prepared(steps)
+        expected = states.total(add_up)
+        first = next(iter(running.workers.values()))
+        os.kill(first.pid, signal.SIGKILL)
+        assert np.array_equal(states.total(add_up), expected)
+        alone = Rows(folder, schema=SCHEMA, compute=Threads(1))
+        assert_same(alone.total(sums), rows.total(sums))
+
+
+def test_an_answer_that_cannot_be_finished_is_charged_once_and_says_so(folder, tmp_path_factory, monkeypatch):
+    from privada.methods.cells.owner import answer
+
+    question = CellStatistics(tables=(Bins(feature=0, edges=np.zeros(1)),), guarantee=EPSILON)
+    with running_cluster(tmp_path_factory.mktemp("tls"), workers=1) as (cluster, running):
+        house = Owner(folder, schema=SCHEMA, dataset="rows", budget=EPSILON, compute=cluster)
+        monkeypatch.setattr(cluster_module, "PATIENCE", 3.0)
+        running.scale(0)
+        running.sync(running._correct_state)
+        with pytest.raises(InputError, match="no workers"):
+            house.answer(question)
+        assert len(list(house.ledger.lines("rows"))) == 1  # nothing was charged
+        monkeypatch.setattr(Cluster, "check_ready", lambda _: None)  # they leave just after the charge
+        with pytest.raises(AnswerError, match="The charge stands"):
+            house.answer(question)
+        assert [line.kind for line in house.ledger.lines("rows")] == ["budget", "charge"]
+        with pytest.raises(AnswerError, match="ask again with another salt"):
+            house.answer(question)
+        assert [line.kind for line in house.ledger.lines("rows")] == ["budget", "charge"]
+    assert answer  # its code was never at fault
+
+
+def test_errors_of_workers_are_those_of_one_thread(cluster, folder):
+    with pytest.raises(SchemaError, match="'x0' holds a missing value"):
+        Rows(folder, schema=SCHEMA, compute=cluster).total(refuse)
+    (folder / "1.parquet").unlink()
+    with pytest.raises((SchemaError, AnswerError), match="cannot be read|could not finish"):
+        rows = Rows(folder, schema=SCHEMA, compute=cluster)
+        (folder / "0.parquet").unlink()
+        rows.total(sums)
+
+
+def test_only_functions_that_are_installed_travel(cluster, folder):
+    rows = Rows(folder, schema=SCHEMA, compute=cluster)
+    for made in (
+        lambda _: np.zeros(1, dtype=np.int64),
+        partial(largest, object()),
+        partial(largest, count=3),
+    ):
+        with pytest.raises(AnswerError, match=r"functions of modules only|does not travel|by place"):
+            rows.total(made)
+    with pytest.raises(AnswerError, match="functions of modules only"):
+        rows.merged(partial(largest, 4), lambda a, _: a)
+
+
+def test_rows_in_memory_are_not_sent_to_a_cluster(cluster):
+    with pytest.raises(InputError, match="memory of this process"):
+        Rows(np.zeros((5, 3)), y=np.array(["a"] * 5), schema=SCHEMA, compute=cluster)
+    with pytest.raises(InputError, match="memory of this process"):
+        Rows(pa.table({"x0": [0.0], "x1": [0.0], "x2": [0.0], "y": ["a"]}), schema=SCHEMA, compute=cluster)
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "message"),
+    [
+        ("tcp://10.0.0.1:8786", "tcp:// is for this machine only"),
+        ("tls://10.0.0.1:8786", "needs the files ca, certificate and key"),
+        ("http://localhost:1", "tls://host:port"),
+        ("", "tls://host:port"),
+    ],
+)
+def test_a_cluster_is_reached_by_tls(scheduler, message):
+    with pytest.raises(InputError, match=message):
+        Cluster(scheduler)
+
+
+def test_a_scheduler_that_is_not_there_is_named_before_anything_is_opened(folder, monkeypatch):
+    from distributed import Client
+
+    monkeypatch.setattr("distributed.Client", lambda *args, **more: Client(*args, **{**more, "timeout": 0.5}))
+    with pytest.raises(InputError, match="cannot be reached"):
+        Rows(folder, schema=SCHEMA, compute=Cluster("tcp://127.0.0.1:1")).check()
+
+
+def test_strangers_do_not_get_in(cluster, tmp_path):
+    """Another authority's certificate is refused by the scheduler."""
+    from distributed import Security
+
+    other = Security.temporary()
+    for name, text in (
+        ("ca", other.tls_ca_file),
+        ("cert", other.tls_client_cert),
+        ("key", other.tls_client_key),
+    ):
+        (tmp_path / name).write_text(text)
+    stranger = Cluster(
+        cluster.scheduler, ca=tmp_path / "ca", certificate=tmp_path / "cert", key=tmp_path / "key"
+    )
+    with pytest.raises(InputError, match="cannot be reached"):
+        stranger.check_ready()
