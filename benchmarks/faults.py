@@ -162,7 +162,7 @@ def _wrongs(home: Path) -> Counter[str]:
     exchange = home / "exchange"
     releases = [load_release(path) for path in (exchange / "releases" / NAME).glob("*.release")]
     asked = {path.stem.split("-")[0] for path in (exchange / "questions" / NAME).glob("*.question")}
-    charged = Counter(_charges(home, [release.receipt for release in releases]))
+    charged = Counter(charged_questions(home, [release.receipt for release in releases]))
     given = {release.question for release in releases}
     return Counter(
         unpaid_releases=len(given - charged.keys()),
@@ -171,7 +171,7 @@ def _wrongs(home: Path) -> Counter[str]:
     )
 
 
-def _charges(home: Path, receipts: list[Receipt]) -> list[str]:
+def charged_questions(home: Path, receipts: list[Receipt]) -> list[str]:
     """The questions of all charges, in a ledger that holds all receipts."""
     with OwnerFile.read(home / "owner.toml").open_ledger() as ledger:
         ledger.verify(receipts)
@@ -186,7 +186,7 @@ def crowd(home: Path, askers: int) -> int:
     os.close(opener)  # the pipe's end is what all of them wait for
     for child in children:
         os.waitpid(child, 0)
-    charged = Counter(_charges(home, []))
+    charged = Counter(charged_questions(home, []))
     given = [path.read_text() for path in home.glob("given-*")]
     if len(given) != askers:
         raise RuntimeError(f"{askers - len(given)} of {askers} askers got no answer to the common question.")

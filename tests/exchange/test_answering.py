@@ -169,3 +169,16 @@ def test_a_question_is_read_for_a_person_without_running_it(courier):
         answering.read_question(key, "00" * 32)
     with pytest.raises(WireError, match="is gone"):
         answering.read_question("questions/clinic/nothing", "00" * 32)
+
+
+def test_two_curators_who_ask_the_same_each_get_rows_that_they_can_read(courier):
+    dave = LearnerKey.generate()
+    listed = (*LISTED, KnownLearner(name="dave", key=dave.public))
+    clinic = house(policy=Policy(curators=("carol", "dave")), learners=listed)
+    both = {"carol": sent_by(courier, "carol", CAROL), "dave": sent_by(courier, "dave", dave)}
+    for name, curator in both.items():
+        curator.ask(Ask("clinic", rows(), to=name))
+        curator.answer("clinic", clinic)
+    given = [curator.learn(disclosed(name)) for name, curator in both.items()]
+    assert [each.curator for each in given] == ["carol", "dave"]
+    assert both["carol"].answer("clinic", clinic) == []

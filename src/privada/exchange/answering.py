@@ -22,7 +22,7 @@ from privada.exceptions import (
 from privada.exchange.chunks import receive_bytes
 from privada.exchange.courier import Courier
 from privada.exchange.envelope import Envelope, clean
-from privada.exchange.posting import LOG, check_owner, find_all, folder_of, key_of, parse_question_key, post
+from privada.exchange.posting import LOG, check_owner, folder_of, has_written, parse_question_key, post
 from privada.exchange.sealing import check_reply_key, seal
 from privada.parties.owner import Owner
 from privada.privacy.asker import Asker
@@ -102,8 +102,10 @@ class Answering:
 
     def is_settled(self, waiting: Pending, *, reconsider: Container[str] = ()) -> bool:
         """Whether a question has a release, or a refusal that stands."""
-        settled = self._has_written("release", waiting.digest) or (
-            waiting.digest not in reconsider and self.has_refused(waiting)
+        settled = (
+            self._has_written("release", waiting.digest)
+            or self._has_written("disclosure", waiting.digest, waiting.asked)
+            or (waiting.digest not in reconsider and self.has_refused(waiting))
         )
         if settled:
             self._settled.add(waiting.key)
@@ -115,9 +117,7 @@ class Answering:
 
     def _has_written(self, kind: str, question: str, whose: str = "") -> bool:
         """Whether this owner put an item there; what others put there counts for nothing."""
-        key = key_of(kind, self.name, question, whose)
-        signers = find_all(self.courier, key, lambda found: found.envelope.owner_key)
-        return any(signer == self.owner.public_key for signer in signers)
+        return has_written(self.courier, self.owner.public_key, kind, self.name, question, whose)
 
     def answer(self, *, approved: Container[str] = (), reconsider: Container[str] = ()) -> list[Answered]:
         """Answer everything that is pending.
@@ -192,9 +192,10 @@ class Answering:
 
     def _is_withdrawn(self, waiting: Pending, envelope: Envelope) -> bool:
         """Whether the learner who signed a question does not wait for it any more."""
-        key = key_of("withdrawal", self.name, waiting.digest, waiting.asked)
-        signers = find_all(self.courier, key, lambda found: found.envelope.learner_key)
-        return envelope.learner_key != "" and any(signer == envelope.learner_key for signer in signers)
+        who = envelope.learner_key
+        return who != "" and has_written(
+            self.courier, who, "withdrawal", self.name, waiting.digest, waiting.asked
+        )
 
     def _open(self, waiting: Pending) -> tuple[Envelope, bytes]:
         """The envelope of a question that is what its key says."""
@@ -228,7 +229,13 @@ class Answering:
 
     def _deliver(self, waiting: Pending, envelope: Envelope, kind: str, blob: bytes) -> Answered:
         """Put a release that is paid for and kept; if this fails, the next run delivers it."""
-        told = Envelope(kind=kind, owner=self.name, owner_key=self.owner.public_key, question=waiting.digest)
+        told = Envelope(
+            kind=kind,
+            owner=self.name,
+            owner_key=self.owner.public_key,
+            question=waiting.digest,
+            asked=waiting.asked if kind == "disclosure" else "",  # a release is for everybody
+        )
         try:
             post(self.courier, told, blob, self.owner.ledger.key)
         except WireError as error:

@@ -16,7 +16,17 @@ from privada.exceptions import AnswerError, InputError, TamperError, Waiting, Wi
 from privada.exchange.chunks import receive_bytes
 from privada.exchange.courier import Courier
 from privada.exchange.envelope import Envelope
-from privada.exchange.posting import Found, check_owner, find, find_all, folder_of, key_of, post, successors
+from privada.exchange.posting import (
+    Found,
+    check_owner,
+    find,
+    find_all,
+    folder_of,
+    has_written,
+    key_of,
+    post,
+    successors,
+)
 from privada.exchange.sealing import public_reply_key, unseal
 from privada.parties.protocol import Absent, Ask, Learner, PlannedLearner, check_reply, drive_rounds
 from privada.privacy.keys import LearnerKey
@@ -169,7 +179,14 @@ class Asking:
 
     def fetch(self, ask: Ask) -> Reply | None:
         """The reply to an ask, checked; None if there is none yet."""
-        return find(self.courier, reply_key_of(ask), lambda found: self._open(ask, found))
+        return find(self.courier, self.reply_key(ask), lambda found: self._open(ask, found))
+
+    def reply_key(self, ask: Ask) -> str:
+        """Where the reply to an ask will be: a release for everybody, rows for this learner."""
+        if not ask.question.discloses:
+            return key_of("release", ask.owner, ask.question.digest)
+        asked = self.envelope(ask, ask.question.to_bytes())
+        return key_of("disclosure", ask.owner, ask.question.digest, asked.identity)
 
     def _open(self, ask: Ask, found: Found) -> Reply:
         envelope, public = found.envelope, self.keys.get(ask.owner)
@@ -207,9 +224,8 @@ class Asking:
 
     def has_withdrawn(self, asked: Envelope) -> bool:
         """Whether this learner went on without an answer before."""
-        key = key_of("withdrawal", asked.owner, asked.question, asked.identity)
-        signers = find_all(self.courier, key, lambda found: found.envelope.learner_key)
-        return any(signer == asked.learner_key for signer in signers)
+        who = asked.learner_key
+        return has_written(self.courier, who, "withdrawal", asked.owner, asked.question, asked.identity)
 
     def find_refusal(self, ask: Ask, asked: Envelope) -> _Refused | None:
         """The latest refusal of a question that this learner asked, None if there is none."""
@@ -316,7 +332,7 @@ class _Round:
         """Wait for a reply to any missing ask."""
         owners = {self.asks[at].owner for at in self.missing}
         prefix = folder_of("release", owners.pop()) + "/" if len(owners) == 1 else "releases/"
-        wanted = {key for at in self.missing for key in successors(reply_key_of(self.asks[at]))}
+        wanted = {key for at in self.missing for key in successors(self.asking.reply_key(self.asks[at]))}
         come = self.asking.courier.wait(prefix, known=_AllBut(wanted - self._seen), seconds=seconds)
         self._seen.update(come)  # one that cannot be read does not wake us again
 
@@ -347,13 +363,8 @@ class _AllBut:
         return key not in self._wanted
 
 
-def reply_key_of(ask: Ask) -> str:
-    """Where the reply to an ask will be."""
-    return key_of("release", ask.owner, ask.question.digest)
-
-
 def _ignore(step: Step) -> None:
     """Watch nothing."""
 
 
-__all__ = ["Asking", "Reply", "Sender", "Step", "reply_key_of"]
+__all__ = ["Asking", "Reply", "Sender", "Step"]

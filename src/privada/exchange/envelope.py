@@ -53,7 +53,7 @@ class Envelope:
     reply_key : str, default=""
         Of a question for raw rows: the X25519 key that the rows are encrypted for.
     asked : str, default=""
-        Of a withdrawal, refusal or failure: the `identity` of the question's envelope.
+        Of a withdrawal, disclosure, refusal or failure: the `identity` of the question's envelope.
     reason : str, default=""
         Of a refusal or failure: why, in words.
     time : str

@@ -60,7 +60,7 @@ def folder_of(kind: str, owner: str) -> str:
 
 
 def key_of(kind: str, owner: str, question: str, whose: str = "") -> str:
-    """The key of an item: by the question's digest; questions and refusals also by who asks."""
+    """The key of an item: by the question's digest; all but releases also by who asks."""
     name = f"{question}-{whose}" if whose else question
     return f"{folder_of(kind, owner)}/{name}.{_ENDINGS.get(kind, kind)}"
 
@@ -150,6 +150,17 @@ def find_all(courier: Courier, key: str, read: Callable[[Found], T]) -> Iterator
             yield made
 
 
+def has_written(courier: Courier, signer: str, kind: str, owner: str, question: str, whose: str = "") -> bool:
+    """Whether the party of a key put such an item; what others put or moved there counts for nothing."""
+    meant = (signer, folder_of(kind, owner), owner, question, whose)
+
+    def is_meant(found: Found) -> bool:
+        told = found.envelope
+        return meant == (told.signer, folder_of(told.kind, told.owner), told.owner, told.question, told.asked)
+
+    return any(find_all(courier, key_of(kind, owner, question, whose), is_meant))
+
+
 def find(courier: Courier, key: str, read: Callable[[Found], T]) -> T | None:
     """The first of `find_all`, None if there is none."""
     return next(find_all(courier, key, read), None)
@@ -162,6 +173,7 @@ __all__ = [
     "find",
     "find_all",
     "folder_of",
+    "has_written",
     "key_of",
     "parse_question_key",
     "post",
