@@ -6,7 +6,7 @@ WORKDIR /source
 COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY src ./src
 RUN python -m venv /opt/privada \
- && /opt/privada/bin/pip install --no-cache-dir --constraint constraints.txt '.[onnx,postgres,network,bucket,sql]'
+ && /opt/privada/bin/pip install --no-cache-dir --constraint constraints.txt '.[onnx,postgres,bucket,sql]'
 
 FROM python:3.12-slim
 COPY --from=build /opt/privada /opt/privada

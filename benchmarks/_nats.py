@@ -68,23 +68,42 @@ def answer_bare(url: str, size: int, pipe: Any) -> None:
     asyncio.run(run())
 
 
-def ask_bare(url: str, question: bytes, rounds: int) -> list[float]:
-    """The rival's learner: seconds of each round."""
+class BareLearner:
+    """The rival's learner: one round after the other."""
 
-    async def run() -> list[float]:
-        client, bucket = await open_bucket(url, "rounds")
-        watcher = await bucket.watch("releases.>")
-        await watcher.updates(timeout=10)  # nothing is there yet
-        seconds = []
-        for number in range(rounds):
-            start = time.perf_counter()
-            await bucket.create(f"questions.{number}", question if number < rounds - 1 else b"stop")
-            await watcher.updates(timeout=60)
-            seconds.append(time.perf_counter() - start)
-        await client.close()
-        return seconds
+    def __init__(self, url: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._loop.run_until_complete(self._open(url))
+        self._number = 0
 
-    return asyncio.run(run())
+    async def _open(self, url: str) -> None:
+        self._client, self._bucket = await open_bucket(url, "rounds")
+        self._watcher = await self._bucket.watch("releases.>")
+        await self._watcher.updates(timeout=10)  # nothing is there yet
+
+    def ask(self, question: bytes) -> float:
+        """Seconds of a round."""
+        return self._loop.run_until_complete(self._ask(question))
+
+    async def _ask(self, question: bytes) -> float:
+        start = time.perf_counter()
+        self._number += 1
+        await self._bucket.create(f"questions.{self._number}", question)
+        await self._watcher.updates(timeout=60)
+        return time.perf_counter() - start
+
+    def close(self) -> None:
+        """Tell the owner to stop, and end the connection."""
+        self.ask(b"stop")
+        self._loop.run_until_complete(self._end())
+        self._loop.close()
+
+    async def _end(self) -> None:
+        await self._client.close()
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
 
 
 def send_bare(url: str, source: Path, chunk: int) -> float:
@@ -121,4 +140,4 @@ def receive_bare(url: str, target: Path, name: str, chunks: int) -> float:
     return asyncio.run(run())
 
 
-__all__ = ["answer_bare", "ask_bare", "receive_bare", "running_nats", "send_bare"]
+__all__ = ["BareLearner", "answer_bare", "receive_bare", "running_nats", "send_bare"]

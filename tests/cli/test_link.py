@@ -1,9 +1,5 @@
 """``privada link``: what it writes and says."""
 
-import pytest
-
-pytest.importorskip("nats")
-
 
 def test_init_says_what_to_hand_over(cli, tmp_path):
     said = cli("link", "init", tmp_path / "b", "--owner", "clinic", "--learner", "alice").stdout

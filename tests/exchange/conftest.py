@@ -61,7 +61,6 @@ class NatsServer:
 @pytest.fixture(scope="session")
 def nats_server(tmp_path_factory):
     """A server without encryption, for what needs none."""
-    pytest.importorskip("nats")
     server = NatsServer(tmp_path_factory.mktemp("nats"))
     yield server
     server.kill()
@@ -70,7 +69,6 @@ def nats_server(tmp_path_factory):
 @pytest.fixture
 def own_nats_server(tmp_path):
     """A server of the test's own, to be killed and started again."""
-    pytest.importorskip("nats")
     server = NatsServer(tmp_path)
     yield server
     server.kill()
@@ -114,7 +112,6 @@ def s3_server(tmp_path_factory):
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory):
     """The folder of a running broker with TLS, two owners and two learners."""
-    pytest.importorskip("nats")
     from privada.exceptions import InputError
     from privada.exchange.broker.server import find_program, running_server
     from privada.exchange.broker.setup import BrokerPlan, set_up_broker

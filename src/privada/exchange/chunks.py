@@ -25,10 +25,15 @@ _DIGITS = 40  # of a digest in the key of a part
 def describe(envelope: Envelope, payload: IO[bytes], part_size: int) -> Envelope:
     """The envelope with size and digests of a payload and of its parts."""
     payload.seek(0)
-    whole, parts, size = hashlib.sha256(), [], 0
+    whole, size = hashlib.sha256(), 0
+    parts: list[str] = []
     while block := payload.read(part_size):
-        whole.update(block)
-        parts.append(hashlib.sha256(block).hexdigest())
+        part = hashlib.sha256(block)
+        if parts:
+            whole.update(block)
+        else:
+            whole = part.copy()  # one hash serves both: most payloads have one part
+        parts.append(part.hexdigest())
         size += len(block)
         if len(parts) > MOST_PARTS:
             raise WireError(f"The payload has more than {MOST_PARTS} parts of {part_size} bytes.")
@@ -84,6 +89,7 @@ def receive(courier: Courier, folder: str, envelope: Envelope, rest: bytes, into
         whole.update(block)
         size += len(block)
         into.write(block)
+        del block  # before the next one comes
     if (size, whole.hexdigest()) != (envelope.size, envelope.sha256):
         raise WireError("The payload is not what its envelope says.")
 
@@ -101,6 +107,7 @@ def _received(courier: Courier, folder: str, envelope: Envelope) -> Iterator[byt
         if hashlib.sha256(block).hexdigest() != digest:
             raise WireError(f"The part {key} is not what the envelope says.")
         yield block
+        del block
 
 
 def receive_bytes(courier: Courier, folder: str, envelope: Envelope, rest: bytes, *, largest: int) -> bytes:

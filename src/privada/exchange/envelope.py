@@ -16,7 +16,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -120,7 +120,7 @@ class Envelope:
         return _canonical(whole | {"statement": self._statement()}) + b"\n"
 
     def _statement(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
-        told = asdict(self) | {"parts": list(self.parts)}
+        told = {**vars(self), "parts": list(self.parts)}
         return {name: value for name, value in told.items() if name not in ("signature", *without)}
 
     def _message(self) -> bytes:

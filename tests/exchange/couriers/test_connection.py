@@ -6,8 +6,6 @@ import pytest
 
 from privada.exceptions import CourierError
 
-pytest.importorskip("nats")
-
 
 def test_a_server_that_stays_away_is_one_error_after_the_stated_time(own_nats_server, connect):
     with connect(own_nats_server, patience=0.5) as courier:
@@ -40,8 +38,8 @@ def test_a_request_that_was_sent_twice_counts_once(courier, monkeypatch):
     """The reply was lost: the same message is sent again and is still the first."""
     attempt, sent = courier._connection._attempt, []
 
-    async def lose_first_reply(subject, payload, headers, seconds):
-        reply = await attempt(subject, payload, headers, seconds)
+    def lose_first_reply(subject, payload, headers, seconds):
+        reply = attempt(subject, payload, headers, seconds)
         sent.append(headers)
         if len(sent) == 1:
             raise OSError("the reply is lost")

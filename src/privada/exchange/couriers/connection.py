@@ -1,36 +1,57 @@
-"""A connection to a NATS server, used from ordinary threads.
+"""A connection to a NATS server that comes back by itself.
 
-The client library is asynchronous; its loop runs in a thread of its own. A server that goes away is
-waited for: requests are sent again until ``patience`` seconds have passed, then one `CourierError` says so.
-Every request may therefore arrive twice and must be one that can.
+A server that goes away is waited for: requests are sent again until ``patience`` seconds have passed, then
+one `CourierError` says so. Every request may therefore arrive twice and must be one that can. One thread
+reads; it never waits for those whom it tells.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
+import secrets
 import ssl
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from itertools import count, cycle
+from urllib.parse import urlsplit
 
-from privada._extras import require
 from privada.exceptions import CourierError
-
-T = TypeVar("T")
+from privada.exchange.couriers.protocol import (
+    Message,
+    ProtocolError,
+    Stream,
+    introduce,
+    read_error,
+    read_message,
+    write_message,
+)
 
 _ATTEMPT = 5.0  # seconds until a request is sent again although the connection stands
-_PAUSE = 0.05
-_HARMLESS = "returning true from eof_received() has no effect when using ssl"
+_PAUSE = 0.1
+_SILENCE = 10.0  # seconds after which the server is asked whether it is there; twice that, it is not
+_PORT = 4222
+_REPLIES = 1  # the subscription of all replies
 
 
-class _LostError(Exception):
-    """The connection went away while a request was under way."""
+@dataclass
+class _Request:
+    """A request under way, and what became of it."""
+
+    subject: str
+    done: threading.Event = field(default_factory=threading.Event)
+    reply: Message | None = None
+    fault: Exception | None = None
+
+    def settle(self, reply: Message | None = None, fault: Exception | None = None) -> None:
+        """Tell the one who waits."""
+        self.reply, self.fault = reply, fault
+        self.done.set()
 
 
 class Connection:
-    """One connection, which reconnects by itself.
+    """One connection; any thread may use it.
 
     Parameters
     ----------
@@ -43,6 +64,13 @@ class Connection:
         Subject below which this party receives replies.
     patience : float, default=20.0
         Seconds for which a server that is away is waited for.
+
+    Attributes
+    ----------
+    restarts : int
+        How often the connection was made anew.
+    changed : threading.Condition
+        Notified when a message for a subscription came, and when the connection is lost or back.
     """
 
     def __init__(
@@ -53,149 +81,174 @@ class Connection:
         inbox: str = "_INBOX",
         patience: float = 20.0,
     ) -> None:
-        self.servers = list(servers)
-        self.patience = patience
-        self.restarts = 0  # how often the connection was made anew
-        self.listeners: set[asyncio.Event] = set()  # set when the connection is lost, and when it is back
-        self._tls, self._inbox = tls, inbox
-        self._waiting: dict[asyncio.Future[None], str] = {}
+        self.servers, self.patience = list(servers), patience
+        self.restarts, self.changed = 0, threading.Condition()
+        self._tls, self._inbox = tls, f"{inbox}.{secrets.token_hex(8)}"
+        self._addresses = cycle([_address(url) for url in self.servers])
+        self._numbers = count(_REPLIES + 1)
+        self._requests: dict[str, _Request] = {}
+        self._hearers: dict[int, tuple[str, Callable[[Message], None]]] = {}
         self._fault: Exception | None = None
-        self._client = _load_nats().NATS()
-        logging.getLogger("asyncio").addFilter(_is_worth_saying)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="privada-nats", daemon=True)
+        self._closed = False
+        self._stream: Stream | None = self._connect_first()
+        self._thread = threading.Thread(target=self._run, name="privada-nats", daemon=True)
         self._thread.start()
-        try:
-            self.run(self._connect())
-        except BaseException:
-            self.close()
-            raise
 
     @property
     def is_up(self) -> bool:
         """Whether the server is connected now."""
-        return bool(self._client.is_connected)
-
-    @property
-    def largest_payload(self) -> int:
-        """The most bytes of one message that the server takes."""
-        return int(self._client.max_payload)
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the connection's loop and wait for its result."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
+        return self._stream is not None
 
     def close(self) -> None:
         """Close the connection and end its thread."""
-        if not self._thread.is_alive():
-            return
-        with suppress(Exception):
-            asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(timeout=5)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(timeout=5)
-        self._loop.close()
+        self._closed = True
+        if (stream := self._stream) is not None:
+            stream.shut()
+        self._thread.join(timeout=10)
 
-    async def _end(self) -> None:
-        """Close the client and end what it, or somebody who was interrupted, left running."""
-        with suppress(Exception):  # of a server that is away
-            await asyncio.wait_for(self._client.close(), 2)
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-
-    async def request(
-        self, subject: str, payload: bytes = b"", *, headers: Mapping[str, str] | None = None
-    ) -> Any:
+    def request(
+        self, subject: str, data: bytes = b"", *, headers: Mapping[str, str] | None = None
+    ) -> Message:
         """Send a request, again if it must be, and return the reply."""
-        until = self._loop.time() + self.patience
-        while (left := until - self._loop.time()) > 0:
+        until = time.monotonic() + self.patience
+        while (left := until - time.monotonic()) > 0:
             try:
-                return await self._attempt(subject, payload, dict(headers or {}), min(left, _ATTEMPT))
-            except _passing_faults() as error:
+                return self._attempt(subject, data, headers or {}, min(left, _ATTEMPT))
+            except OSError as error:
                 self._fault = error
-                await asyncio.sleep(_PAUSE)
-        raise self._gave_up()
+                time.sleep(min(_PAUSE, max(until - time.monotonic(), 0)))
+        raise self._give_up()
 
-    async def subscribe(self, hear: Callable[[Any], Awaitable[None]]) -> tuple[str, Any]:
-        """Listen at a new place of one's own: its subject, and what ends it."""
-        place = self._client.new_inbox()
-        return place, await self._client.subscribe(place, cb=hear)
+    def subscribe(self, hear: Callable[[Message], None]) -> tuple[int, str]:
+        """Listen at a new place of one's own: the subscription's number, and the place's subject."""
+        number = next(self._numbers)
+        place = f"{self._inbox}.{number}.{secrets.token_hex(8)}"
+        self._hearers[number] = (place, hear)
+        self._tell(f"SUB {place} {number}\r\n".encode())
+        return number, place
 
-    async def _connect(self) -> None:
-        connecting = self._client.connect(
-            self.servers,
-            tls=self._tls,
-            tls_handshake_first=self._tls is not None,
-            inbox_prefix=self._inbox,
-            error_cb=self._hear_fault,
-            disconnected_cb=self._lose,
-            reconnected_cb=self._count_restart,
-            max_reconnect_attempts=-1,
-            reconnect_time_wait=0.2,
-            connect_timeout=min(5.0, self.patience),
-            ping_interval=10,
-        )
+    def unsubscribe(self, number: int) -> None:
+        """Stop listening."""
+        if self._hearers.pop(number, None) is not None:
+            self._tell(f"UNSUB {number}\r\n".encode())
+
+    def _tell(self, line: bytes) -> None:
+        """Say something that is said again by itself whenever the connection is made anew."""
+        with suppress(OSError):
+            if (stream := self._stream) is not None:
+                stream.write(line)
+
+    def _attempt(self, subject: str, data: bytes, headers: Mapping[str, str], seconds: float) -> Message:
+        stream = self._stream
+        if stream is None:
+            raise self._fault if isinstance(self._fault, OSError) else ProtocolError("no answer")
+        reply, request = f"{self._inbox}.reply.{next(self._numbers)}", _Request(subject)
+        self._requests[reply] = request
         try:
-            await asyncio.wait_for(self._unless_refused("", connecting), self.patience)
-        except (OSError, _load_nats().errors.Error, TimeoutError) as error:
-            self._fault = self._fault or error
-            raise self._gave_up() from None
-
-    async def _attempt(self, subject: str, payload: bytes, headers: dict[str, str], seconds: float) -> Any:
-        if not self.is_up:
-            raise _LostError
-        sending = self._client.request(subject, payload, timeout=seconds, headers=headers or None)
-        return await self._unless_refused(subject, sending)
-
-    async def _unless_refused(self, subject: str, work: Coroutine[Any, Any, T]) -> T:
-        """The result of some work, or the fault that the server reports of its subject meanwhile."""
-        broken: asyncio.Future[None] = self._loop.create_future()
-        self._waiting[broken] = subject.lower()
-        task = self._loop.create_task(work)
-        try:
-            both: list[asyncio.Future[Any]] = [task, broken]
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                broken.result()
-            return await task
+            stream.write(*write_message(subject, reply, headers, data))
+            if not request.done.wait(seconds):
+                raise ProtocolError("no answer")
         finally:
-            del self._waiting[broken]
-            broken.cancel()
-            task.cancel()
+            del self._requests[reply]
+        if request.fault is not None:
+            raise request.fault
+        assert request.reply is not None  # settled by one of the two
+        return request.reply
 
-    async def _hear_fault(self, error: Exception) -> None:
+    def _connect_first(self) -> Stream:
+        """Connect for the first time; who is not let in is told at once."""
+        until = time.monotonic() + self.patience
+        while True:
+            try:
+                return self._connect(max(until - time.monotonic(), 0.1))
+            except OSError as error:
+                self._fault = error
+                if _is_final(error) or time.monotonic() + _PAUSE > until:
+                    raise self._give_up() from None
+            time.sleep(_PAUSE)
+
+    def _connect(self, seconds: float) -> Stream:
+        seconds = min(seconds, _ATTEMPT)
+        stream = Stream(next(self._addresses), tls=self._tls, seconds=seconds)
+        try:
+            told = introduce(stream, encrypted=self._tls is not None, seconds=seconds)
+            self.largest_payload = int(told.get("max_payload", 1 << 20))
+            places = {_REPLIES: f"{self._inbox}.reply.*"} | {
+                sid: at for sid, (at, _) in self._hearers.items()
+            }
+            stream.write(*(f"SUB {place} {sid}\r\n".encode() for sid, place in places.items()))
+        except BaseException:
+            stream.close()
+            raise
+        return stream
+
+    def _run(self) -> None:
+        """Read until the connection is closed on purpose; make it anew whenever it is lost."""
+        while not self._closed:
+            stream = self._stream
+            try:
+                if stream is None:
+                    self._stream = self._connect(_ATTEMPT)
+                    self.restarts += 1
+                    self._notify()
+                else:
+                    self._read(stream)
+            except (OSError, ValueError) as error:  # ValueError: the socket was closed meanwhile
+                self._lose(error)
+        if (stream := self._stream) is not None:
+            stream.close()
+
+    def _read(self, stream: Stream) -> None:
+        try:
+            line = stream.read_line(_SILENCE)
+        except TimeoutError:
+            if time.monotonic() - stream.heard > 2 * _SILENCE:
+                raise
+            stream.write(b"PING\r\n")
+            return
+        word = line[:5].upper()
+        if word.startswith((b"MSG ", b"HMSG ")):
+            self._dispatch(read_message(line, stream, 2 * _SILENCE))
+        elif word.startswith(b"PING"):
+            stream.write(b"PONG\r\n")
+        elif word.startswith(b"-ERR"):
+            self._hear_error(read_error(line))
+
+    def _dispatch(self, message: Message) -> None:
+        if message.sid == _REPLIES:
+            request = self._requests.get(message.subject)
+            if request is not None and message.status == "503":
+                request.settle(fault=ProtocolError("it holds no such exchange"))
+            elif request is not None:
+                request.settle(message)
+        elif (found := self._hearers.get(message.sid)) is not None:
+            found[1](message)
+            self._notify()
+
+    def _hear_error(self, said: str) -> None:
         """Tell those whose request the server refuses; it answers such requests with silence."""
-        self._fault, said = error, str(error).lower()
-        if "permissions violation" in said:
-            refusal = CourierError(f"The broker does not allow this party that: {error}.")
-            self._break(refusal, lambda subject: bool(subject) and f'"{subject}"' in said)
-        elif isinstance(error, ssl.SSLError) or "authorization violation" in said:
-            self._break(self._gave_up(), lambda subject: not subject)
+        if not said.lower().startswith("permissions violation"):
+            raise ProtocolError(said)
+        for request in list(self._requests.values()):
+            if f'"{request.subject}"' in said:
+                request.settle(fault=CourierError(f"The broker does not allow this party that: {said}."))
 
-    async def _lose(self) -> None:
-        self._break(_LostError(), bool)
-        self._wake()
+    def _lose(self, error: Exception) -> None:
+        self._fault = error if isinstance(error, OSError) else ProtocolError("the connection was closed")
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.close()
+        for request in list(self._requests.values()):
+            request.settle(fault=self._fault)
+        self._notify()
+        if stream is None and not self._closed:
+            time.sleep(_PAUSE)
 
-    async def _count_restart(self) -> None:
-        self.restarts += 1
-        self._wake()
+    def _notify(self) -> None:
+        with self.changed:
+            self.changed.notify_all()
 
-    def _wake(self) -> None:
-        for listener in self.listeners:
-            listener.set()
-
-    def _break(self, error: Exception, concerns: Callable[[str], bool]) -> None:
-        for future, subject in self._waiting.items():
-            if concerns(subject) and not future.done():
-                future.set_exception(error)
-
-    def _gave_up(self) -> CourierError:
+    def _give_up(self) -> CourierError:
         where = ", ".join(url.rpartition("//")[2] for url in self.servers)
         why = _reason(self._fault)
         return CourierError(
@@ -203,32 +256,25 @@ class Connection:
         )
 
 
-def _is_worth_saying(record: logging.LogRecord) -> bool:
-    """Not what asyncio says whenever a TLS connection of this client ends."""
-    return record.getMessage() != _HARMLESS
+def _address(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "localhost", parts.port or _PORT
+
+
+def _is_final(error: OSError) -> bool:
+    """Whether trying again cannot help."""
+    return isinstance(error, ssl.SSLError) or any(
+        word in str(error).lower() for word in ("authorization", "it wants tls", "no nats server")
+    )
 
 
 def _reason(fault: Exception | None) -> str:
     """What a fault says, in a few words."""
     if isinstance(fault, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {fault.verify_message}"
-    if isinstance(fault, _load_nats().errors.NoRespondersError):
-        return "it holds no such exchange"
-    if fault is None or isinstance(fault, (_LostError, TimeoutError)) or not str(fault):
-        return "no answer"
-    return str(fault).removeprefix("nats: ")
-
-
-def _passing_faults() -> tuple[type[Exception], ...]:
-    errors = _load_nats().errors
-    return (_LostError, OSError, TimeoutError, errors.Error)
-
-
-def _load_nats() -> Any:
-    require("network", "nats", purpose="A NATS exchange")
-    import nats
-
-    return nats
+    if isinstance(fault, ssl.SSLError):
+        return f"TLS: {fault.reason or 'the handshake failed'}"
+    return getattr(fault, "strerror", None) or str(fault or "") or "no answer"
 
 
 __all__ = ["Connection"]

@@ -18,6 +18,7 @@ from typing import Any
 from privada.exceptions import CourierError, WireError
 from privada.exchange.courier import Courier, check_key, check_prefix, check_size
 from privada.exchange.couriers.connection import Connection
+from privada.exchange.couriers.protocol import Message
 from privada.exchange.couriers.watching import Watch
 
 _ROOM_FOR_HEADERS = 4096
@@ -55,7 +56,7 @@ class NatsCourier(Courier):
             "Nats-Expected-Stream": stream_of(self._exchange),
         }
         subject = subject_of(self._exchange, key)
-        reply = self._connection.run(self._connection.request(subject, blob, headers=headers))
+        reply = self._connection.request(subject, blob, headers=headers)
         fault = _answer(reply).get("error")
         if fault is None:
             return True
@@ -73,22 +74,34 @@ class NatsCourier(Courier):
         if found is None:
             return None
         check_size(key, len(found.data), self.largest if largest is None else largest)
-        return bytes(found.data)
+        return found.data
 
-    def _fetch(self, key: str) -> Any:
+    def _fetch(self, key: str) -> Message | None:
         """The message of a key, None if there is none."""
         subject = f"$JS.API.DIRECT.GET.{stream_of(self._exchange)}.{subject_of(self._exchange, key)}"
-        reply = self._connection.run(self._connection.request(subject))
-        status = (reply.headers or {}).get("Status", "")
-        if status and status != "404":
-            raise CourierError(f"Cannot read {key}: the broker answers {status}.")
-        return None if status else reply
+        reply = self._connection.request(subject)
+        if reply.status not in ("", "404"):
+            raise CourierError(f"Cannot read {key}: the broker answers {reply.status}.")
+        return None if reply.status else reply
 
     def keys(self, prefix: str) -> list[str]:
-        return self._connection.run(self._list(check_prefix(prefix)))
+        watch = self._new_watch(check_prefix(prefix))
+        try:
+            watch.start()
+            return sorted(watch.keys)
+        finally:
+            watch.stop()
 
     def wait(self, prefix: str, *, known: Container[str], seconds: float) -> list[str]:
-        return self._connection.run(self._wait(check_prefix(prefix), known, seconds))
+        watch = self._watches.setdefault(prefix, self._new_watch(check_prefix(prefix)))
+        until = time.monotonic() + seconds
+        while True:
+            watch.refresh()
+            fresh = sorted(key for key in tuple(watch.keys) if key not in known)
+            left = until - time.monotonic()
+            if fresh or left <= 0:
+                return fresh
+            watch.await_news(known, left)
 
     def close(self) -> None:
         self._connection.close()
@@ -97,28 +110,9 @@ class NatsCourier(Courier):
         """Create the stream of the exchange, if it is not there; an administrator does so once."""
         name = stream_of(self._exchange)
         config = json.dumps(_stream_config(self._exchange, replicas)).encode()
-        reply = self._connection.run(self._connection.request(f"$JS.API.STREAM.CREATE.{name}", config))
+        reply = self._connection.request(f"$JS.API.STREAM.CREATE.{name}", config)
         if fault := _answer(reply).get("error"):
             raise CourierError(f"Cannot create the exchange {self._exchange}: {fault.get('description')}.")
-
-    async def _list(self, prefix: str) -> list[str]:
-        watch = self._new_watch(prefix)
-        try:
-            await watch.start()
-            return sorted(watch.keys)
-        finally:
-            await watch.stop()
-
-    async def _wait(self, prefix: str, known: Container[str], seconds: float) -> list[str]:
-        watch = self._watches.setdefault(prefix, self._new_watch(prefix))
-        until = time.monotonic() + seconds
-        while True:
-            await watch.refresh()
-            fresh = sorted(key for key in watch.keys if key not in known)
-            left = until - time.monotonic()
-            if fresh or left <= 0:
-                return fresh
-            await watch.news(left)
 
     def _new_watch(self, prefix: str) -> Watch:
         pattern = subject_of(self._exchange, f"{prefix}>")
@@ -167,7 +161,7 @@ def _stream_config(exchange: str, replicas: int) -> dict[str, Any]:
     }
 
 
-def _answer(reply: Any) -> dict[str, Any]:
+def _answer(reply: Message) -> dict[str, Any]:
     """JetStream's answer to a request; what is none counts as a refusal."""
     with suppress(ValueError):
         answer = json.loads(reply.data)
