@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 
 from privada.exceptions import InputError
 from privada.methods.model_file import save_model
+from privada.methods.onnx_export import export_onnx
 from privada.parties.one_process.holding import (
     Holding,
     hold_owner,
@@ -61,6 +62,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted model to one safe file, which `privada.load` reads; what was spent stays here."""
         return save_model(self, path)
+
+    def to_onnx(self) -> bytes:
+        """The fitted model as ONNX: features in their own units, class names in the metadata."""
+        return export_onnx(self)
 
     def _hold(
         self,
