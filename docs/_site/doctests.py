@@ -9,6 +9,8 @@ import griffe
 
 EXAMPLE = re.compile(r"^(?P<indent> *)>>> .*(?:\n(?! *\n).*)*", re.MULTILINE)
 
+SECTION = re.compile(r"^ *-{4,}$", re.MULTILINE)
+
 
 class Doctests(griffe.Extension):  # type: ignore[misc]
     """Put a fence around every doctest before the docstring is read."""
@@ -20,5 +22,8 @@ class Doctests(griffe.Extension):  # type: ignore[misc]
 
 
 def _fenced(found: re.Match[str]) -> str:
+    """After a section of parameters a doctest needs a section of its own; elsewhere a fence will do."""
     indent = found["indent"]
+    if SECTION.search(found.string[: found.start()]):
+        return f"{indent}Examples\n{indent}--------\n{found.group(0)}"
     return f"{indent}```pycon\n{found.group(0)}\n{indent}```"

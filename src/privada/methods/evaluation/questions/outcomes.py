@@ -62,7 +62,9 @@ class OutcomeCounts(Question):
     positive : int, optional
         Of more than two classes, the class whose score is binned; by default that of the predicted one.
 
-    Privacy ------- Unit and relation are the guarantee's. Sensitivity 1 (add/remove), 2 in L1 or √2 in L2
+    Privacy
+    -------
+    Unit and relation are the guarantee's. Sensitivity 1 (add/remove), 2 in L1 or √2 in L2
     (replace-one), times the rows of a person. Proof: above and privacy.md, section 6.8.
 
     Examples
