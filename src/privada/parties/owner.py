@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, Self, TypeVar
 
+from privada._notebook import describe
 from privada.exceptions import (
     AnswerError,
     InputError,
@@ -123,6 +124,17 @@ class Owner:
     def is_private(self) -> bool:
         """Whether its noise is the operating system's; seeded noise is not private."""
         return self._noise.private
+
+    def _repr_html_(self) -> str:
+        known = self.learners
+        facts = [
+            ("budget", str(self.ledger.budget(self.dataset).budget)),
+            ("left", str(self.ledger.remaining(self.dataset))),
+            ("columns", ", ".join(self.schema.features)),
+            ("may ask", "whoever the policy allows" if known is None else f"{len(known.learners)} learners"),
+            ("public key", self.public_key),
+        ]
+        return describe(f"Owner of {self.dataset}", facts)
 
     @property
     def public_key(self) -> str:

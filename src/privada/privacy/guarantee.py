@@ -17,6 +17,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 from privada import _check
+from privada._notebook import describe
 from privada.exceptions import InputError, RelationError
 from privada.privacy.accounting import curves
 from privada.privacy.relation import ROW, Relation, Unit
@@ -126,6 +127,10 @@ class Guarantee(ABC):
     def __str__(self) -> str:
         joint = " one " if self.relation is not Relation.REPLACE_ONE else " "
         return f"{self._formula()}, {self.relation}{joint}{self.unit}"
+
+    def _repr_html_(self) -> str:
+        numbers = [(name, f"{getattr(self, name):g}") for name in self._numbers()]
+        return describe(str(self), [*numbers, ("relation", str(self.relation)), ("unit", str(self.unit))])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for headers, ledgers and reports."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
+from privada._notebook import describe
 from privada.exceptions import InputError, TamperError
 from privada.privacy.keys import OwnerKey, verify_signature
 from privada.privacy.wire import canonical
@@ -83,6 +84,11 @@ class Receipt:
             verify_signature(self.public, self.signature, self.message())
         except (InputError, TamperError):
             raise TamperError(f"{where} was changed: its signature does not hold.") from None
+
+    def _repr_html_(self) -> str:
+        names = ("dataset", "index", "kind", "time", "question", "digest", "public")
+        facts = [(name, str(getattr(self, name))) for name in names]
+        return describe("Receipt", [fact for fact in facts if fact[1]])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for headers and files."""

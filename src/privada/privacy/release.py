@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._notebook import describe
 from privada._text import printable_line
 from privada.exceptions import GuaranteeError, InputError, PrivadaError, TamperError, WireError
 from privada.privacy import codec, wire
@@ -280,6 +281,11 @@ class Question(ABC):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.digest[:12]}: {self.guarantee}>"
 
+    def _repr_html_(self) -> str:
+        shapes = ", ".join(f"{name} {list(shape)}" for name, shape in self.answer_shapes().items())
+        facts = [("asks for", self.purpose), ("guarantee", str(self.guarantee)), ("comes back", shapes)]
+        return describe(type(self).__name__, [*facts, ("digest", self.digest)])
+
     def to_bytes(self) -> bytes:
         """The file form."""
         return wire.pack("question", self.header(), self.parts()[1])
@@ -429,6 +435,11 @@ class Release:
         names = ", ".join(f"{name}{list(np.shape(value))}" for name, value in sorted(self.payload.items()))
         stamps = "".join(f" [{stamp}]" for stamp in self.stamps)
         return f"<Release {self.kind} {names}; {self.guarantee}{stamps}>"
+
+    def _repr_html_(self) -> str:
+        title, *said = self.explain().splitlines()
+        facts = [("", line.strip()) for line in said]
+        return describe(title, [*facts, ("question", self.question), ("line", str(self.receipt.index))])
 
     def _split(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         arrays = {name: value for name, value in self.payload.items() if isinstance(value, np.ndarray)}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from privada._notebook import describe
 from privada.exceptions import BudgetError
 from privada.privacy.accounting import accountant, curves
 from privada.privacy.accounting.filters import GRAIN, Filter, RenyiFilter, accountings
@@ -45,6 +46,16 @@ class Quote:
 
     def __str__(self) -> str:
         return f"{self._words()}: {self._verdict()}."
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("asked", self.asked),
+            ("of the budget", _percent(self.share)),
+            ("left now", _percent(self.remaining_share)),
+            ("verdict", self._verdict()),
+            ("instead", self.advice),
+        ]
+        return describe(f"Quote for {self.dataset}", [fact for fact in facts if fact[1]])
 
     def _verdict(self) -> str:
         if not self.affordable:

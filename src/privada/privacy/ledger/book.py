@@ -27,6 +27,7 @@ from typing import Any, NoReturn, Self
 
 from sqlalchemy import Connection
 
+from privada._notebook import list_rows
 from privada.exceptions import InputError, LedgerError, PrivadaError, TamperError
 from privada.privacy.accounting import accountant
 from privada.privacy.accounting.allowance import Allowance
@@ -158,6 +159,19 @@ class Ledger(Outbox, Notes, Allowances):
     def __sklearn_clone__(self) -> Self:
         """A clone of an estimator charges the same ledger."""
         return self
+
+    def _repr_html_(self) -> str:
+        try:
+            rows = [self._row(name) for name in self.datasets()]
+        except LedgerError:  # one that is closed has a name, too
+            rows = []
+        return list_rows(repr(self), ("data set", "budget", "spent", "left", "lines"), rows)
+
+    def _row(self, dataset: str) -> tuple[str, ...]:
+        account, last = self._account(dataset), self._last(dataset)
+        spent = account.filter.guarantee(last.spent)
+        left = f"{100 * account.share_left(last.spent):.3g} %"
+        return dataset, str(account.filter.budget), str(spent or "nothing"), left, str(last.index + 1)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A ledger cannot be pickled or copied; open it again where it is needed.")
@@ -446,9 +460,12 @@ class Ledger(Outbox, Notes, Allowances):
         return self._account(dataset).dataset
 
     def _grains(self, dataset: str) -> int:
+        return self._last(dataset).spent
+
+    def _last(self, dataset: str) -> Line:
         name = self._known_as(dataset)
         with self._store.reading() as connection:
-            return table.last(connection, name).spent
+            return table.last(connection, name)
 
     def _receipt(self, connection: Connection, debt: Debt) -> Receipt:
         line = table.at(connection, debt.dataset, debt.position)
