@@ -11,7 +11,6 @@ TABLE = Table(names=("age", "weight"), rows=np.array([[1.0, 2.5]]), label="ill",
 
 def test_a_table_has_a_header_and_its_label_last():
     assert TABLE.to_csv() == "age,weight,ill\n1.000,2.500,yes\n"
-    assert TABLE.to_csv(header=False) == "1.000,2.500,yes\n"
 
 
 def test_a_number_as_label_is_written_like_one():

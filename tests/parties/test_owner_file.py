@@ -1,14 +1,17 @@
 """What an owner wrote down: read without opening a row, errors by line and key, no budget invented."""
 
+import sqlite3
 import stat
+from contextlib import closing
 
 import numpy as np
 import pytest
 
 from privada import CellStatistics, Nearest, Owner
-from privada.exceptions import BudgetError, LedgerError, StudyError
+from privada.exceptions import AnswerError, BudgetError, LedgerError, SourceError, StudyError
+from privada.parties import owner as owner_module
 from privada.parties.owner_file import Card, OwnerFile
-from privada.parties.sources import StoredRows
+from privada.parties.sources import Database, StoredRows
 from privada.privacy import Ledger, OwnerKey, Pure
 
 AR = "add/remove"
@@ -179,3 +182,69 @@ def test_a_bad_card_names_line_and_key(home, change, message):
     (home / "schema.toml").write_text(text.replace(*change))
     with pytest.raises(StudyError, match=message):
         Card.read(home / "schema.toml")
+
+
+def with_data(home, text):
+    (home / "owner.toml").write_text(TOML.replace('path = "rows.csv"', text))
+    return home / "owner.toml"
+
+
+def test_rows_may_be_in_a_store_or_a_database(home):
+    stored = OwnerFile.read(with_data(home, 'path = "s3://bucket/rows.parquet"'))
+    assert stored.source == StoredRows("s3://bucket/rows.parquet")
+    server = OwnerFile.read(with_data(home, 'database = "postgresql://reader@db/clinic"\ntable = "rows"'))
+    assert server.source == Database(url="postgresql://reader@db/clinic", table="rows")
+    local = OwnerFile.read(with_data(home, 'database = "sqlite:///rows.db"\nquery = "SELECT * FROM rows"'))
+    assert local.source.file == home.resolve() / "rows.db"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('database = "postgresql://u:secret@db/x"\ntable = "t"', r"line 4, data\.database: .*password"),
+        ('database = "postgresql://db/x"', r"data\.database: Expected either table or query"),
+        ('database = "mysql://db/x"\ntable = "t"', r"data\.database: Expected a URL that begins with"),
+        ('path = "a.csv"\ndatabase = "sqlite:///x"', r"data\.database: expected neither path nor csv"),
+        ('path = "s3://key:secret@bucket/rows"', r"data\.path: .*credentials belong in the environment"),
+        ('path = "ftp://bucket/rows"', r"data\.path: Expected a URL that begins with s3"),
+        ('path = "a.csv"\ncsv = { delimiter = ";;" }', r"data\.csv\.delimiter"),
+        ('path = "a.csv"\ntable = "t"', r"data\.table: nobody knows this key"),
+    ],
+)
+def test_places_that_are_none_are_named_and_no_secret_is_shown(home, text, message):
+    with pytest.raises(StudyError, match=message) as caught:
+        OwnerFile.read(with_data(home, text))
+    assert "secret" not in str(caught.value).replace("a secret belongs", "")
+
+
+def test_an_owner_of_a_database_answers_from_its_file(home):
+    with closing(sqlite3.connect(home / "rows.db")) as connection:
+        connection.execute("CREATE TABLE rows (x REAL, y INTEGER)")
+        connection.executemany("INSERT INTO rows VALUES (?, ?)", [(0.1, 0), (0.9, 1)])
+        connection.commit()
+    owner = Owner.from_toml(with_data(home, 'database = "sqlite:///rows.db"\ntable = "rows"'))
+    owner.answer(ask())
+    assert owner.ledger.spent("patients").epsilon == pytest.approx(0.5)
+
+
+def test_a_file_that_changed_since_it_was_loaded_costs_nothing(home):
+    owner = Owner.from_toml(home / "owner.toml")
+    (home / "rows.csv").write_text("x,y\n0.1,0\n0.9,1\n0.9,1\n")
+    with pytest.raises(SourceError, match="have changed since they were loaded; load the owner again"):
+        owner.answer(ask())
+    assert owner.ledger.spent("patients") is None
+
+
+def test_a_file_that_changes_during_an_answer_is_paid_for_and_says_nothing(home, monkeypatch):
+    owner = Owner.from_toml(home / "owner.toml")
+    answer = owner_module.answer_rows
+
+    def and_change(*words, **names):
+        (home / "rows.csv").write_text("x,y\n0.1,0\n")
+        return answer(*words, **names)
+
+    monkeypatch.setattr(owner_module, "answer_rows", and_change)
+    with pytest.raises(AnswerError, match="The charge stands") as caught:
+        owner.answer(ask())
+    assert "changed" not in str(caught.value)
+    assert owner.ledger.spent("patients").epsilon == pytest.approx(0.5)

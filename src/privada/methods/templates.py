@@ -36,13 +36,13 @@ class Table:
     label: str = ""
     labels: npt.NDArray[np.generic] | None = None
 
-    def to_csv(self, *, header: bool = True) -> str:
+    def to_csv(self) -> str:
         """The file."""
         lines = [",".join(f"{value:.3f}" for value in row) for row in self.rows]
         if self.labels is not None:
             lines = [f"{line},{_word(last)}" for line, last in zip(lines, self.labels, strict=True)]
         names = ",".join([*self.names, *([self.label] if self.label else [])])
-        return "\n".join([*([names] if header else []), *lines]) + "\n"
+        return "\n".join([names, *lines]) + "\n"
 
 
 def _word(value: np.generic) -> str:

@@ -32,7 +32,7 @@ def write_example(folder: Path, *, name: str = "cells") -> list[Path]:
     """Write the example study of a method into a new or empty folder; returns the files."""
     template = find_template(name)
     texts = {"README.md": _readme(name, template), "study.toml": template.study}
-    texts |= {file: table.to_csv(header=False) for file, table in template.files.items()}
+    texts |= {file: table.to_csv() for file, table in template.files.items()}
     for owner, described in template.owners.items():
         texts |= {f"{owner}/owner.toml": described.toml, f"{owner}/rows.csv": described.table.to_csv()}
     for file, text in texts.items():

@@ -32,6 +32,9 @@ class Source(ABC):
         """The rows of one moment: what is read within belongs together, or is an error."""
         return nullcontext(self)
 
+    def check_unchanged(self) -> None:  # noqa: B027 - most sources cannot tell
+        """Raise a `SourceError` if the rows are known to be others than those that were opened."""
+
     def identity(self) -> str | None:
         """Text that is another one whenever the rows may be others; None if nothing tells."""
         return None
@@ -70,11 +73,11 @@ class WatchedSource(Source):
 
     @contextmanager
     def pinned(self) -> Iterator[Source]:
-        self._check()
+        self.check_unchanged()
         yield self
-        self._check()
+        self.check_unchanged()
 
-    def _check(self) -> None:
+    def check_unchanged(self) -> None:
         if self._identify() != self._identity:
             raise SourceError("The rows have changed since they were loaded; load the owner again.")
 
