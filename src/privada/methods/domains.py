@@ -96,6 +96,20 @@ def split_domains(
     return Domains(source, target, np.ones(len(source.X), dtype=np.int64))
 
 
+def refuse_masked(labels: AnyArray | None) -> None:
+    """Refuse a target whose labels are all masked, as skada does by default: this method learns from them.
+
+    Masks of classes are -1, which may be a class where others are there, too; masks of numbers are NaN.
+    """
+    if labels is None or labels.dtype.kind not in "iuf" or not len(labels):
+        return
+    if np.all(labels == -1) or np.all(np.isnan(labels)):
+        raise InputError(
+            "Expected the target's labels, which are private here, and not masks of them; "
+            "with skada: make_da_pipeline(..., mask_target_labels=False)."
+        )
+
+
 def _split(rows: Labelled, domain: AnyArray) -> Domains:
     if domain.shape != rows.X.shape[:1] or np.any(domain == 0) or not np.any(domain > 0):
         raise InputError(
@@ -123,4 +137,4 @@ def _at(rows: Labelled, where: npt.NDArray[np.bool_]) -> Labelled:
     return Labelled(rows.X[where], *kept)
 
 
-__all__ = ["Domains", "Labelled", "split_domains"]
+__all__ = ["Domains", "Labelled", "refuse_masked", "split_domains"]

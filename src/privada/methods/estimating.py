@@ -13,9 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
+from privada import _check
 from privada.exceptions import InputError
+from privada.methods.frames import in_order, names_of, refuse_sparse
 from privada.methods.model_file import save_model
 from privada.methods.onnx_export import export_onnx
 from privada.parties.one_process.holding import (
@@ -54,10 +59,57 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     ``docs/explanation/accounting.md``, "Rows that are used again".
     """
 
+    schema: Schema | None
+    bounds: Any
     ledger: Any
     dataset: Any
     rehearsal: int | None
     spent_: Guarantee | None
+    n_features_in_: int
+
+    def _read_frames(self, **given: Any) -> list[Any]:
+        """Public and private rows of a fit as arrays of the same columns, in the order of the arguments.
+
+        Frames are matched by name, and the names are kept; with a schema they are encoded by it.
+        """
+        present = {name: rows for name, rows in given.items() if rows is not None}
+        for name, rows in present.items():
+            refuse_sparse(rows, name=name)
+        self._keep_names(present)
+        return [None if rows is None else self._read_rows(rows, name=name) for name, rows in given.items()]
+
+    def _keep_names(self, given: Mapping[str, Any]) -> None:
+        found = [names for rows in given.values() if (names := names_of(rows)) is not None]
+        self.__dict__.pop("feature_names_in_", None)
+        if self.schema is not None:
+            self.feature_names_in_ = np.array([each.name for each in self.schema.columns], dtype=object)
+        elif found:
+            self.feature_names_in_ = np.array(found[0], dtype=object)
+
+    def _read_rows(self, rows: Any, *, name: str = "X") -> Any:
+        """Rows as an array with the columns of the fit."""
+        refuse_sparse(rows, name=name)
+        if self.schema is not None:
+            return self.schema.encode(rows)
+        names = getattr(self, "feature_names_in_", None)
+        return in_order(rows, None if names is None else tuple(names), name=name)
+
+    def _matrix(self, X: Any) -> npt.NDArray[np.float64]:
+        """Rows to predict, checked: columns by name, and as many as the fit had."""
+        check_is_fitted(self)
+        rows = _check.matrix(X=self._read_rows(X))
+        if rows.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        return rows
+
+    def _bounds(self) -> Any:
+        """The public limits of the features: given, or the schema's."""
+        if self.bounds is None and self.schema is not None:
+            return np.asarray(self.schema.box.low), np.asarray(self.schema.box.high)
+        return self.bounds
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted model to one safe file, which `privada.load` reads; what was spent stays here."""

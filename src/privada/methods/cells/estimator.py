@@ -26,10 +26,10 @@ class _Cells(PrivateEstimator):
         return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
 
     def _schema(self, **rest: Any) -> Schema:
-        if self.bounds is None:
+        if (bounds := self._bounds()) is None:
             raise InputError("Expected bounds=(low, high), public limits of the features; none are guessed.")
         size = None if self.relation == "add/remove" else self.size
-        return Schema.of_numbers(bounds=self.bounds, width=np.shape(self.centers)[1], size=size, **rest)
+        return Schema.of_numbers(bounds=bounds, width=np.shape(self.centers)[1], size=size, **rest)
 
     def _estimate(
         self, X: Any, y: Any, schema: Schema, question: CellStatistics, owner: Any
@@ -66,6 +66,9 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         process remembers what else the rows were used for (``spent_``).
     dataset : str, default=None
         Name of the private data set in that ledger.
+    schema : Schema, default=None
+        Public description of a frame's columns, for text, categories, dates and missing values; its limits
+        are the default of ``bounds``.
 
     Attributes
     ----------
@@ -103,6 +106,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         rehearsal: int | None = None,
         ledger: Any = None,
         dataset: str | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.centers = centers
         self.classes = classes
@@ -115,10 +119,12 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         self.rehearsal = rehearsal
         self.ledger = ledger
         self.dataset = dataset
+        self.schema = schema
 
     def fit(self, X: Any = None, y: Any = None, *, owner: Any = None) -> Self:
         """Count classes in cells, privately; of private rows ``X, y``, or of an `Owner` in their place."""
         check_owner(owner, X=X, y=y)
+        (X,) = self._read_frames(X=X)
         centers = _check.matrix(centers=self.centers)
         if self.classes is None:
             raise InputError("Expected classes, the public list of labels; none are taken from y.")
@@ -137,7 +143,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class probabilities of each row's cell."""
         check_is_fitted(self)
-        rows = _check.matrix(X=X, width=self.n_features_in_)
+        rows = self._matrix(X)
         cells = Nearest(centers=self.centers).assign(rows)
         found: npt.NDArray[np.float64] = self.probabilities_[cells]
         return found
@@ -154,7 +160,8 @@ class CellMeans(_Cells):
 
     Parameters
     ----------
-    centers, bounds, epsilon, delta, rho, relation, size, rehearsal, ledger, dataset
+    centers, bounds, epsilon, delta, rho, relation, size, rehearsal, ledger, dataset,
+    schema
         As in `CellClassifier`.
     norm_bound : float
         Public radius around each centre to which rows are clipped.
@@ -193,6 +200,7 @@ class CellMeans(_Cells):
         rehearsal: int | None = None,
         ledger: Any = None,
         dataset: str | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.centers = centers
         self.bounds = bounds
@@ -205,10 +213,12 @@ class CellMeans(_Cells):
         self.rehearsal = rehearsal
         self.ledger = ledger
         self.dataset = dataset
+        self.schema = schema
 
     def fit(self, X: Any = None, y: Any = None, *, owner: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's
         """Count and sum in cells, privately; of private rows ``X``, or of an `Owner` in their place."""
         check_owner(owner, X=X)
+        (X,) = self._read_frames(X=X)
         centers = _check.matrix(centers=self.centers)
         if self.norm_bound is None:
             raise InputError("Expected norm_bound, a public radius; none is guessed.")

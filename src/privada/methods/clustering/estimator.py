@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,8 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         process remembers what else the rows were used for (``spent_``).
     dataset : str, default=None
         Name of the private data set in that ledger.
+    schema : Schema, default=None
+        Public description of a frame's columns, for text, categories, dates and missing values.
 
     Attributes
     ----------
@@ -107,6 +109,8 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
     True
     """
 
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+
     def __init__(
         self,
         n_centers: int = 8,
@@ -126,6 +130,7 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         rehearsal: int | None = None,
         ledger: Any = None,
         dataset: str | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.n_centers = n_centers
         self.norm_bound = norm_bound
@@ -143,6 +148,7 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         self.rehearsal = rehearsal
         self.ledger = ledger
         self.dataset = dataset
+        self.schema = schema
 
     def fit(
         self,
@@ -161,6 +167,7 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         target as ``Xt`` and the source's `Owner` as ``owner``.
         """
         check_owner(owner, X=X, sample_domain=sample_domain)
+        Xt, X = self._read_frames(Xt=Xt, X=X)
         if owner is None:
             domains = split_domains(X, Xt=Xt, sample_domain=sample_domain)
             source, target = domains.source.X, _check.matrix(target=domains.target.X)
@@ -201,14 +208,14 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         from privada.methods.cells.questions.partition import Nearest
 
-        return Nearest(centers=self.cluster_centers_).assign(_check.matrix(X=X, width=self.n_features_in_))
+        return Nearest(centers=self.cluster_centers_).assign(self._matrix(X))
 
     def forecast(self, target: Any) -> Forecast:
         """Expected cost over that of choosing by the public target alone, before anything is spent.
 
         Uses ``source_size`` if it is given; else it guesses the target's size, and at least 400 rows.
         """
-        points = _check.matrix(target=target)
+        points = _check.matrix(target=self._read_rows(target, name="target"))
         return self._forecast(self._question(points), points)
 
     def _forecast(self, question: Question, target: FloatArray) -> Forecast:

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError, PrivadaWarning
+from privada.methods.domains import refuse_masked, split_domains
 from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
 from privada.methods.marginals.learner.learn import Public
@@ -22,6 +22,8 @@ from privada.privacy.guarantee import Guarantee
 
 class HiddenTargetEstimator(PrivateEstimator, ABC):
     """An owner of the rows given to ``fit``, asked by a learner that has a public source."""
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
 
     public_settings: ClassVar[tuple[str, ...]]  # which nobody takes from private rows
     bounds: Any
@@ -35,17 +37,17 @@ class HiddenTargetEstimator(PrivateEstimator, ABC):
 
     def _schema(self, width: int) -> Schema:
         for name in self.public_settings:
-            if getattr(self, name) is None:
+            if (self._bounds() if name == "bounds" else getattr(self, name)) is None:
                 raise InputError(f"Expected {name}, which is public; none is taken from private rows.")
         try:
-            low, high = (np.asarray(side, dtype=np.float64) for side in self.bounds)
+            low, high = (np.asarray(side, dtype=np.float64) for side in self._bounds())
             np.broadcast_to(low, (width,)), np.broadcast_to(high, (width,))
         except (TypeError, ValueError):
             raise InputError(
                 f"Expected bounds to be (low, high), each a number or one for each of {width} features, "
                 f"got {self.bounds!r}."
             ) from None
-        return Schema.of_numbers(bounds=self.bounds, width=width, size=self.size, label=self._label())
+        return Schema.of_numbers(bounds=self._bounds(), width=width, size=self.size, label=self._label())
 
     def _public(self, source: Any, model: Any) -> tuple[Public, Schema]:
         """What the learner has, and what both sides agree on."""
@@ -89,9 +91,19 @@ class HiddenTargetEstimator(PrivateEstimator, ABC):
         self.n_features_in_ = schema.width
 
     def _clipped(self, X: Any) -> npt.NDArray[np.float64]:
-        check_is_fitted(self, "fit_")
-        rows = _check.matrix(X=X, width=self.n_features_in_)
+        rows = self._matrix(X)
         return self._schema(self.n_features_in_).box.clip(rows)
 
 
-__all__ = ["HiddenTargetEstimator"]
+def tell_apart(source: Any, X: Any, y: Any, sample_domain: Any) -> tuple[Any, Any, Any]:
+    """Public source, private target and its labels: given apart, or together with ``sample_domain``."""
+    if sample_domain is None:
+        return source, X, y
+    if source is not None:
+        raise InputError("Expected the source in X with sample_domain, or as source; not both.")
+    domains = split_domains(X, y, sample_domain=sample_domain)
+    refuse_masked(domains.target.y)
+    return domains.source.X, domains.target.X, domains.target.y
+
+
+__all__ = ["HiddenTargetEstimator", "tell_apart"]

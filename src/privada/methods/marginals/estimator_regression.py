@@ -9,13 +9,13 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from privada.exceptions import InputError
-from privada.methods.marginals._one_process import HiddenTargetEstimator
+from privada.methods.marginals._one_process import HiddenTargetEstimator, tell_apart
 from privada.methods.marginals.learner.descent import learn_number
 from privada.methods.marginals.learner.forecast import forecast_error
 from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.regression import RegressionFit, default_regression, learn_regression
 from privada.parties.protocol import Learner
-from privada.parties.schema import Number
+from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import Guarantee, Pure, request
 
 FloatArray = npt.NDArray[np.float64]
@@ -54,6 +54,9 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         process remembers what else the rows were used for (``spent_``).
     dataset : str, default=None
         Name of the private data set in that ledger.
+    schema : Schema, default=None
+        Public description of a frame's columns, for text, categories, dates and missing values; its limits
+        are the default of ``bounds``.
 
     Attributes
     ----------
@@ -103,6 +106,7 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         rehearsal: int | None = None,
         ledger: Any = None,
         dataset: str | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.bounds = bounds
         self.label_bounds = label_bounds
@@ -117,12 +121,24 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         self.rehearsal = rehearsal
         self.ledger = ledger
         self.dataset = dataset
+        self.schema = schema
 
-    def fit(self, X: Any = None, y: Any = None, *, source: Any = None, owner: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        source: Any = None,
+        sample_domain: Any = None,
+        owner: Any = None,
+    ) -> Self:
         """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows.
 
-        An `Owner` of the target may be given as ``owner`` in the place of ``X, y``.
+        Or give both in ``X, y`` with ``sample_domain``, positive for source, whose labels are ignored, and
+        negative for target (skada's form); or the target's `Owner` as ``owner`` in the place of ``X, y``.
         """
+        source, X = self._read_frames(source=source, X=X)
+        source, X, y = tell_apart(source, X, y, sample_domain)
         guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
         public, schema = self._public(source, self.regressor)
         learner = self._learner(public, guarantee)

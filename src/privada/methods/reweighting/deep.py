@@ -20,7 +20,6 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privada import _check
 from privada.exceptions import InputError
 from privada.methods.reweighting.domains import Domains, label_number, split
 from privada.methods.reweighting.estimator import _Reweighted
@@ -137,7 +136,7 @@ class _DeepReweighted(_Reweighted):
     def _scores(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         torch = network.torch_module()
-        rows = self._scaling.rows(_check.matrix(X=X, width=self.n_features_in_))
+        rows = self._scaling.rows(self._matrix(X))
         with torch.no_grad():
             found: FloatArray = self.module_(torch.from_numpy(rows)).numpy()
         return found
@@ -176,6 +175,9 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         process remembers what else the rows were used for (``spent_``).
     dataset : str, default=None
         Name of the private data set in that ledger.
+    schema : Schema, default=None
+        Public description of a frame's columns, for text, categories, dates and missing values; its limits
+        are the default of ``bounds``.
 
     Attributes
     ----------
@@ -216,6 +218,7 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         rehearsal: int | None = None,
         ledger: Any = None,
         dataset: str | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.module = module
         self.epsilon = epsilon
@@ -232,6 +235,7 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         self.rehearsal = rehearsal
         self.ledger = ledger
         self.dataset = dataset
+        self.schema = schema
 
     def fit(
         self,
@@ -246,6 +250,7 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         owner: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
+        Xs, X, Xt = self._read_frames(Xs=Xs, X=X, Xt=Xt)
         domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
         names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
         label = Category(name="label", values=tuple(names))
@@ -277,7 +282,7 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         Public limits of the label, and of predictions; by default the public source's range, widened by its
         width.
     epsilon, delta, rho, bounds, alpha, kappa1, clip, steps, stopping, random_state, rehearsal,
-    ledger, dataset
+    ledger, dataset, schema
         As in `DeepReweightedClassifier`.
 
     Attributes
@@ -307,6 +312,7 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         rehearsal: int | None = None,
         ledger: Any = None,
         dataset: str | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.module = module
         self.epsilon = epsilon
@@ -323,6 +329,7 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         self.rehearsal = rehearsal
         self.ledger = ledger
         self.dataset = dataset
+        self.schema = schema
 
     def fit(
         self,
@@ -337,6 +344,7 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         owner: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
+        Xs, X, Xt = self._read_frames(Xs=Xs, X=X, Xt=Xt)
         domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
         label, codes = label_number(self.label_bounds, domains.ys), np.asarray(domains.ys, dtype=np.float64)
         self._fit(domains, _Task(loss="squared", label=label, codes=codes, outputs=1))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.domains import split_domains
+from privada.methods.domains import refuse_masked, split_domains
 from privada.methods.estimating import check_owner
 from privada.parties.schema import Number
 
@@ -51,6 +51,8 @@ def split(
     source, target = found.source, found.target
     if source.y is None or target.y is None:
         raise InputError("Expected labels of source and target.")
+    if sample_domain is not None:
+        refuse_masked(target.y)
     return Domains(_check.matrix(Xs=source.X), source.y, target.X, target.y, source.groups)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privada import _check
 from privada.exceptions import InputError
 from privada.methods.estimating import PrivateEstimator
 from privada.methods.reweighting.domains import Domains, label_number, split
@@ -24,13 +23,15 @@ FloatArray = npt.NDArray[np.float64]
 class _Reweighted(PrivateEstimator):
     """What both estimators share: domains, public bounds, an owner in memory."""
 
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+
     def _guarantee(self) -> Guarantee:
         return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one")
 
     def _schema(self, domains: Domains, label: Number | Category) -> Schema:
         if domains.owner is not None:
             return _known_size(domains.owner)
-        bounds = self.bounds
+        bounds = self._bounds()
         if bounds is None:  # of the public source, and its width more on both sides
             low, high = domains.Xs.min(axis=0), domains.Xs.max(axis=0)
             room = np.where(high > low, high - low, 1.0)
@@ -61,7 +62,7 @@ class _Reweighted(PrivateEstimator):
     def _inside(self, X: Any) -> FloatArray:
         """Rows within the public bounds, as the private ones were."""
         check_is_fitted(self)
-        return np.clip(_check.matrix(X=X, width=self.n_features_in_), *self.bounds_)
+        return np.clip(self._matrix(X), *self.bounds_)
 
 
 class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
@@ -93,6 +94,9 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         process remembers what else the rows were used for (``spent_``).
     dataset : str, default=None
         Name of the private data set in that ledger.
+    schema : Schema, default=None
+        Public description of a frame's columns, for text, categories, dates and missing values; its limits
+        are the default of ``bounds``.
 
     Attributes
     ----------
@@ -140,6 +144,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         rehearsal: int | None = None,
         ledger: Any = None,
         dataset: str | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -152,6 +157,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         self.rehearsal = rehearsal
         self.ledger = ledger
         self.dataset = dataset
+        self.schema = schema
 
     def fit(
         self,
@@ -172,6 +178,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         source and negative for target (skada's form); or the public source as ``X, y`` and the target's
         `Owner` as ``owner``.
         """
+        Xs, X, Xt = self._read_frames(Xs=Xs, X=X, Xt=Xt)
         domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
         label = label_number(self.label_bounds, domains.ys)
         made = plan(
@@ -202,7 +209,8 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     ----------
     classes : sequence, default=None
         Public list of the labels; by default those of the public source.
-    epsilon, delta, rho, bounds, base, standardize, random_state, rehearsal, ledger, dataset
+    epsilon, delta, rho, bounds, base, standardize, random_state, rehearsal, ledger, dataset,
+    schema
         As in `ReweightedRegressor`; no forest takes part, and no model has ``coef_``.
 
     Attributes
@@ -240,6 +248,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         rehearsal: int | None = None,
         ledger: Any = None,
         dataset: str | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -252,6 +261,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         self.rehearsal = rehearsal
         self.ledger = ledger
         self.dataset = dataset
+        self.schema = schema
 
     def fit(
         self,
@@ -266,6 +276,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         owner: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
+        Xs, X, Xt = self._read_frames(Xs=Xs, X=X, Xt=Xt)
         domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
         names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
         label = Category(name="label", values=tuple(names))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, TypeVar
 
@@ -62,6 +62,9 @@ class PrivateSummarizer(PrivateEstimator):
         process remembers what else the rows were used for (``spent_``).
     dataset : str, default=None
         Name of the validation set in that ledger; owners are charged under their own names.
+    schema : Schema, default=None
+        Public description of a frame's columns, for text, categories, dates and missing values; its limits
+        are the default of ``bounds``.
 
     Attributes
     ----------
@@ -116,6 +119,7 @@ class PrivateSummarizer(PrivateEstimator):
         rehearsal: int | None = None,
         ledger: Any = None,
         dataset: str | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.size = size
         self.gamma = gamma
@@ -134,6 +138,7 @@ class PrivateSummarizer(PrivateEstimator):
         self.rehearsal = rehearsal
         self.ledger = ledger
         self.dataset = dataset
+        self.schema = schema
 
     def fit(
         self,
@@ -160,6 +165,7 @@ class PrivateSummarizer(PrivateEstimator):
             Of the validation set, in the place of ``X``.
         """
         check_owner(owner, X=X)
+        (X,) = self._read_frames(X=X)
         rows = np.asarray(X) if owner is None else owner
         if owner is None and rows.ndim != 2:
             raise InputError(f"Expected X to be a matrix, got shape {rows.shape}.")
@@ -167,7 +173,11 @@ class PrivateSummarizer(PrivateEstimator):
         matching = self._matching(width)
         if initial_rows is not None:
             matching = replace(matching, initial=InitialRows.public(initial_rows, matching.embedding))
-        others = [each for each in _read_owners(owners, width) if isinstance(each[1], Owner) or len(each[1])]
+        others = [
+            each
+            for each in _read_owners(owners, width, self._read_rows)
+            if isinstance(each[1], Owner) or len(each[1])
+        ]
         if not others:
             raise InputError("Expected owners: at least one array with rows.")
         held = {"consumer": self._hold_party(rows, None, "validation", self.dataset, matching.validation, 0)}
@@ -195,7 +205,7 @@ class PrivateSummarizer(PrivateEstimator):
         return classifier.fit(self.X_, self.y_)
 
     def _matching(self, width: int) -> Matching:
-        if self.gamma is None or self.bounds is None:
+        if self.gamma is None or self._bounds() is None:
             raise InputError("Expected gamma and bounds, both public; none is guessed.")
         validation = self._guarantee(self.epsilon, self.delta, self.rho)
         own = (self.owner_epsilon, self.owner_delta, self.owner_rho)
@@ -220,14 +230,13 @@ class PrivateSummarizer(PrivateEstimator):
         """The validation set, or one owner's rows."""
         if isinstance(rows, Owner):
             return hold_owner(rows)
-        assert self.bounds is not None
         label = None
         if labels is not None:
             if self.classes is None:
                 raise InputError("Expected classes, the public labels, beside owners that have labels.")
             label = Category(name="label", values=tuple(self.classes))
         schema = Schema.of_numbers(
-            bounds=self.bounds, width=np.shape(rows)[1], size=max(1, len(rows)), label=label
+            bounds=self._bounds(), width=np.shape(rows)[1], size=max(1, len(rows)), label=label
         )
         return self._hold(
             rows,
@@ -256,7 +265,7 @@ class _SaltingCurator(Curator):
         return super().drive(salt_learner(learner, self._salt), nodes)
 
 
-def _read_owners(owners: Any, width: int) -> list[tuple[str, Any, Any]]:
+def _read_owners(owners: Any, width: int, read: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
     """Name, rows and labels of each owner."""
     if owners is None or isinstance(owners, np.ndarray):
         raise InputError("Expected owners: a sequence or mapping with the rows of each.")
@@ -269,6 +278,7 @@ def _read_owners(owners: Any, width: int) -> list[tuple[str, Any, Any]]:
         if isinstance(rows, Owner):
             made.append((str(name), rows, None))
             continue
+        rows = read(rows, name=f"rows of {name}")
         if np.ndim(rows) != 2 or np.shape(rows)[1] != width:
             raise InputError(
                 f"Expected the rows of {name} to be a matrix of {width} columns, got shape {np.shape(rows)}."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -79,6 +79,9 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         process remembers what else the rows were used for (``spent_``).
     dataset : str or sequence of str, default=None
         Name of the source in that ledger, or of each source.
+    schema : Schema, default=None
+        Public description of a frame's columns, for text, categories, dates and missing values; its limits
+        are the default of ``bounds``.
 
     Attributes
     ----------
@@ -113,6 +116,8 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
     (ε = 1, δ = 0.0001), replace-one row
     """
 
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+
     def __init__(
         self,
         epsilon: float | None = None,
@@ -134,6 +139,7 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         rehearsal: int | None = None,
         ledger: Any = None,
         dataset: Any = None,
+        schema: Schema | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -153,6 +159,7 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         self.rehearsal = rehearsal
         self.ledger = ledger
         self.dataset = dataset
+        self.schema = schema
 
     def fit(
         self,
@@ -172,7 +179,8 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         An `Owner`, or several by name, may be given as ``owner`` in the place of ``X, y``.
         """
         check_owner(owner, X=X, y=y, sample_domain=sample_domain)
-        if self.classes is None or self.bounds is None:
+        Xt, X = self._read_frames(Xt=Xt, X=X)
+        if self.classes is None or self._bounds() is None:
             raise InputError("Expected classes and bounds, both public; none are taken from the rows.")
         classes = tuple(self.classes)
         given = _by_name(owner)
@@ -282,7 +290,7 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of rows of the target's domain."""
         check_is_fitted(self)
-        return self.model_.predict_proba(_check.matrix(X=X, width=self.n_features_in_))
+        return self.model_.predict_proba(self._matrix(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class of each row."""
@@ -298,7 +306,7 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         """The public schema; the caller of `fit` declares the size by the rows it passes."""
         label = Category(name="label", values=tuple(self.classes))
         announced = size if self.relation != "add/remove" else None
-        return Schema.of_numbers(bounds=self.bounds, width=width, size=announced, label=label)
+        return Schema.of_numbers(bounds=self._bounds(), width=width, size=announced, label=label)
 
     def _features(self, target: FloatArray, kind: str) -> FeatureMap:
         if self.features is not None:

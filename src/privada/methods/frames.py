@@ -1,0 +1,73 @@
+"""Frames that estimators are given: columns by name, whatever their order.
+
+>>> import pandas
+>>> frame = pandas.DataFrame({"b": [1.0], "a": [2.0]})
+>>> names_of(frame)
+('b', 'a')
+>>> in_order(frame, ("a", "b"), name="X").tolist()
+[[2.0, 1.0]]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import InputError
+
+
+def names_of(rows: Any) -> tuple[str, ...] | None:
+    """Names of a frame's or table's columns; None if it has none, or some that are not text."""
+    found = getattr(rows, "column_names", None)  # Arrow
+    if found is None:
+        found = getattr(rows, "columns", None)  # pandas, polars
+    if found is None or callable(found):
+        return None
+    names = tuple(found)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def in_order(rows: Any, names: tuple[str, ...] | None, *, name: str) -> npt.NDArray[Any]:
+    """Rows as an array with columns in this order; those without names are taken as they are.
+
+    Raises
+    ------
+    InputError
+        Names are missing, too many, or not unique: the message says which.
+    """
+    refuse_sparse(rows, name=name)
+    found = names_of(rows)
+    if names is None or found is None:
+        return np.asarray(rows)
+    missing, extra = (
+        [each for each in names if each not in found],
+        [each for each in found if each not in names],
+    )
+    if missing or extra or len(set(found)) != len(found):
+        raise InputError(f"Expected {name} to have the columns of fit; {_difference(missing, extra)}.")
+    array = np.asarray(rows)
+    return array if found == names else array[:, [found.index(each) for each in names]]
+
+
+def _difference(missing: list[str], extra: list[str]) -> str:
+    said = [f"missing: {_listed(missing)}"] if missing else []
+    said += [f"unknown: {_listed(extra)}"] if extra else []
+    return "; ".join(said) or "some are there twice"
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def refuse_sparse(rows: Any, *, name: str) -> None:
+    """Say what to do with a sparse matrix: noise on every entry leaves nothing sparse."""
+    from scipy.sparse import issparse
+
+    if issparse(rows):
+        raise InputError(f"Expected {name} to be dense, got a sparse matrix; use {name}.toarray().")
+
+
+__all__ = ["in_order", "names_of", "refuse_sparse"]
