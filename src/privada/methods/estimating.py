@@ -7,15 +7,19 @@ and the loss of everything that the same rows were used for.
 
 from __future__ import annotations
 
+import inspect
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
@@ -66,6 +70,18 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     rehearsal: int | None
     spent_: Guarantee | None
     n_features_in_: int
+
+    def __sklearn_tags__(self) -> Tags:
+        """Noise differs from fit to fit; rows are dense and complete unless a schema says otherwise."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.input_tags.allow_nan = tags.input_tags.string = self.schema is not None
+        return tags
+
+    def _get_params_html(self, *args: Any, **options: Any) -> Any:
+        """For scikit-learn's diagram, which reads docstrings."""
+        read_docstring(inspect.getdoc(type(self)) or "")
+        return super()._get_params_html(*args, **options)
 
     def _read_frames(self, **given: Any) -> list[Any]:
         """Public and private rows of a fit as arrays of the same columns, in the order of the arguments.
@@ -161,6 +177,18 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             yield
             self.spent_ = state_spent(holdings)
         warn_of_earlier_uses(holdings)
+
+
+@cache
+def read_docstring(text: str) -> None:
+    """Let scikit-learn parse a docstring once, which it keeps, without its warning of a Privacy section."""
+    try:
+        from sklearn.utils._repr_html.common import scrape_estimator_docstring
+    except ImportError:  # before 1.9
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Unknown section")
+        scrape_estimator_docstring(text)
 
 
 def check_owner(owner: Any, **arrays: Any) -> None:

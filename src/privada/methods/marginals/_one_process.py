@@ -24,6 +24,7 @@ class HiddenTargetEstimator(PrivateEstimator, ABC):
     """An owner of the rows given to ``fit``, asked by a learner that has a public source."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+    predicts_target_labels = True  # skada leaves the labels of the target to those who learn from them
 
     public_settings: ClassVar[tuple[str, ...]]  # which nobody takes from private rows
     bounds: Any

@@ -267,7 +267,8 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class of rows."""
-        found: npt.NDArray[Any] = self.classes_[self._scores(X).argmax(axis=1)]
+        likely = self._scores(X).argmax(axis=1)
+        found: npt.NDArray[Any] = self.classes_[likely]
         return found
 
 

@@ -24,6 +24,7 @@ class _Reweighted(PrivateEstimator):
     """What both estimators share: domains, public bounds, an owner in memory."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+    predicts_target_labels = True  # skada leaves the labels of the target to those who learn from them
 
     def _guarantee(self) -> Guarantee:
         return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one")
@@ -199,7 +200,8 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
 
     def predict(self, X: Any) -> FloatArray:
         """Predictions of rows, within the label's public limits."""
-        return np.clip(self.model_.scores(self._inside(X))[:, 0], *self.label_bounds_)
+        rows = self._inside(X)
+        return np.clip(self.model_.scores(rows)[:, 0], *self.label_bounds_)
 
 
 class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
@@ -297,11 +299,13 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of rows."""
-        return self.model_.probabilities(self._inside(X))
+        rows = self._inside(X)
+        return self.model_.probabilities(rows)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class of rows."""
-        found: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        likely = self.predict_proba(X).argmax(axis=1)
+        found: npt.NDArray[Any] = self.classes_[likely]
         return found
 
 

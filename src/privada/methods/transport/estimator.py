@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags, TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
@@ -294,8 +295,15 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class of each row."""
-        found: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        likely = self.predict_proba(X).argmax(axis=1)
+        found: npt.NDArray[Any] = self.classes_[likely]
         return found
+
+    def __sklearn_tags__(self) -> Tags:
+        """It also moves further sources."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags(preserves_dtype=[])
+        return tags
 
     def transform(self, Z: Any) -> FloatArray:
         """Move further sources, in components, with their nearest coupled one."""
