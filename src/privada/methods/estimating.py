@@ -63,8 +63,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     ``docs/explanation/accounting.md``, "Rows that are used again".
     """
 
-    schema: Schema | None
-    bounds: Any
+    schema: Schema | None = None
+    bounds: Any = None
     ledger: Any
     dataset: Any
     rehearsal: int | None

@@ -121,6 +121,7 @@ class PrivateEvaluator(PrivateEstimator):
     def fit(self, X: Any = None, y: Any = None, *, owner: Any = None) -> Self:
         """Ask once: an owner of private rows ``X, y``, or the `Owner` that is given in their place."""
         check_owner(owner, X=X, y=y)
+        (X,) = self._read_frames(X=X)
         rows = np.asarray(X)
         if owner is None and (rows.ndim != 2 or y is None):
             raise InputError("Expected X, private rows of two dimensions, and y, their labels.")
