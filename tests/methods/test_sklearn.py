@@ -98,7 +98,7 @@ from tests.methods.every_estimator import CASES, table
 X, sample_domain = np.vstack([Xs, Xt]), np.repeat([1, -1], [80, 90])
 LABELS = {"class": (np.r_[ys, yt] == "yes").astype(int), "number": np.r_[ns, nt], "none": None}
 for case in CASES:
-    if case.name.startswith(("Cell", "PrivateSummarizer", "Deep")):
+    if case.name.startswith(("Cell", "Private", "Deep")):
         continue
     more = {"classes": (0, 1)} if "classes" in case.settings else {}
     model = case.make(**more, **({"size": 90} if "size" in case.settings else {}))
