@@ -116,8 +116,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         rows = _check.matrix(X=self._read_rows(X))
         if rows.shape[1] != self.n_features_in_:
             raise InputError(
-                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
+                f"Expected X to have {self.n_features_in_} columns, got {rows.shape[1]}. (X has {rows.shape[1]} "
+                f"features, but {type(self).__name__} is expecting {self.n_features_in_} features as input.)"
             )
         return rows
 
