@@ -114,10 +114,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """Rows to predict, checked: columns by name, and as many as the fit had."""
         check_is_fitted(self)
         rows = _check.matrix(X=self._read_rows(X))
-        if rows.shape[1] != self.n_features_in_:
+        width, known = rows.shape[1], self.n_features_in_
+        if width != known:
             raise InputError(
-                f"Expected X to have {self.n_features_in_} columns, got {rows.shape[1]}. (X has {rows.shape[1]} "
-                f"features, but {type(self).__name__} is expecting {self.n_features_in_} features as input.)"
+                f"Expected X to have {known} columns, got {width}. (X has {width} features, but "
+                f"{type(self).__name__} is expecting {known} features as input.)"
             )
         return rows
 
