@@ -16,6 +16,7 @@ from privada.parties.tables import Table
 
 FloatArray = npt.NDArray[np.float64]
 BATCH = 65_536
+WORTH_COMPILED = 4096  # rows of a batch that are encoded by compiled code
 AT_ONCE = 2**24  # numbers that an answer makes of some rows before it adds them up: 128 MB
 
 
@@ -139,8 +140,15 @@ class Part:
 
 
 def _encoded(schema: Schema, table: Table) -> Batch:
-    X = schema.encode_features(table)
-    return Batch(X, None if schema.label is None else schema.encode_labels(table))
+    return Batch(_features(schema, table), None if schema.label is None else schema.encode_labels(table))
+
+
+def _features(schema: Schema, table: Table) -> FloatArray:
+    if len(next(iter(table.values()))) < WORTH_COMPILED:
+        return schema.encode_features(table)
+    from privada.parties.compute.encoding import encode_features
+
+    return encode_features(schema, table)
 
 
 __all__ = ["AT_ONCE", "BATCH", "Batch", "Part", "Raw"]

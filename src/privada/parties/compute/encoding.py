@@ -1,0 +1,47 @@
+"""Encode columns into rows: plain numbers in one compiled pass, anything else by its column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from privada.parties.columns import Number
+from privada.parties.schema import Schema
+from privada.parties.tables import Table
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def encode_features(schema: Schema, table: Table) -> FloatArray:
+    """The same as `Schema.encode_features`, bit by bit, and the same errors."""
+    values = [table[column.name] for column in schema.columns]
+    X, at = np.empty((len(values[0]), schema.width)), 0
+    for column, each in zip(schema.columns, values, strict=True):
+        width = len(column.features())
+        if not (_is_plain(column, each) and _place(X, at, each, float(column.low), float(column.high))):
+            X[:, at : at + width] = column.encode(each)
+        at += width
+    return X
+
+
+def _is_plain(column: Any, values: Any) -> bool:
+    """Whether a column is numbers of which none may be missing, as 64-bit floats."""
+    plain = isinstance(column, Number) and not (column.missing or column.whole)
+    return plain and isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _place(X: FloatArray, at: int, values: FloatArray, low: float, high: float) -> bool:  # pragma: no cover
+    """Write clipped values into a column of X; False if one of them is not finite."""
+    finite = True
+    for i in range(values.shape[0]):
+        value = values[i]
+        finite &= abs(value) < np.inf
+        X[i, at] = min(max(value, low), high)
+    return finite
+
+
+__all__ = ["encode_features"]
