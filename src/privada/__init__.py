@@ -30,6 +30,9 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.marginals.estimator import MarginalLearner as MarginalLearner
     from privada.methods.marginals.estimator_regression import MarginalRegressor as MarginalRegressor
     from privada.methods.model_file import load as load
+    from privada.methods.preprocessing import PublicEncoder as PublicEncoder
+    from privada.methods.preprocessing import PublicScaler as PublicScaler
+    from privada.methods.preprocessing import make_private_pipeline as make_private_pipeline
     from privada.methods.reweighting.estimator import ReweightedClassifier as ReweightedClassifier
     from privada.methods.reweighting.estimator import ReweightedRegressor as ReweightedRegressor
     from privada.methods.summarization.estimator import PrivateSummarizer as PrivateSummarizer
@@ -72,6 +75,7 @@ _HOMES = {
     "methods.transport.wasserstein": ("private_wasserstein",),
     "methods.evaluation.estimator": ("PrivateEvaluator", "evaluate"),
     "methods.model_file": ("load",),
+    "methods.preprocessing": ("PublicEncoder", "PublicScaler", "make_private_pipeline"),
     "methods.marginals.estimator": ("MarginalLearner",),
     "methods.marginals.estimator_regression": ("MarginalRegressor",),
     "parties.owner": ("Owner",),

@@ -27,6 +27,7 @@ from privada.exceptions import InputError
 from privada.methods.frames import in_order, names_of, refuse_sparse
 from privada.methods.model_file import save_model
 from privada.methods.onnx_export import export_onnx
+from privada.methods.pipelines import warn_of_unpaid_steps
 from privada.parties.one_process.holding import (
     Holding,
     hold_owner,
@@ -152,6 +153,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """The private side of a fit: an owner that was given, or rows. ``turn`` numbers it among several."""
         if owner is not None:
             return hold_owner(owner)
+        warn_of_unpaid_steps(self)
         return hold_rows(
             rows,
             questions,

@@ -1,0 +1,80 @@
+"""Preprocessing that looks at no row, and pipelines of it."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
+
+import privada
+from privada import Category, Number, PublicEncoder, PublicScaler, Schema, make_private_pipeline
+from privada.exceptions import InputError
+from privada.methods.preprocessing import unpaid_steps
+
+X = np.random.default_rng(91).uniform(0, 50, size=(400, 2))
+SCHEMA = Schema(columns=[Number(name="age", low=0, high=100), Category(name="sex", values=("f", "m"))])
+
+
+def cells(**more):
+    centers = [[0.2, 0.2], [0.8, 0.8]]
+    return privada.CellClassifier(centers, classes=("no", "yes"), bounds=(0, 1), epsilon=4.0, **more)
+
+
+def test_a_scaler_takes_its_bounds_from_nobody_but_its_settings():
+    one, other = (PublicScaler(bounds=(0, [50, 100])).fit(rows) for rows in (X, 1000 * X))
+    assert np.array_equal(one.transform(X), other.transform(X))
+    assert np.allclose(one.inverse_transform(one.transform(X)), X)
+    assert one.transform([[-5.0, 500.0]]).tolist() == [[0.0, 1.0]]
+    assert clone(one).get_params()["bounds"] == (0, [50, 100])
+    assert one.get_feature_names_out(["a", "b"]).tolist() == ["a", "b"]
+
+
+def test_a_schema_has_bounds_too():
+    schema = Schema.of_numbers(bounds=(0, 50), width=2)
+    assert np.allclose(PublicScaler(schema=schema).fit_transform(X), X / 50)
+
+
+@pytest.mark.parametrize(
+    ("settings", "rows"),
+    [
+        ({}, X),
+        ({"bounds": (0, 1), "schema": SCHEMA}, X),
+        ({"bounds": (1, 0)}, X),
+        ({"bounds": (0, [1, 2, 3])}, X),
+        ({"bounds": (0, np.inf)}, X),
+        ({"bounds": (0, 1)}, X[0]),
+    ],
+)
+def test_wrong_bounds_are_named(settings, rows):
+    with pytest.raises(InputError, match="bounds"):
+        PublicScaler(**settings).fit(rows)
+    with pytest.raises(InputError, match="columns"):
+        PublicScaler(bounds=(0, 1)).fit(X).transform(X[:, :1])
+
+
+def test_an_encoder_knows_the_schema_alone():
+    encoder = PublicEncoder(schema=SCHEMA)
+    found = encoder.fit_transform({"age": [10.0, 400.0], "sex": ["m", "f"]})
+    assert found.tolist() == [[10.0, 0.0, 1.0], [100.0, 1.0, 0.0]]
+    assert encoder.get_feature_names_out().tolist() == ["age", "sex = f", "sex = m"]
+    with pytest.raises(InputError) as caught:
+        encoder.transform({"age": [10.0], "sex": ["secret"]})
+    assert "secret" not in str(caught.value)
+    with pytest.raises(InputError, match="to be a Schema"):
+        PublicEncoder().fit()
+
+
+def test_a_pipeline_of_public_steps_fits_and_predicts():
+    y = np.where(X.sum(axis=1) > 50, "yes", "no")
+    pipeline = make_private_pipeline(PublicScaler(bounds=(0, 50)), cells()).fit(X, y)
+    assert pipeline.score(X, y) > 0.8
+    frozen = FrozenEstimator(StandardScaler().fit(np.random.default_rng(0).normal(size=(50, 2))))
+    assert unpaid_steps(make_private_pipeline(frozen, Normalizer(), FunctionTransformer(), cells())) == []
+
+
+@pytest.mark.parametrize("step", [StandardScaler(), PCA(1), make_pipeline(PublicScaler(), StandardScaler())])
+def test_steps_that_would_learn_are_refused(step):
+    with pytest.raises(InputError, match="would be fitted to private rows"):
+        make_private_pipeline(step, cells())
