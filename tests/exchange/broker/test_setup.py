@@ -44,6 +44,19 @@ def test_a_second_time_certificates_stay_and_parties_are_added(tmp_path):
     ]
 
 
+def test_an_owner_may_have_several_data_sets(tmp_path):
+    plan = BrokerPlan(owners=("clinic", "lab")).with_parties(("clinic=scans,visits",), ())
+    assert plan.owners == ("clinic=scans,visits", "lab")
+    set_up_broker(tmp_path, plan)
+    assert BrokerPlan.read(tmp_path) == plan
+    clinic = configuration(tmp_path)["authorization"]["users"][1]
+    allowed = clinic["permissions"]["publish"]["allow"]
+    assert clinic["user"] == "CN=owner-clinic"
+    assert "privada.exchange.releases.scans.>" in allowed
+    assert "privada.exchange.releases.visits.>" in allowed
+    assert not any(".clinic." in subject for subject in allowed)
+
+
 def test_who_leaves_the_plan_may_not_connect_any_more(tmp_path):
     set_up_broker(tmp_path, PLAN)
     set_up_broker(tmp_path, BrokerPlan(owners=("clinic",)))
@@ -70,6 +83,9 @@ def test_only_a_host_for_others_is_open_to_others(tmp_path, host, listens):
         ({"host": "a/b"}, "host to be a name"),
         ({"exchange": "a.b"}, "exchange to be letters"),
         ({"owners": ("a", "a")}, "each owner"),
+        ({"owners": ("a=x,y", "b=y")}, "each data set"),
+        ({"owners": ("a=",)}, "a name of letters"),
+        ({"owners": ("a=x,>",)}, "a name of letters"),
         ({"owners": ("a.b",)}, "a name of letters"),
     ],
 )

@@ -25,16 +25,36 @@ from privada.exchange.couriers.nats import stream_of, subject_of
 Role = Literal["owner", "learner", "administrator"]
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Party:
-    """Who may connect: an owner or a learner of a name, or the administrator."""
+    """Who may connect: an owner or a learner of a name, or the administrator.
+
+    Parameters
+    ----------
+    role : {"owner", "learner", "administrator"}
+    name : str, default=""
+    datasets : tuple of str, default=()
+        Of an owner with several data sets: their names in studies. By default, one of the owner's name.
+    """
 
     role: Role
     name: str = ""
+    datasets: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.role != "administrator" and (not is_segment(self.name) or "." in self.name):
-            raise InputError(f"Expected a name of letters, digits, - and _, got {quoted(self.name)}.")
+        for name in (self.name, *self.datasets) if self.role != "administrator" else ():
+            if not is_segment(name) or "." in name:
+                raise InputError(f"Expected a name of letters, digits, - and _, got {quoted(name)}.")
+
+    @classmethod
+    def parse_owner(cls, text: str) -> Party:
+        """Read ``NAME`` or, for several data sets, ``NAME=DATASET,DATASET``.
+
+        >>> Party.parse_owner("clinic=scans,visits").datasets
+        ('scans', 'visits')
+        """
+        name, equals, datasets = text.partition("=")
+        return cls("owner", name, tuple(datasets.split(",")) if equals else ())
 
     @property
     def common_name(self) -> str:
@@ -71,8 +91,10 @@ def subjects_to_hear(party: Party) -> list[str]:
 def _places(party: Party) -> tuple[list[str], list[str], list[str]]:
     """What a party may write, list and fetch."""
     if party.role == "owner":
-        own = [f"releases/{party.name}", f"refusals/{party.name}"]
-        return own, [f"questions/{party.name}", *own], [f"questions/{party.name}", *own]
+        names = party.datasets or (party.name,)
+        own = [f"{kind}/{name}" for name in names for kind in ("releases", "refusals")]
+        seen = [*(f"questions/{name}" for name in names), *own]
+        return own, seen, seen
     replies = ["releases", "refusals"]
     return ["questions"], replies, [*replies, "questions"]
 

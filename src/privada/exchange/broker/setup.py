@@ -41,6 +41,7 @@ class BrokerPlan:
     port : int, default=4222
     exchange : str, default="exchange"
     owners, learners : tuple of str, default=()
+        Names; an owner with several data sets is ``"clinic=scans,visits"``.
     days : int, default=365
         For how long certificates are valid.
     largest_store : int, default=10 GB
@@ -62,13 +63,15 @@ class BrokerPlan:
         if not self.host or not all(part.isalnum() for part in self.host.replace("-", ".").split(".")):
             raise InputError(f"Expected host to be a name or an IPv4 address, got {quoted(self.host)}.")
         Link(servers=("nats://localhost",), exchange=self.exchange)
-        if len(set(self.parties)) < len(self.parties):
-            raise InputError("Expected each owner and each learner once.")
+        names = [party.common_name for party in self.parties]
+        datasets = [name for party in self.parties for name in party.datasets or (party.common_name,)]
+        if len(set(names)) < len(names) or len(set(datasets)) < len(datasets):
+            raise InputError("Expected each owner, each data set and each learner once.")
 
     @property
     def parties(self) -> list[Party]:
         """Everybody who may connect."""
-        owners = [Party("owner", name) for name in self.owners]
+        owners = [Party.parse_owner(text) for text in self.owners]
         return [ADMINISTRATOR, *owners, *(Party("learner", name) for name in self.learners)]
 
     @property
@@ -85,10 +88,11 @@ class BrokerPlan:
         return f"tls://{self.host}:{self.port}"
 
     def with_parties(self, owners: Iterable[str], learners: Iterable[str]) -> BrokerPlan:
-        """The same with more parties; those that are there already stay once."""
+        """The same with more parties; an owner that is there already gets the data sets named now."""
+        by_name = {Party.parse_owner(text).name: text for text in (*self.owners, *owners)}
         return replace(
             self,
-            owners=tuple(dict.fromkeys((*self.owners, *owners))),
+            owners=tuple(by_name.values()),
             learners=tuple(dict.fromkeys((*self.learners, *learners))),
         )
 
