@@ -54,8 +54,8 @@ def existing_folder(path: Path, what: str) -> Path:
 
 
 def existing_exchange(url: str, what: str) -> str:
-    """The URL, or an `InputError` if it is the path of a folder that is not there."""
-    if "://" not in url:
+    """The URL, or an `InputError` if it is the path of a folder or a ``link.toml`` that is not there."""
+    if "://" not in url and not Path(url).is_file():
         existing_folder(Path(url), what)
     return url
 
