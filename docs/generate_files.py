@@ -30,7 +30,9 @@ def page() -> str:
     for name, card in methods().items():
         module = card.study_path.partition(":")[0]
         parts.append(_section(f"`[method]` of {name}", module, level=3))
-    return "\n".join([*parts, _section("Owner files", "privada.parties.owner_file")])
+    parts.append(_section("Owner files", "privada.parties.owner_file"))
+    learners = _section("`[[learners]]` of an owner file", "privada.parties.known_learners", level=3)
+    return "\n".join([*parts, learners])
 
 
 def _section(title: str, module: str, *, level: int = 2) -> str:

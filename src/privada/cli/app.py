@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from privada.cli import audit, demo, exits, learner, ledger, link, predict, release, reproduce
-from privada.cli.owners import owner
+from privada.cli.owners import card, owner
 from privada.cli.studies import advise, answer, ask, evaluate, init, learn, price, run
 
 
@@ -64,7 +64,7 @@ def root(
 for _verb in (demo, advise, init, run, price, ask, answer, learn, evaluate, predict, reproduce, audit):
     _name = _verb.__name__.rpartition(".")[2]
     app.command(_name, epilog=f"Example: {_verb.EXAMPLE}")(_verb.command)
-for _group in (owner, learner, ledger, release, link):
+for _group in (owner, card, learner, ledger, release, link):
     app.add_typer(_group.app, name=_group.__name__.rpartition(".")[2])
 
 __all__ = ["Commands", "app", "root"]
