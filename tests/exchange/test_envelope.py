@@ -103,3 +103,11 @@ def test_broken_envelopes_are_refused_in_one_sentence(item):
 def test_reasons_are_one_bounded_line():
     assert clean("a\x1b[2J\nb") == "a\\x1b[2J\\nb"
     assert len(clean("x" * 100_000)) <= 1000
+
+
+def test_the_line_is_in_the_canonical_form_of_rfc_8785():
+    """Whatever texts it holds: other programs verify it."""
+    made = Envelope(kind="question", owner="clinic", question="0" * 64, project="é \u20ac", purpose='"x"\\')
+    line = made.to_bytes()
+    assert rfc8785.dumps(json.loads(line)) + b"\n" == line
+    assert json.loads(line)["statement"]["project"] == "é \u20ac"

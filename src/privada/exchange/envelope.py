@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Self
 
 from privada._text import bounded, printable_line
@@ -116,15 +117,20 @@ class Envelope:
 
     def to_bytes(self) -> bytes:
         """The line that stands before the payload."""
-        whole = {"privada": "envelope", "format": FORMAT, "signature": self.signature}
-        return _canonical(whole | {"statement": self._statement()}) + b"\n"
+        outer = _canonical({"format": FORMAT, "privada": "envelope", "signature": self.signature})
+        return outer[:-1] + b',"statement":' + self._told + b"}\n"  # in the order of RFC 8785
+
+    @cached_property
+    def _told(self) -> bytes:
+        """What is signed; written out once, as it is needed for the signature and for the line."""
+        return _canonical(self._statement())
 
     def _statement(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
-        told = {**vars(self), "parts": list(self.parts)}
-        return {name: value for name, value in told.items() if name not in ("signature", *without)}
+        names = (each.name for each in fields(self) if each.name not in ("signature", *without))
+        return {name: getattr(self, name) for name in names}
 
     def _message(self) -> bytes:
-        return f"privada {self.kind} envelope {FORMAT}\n".encode() + _canonical(self._statement())
+        return f"privada {self.kind} envelope {FORMAT}\n".encode() + self._told
 
     @classmethod
     def split(cls, item: bytes) -> tuple[Self, bytes]:
