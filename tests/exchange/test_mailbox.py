@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privada import Ask, CellStatistics, Mailbox, Nearest, Owner, Policy, Schema
-from privada.exceptions import AnswerError, LedgerError, Waiting, WireError
+from privada.exceptions import AnswerError, LedgerError, SourceError, Waiting, WireError
 from privada.exchange import Sender, open_courier
 from privada.exchange.couriers.folder import FolderCourier
 from privada.exchange.couriers.local import LocalCourier
@@ -356,3 +356,21 @@ def test_nothing_of_a_graph_is_parsed_or_run_before_policy_and_approval(tmp_path
     Mailbox.open(tmp_path).ask(Ask("clinic", asked))
     done = subprocess.run([sys.executable, "-c", HOSTILE, str(tmp_path)], capture_output=True, text=True)
     assert done.stdout == "refused None refused None waiting None [] False False", done.stderr
+
+
+def test_rows_that_changed_are_the_owners_affair(mailbox, tmp_path):
+    """Nobody is refused for it, told of it, or charged; the question waits for the owner to load anew."""
+    file = tmp_path / "rows.csv"
+    terms = {"schema": Schema.of_numbers(bounds=(0, 1), width=1), "budget": Pure(epsilon=1, relation=AR)}
+    file.write_text("x0\n0.1\n")
+    clinic = Owner(file, dataset="clinic", **terms)
+    with pytest.raises(Waiting):
+        mailbox.learn(learn("clinic", question()))
+    file.write_text("x0\n0.1\n0.2\n")
+    with pytest.raises(SourceError, match="load the owner again"):
+        mailbox.answer("clinic", clinic)
+    with pytest.raises(Waiting):
+        mailbox.learn(learn("clinic", question()))
+    assert clinic.ledger.spent("clinic") is None
+    again = Owner(file, dataset="clinic", ledger=clinic.ledger, **terms)
+    assert [done.outcome for done in mailbox.answer("clinic", again)] == ["answered"]

@@ -17,6 +17,7 @@ from privada.exceptions import (
     LedgerError,
     PolicyError,
     PrivadaError,
+    SourceError,
     WireError,
 )
 from privada.exchange.chunks import receive_bytes
@@ -134,6 +135,8 @@ class Answering:
         ------
         WireError
             Nothing can be delivered; nothing was charged.
+        SourceError
+            The rows have changed or are out of reach. Nothing was charged, and nobody is told.
         LedgerError
             The ledger fails: an error on the owner's side, which learners do not see.
         """
@@ -181,7 +184,7 @@ class Answering:
             kind, blob = self._reply(envelope, rest, approved)
         except ApprovalPending as error:
             return self._said(waiting, envelope, "waiting", str(error))
-        except (CourierError, LedgerError):
+        except (CourierError, LedgerError, SourceError):  # the owner's own affair: the question waits
             raise
         except PrivadaError as error:
             return self._refuse(waiting, envelope, error)

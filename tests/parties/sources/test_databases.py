@@ -192,6 +192,23 @@ def test_an_owner_whose_database_goes_away_says_what_was_charged(tmp_path, lines
     assert owner.ledger.spent("rows").epsilon == pytest.approx(0.5)
 
 
+@pytest.mark.postgres
+def test_a_server_that_ends_the_session_is_one_named_error(postgres, schema, lines):
+    filled("postgresql", postgres, lines)
+    rows = Rows(Database(url=postgres, table="rows"), schema=schema)
+    end = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    with pytest.raises(SourceError, match="cannot be read, or went away") as caught, rows.pinned() as now:
+        assert now.check() == 500
+        with closing(psycopg.connect(postgres, autocommit=True)) as other:
+            other.execute(end)
+        now.check()
+    assert "postgres@" not in str(caught.value)
+    assert rows.check() == 500  # the next answer connects anew
+
+
 @pytest.mark.parametrize(
     "bad",
     [
