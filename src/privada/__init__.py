@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.evaluation.estimator import evaluate as evaluate
     from privada.methods.marginals.estimator import MarginalLearner as MarginalLearner
     from privada.methods.marginals.estimator_regression import MarginalRegressor as MarginalRegressor
-    from privada.methods.model_file import load as load
+    from privada.methods.models.model_file import load as load
     from privada.methods.preprocessing import PublicEncoder as PublicEncoder
     from privada.methods.preprocessing import PublicScaler as PublicScaler
     from privada.methods.preprocessing import make_private_pipeline as make_private_pipeline
@@ -74,7 +74,7 @@ _HOMES = {
     "methods.transport.estimator": ("TransportClassifier",),
     "methods.transport.wasserstein": ("private_wasserstein",),
     "methods.evaluation.estimator": ("PrivateEvaluator", "evaluate"),
-    "methods.model_file": ("load",),
+    "methods.models.model_file": ("load",),
     "methods.preprocessing": ("PublicEncoder", "PublicScaler", "make_private_pipeline"),
     "methods.marginals.estimator": ("MarginalLearner",),
     "methods.marginals.estimator_regression": ("MarginalRegressor",),

@@ -31,7 +31,7 @@ def command(model: ModelFile, rows: RowsFile, out: OutFile = None, as_json: AsJs
     import csv
     import io
 
-    from privada.methods.predicting import predict_table
+    from privada.methods.models.predicting import predict_table
 
     target = None if out is None else new_file(out, "--out")
     table = predict_table(existing_file(model, "MODEL"), existing_file(rows, "ROWS"))

@@ -25,8 +25,8 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.frames import in_order, names_of, refuse_sparse
-from privada.methods.model_file import save_model
-from privada.methods.onnx_export import export_onnx
+from privada.methods.models.model_file import save_model
+from privada.methods.models.onnx_export import export_onnx
 from privada.methods.pipelines import warn_of_unpaid_steps
 from privada.parties.one_process.holding import (
     Holding,

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from privada.exceptions import InputError
-from privada.methods.onnx_graph import CLASSES, FEATURES, GUARANTEE, OnnxGraph, add_trees
+from privada.methods.models.onnx_graph import CLASSES, FEATURES, GUARANTEE, OnnxGraph, add_trees
 
 
 def export_onnx(model: Any) -> bytes:

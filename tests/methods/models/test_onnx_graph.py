@@ -5,7 +5,7 @@ import onnxruntime as ort
 import pytest
 
 from privada.exceptions import InputError
-from privada.methods.onnx_graph import OnnxGraph, add_trees
+from privada.methods.models.onnx_graph import OnnxGraph, add_trees
 
 X = np.random.default_rng(0).normal(size=(30, 3))
 

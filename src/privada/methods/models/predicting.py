@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from privada import _files
 from privada.exceptions import InputError
-from privada.methods.model_file import load
+from privada.methods.models.model_file import load
 
 FloatArray = npt.NDArray[np.float64]
 MOST_NAMED = 100  # classes whose probabilities are columns

@@ -14,7 +14,7 @@ from sklearn.neural_network import MLPClassifier
 
 import privada
 from privada.exceptions import InputError
-from privada.methods.onnx_export import EXPORTS
+from privada.methods.models.onnx_export import EXPORTS
 from tests.methods.every_estimator import CASES, table
 
 EXPORTED = {case.name: case for case in CASES if case.name in EXPORTS}

@@ -13,7 +13,7 @@ from sklearn.neural_network import MLPClassifier
 
 import privada
 from privada.exceptions import InputError, WireError
-from privada.methods.model_file import ESTIMATORS, pack_model, unpack_model
+from privada.methods.models.model_file import ESTIMATORS, pack_model, unpack_model
 from privada.privacy import wire
 from tests.methods.every_estimator import CASES
 

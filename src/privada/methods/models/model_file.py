@@ -19,7 +19,7 @@ from sklearn.exceptions import NotFittedError
 
 from privada import _check
 from privada.exceptions import InputError, PrivadaError, WireError
-from privada.methods.model_tree import TreeReader, TreeWriter
+from privada.methods.models.model_tree import TreeReader, TreeWriter
 from privada.privacy import wire
 
 KIND = "model"

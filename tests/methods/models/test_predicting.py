@@ -5,7 +5,7 @@ import pytest
 
 import privada
 from privada.exceptions import InputError
-from privada.methods.predicting import predict_table, read_features
+from privada.methods.models.predicting import predict_table, read_features
 
 X = np.array([[0.1], [0.2], [0.9], [0.8]] * 50)
 y = np.array(["no", "no", "yes", "yes"] * 50)
