@@ -431,6 +431,15 @@ class Release:
             lines.append(f"  {name} ({shape}): {note['family']} noise, {said}")
         return "\n".join(map(printable_line, lines))
 
+    def plot(self, confidence: float = 0.95) -> Any:
+        """A matplotlib figure: a panel for each noisy array; short ones with intervals for the noise.
+
+        Needs ``pip install 'privada[plot]'``. Values are as released, so counts may be negative.
+        """
+        from privada.privacy.release_picture import draw_release
+
+        return draw_release(self, confidence)
+
     def __repr__(self) -> str:
         names = ", ".join(f"{name}{list(np.shape(value))}" for name, value in sorted(self.payload.items()))
         stamps = "".join(f" [{stamp}]" for stamp in self.stamps)

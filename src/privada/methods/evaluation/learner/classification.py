@@ -218,6 +218,15 @@ class Classification:
             return self._chosen(true=self._singles()[self.positive])
         return np.broadcast_to(self._singles()[:, :, None], self.table.shape)
 
+    def plot(self) -> Any:
+        """A matplotlib figure: confusion matrix and, where scores were asked for, ROC and calibration.
+
+        Needs ``pip install 'privada[plot]'``.
+        """
+        from privada.methods.evaluation.learner.pictures import draw_classification
+
+        return draw_classification(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports."""
         names = [str(name) for name in self.classes]
