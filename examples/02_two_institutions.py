@@ -13,7 +13,19 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-from privada import Ask, Bins, Category, CellStatistics, Folder, Ledger, Number, Owner, OwnerKey, Pure, Schema
+from privada import (
+    Ask,
+    Bins,
+    Category,
+    CellStatistics,
+    Ledger,
+    Mailbox,
+    Number,
+    Owner,
+    OwnerKey,
+    Pure,
+    Schema,
+)
 from privada.exceptions import Waiting
 from privada.methods.cells import estimate
 
@@ -83,9 +95,9 @@ def pooled():
 
 # %%
 keys = {name: owner.public_key for name, owner in hospitals.items()}
-folder = Folder(exchange.name, keys=keys)
+mailbox = Mailbox.open(exchange.name, keys=keys)
 try:
-    folder.learn(pooled())
+    mailbox.learn(pooled())
 except Waiting:
     print(
         "The researcher asked, and waits for:",
@@ -97,7 +109,7 @@ except Waiting:
 
 # %%
 for name, owner in hospitals.items():
-    for done in folder.answer(name, owner):
+    for done in mailbox.answer(name, owner):
         print(f"{name}: {done.outcome}. {owner.ledger.remaining('tumours')}")
 
 # %% [markdown]
@@ -105,7 +117,7 @@ for name, owner in hospitals.items():
 # run would cost nothing: a question that was answered keeps its release.
 
 # %%
-tables, releases = folder.learn(pooled())
+tables, releases = mailbox.learn(pooled())
 for release in releases:
     print(release.explain())
 for name, owner in hospitals.items():

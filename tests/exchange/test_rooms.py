@@ -176,3 +176,22 @@ def private_values(case):
             for field in line.split(","):
                 if len(field) > 6 and "." in field:
                     yield np.float64(field).tobytes()
+
+
+def test_a_summary_is_made_without_an_owner_that_is_dead(tmp_path, monkeypatch):
+    monkeypatch.setattr(serving, "SLICE", 0.2)
+    case = Case("summarization", tmp_path)
+    owners, name = case.owners(), secrets.token_hex(8)
+    consumer = case.study().first_asks[0].owner
+    dead = next(each for each in case.names if each != consumer)
+    alive = {each: owner for each, owner in owners.items() if each != dead}
+    steps = []
+    with served(alive, lambda: LocalCourier(name)):
+        mailbox = Mailbox(LocalCourier(name), sender=Sender(learner="curator", key=CURATOR))
+        result = mailbox.learn(case.study().learner(), patience=2, watch=steps.append)
+    assert {step.owner for step in steps if step.state == "left out"} == {dead}
+    assert dead in json.dumps(result.to_dict())
+    assert dead not in case.summary_rows()["owner"]
+    (withdrawn,) = mailbox.answer(dead, owners[dead])
+    assert withdrawn.outcome == "withdrawn"
+    assert owners[dead].ledger.spent(owners[dead].dataset) is None

@@ -85,14 +85,8 @@ def test_what_was_asked_before_it_started_is_answered_and_nothing_twice_after_a_
     assert len([key for key in courier.keys("releases/north/") if key.endswith(".release")]) == 1
 
 
-def test_a_question_waits_for_a_person_and_is_answered_once_it_is_approved(monkeypatch):
+def test_a_question_waits_for_a_person_and_is_answered_once_it_is_approved():
     courier, north = LocalCourier(), house(policy=Policy(approval=True))
-    approved, answer_file = set(), Owner.answer_file
-    monkeypatch.setattr(
-        Owner,
-        "answer_file",
-        lambda self, blob, **more: answer_file(self, blob, **(more | {"approved": approved})),
-    )
     with running(courier, north=north) as service:
         learner = alice(courier)
         learner.ask(Ask("north", question()))
@@ -101,8 +95,10 @@ def test_a_question_waits_for_a_person_and_is_answered_once_it_is_approved(monke
             assert time.monotonic() < until
             time.sleep(0.02)
         assert north.ledger.spent("rows") is None
-        approved.add(question().digest)
+        north.ledger.approve("rows", question().digest, by="Grace")
         assert isinstance(learner.learn(one("north"), patience=10), Release)
+    (line,) = [line for line in north.ledger.lines("rows") if line.kind == "charge"]
+    assert line.approver == "Grace"
 
 
 def test_a_refusal_is_told_and_the_service_goes_on():
