@@ -36,7 +36,8 @@ from privada.privacy.accounting.price import Price
 from privada.privacy.guarantee import Approximate, Guarantee, Pure
 from privada.privacy.relation import Relation
 
-ORDERS = (1.5, 2.0, 3.0, 4.5, 6.5, 10.0, 15.0, 25.0, 45.0, 100.0)  # fixed before anything is used
+# Fixed before anything is used.
+ORDERS = (1.5, 2.0, 3.0, 4.5, 6.5, 10.0, 15.0, 25.0, 45.0, 100.0, 400.0, 2000.0)
 STATED_DELTA = 1e-6  # where no use says a δ: a sum of ρ that may stop anywhere is not ρ-zCDP
 MOST_DELTA = 1 - 1e-9
 LEAST_EPSILON = 1e-15

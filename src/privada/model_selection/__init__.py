@@ -1,0 +1,9 @@
+"""Choose settings of estimators without a loss that nobody counts."""
+
+from __future__ import annotations
+
+from privada._lazy import attach
+
+_HOMES = {"search": ("PrivateSearchCV",)}
+
+__all__, __getattr__, __dir__ = attach(__name__, _HOMES)

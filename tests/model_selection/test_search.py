@@ -1,0 +1,127 @@
+"""A search states what it costs before it begins, and no candidate is free."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from privada import (
+    Approximate,
+    CellClassifier,
+    Ledger,
+    OwnerKey,
+    Pure,
+    ReweightedClassifier,
+    ReweightedRegressor,
+)
+from privada.exceptions import BudgetError, InputError
+from privada.model_selection import PrivateSearchCV
+from privada.parties.one_process import process_ledger
+from privada.privacy import Relation
+
+pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
+GRID = {"centers": [[[0.5]], [[0.25], [0.75]], [[0.1], [0.2]]]}
+REGRESSOR = ReweightedRegressor(epsilon=1, delta=1e-6)
+MODEL = CellClassifier(classes=(0, 1), bounds=(0, 1), epsilon=0.5)
+
+
+def rows(seed=0, size=600):
+    X = np.random.default_rng(seed).uniform(size=(size, 1))
+    return X, (X[:, 0] > 0.5).astype(int)
+
+
+def test_a_private_choice_costs_the_fits_or_the_choice_and_says_so_before():
+    search = PrivateSearchCV(MODEL, GRID, selection_epsilon=2.0)
+    assert search.price() == Pure(epsilon=2, relation="add/remove")
+    assert PrivateSearchCV(MODEL, GRID, selection_epsilon=0.1).price().epsilon == 1.5
+    search.fit(*rows())
+    assert search.best_index_ == 1
+    assert search.best_params_ == {"centers": GRID["centers"][1]}
+    assert search.quote_ == search.spent_ == search.price()
+    assert search.score(*rows(1)) > 0.9
+    assert np.array_equal(search.predict([[0.1], [0.9]]), [0, 1])
+    assert clone(search).get_params()["estimator"] is not MODEL
+
+
+def test_candidates_are_not_fitted_on_the_rows_that_choose(monkeypatch):
+    seen = []
+    fit = CellClassifier.fit
+    monkeypatch.setattr(CellClassifier, "fit", lambda self, X, y: seen.append(X) or fit(self, X, y))
+    X, y = rows()
+    search = PrivateSearchCV(MODEL, GRID, selection_epsilon=1.0, held_out=0.25).fit(X, y)
+    held = search._hold_out(X, Relation.ADD_REMOVE)
+    assert 100 < held.sum() < 200
+    assert all(np.array_equal(each, X[~held]) for each in seen)
+
+
+def test_no_row_decides_for_another_whether_it_is_held_out():
+    X, _ = rows()
+    search = PrivateSearchCV(MODEL, GRID, selection_epsilon=1.0)
+    held = search._hold_out(X, Relation.ADD_REMOVE)
+    less = np.delete(X, 17, axis=0)
+    assert np.array_equal(search._hold_out(less, Relation.ADD_REMOVE), np.delete(held, 17))
+    placed = search._hold_out(X, Relation.REPLACE_ONE)
+    other = X.copy()
+    other[17] = 0.123
+    assert np.array_equal(search._hold_out(other, Relation.REPLACE_ONE), placed)
+    assert placed.sum() == 120
+
+
+def test_public_scores_cost_one_fit():
+    X, y = rows()
+    search = PrivateSearchCV(MODEL, GRID, public=rows(5, 300)).fit(X, y)
+    assert search.quote_ == search.spent_ == Pure(epsilon=0.5, relation="add/remove")
+    assert search.best_index_ == 1
+    assert search.scores_.shape == (3,)
+    assert search.release_ is None
+
+
+def test_on_a_ledger_everything_is_charged_to_one_data_set():
+    with Ledger.open(":memory:", OwnerKey.generate()) as ledger:
+        ledger.open_budget("patients", Pure(epsilon=3, relation="add/remove"))
+        model = clone(MODEL).set_params(ledger=ledger, dataset="patients")
+        search = PrivateSearchCV(model, GRID, selection_epsilon=1.0)
+        assert search.price().epsilon == 2.5
+        search.fit(*rows())
+        assert search.spent_.epsilon == pytest.approx(2.5)
+        assert search.spent_ == ledger.spent("patients")
+        with pytest.raises(BudgetError):
+            search.fit(*rows())
+
+
+def test_an_approximate_estimator_with_another_domain():
+    rng = np.random.default_rng(0)
+    Xs, Xt = rng.normal(size=(200, 2)), rng.normal(size=(300, 2))
+    ys, yt = (Xs[:, 0] > 0).astype(int), (Xt[:, 0] > 0).astype(int)
+    model = ReweightedClassifier(epsilon=0.5, delta=1e-6, base="linear", random_state=0)
+    search = PrivateSearchCV(model, {"standardize": [True, False]}, selection_epsilon=0.5)
+    assert search.price() == Approximate(epsilon=1.0, delta=2e-6, relation="replace-one")
+    search.fit(Xt, yt, Xs=Xs, ys=ys)
+    assert search.spent_.epsilon < 1.5
+    assert search.predict(Xt).shape == (300,)
+
+
+def test_the_search_adds_to_what_the_rows_were_used_for():
+    X, y = rows()
+    PrivateSearchCV(MODEL, GRID, selection_epsilon=0.5).fit(X, y)
+    model = clone(MODEL).set_params(centers=[[0.2]]).fit(X, y)
+    assert model.spent_.epsilon == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("search", "match"),
+    [
+        (PrivateSearchCV(MODEL, GRID), "selection_epsilon"),
+        (PrivateSearchCV(MODEL, {"epsilon": [0.1]}, selection_epsilon=1), "at least 2 candidates"),
+        (PrivateSearchCV(MODEL, GRID, selection_epsilon=-1), "epsilon"),
+        (PrivateSearchCV(MODEL, GRID, selection_epsilon=1, held_out=1.5), "held_out"),
+        (PrivateSearchCV(None, GRID, selection_epsilon=1), "one of privada's"),
+        (
+            PrivateSearchCV(REGRESSOR, {"base": ["auto", "linear"]}, selection_epsilon=1),
+            "Expected a classifier",
+        ),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_before_any_charge(search, match):
+    with pytest.raises(InputError, match=match):
+        search.fit(*rows())
+    assert len(process_ledger.THE_LEDGER._rows) == 0
