@@ -9,6 +9,7 @@ from typing import Any
 
 from privada.exceptions import SourceError
 
+BUFFER = 1 << 20  # bytes of a column that are read at a time
 PART_ROWS = 250_000  # of a part at least, where row groups are smaller
 
 
@@ -29,7 +30,7 @@ class Piece:
         """Arrow batches in the order of the rows, as those of a data set; read by the thread that asks."""
         import pyarrow.parquet as pq
 
-        options = {"read_dictionary": list(self.categories), "pre_buffer": False}
+        options = {"read_dictionary": list(self.categories), "pre_buffer": False, "buffer_size": BUFFER}
         with pq.ParquetFile(self.path, filesystem=self.filesystem, **options) as file:
             if absent := set(columns) - set(file.schema_arrow.names):
                 raise SourceError(f"One of the files lacks columns: {', '.join(sorted(absent))}.")

@@ -27,18 +27,24 @@ Doubles = npt.NDArray[np.float64]
 
 
 def _pass_between(source: int, goal: int) -> Any:
-    """Compile ``goal = min(source, norm - center·x)`` over the board, whose rows 0 to 7 are coordinates."""
+    """Compile ``goal = min(source, norm - center·x)`` of two centres over the board's coordinates.
+
+    Coordinates, rows 0 to 7 of the board, are loaded once for both.
+    """
     before, after = source * TILE, goal * TILE
 
     @numba.njit(nogil=True, fastmath=_FAST)  # type: ignore[untyped-decorator, unused-ignore]
-    def run(u: Singles, center: Singles, norm: Any) -> None:  # pragma: no cover - compiled
-        c0, c1, c2, c3 = center[0], center[1], center[2], center[3]
-        c4, c5, c6, c7 = center[4], center[5], center[6], center[7]
+    def run(u: Singles, one: Singles, other: Singles, norm: Any, far: Any) -> None:  # pragma: no cover
+        c0, c1, c2, c3, c4, c5, c6, c7 = one[0], one[1], one[2], one[3], one[4], one[5], one[6], one[7]
+        d0, d1, d2, d3 = other[0], other[1], other[2], other[3]
+        d4, d5, d6, d7 = other[4], other[5], other[6], other[7]
         for b in range(TILE):
-            left = norm - c0 * u[b] - c1 * u[b + TILE] - c2 * u[b + 2 * TILE] - c3 * u[b + 3 * TILE]
-            left = left - c4 * u[b + 4 * TILE] - c5 * u[b + 5 * TILE] - c6 * u[b + 6 * TILE]
-            left = left - c7 * u[b + 7 * TILE]
-            u[b + after] = left if left < u[b + before] else u[b + before]
+            x0, x1, x2, x3 = u[b], u[b + TILE], u[b + 2 * TILE], u[b + 3 * TILE]
+            x4, x5, x6, x7 = u[b + 4 * TILE], u[b + 5 * TILE], u[b + 6 * TILE], u[b + 7 * TILE]
+            left = norm - c0 * x0 - c1 * x1 - c2 * x2 - c3 * x3 - c4 * x4 - c5 * x5 - c6 * x6 - c7 * x7
+            more = far - d0 * x0 - d1 * x1 - d2 * x2 - d3 * x3 - d4 * x4 - d5 * x5 - d6 * x6 - d7 * x7
+            least = left if left < more else more
+            u[b + after] = least if least < u[b + before] else u[b + before]
 
     return run
 
@@ -76,11 +82,12 @@ def _group_minima(
     """Least value of every query over one group of centres, into the board's row `CHUNK`."""
     row, spare = board[CHUNK * TILE : (CHUNK + 1) * TILE], board[(CHUNK + 1) * TILE : (CHUNK + 2) * TILE]
     row[:] = LARGEST_FLOAT32
-    for j in range(start, start + GROUP, 2):
-        if doubled.shape[1] == CHUNK:
-            _forth(board, doubled[j], norms[j])
-            _back(board, doubled[j + 1], norms[j + 1])
-        else:
+    if doubled.shape[1] == CHUNK:
+        for j in range(start, start + GROUP, 4):
+            _forth(board, doubled[j], doubled[j + 1], norms[j], norms[j + 1])
+            _back(board, doubled[j + 2], doubled[j + 3], norms[j + 2], norms[j + 3])
+    else:
+        for j in range(start, start + GROUP, 2):
             _lower(tile, doubled[j], norms[j], total, row, spare)
             _lower(tile, doubled[j + 1], norms[j + 1], total, spare, row)
 
