@@ -37,7 +37,9 @@ def test_each_learner_has_its_own_and_the_budget_ends_for_all(opened: Ledger) ->
     """Allowances of 0.25 and 0.375 overlap in a budget of 0.5."""
     alice, bob = allow(ALICE), allow(BOB, 0.375)
     pay(opened, ALICE, alice, 1)
-    assert opened.used("patients", alice).share == 0.5
+    left = opened.used("patients", alice)
+    assert left.share == 0.5
+    assert str(left).startswith("50 % of the allowance of 'alice' in 'patients' is left: one question of ")
     assert opened.used("patients", bob).share == 1.0
     pay(opened, ALICE, alice, 2)
     with pytest.raises(BudgetError, match=r"allowance of 'alice' does not.* 50 % of it, of which 0 %"):

@@ -88,15 +88,19 @@ class Remaining:
     largest : Guarantee or None
         The largest single question that still fits: one of Gaussian noise,
         except on a pure budget, where it is any pure question.
+    learner : str, default=""
+        Whose allowance it is; empty for the budget.
     """
 
     dataset: str
     share: float
     largest: Guarantee | None
+    learner: str = ""
 
     def __str__(self) -> str:
         fits = "nothing more fits" if self.largest is None else f"one question of {self.largest} still fits"
-        return f"{_percent(self.share)} of the budget of {self.dataset!r} is left: {fits}."
+        whole = f"allowance of {self.learner!r} in" if self.learner else "budget of"
+        return f"{_percent(self.share)} of the {whole} {self.dataset!r} is left: {fits}."
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ allowance that is changed counts everything from the beginning.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection
@@ -76,11 +77,15 @@ class Allowances(ABC):
     def used(self, dataset: str, allowance: Allowance) -> Remaining:
         """What is left of an allowance, if the budget is not used up before; nothing is written."""
         name = self._known_as(dataset)
+        if allowance.filter is None:
+            return Remaining(dataset=name, share=1.0, largest=None, learner=allowance.learner)
+        left = Account.opened(name, allowance.filter).remaining(self._catch_up(name, allowance))
+        return replace(left, learner=allowance.learner)
+
+    def _catch_up(self, name: str, allowance: Allowance) -> int:
+        """Grains that a learner has used by now."""
         with self._store.reading() as connection:
-            used = self._uses.grains(connection, name, allowance)
-            if allowance.filter is None:
-                return Remaining(dataset=name, share=1.0, largest=None)
-        return Account.opened(name, allowance.filter).remaining(used)
+            return self._uses.grains(connection, name, allowance)
 
     def check_term(self, dataset: str, allowance: Allowance | None) -> None:
         """Raise `PolicyError` if a learner's term is over, by the later of the clock and the last line."""

@@ -331,7 +331,7 @@ class Ledger(Outbox, Notes, Allowances):
         charged = account.converted(price)
         cost, detail = account.cost(charged), json.loads(canonical(charged.to_dict()))
         if allowance is not None:
-            self.used(dataset, allowance)  # most of the sum, before anybody has to wait
+            self._catch_up(account.dataset, allowance)  # most of the sum, before anybody has to wait
         receipt: Receipt | None
         with self._store.writing() as connection:
             head = table.locked_last(connection, account.dataset)
