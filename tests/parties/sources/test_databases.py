@@ -1,3 +1,4 @@
+import dataclasses
 import sqlite3
 import time
 from contextlib import closing
@@ -190,6 +191,29 @@ def test_an_owner_whose_database_goes_away_says_what_was_charged(tmp_path, lines
         owner.answer(question)
     assert "rows.db" not in str(caught.value)
     assert owner.ledger.spent("rows").epsilon == pytest.approx(0.5)
+
+
+def test_a_snapshot_of_another_size_than_is_public_is_not_answered(tmp_path, lines, schema):
+    from privada import CellStatistics, Nearest
+    from privada.exceptions import AnswerError
+
+    filled("sqlite", tmp_path / "rows.db", lines)
+    sized = dataclasses.replace(schema, size=500)
+    owner = Owner(
+        Database(url=f"sqlite:///{tmp_path}/rows.db", table="rows"),
+        schema=sized,
+        dataset="rows",
+        budget=Pure(epsilon=1.0, relation="replace-one"),
+    )
+    centers = np.repeat([[0.0], [1.0]], schema.width, axis=1)
+    part = Pure(epsilon=0.25, relation="replace-one")
+    tables = (Nearest(centers=centers),)
+    owner.answer(CellStatistics(tables=tables, guarantee=part))
+    with closing(sqlite3.connect(tmp_path / "rows.db")) as connection:
+        connection.execute("DELETE FROM rows WHERE rowid = 1")
+        connection.commit()
+    with pytest.raises(AnswerError, match="The charge stands"):
+        owner.answer(CellStatistics(tables=tables, guarantee=part, salt="again"))
 
 
 @pytest.mark.postgres
