@@ -3,8 +3,11 @@
 import json
 import struct
 import warnings
+from datetime import date
 
 import numpy as np
+import onnxruntime as ort
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -14,8 +17,17 @@ from sklearn.neural_network import MLPClassifier
 import privada
 from privada.exceptions import InputError, WireError
 from privada.methods.models.model_file import ESTIMATORS, pack_model, unpack_model
+from privada.methods.models.predicting import predict_table
+from privada.parties.columns import Date
 from privada.privacy import wire
 from tests.methods.every_estimator import CASES
+
+
+def run(blob, rows):
+    session = ort.InferenceSession(blob, providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_outputs()]
+    return dict(zip(names, session.run(None, {"X": rows}), strict=True))
+
 
 SAVED = [case for case in CASES if case.name in ESTIMATORS]
 ROWS = np.random.default_rng(5).uniform(-0.5, 1.5, size=(60, 2))
@@ -68,6 +80,30 @@ def test_models_of_scikit_learn_travel_as_numbers(classifier):
     model = fitted(case, classifier=classifier)
     again = unpack_model(pack_model(model))
     assert np.array_equal(again.predict_proba(ROWS), model.predict_proba(ROWS))
+
+
+def test_a_schema_with_words_and_dates_travels(tmp_path):
+    rng = np.random.default_rng(8)
+    days = np.datetime64("2020-01-01") + rng.integers(0, 900, size=200).astype("timedelta64[D]")
+    frame = pd.DataFrame({"day": days, "ward": rng.choice(["a", "b"], size=200)})
+    schema = privada.Schema(
+        columns=[
+            Date(name="day", first=date(2020, 1, 1), last=date(2023, 1, 1)),
+            privada.Category(name="ward", values=("a", "b")),
+        ]
+    )
+    centers = [[100.0, 1, 0], [800.0, 0, 1]]
+    model = privada.CellClassifier(centers, classes=("no", "yes"), schema=schema, epsilon=1.0)
+    model.fit(frame, np.where(frame.ward == "a", "no", "yes"))
+    again = privada.load(model.save(tmp_path / "model.privada"))
+    assert np.array_equal(again.predict(frame), model.predict(frame))
+    assert again.schema == schema
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    table = predict_table(tmp_path / "model.privada", tmp_path / "rows.csv")
+    assert [row[0] for row in table[1:]] == model.predict(frame).tolist()
+    found = run(model.to_onnx(), schema.encode(frame))
+    assert np.allclose(found["probabilities"], model.predict_proba(frame))
+    assert again.feature_names_in_.tolist() == model.feature_names_in_.tolist()
 
 
 def test_other_classes_are_named_and_not_written():

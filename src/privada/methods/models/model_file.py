@@ -35,7 +35,7 @@ ESTIMATORS = {
     "ReweightedClassifier": f"{_ROOMS}.reweighting.estimator",
     "ReweightedRegressor": f"{_ROOMS}.reweighting.estimator",
 }
-OWN = ("ledger", "dataset", "rehearsal")  # settings that stay with whoever fitted
+OWN = ("ledger", "dataset", "rehearsal", "question")  # settings of whoever fitted, which no prediction needs
 KEPT_BACK = ("spent_", "forecast_")  # attributes that do
 
 
@@ -68,7 +68,7 @@ def pack_model(model: Any) -> bytes:
         "guarantee": model.guarantee_.to_dict(),
         "features": _names(model, "feature_names_in_"),
         "classes": _names(model, "classes_"),
-        "settings": {key: writer.write(value) for key, value in _settings(model, writer).items()},
+        "settings": _settings(model, writer),
         "fitted": {key: writer.write(value) for key, value in attributes.items()},
     }
     return wire.pack(KIND, header, writer.arrays)
@@ -82,13 +82,8 @@ def _settings(model: Any, writer: TreeWriter) -> dict[str, Any]:
     """Public settings that a file can hold; a model that was to be trained is left out."""
     kept = {}
     for key, value in sorted(model.get_params(deep=False).items()):
-        if key in OWN or hasattr(value, "fit"):
-            continue
-        try:
-            writer.write(value)
-        except InputError:
-            continue
-        kept[key] = value
+        if key not in OWN and not hasattr(value, "fit"):
+            kept[key] = writer.write(value)
     return kept
 
 
@@ -136,8 +131,14 @@ def _make(header: dict[str, Any], reader: TreeReader) -> Any:
     if width > MOST_FEATURES or model.guarantee_.to_dict() != header["guarantee"]:
         raise WireError("The file is not a valid model: its header does not say what it holds.")
     if hasattr(model, "predict"):
-        model.predict(np.zeros((1, width)))  # a part of another shape is found now
+        model.predict(_some_row(model, width))  # a part of another shape is found now
     return model
+
+
+def _some_row(model: Any, width: int) -> Any:
+    """A row as the model takes it."""
+    schema = getattr(model, "schema", None)
+    return np.zeros((1, width)) if schema is None else schema.decode([schema.box.low])
 
 
 __all__ = ["load", "pack_model", "save_model", "unpack_model"]

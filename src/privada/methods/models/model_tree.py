@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
+from datetime import date, datetime
 from importlib import import_module
 from typing import Any
 
@@ -40,6 +41,10 @@ KNOWN = {  # dataclasses of which fitted models are made
     "Constant": f"{_ROOMS}.hypotheses.questions.forms",
     "Network": f"{_ROOMS}.hypotheses.questions.forms",
     "Onnx": f"{_ROOMS}.hypotheses.questions.onnx",
+    "Schema": "privada.parties.schema",
+    "Number": "privada.parties.columns",
+    "Category": "privada.parties.columns",
+    "Date": "privada.parties.columns",
 }
 _LINEAR = ("coef_", "intercept_", "n_features_in_")
 _NETWORK = ("coefs_", "intercepts_", "n_layers_", "n_outputs_", "out_activation_", "n_features_in_")
@@ -82,6 +87,8 @@ class TreeWriter:
             (Release, lambda value: {"release": self._bytes(value)}),
             (Question, lambda value: {"question": self._bytes(value)}),
             (Guarantee, lambda value: {"guarantee": value.to_dict()}),
+            (datetime, lambda value: {"time": value.isoformat()}),
+            (date, lambda value: {"day": value.isoformat()}),
         )
 
     def _mapping(self, value: Mapping[Any, Any]) -> Any:
@@ -166,6 +173,8 @@ class TreeReader:
             "release": self._release,
             "question": lambda name: Question.from_bytes(self._array(name).tobytes()),
             "guarantee": Guarantee.from_dict,
+            "time": datetime.fromisoformat,
+            "day": date.fromisoformat,
             "sparse": self._sparse,
             "made": self._made,
             "fitted": self._fitted,

@@ -1,7 +1,8 @@
 """Fitted estimators as ONNX: features in their own units, class names in the metadata.
 
 The first output, ``label``, is the code of a class; ``probabilities`` are in the order of the metadata's
-``privada.classes``. A regressor has one output, ``prediction``. All arithmetic is in double precision.
+``privada.classes``. A regressor has one output, ``prediction``. All arithmetic is in double precision. Rows
+of a model with a schema are encoded by it before (`Schema.encode`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def export_onnx(model: Any) -> bytes:
         raise InputError(f"A {name} has no ONNX form; those of {', '.join(sorted(EXPORTS))} have.")
     check_is_fitted(model, "guarantee_")
     graph = OnnxGraph(int(model.n_features_in_))
-    names = getattr(model, "feature_names_in_", None)
+    schema = getattr(model, "schema", None)
+    names = getattr(model, "feature_names_in_", None) if schema is None else schema.features
     notes: dict[str, Any] = {
         FEATURES: None if names is None else [str(each) for each in names],
         GUARANTEE: str(model.guarantee_),
@@ -54,7 +56,7 @@ def _medoids(model: Any, graph: OnnxGraph) -> str:
 
 def _standard(model: Any, graph: OnnxGraph) -> str:
     """Rows as the models of hidden targets see them."""
-    low, high = (np.broadcast_to(np.asarray(side, float), graph.width) for side in model.bounds)
+    low, high = (np.broadcast_to(np.asarray(side, float), graph.width) for side in model._bounds())
     return graph.standardise(graph.clip(graph.rows, low, high), model.fit_.mean, model.fit_.scale)
 
 

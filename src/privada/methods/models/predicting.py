@@ -33,14 +33,30 @@ def predict_table(model_file: str | os.PathLike[str], rows_file: str | os.PathLi
     model = load(model_file)
     if not hasattr(model, "predict"):
         raise InputError(f"A {type(model).__name__} predicts nothing.")
-    names = getattr(model, "feature_names_in_", None)
-    X = read_features(rows_file, width=int(model.n_features_in_), names=names)
+    X = _read_rows(model, rows_file)
     predicted = np.asarray(model.predict(X)).tolist()
     if not hasattr(model, "predict_proba") or len(model.classes_) > MOST_NAMED:
         return [["prediction"], *([each] for each in predicted)]
     shares = model.predict_proba(X).tolist()
     header = ["prediction", *(f"probability of {name}" for name in model.classes_.tolist())]
     return [header, *([each, *share] for each, share in zip(predicted, shares, strict=True))]
+
+
+def _read_rows(model: Any, path: str | os.PathLike[str]) -> Any:
+    """Rows as a model takes them: columns of its schema, or numbers."""
+    if getattr(model, "schema", None) is None:
+        names = getattr(model, "feature_names_in_", None)
+        return read_features(path, width=int(model.n_features_in_), names=names)
+    from pyarrow import ArrowInvalid
+    from pyarrow import csv as arrow_csv
+
+    blob = _files.read_bytes(path, largest=_files.LARGEST_TABLE)
+    try:
+        return arrow_csv.read_csv(io.BytesIO(blob))
+    except ArrowInvalid:
+        raise InputError(
+            f"Cannot read {Path(path).name} as columns with a header, separated by commas."
+        ) from None
 
 
 def read_features(path: str | os.PathLike[str], *, width: int, names: Any = None) -> FloatArray:
