@@ -90,6 +90,7 @@ def test_other_messages_end_the_connection_before_they_are_read(hostile, said):
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "no NATS server"),
         (b"INFO nonsense\r\n", "no NATS server"),
         (b"INFO [1]\r\n", "no NATS server"),
+        (b'INFO {"max_payload":"much"}\r\n', "no NATS server"),
         (b'INFO {"tls_required":true}\r\n', "it wants TLS"),
         (INFO + b"-ERR 'Authorization Violation'\r\n", "Authorization Violation"),
         (INFO, "no answer"),

@@ -31,3 +31,31 @@ def test_what_has_no_key_is_passed_over(courier):
         assert b"error" not in reply.data
     courier.put("a/b", b"x")
     assert courier.keys("") == ["a/b"]
+
+
+def test_a_list_is_whole_while_the_server_is_killed_again_and_again(courier, own_nats_server):
+    keys = [f"q/{number:02d}" for number in range(40)]
+    for key in keys:
+        courier.put(key, b"x")
+    done = threading.Event()
+
+    def kill_and_start():
+        for _ in range(3):
+            own_nats_server.kill()
+            own_nats_server.start()
+            done.wait(0.15)
+        done.set()
+
+    killing = threading.Thread(target=kill_and_start)
+    killing.start()
+    while not done.is_set():
+        assert courier.keys("q/") == keys
+        assert courier.wait("q/", known=(), seconds=1) == keys
+    killing.join()
+
+
+@pytest.mark.parametrize("answer", [b"", b"[]", b'{"error":{"description":"no"}}', b'{"num_pending":"x"}'])
+def test_an_answer_that_is_none_is_one_named_error(courier, monkeypatch, answer):
+    monkeypatch.setattr(courier._connection, "request", lambda *given: Message(1, "a", answer))
+    with pytest.raises(CourierError, match="refuses to list keys"):
+        courier.keys("q/")

@@ -172,11 +172,8 @@ class Connection:
         stream = Stream(next(self._addresses), tls=self._tls, seconds=seconds)
         try:
             told = introduce(stream, encrypted=self._tls is not None, seconds=seconds)
-            self.largest_payload = int(told.get("max_payload", 1 << 20))
-            places = {_REPLIES: f"{self._inbox}.reply.*"} | {
-                sid: at for sid, (at, _) in self._hearers.items()
-            }
-            stream.write(*(f"SUB {place} {sid}\r\n".encode() for sid, place in places.items()))
+            self.largest_payload: int = told["max_payload"]
+            stream.write(f"SUB {self._inbox}.reply.* {_REPLIES}\r\n".encode())
         except BaseException:
             stream.close()
             raise
@@ -189,14 +186,20 @@ class Connection:
             try:
                 if stream is None:
                     self._stream = self._connect(_ATTEMPT)
-                    self.restarts += 1
-                    self._notify()
+                    self._restart()
                 else:
                     self._read(stream)
-            except (OSError, ValueError) as error:  # ValueError: the socket was closed meanwhile
+            except Exception as error:  # whatever a server sends, this thread goes on
                 self._lose(error)
         if (stream := self._stream) is not None:
             stream.close()
+
+    def _restart(self) -> None:
+        """Listen again wherever somebody listens, also who began while there was no connection."""
+        for number, (place, _) in list(self._hearers.items()):
+            self._tell(f"SUB {place} {number}\r\n".encode())
+        self.restarts += 1
+        self._notify()
 
     def _read(self, stream: Stream) -> None:
         try:

@@ -179,6 +179,8 @@ def introduce(stream: Stream, *, encrypted: bool, seconds: float) -> dict[str, A
         told = None
     if word.upper() != b"INFO" or not isinstance(told, dict):
         raise ProtocolError("it is no NATS server")
+    if type(told.setdefault("max_payload", 1 << 20)) is not int:
+        raise ProtocolError("it is no NATS server")
     if told.get("tls_required") and not encrypted:
         raise ProtocolError("it wants TLS; expected a tls:// URL with certificates")
     wish: dict[str, Any] = {

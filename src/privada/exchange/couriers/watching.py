@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Container
 
+from privada._text import printable_line
 from privada.exceptions import CourierError
 from privada.exchange.couriers.connection import Connection
 from privada.exchange.couriers.protocol import Message
@@ -47,22 +48,30 @@ class Watch:
     def refresh(self) -> None:
         """Start the watch if it is not running or may have missed something."""
         with self._starting:
-            silent = time.monotonic() - self._heard > 3 * _HEARTBEAT
-            anew = self._restarts != self._connection.restarts
-            if self._missed or silent or anew or not self._connection.is_up:
+            if time.monotonic() - self._heard > 3 * _HEARTBEAT or self._is_lost():
                 self.start()
 
     def start(self) -> None:
         """Listen from the beginning; return when everything that is there was seen."""
+        until = time.monotonic() + self._connection.patience
+        while not self._listen(until):
+            if time.monotonic() >= until:
+                raise CourierError("The broker does not send the keys that it announced.")
+
+    def _listen(self, until: float) -> bool:
+        """Begin to listen; whether everything that was announced came before the connection was lost."""
         self.stop()
         self._restarts, self._missed, self._arrived = self._connection.restarts, False, 0
         self._subscription, place = self._connection.subscribe(self._hear)
         expected = self._create_consumer(place)
         with self._connection.changed:
-            if not self._connection.changed.wait_for(
-                lambda: self._arrived >= expected, timeout=self._connection.patience
-            ):
-                raise CourierError("The broker does not send the keys that it announced.")
+            self._connection.changed.wait_for(
+                lambda: self._arrived >= expected or self._is_lost(), timeout=until - time.monotonic()
+            )
+        return self._arrived >= expected
+
+    def _is_lost(self) -> bool:
+        return self._missed or self._restarts != self._connection.restarts or not self._connection.is_up
 
     def stop(self) -> None:
         """Stop listening; the server forgets the watch by itself."""
@@ -72,14 +81,12 @@ class Watch:
 
     def await_news(self, known: Container[str], seconds: float) -> None:
         """Wait until there is a key that is not known, or for so many seconds, or until it must restart."""
-        changed, restarts = self._connection.changed, self._restarts
 
         def there_are() -> bool:
-            lost = self._missed or restarts != self._connection.restarts or not self._connection.is_up
-            return lost or any(key not in known for key in tuple(self.keys))
+            return self._is_lost() or any(key not in known for key in tuple(self.keys))
 
-        with changed:
-            changed.wait_for(there_are, timeout=max(min(seconds, _HEARTBEAT), 0))
+        with self._connection.changed:
+            self._connection.changed.wait_for(there_are, timeout=max(min(seconds, _HEARTBEAT), 0))
 
     def _create_consumer(self, place: str) -> int:
         """Ask the server to send headers of all messages to a place; how many there are now."""
@@ -99,11 +106,14 @@ class Watch:
         }
         request = json.dumps({"stream_name": self._stream, "config": config, "action": "create"}).encode()
         subject = f"$JS.API.CONSUMER.CREATE.{self._stream}.{name}.{self._pattern}"
-        answer = json.loads(self._connection.request(subject, request).data)
-        if fault := answer.get("error"):
-            raise CourierError(f"The broker refuses to list keys: {fault.get('description')}.")
+        reply = self._connection.request(subject, request).data
         self._heard = time.monotonic()
-        return int(answer["num_pending"]) + int(answer["delivered"]["consumer_seq"])
+        try:
+            answer = json.loads(reply)
+            return int(answer["num_pending"]) + int(answer["delivered"]["consumer_seq"])
+        except (ValueError, KeyError, TypeError):
+            said = reply[:300].decode("utf-8", "replace")
+            raise CourierError(f"The broker refuses to list keys: {printable_line(said)}") from None
 
     def _hear(self, message: Message) -> None:
         """Called by the connection's thread, which then notifies those who wait."""
