@@ -2,6 +2,11 @@
 
 import threading
 
+import pytest
+
+from privada.exceptions import CourierError
+from privada.exchange.couriers.protocol import Message
+
 
 def test_a_watch_that_missed_something_starts_again(courier):
     courier.put("q/a", b"x")
