@@ -13,12 +13,18 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
 from privada import Approximate, Ledger, Owner, OwnerKey, Pure, Schema
 from privada.exceptions import BudgetError, InputError, PrivacyLeakWarning, PrivadaWarning
+from privada.methods.reweighting import deep
 from privada.parties.schema import Category, Number
 from privada.privacy.accounting.odometer import ORDERS
 from tests.methods.every_estimator import CASES, CLASSES, GAUSSIAN, NAMES, ROWS
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
 every_case = pytest.mark.parametrize("case", CASES, ids=NAMES)
+
+
+@pytest.fixture(autouse=True)
+def short_public_fits(monkeypatch):
+    monkeypatch.setattr(deep, "PUBLIC_STEPS", 3)
 
 
 @pytest.fixture

@@ -68,3 +68,11 @@ def test_an_owner_pays_from_its_own_ledger_and_answers_the_same_question_once():
     assert hold_owner(owner).spent() is None
     with pytest.raises(InputError, match="Expected owner to be an Owner, got ndarray"):
         hold_owner(X)
+
+
+def test_a_fit_without_the_ledger_knows_what_the_ledger_paid_for(place):
+    with_ledger = CellClassifier(**SETTINGS, ledger=place, dataset="patients")
+    with_ledger.fit(X, Y)
+    with_ledger.fit(X, Y)
+    with_ledger.fit(1 - X, Y)
+    assert CellClassifier(**SETTINGS).fit(X, Y).spent_.epsilon == pytest.approx(1.5)

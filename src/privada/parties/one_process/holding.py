@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from privada.exceptions import InputError, PrivacyLeakWarning
 from privada.parties.in_memory import owner_in_memory
-from privada.parties.one_process.process_ledger import OpenUse, enter_rows
+from privada.parties.one_process.process_ledger import OpenUse, enter_rows, note_rows
 from privada.parties.owner import Owner
 from privada.parties.policy import Policy
 from privada.parties.protocol import Ask, Learner, PlannedLearner
@@ -69,6 +69,7 @@ class Holding:
     ) -> None:
         self.owner, self.salt = owner, salt
         self._use, self._stated, self._opened = use, stated, opened
+        self.noted: OpenUse | None = None
 
     @property
     def is_notable(self) -> bool:
@@ -86,6 +87,8 @@ class Holding:
         """End the fit: read the charges for the last time, and close a ledger that was opened for it."""
         if self._use is not None:
             self._use.settle()
+        if self.noted is not None:
+            self.noted.settle()
         if self._opened:
             self.owner.ledger.close()
 
@@ -164,7 +167,14 @@ def hold_rows(
     """
     more = {"y": y, "person": person, "policy": policy, "rehearsal": rehearsal, "allow_empty": allow_empty}
     if ledger is not None:
-        return _hold_on_ledger(rows, ledger, dataset, schema=schema, **more)
+        held = _hold_on_ledger(rows, ledger, dataset, schema=schema, **more)
+        held.noted = note_rows(
+            rows if person is None else person,
+            guarantee=budget,
+            ledger=held.owner.ledger,
+            dataset=held.owner.dataset,
+        )
+        return held
     if dataset is not None:
         raise InputError(f"Expected ledger= beside dataset={dataset!r}: which ledger has its budget?")
     owner = owner_in_memory(rows, questions, schema=schema, budget=budget, dataset=name, **more)

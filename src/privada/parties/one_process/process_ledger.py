@@ -51,11 +51,12 @@ class OpenUse:
     book: ProcessLedger = field(repr=False)
     uses: int = 1
     charged: tuple[Price, ...] = ()
+    since: int = 0  # lines that the data set had before: a ledger that was given has others' charges, too
 
     def prices(self) -> tuple[Price, ...]:
         """What was charged so far."""
         if self.ledger is not None:
-            found = (line.price for line in self.ledger.lines(self.dataset))
+            found = (line.price for line in self.ledger.lines(self.dataset) if line.index >= self.since)
             self.charged = tuple(price for price in found if price is not None)
         return self.charged
 
@@ -160,6 +161,21 @@ def public_rows() -> Iterator[None]:
         _PUBLIC.reset(token)
 
 
+def is_worker() -> bool:
+    """Whether another process started this one to work for it."""
+    return multiprocessing.parent_process() is not None
+
+
+def note_rows(rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str) -> OpenUse | None:
+    """Note a use that a given ledger pays for, so that later fits without it know of it, too."""
+    if _PUBLIC.get() or is_worker():
+        return None
+    since = sum(1 for _ in ledger.lines(dataset))
+    use = THE_LEDGER.enter(rows, guarantee=guarantee, ledger=ledger, dataset=dataset)
+    use.since = since
+    return use
+
+
 def enter_rows(rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str) -> OpenUse | None:
     """Note a use of rows in this process's ledger; None for rows that were declared public.
 
@@ -170,7 +186,7 @@ def enter_rows(rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str)
     """
     if _PUBLIC.get():
         return None
-    if multiprocessing.parent_process() is not None:
+    if is_worker():
         raise InputError(
             "Expected ledger= in a worker process: what it spends would be forgotten with it. Give the path "
             "of a ledger, with dataset=, or fit in one process (n_jobs=1, or threads)."
@@ -180,4 +196,4 @@ def enter_rows(rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str)
 
 THE_LEDGER = ProcessLedger()
 
-__all__ = ["OpenUse", "ProcessLedger", "enter_rows", "public_rows"]
+__all__ = ["OpenUse", "ProcessLedger", "enter_rows", "note_rows", "public_rows"]
