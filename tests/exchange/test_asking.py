@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from privada import Ask, CellStatistics, Mailbox, Nearest, Owner, Policy, Schema
 from privada.exceptions import AnswerError, Waiting
 from privada.exchange import Sender
 from privada.exchange.couriers.local import LocalCourier
+from privada.exchange.envelope import Envelope
+from privada.exchange.posting import post
 from privada.parties.protocol import Absent, PlannedLearner
 from privada.privacy import Pure, Release
 from privada.privacy.keys import LearnerKey
@@ -198,3 +201,18 @@ def test_planted_replies_do_not_make_a_learner_spin(alice, monkeypatch):
     assert isinstance(alice.learn(learner(), patience=5), Release)
     thread.join()
     assert len(looks) < 15
+
+
+def test_a_learner_without_a_key_believes_no_withdrawal_of_its_own():
+    nobody = Mailbox(LocalCourier())
+    north = house()
+    for name in ("north", "south"):
+        nobody.ask(Ask(name, question()))
+    told = nobody._asking.envelope(Ask("south", question()), question().to_bytes())
+    planted = replace(told, kind="withdrawal", asked=told.identity, size=0, sha256=Envelope.sha256)
+    post(nobody.courier, planted, b"", None)
+    for name in ("north", "south"):
+        assert [done.outcome for done in nobody.answer(name, north)] == ["answered"]
+    with pytest.raises(Waiting):  # in the second round
+        nobody.learn(rounds(spared=("south",)), patience=0.1)
+    assert len(nobody.courier.keys("questions/south/")) == 3, "south is asked again: it was not left out"

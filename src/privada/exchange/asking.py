@@ -7,12 +7,11 @@ those that are not, so that one that was interrupted goes on without paying agai
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from privada.exceptions import AnswerError, InputError, TamperError, Waiting, WireError
+from privada.exceptions import InputError, TamperError, WireError
 from privada.exchange.chunks import receive_bytes
 from privada.exchange.courier import Courier
 from privada.exchange.envelope import Envelope
@@ -25,17 +24,15 @@ from privada.exchange.posting import (
     has_written,
     key_of,
     post,
-    successors,
 )
+from privada.exchange.rounds import Refused, Reply, Round, Step
 from privada.exchange.sealing import public_reply_key, unseal
-from privada.parties.protocol import Absent, Ask, Learner, PlannedLearner, check_reply, drive_rounds
+from privada.parties.protocol import Ask, Learner, PlannedLearner, check_reply, drive_rounds
 from privada.privacy.keys import LearnerKey
-from privada.privacy.release import Disclosure, Release
+from privada.privacy.release import Release
 from privada.privacy.wire import LARGEST_FILE
 
 T = TypeVar("T")
-Reply = Release | Disclosure
-SHORTEST_WAIT, LONGEST_WAIT = 0.05, 1.0  # seconds between two looks for refusals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,31 +52,6 @@ class Sender:
     key: LearnerKey | None = None
     project: str = ""
     purpose: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """What happened to one question.
-
-    ``state`` is ``"asked"``, ``"answered"``, ``"refused"``, ``"late"`` or ``"left out"``.
-    """
-
-    round: int
-    owner: str
-    question: str
-    state: str
-    reason: str = ""
-
-
-@dataclass(frozen=True)
-class _Refused:
-    """A refusal or a failure that an owner signed."""
-
-    reason: str
-    opened: bool
-
-
-_LATE = _Refused("too late", opened=False)
 
 
 class Asking:
@@ -133,7 +105,7 @@ class Asking:
         def reply_all(asks: tuple[Ask, ...]) -> list[Any]:
             nonlocal number
             number += 1
-            replies = _Round(self, asks, number, spared, watch or _ignore).run(patience)
+            replies = Round(self, asks, number, spared, watch or _ignore).run(patience)
             for each in replies:
                 if isinstance(each, Release) and witness is not None:
                     witness(each)
@@ -210,7 +182,12 @@ class Asking:
         return disclosure
 
     def withdraw(self, asked: Envelope) -> None:
-        """Say that a question is not waited for any more: its owner need not pay for it."""
+        """Say that a question is not waited for any more: its owner need not pay for it.
+
+        A learner without a key says nothing, since anybody could say it in its place.
+        """
+        if self.sender.key is None:
+            return
         told = Envelope(
             kind="withdrawal",
             owner=asked.owner,
@@ -225,13 +202,15 @@ class Asking:
     def has_withdrawn(self, asked: Envelope) -> bool:
         """Whether this learner went on without an answer before."""
         who = asked.learner_key
-        return has_written(self.courier, who, "withdrawal", asked.owner, asked.question, asked.identity)
+        return who != "" and has_written(
+            self.courier, who, "withdrawal", asked.owner, asked.question, asked.identity
+        )
 
-    def find_refusal(self, ask: Ask, asked: Envelope) -> _Refused | None:
+    def find_refusal(self, ask: Ask, asked: Envelope) -> Refused | None:
         """The latest refusal of a question that this learner asked, None if there is none."""
         public = self.keys.get(ask.owner)
 
-        def read(found: Found) -> _Refused:
+        def read(found: Found) -> Refused:
             envelope = found.envelope
             if (envelope.owner, envelope.question, envelope.asked) != (
                 ask.owner,
@@ -241,126 +220,11 @@ class Asking:
                 raise WireError("It is a refusal of another question.")
             if public is not None and envelope.owner_key != public:
                 raise TamperError(f"It was signed by another key than that of {ask.owner}.")
-            return _Refused(envelope.reason, opened=envelope.kind == "failure")
+            return Refused(envelope.reason, opened=envelope.kind == "failure")
 
         key = key_of("refusal", ask.owner, ask.question.digest, asked.identity)
         refusals = [*find_all(self.courier, key, read)]
         return refusals[-1] if refusals else None
-
-
-class _Round:
-    """The asks of one round, and the replies that have come so far."""
-
-    def __init__(
-        self,
-        asking: Asking,
-        asks: tuple[Ask, ...],
-        number: int,
-        spared: frozenset[str],
-        watch: Callable[[Step], None],
-    ) -> None:
-        self.asking, self.asks, self.number, self.spared, self._watch = asking, asks, number, spared, watch
-        self.replies: dict[int, Reply | Absent] = {}
-        self.sent: dict[int, Envelope] = {}
-        self.asked_as: dict[int, str] = {}
-        self._seen: set[str] = set()
-
-    @property
-    def missing(self) -> list[int]:
-        """Places of the asks without a reply."""
-        return [at for at in range(len(self.asks)) if at not in self.replies]
-
-    def run(self, patience: float) -> list[Reply | Absent]:
-        """Ask everybody, then wait for all together."""
-        end = time.monotonic() + patience
-        self._look_for_withdrawals()
-        self._look_for_replies()
-        for at in self.missing:
-            self._ask(at)
-        wait = SHORTEST_WAIT
-        while True:
-            self._look_for_refusals()
-            left = end - time.monotonic()
-            if not self.missing or left <= 0:
-                break
-            self._wait(min(wait, left))
-            self._look_for_replies()
-            wait = min(2 * wait, LONGEST_WAIT)
-        for at in self.missing:
-            self._give_up(at)
-        return [self.replies[at] for at in range(len(self.asks))]
-
-    def _ask(self, at: int) -> None:
-        self.sent[at], self.asked_as[at] = self.asking.ask(self.asks[at])
-        self._say(at, "asked")
-
-    def _look_for_withdrawals(self) -> None:
-        """Go on without those that an earlier run went on without: later questions depend on it."""
-        for at, ask in enumerate(self.asks):
-            if ask.owner not in self.spared:
-                continue
-            asked = self.asking.envelope(ask, ask.question.to_bytes())
-            if self.asking.has_withdrawn(asked):
-                refused = self.asking.find_refusal(ask, asked) or _LATE
-                self.replies[at] = Absent(ask.owner, refused.reason, refused.opened)
-                self._say(at, "left out", refused.reason)
-
-    def _look_for_replies(self) -> None:
-        for at in self.missing:
-            reply = self.asking.fetch(self.asks[at])
-            if reply is not None:
-                self.replies[at] = reply
-                self._say(at, "answered")
-
-    def _look_for_refusals(self) -> None:
-        for at in self.missing:
-            refused = self.asking.find_refusal(self.asks[at], self.sent[at])
-            if refused is not None:
-                self._say(at, "refused", refused.reason)
-                self._leave_out(at, refused)
-
-    def _leave_out(self, at: int, refused: _Refused) -> None:
-        """Go on without an owner, if the learner can; it is told, and an interrupted run knows it, too."""
-        owner = self.asks[at].owner
-        if owner not in self.spared:
-            raise AnswerError(f"{owner} refused: {refused.reason}")
-        self.asking.withdraw(self.sent[at])
-        self.replies[at] = Absent(owner, refused.reason, refused.opened)
-        self._say(at, "left out", refused.reason)
-
-    def _wait(self, seconds: float) -> None:
-        """Wait for a reply to any missing ask."""
-        owners = {self.asks[at].owner for at in self.missing}
-        prefix = folder_of("release", owners.pop()) + "/" if len(owners) == 1 else "releases/"
-        wanted = {key for at in self.missing for key in successors(self.asking.reply_key(self.asks[at]))}
-        come = self.asking.courier.wait(prefix, known=_AllBut(wanted - self._seen), seconds=seconds)
-        self._seen.update(come)  # one that cannot be read does not wake us again
-
-    def _give_up(self, at: int) -> None:
-        ask = self.asks[at]
-        self._say(at, "late")
-        if ask.owner not in self.spared:
-            raise Waiting(
-                f"Waiting for {ask.owner} to answer {ask.question.digest[:12]} "
-                f"(its question is {self.asked_as[at]})."
-            )
-        self._leave_out(at, _LATE)
-
-    def _say(self, at: int, state: str, reason: str = "") -> None:
-        ask = self.asks[at]
-        self._watch(
-            Step(round=self.number, owner=ask.owner, question=ask.question.digest, state=state, reason=reason)
-        )
-
-
-class _AllBut:
-    """Every key but those that are waited for."""
-
-    def __init__(self, wanted: set[str]) -> None:
-        self._wanted = wanted
-
-    def __contains__(self, key: object) -> bool:
-        return key not in self._wanted
 
 
 def _ignore(step: Step) -> None:
