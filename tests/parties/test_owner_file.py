@@ -10,6 +10,7 @@ import pytest
 from privada import CellStatistics, Nearest, Owner
 from privada.exceptions import AnswerError, BudgetError, LedgerError, SourceError, StudyError
 from privada.parties import owner as owner_module
+from privada.parties.compute.threads import Threads
 from privada.parties.owner_file import Card, OwnerFile
 from privada.parties.sources import Database, StoredRows
 from privada.privacy import Ledger, OwnerKey, Pure
@@ -95,6 +96,33 @@ def test_a_bad_file_names_line_and_key(home, change, message):
     (home / "owner.toml").write_text(TOML.replace(*change))
     with pytest.raises(StudyError, match=message):
         Owner.from_toml(home / "owner.toml")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("threads = 0", r"compute\.threads: Expected threads"),
+        ('threads = "all"', r"compute\.threads: expected a whole number"),
+        ('engine = "spark"', r"compute\.engine: Expected engine"),
+        ('engine = "dask"', r"compute\.scheduler: expected a string, but it is missing"),
+        (
+            'engine = "dask"\nscheduler = "tcp://10.0.0.1:1"',
+            r"compute\.scheduler: Expected a scheduler by tls",
+        ),
+        ('engine = "dask"\nscheduler = "tls://10.0.0.1:1"', r"compute\.\w+: .*needs the files ca"),
+        ('engine = "dask"\nscheduler = "tcp://localhost:1"\nthreads = 2', r"compute\.threads: nobody knows"),
+    ],
+)
+def test_where_answers_are_computed_is_checked_by_name(home, lines, message):
+    (home / "owner.toml").write_text(f"{TOML}\n[compute]\n{lines}\n")
+    with pytest.raises(StudyError, match=message):
+        OwnerFile.read(home / "owner.toml")
+
+
+def test_threads_are_those_of_the_file(home):
+    (home / "owner.toml").write_text(f"{TOML}\n[compute]\nthreads = 3\n")
+    assert OwnerFile.read(home / "owner.toml").compute == Threads(3)
+    assert Owner.from_toml(home / "owner.toml").answer(ask(n_classes=2))["counts"].shape == (2, 2)
 
 
 def test_pricing_writes_nothing_and_what_was_paid_costs_nothing_more(home):

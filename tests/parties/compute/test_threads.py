@@ -1,6 +1,5 @@
 """Totals in threads: the same bits for every number of them, whatever the source."""
 
-import pickle
 from itertools import pairwise
 
 import numpy as np
@@ -89,24 +88,6 @@ def test_states_of_records_advance_where_they_are(source):
     later = states.advanced(lambda steps: 2 * steps).advanced(lambda steps: steps + (steps > 0))
     positive = states.total(lambda steps: (steps > 0).sum(axis=0))
     assert np.array_equal(later.total(lambda steps: steps.sum(axis=0)), 2 * total + positive)
-
-
-def test_parts_are_row_groups_small_ones_together(tmp_path):
-    pq.write_table(TABLE, tmp_path / "a.parquet", row_group_size=70)
-    import pyarrow.dataset as ds
-
-    def read(piece):
-        return pa.Table.from_batches(piece.to_batches(columns=TABLE.schema.names, batch_size=130))
-
-    whole = ds.dataset(tmp_path / "a.parquet", format="parquet")
-    (one,) = dividing.divide_dataset(whole)
-    assert read(one).equals(TABLE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dividing, "PART_ROWS", 200)
-        parts = [read(pickle.loads(pickle.dumps(piece))) for piece in dividing.divide_dataset(whole)]
-    assert [part.num_rows for part in parts] == [210] * 14 + [60]
-    assert pa.concat_tables(parts).equals(TABLE)
-    assert dividing.divide_dataset(ds.dataset(TABLE))[0].to_table().equals(TABLE)
 
 
 def test_rows_that_cannot_be_read_are_named_on_every_thread(tmp_path, monkeypatch):
