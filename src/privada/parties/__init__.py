@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from privada._lazy import attach
 
 if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
+    from privada.parties.dummy import make_dummy_rows as make_dummy_rows
+    from privada.parties.known_learners import KnownLearner as KnownLearner
+    from privada.parties.known_learners import LearnerCard as LearnerCard
     from privada.parties.owner import Owner as Owner
     from privada.parties.policy import Policy as Policy
     from privada.parties.protocol import Ask as Ask
@@ -21,6 +24,8 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
 
 
 _HOMES = {
+    "dummy": ("make_dummy_rows",),
+    "known_learners": ("KnownLearner", "LearnerCard"),
     "owner": ("Owner",),
     "policy": ("Policy",),
     "protocol": ("Ask", "Learner", "PlannedLearner"),
