@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 
 from privada.cli import audit, demo, exits, learner, ledger, link, predict, release, reproduce
 from privada.cli.owners import card, owner
-from privada.cli.studies import advise, answer, ask, evaluate, init, learn, price, run
+from privada.cli.studies import advise, answer, ask, evaluate, forecast, init, learn, price, run
 
 
 class Commands(TyperGroup):
@@ -61,7 +61,21 @@ def root(
     """
 
 
-for _verb in (demo, advise, init, run, price, ask, answer, learn, evaluate, predict, reproduce, audit):
+for _verb in (
+    demo,
+    advise,
+    init,
+    run,
+    price,
+    forecast,
+    ask,
+    answer,
+    learn,
+    evaluate,
+    predict,
+    reproduce,
+    audit,
+):
     _name = _verb.__name__.rpartition(".")[2]
     app.command(_name, epilog=f"Example: {_verb.EXAMPLE}")(_verb.command)
 for _group in (owner, card, learner, ledger, release, link):

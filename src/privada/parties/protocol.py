@@ -70,10 +70,20 @@ class PlannedLearner(Generator[Ask | Sequence[Ask], Any, T]):
         kinds of noise. A question that depends on answers is represented by one of the same price.
     dispensable : iterable of str, default=()
         Owners that the learner can do without: it accepts `Absent` in place of their replies.
+    forecast : object, optional
+        What the method expects before anything is spent, for people to read.
     """
 
-    def __init__(self, learner: Learner[T], asks: Iterable[Ask], *, dispensable: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        learner: Learner[T],
+        asks: Iterable[Ask],
+        *,
+        dispensable: Iterable[str] = (),
+        forecast: object | None = None,
+    ) -> None:
         self.asks = tuple(asks)
+        self.forecast = forecast
         self.dispensable = frozenset(dispensable)
         self._learner = learner
 
@@ -104,6 +114,15 @@ class BegunLearner(Generator[Ask | Sequence[Ask], Any, T]):
     def throw(self, *error: Any) -> Ask | Sequence[Ask]:
         """Go on with an error."""
         return self._learner.throw(*error)
+
+
+def with_forecast(learner: Learner[T], forecast: object) -> PlannedLearner[T]:
+    """The same learner, which asks in one round unless it has a plan, with what its method expects."""
+    if isinstance(learner, PlannedLearner):
+        learner.forecast = forecast
+        return learner
+    begun = BegunLearner(learner)
+    return PlannedLearner(begun, as_round(begun.first), forecast=forecast)
 
 
 def list_asks(learner: Learner[Any]) -> tuple[Ask, ...]:
@@ -231,4 +250,5 @@ __all__ = [
     "drive_rounds",
     "list_asks",
     "only_releases",
+    "with_forecast",
 ]

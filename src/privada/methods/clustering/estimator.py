@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.clustering.learner.default_question import default_question
-from privada.methods.clustering.learner.forecast import forecast_gain
+from privada.methods.clustering.learner.forecast import GUESSED_SIZE, forecast_gain
 from privada.methods.clustering.learner.learn import learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.methods.domains import split_domains
@@ -27,7 +27,6 @@ from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.release import Question
 
 FloatArray = npt.NDArray[np.float64]
-GUESSED_SIZE = 400  # of a source whose size is not announced, at least
 KEEP_BUDGET = (
     "The release is not expected to improve on choosing by the public target alone (see forecast_). "
     "Consider keeping the budget, or a larger one."

@@ -21,9 +21,10 @@ from typing import Any
 from privada._toml import Section
 from privada.methods import _study
 from privada.methods.clustering.learner.default_question import default_question
+from privada.methods.clustering.learner.forecast import GUESSED_SIZE, forecast_gain
 from privada.methods.clustering.learner.learn import Choice, learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Learner, with_forecast
 from privada.parties.schema import Schema
 from privada.privacy.accounting.budget import split_alike
 from privada.privacy.guarantee import Guarantee
@@ -48,7 +49,10 @@ def learner(
             salt=str(seed),
         )
         question.fits(schemas[owner])
-        return learn(owner, target, question, n_centers=n_centers, radius=about, random_state=0)
+        made = learn(owner, target, question, n_centers=n_centers, radius=about, random_state=0)
+    size = schemas[owner].size or max(len(target), GUESSED_SIZE)
+    expected = forecast_gain(question, width=target.shape[1], size=size)
+    return with_forecast(made, expected)
 
 
 def _radius(

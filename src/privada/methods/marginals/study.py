@@ -32,9 +32,10 @@ from privada.exceptions import InputError
 from privada.methods import _study
 from privada.methods.marginals.learner.asking import KINDS, CellCounts, ErrorTables, make_learner
 from privada.methods.marginals.learner.fitted import MarginalFit
+from privada.methods.marginals.learner.forecast import forecast_error
 from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.public import missing_marks
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Learner, with_forecast
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 
@@ -58,7 +59,9 @@ def learner(
     with section.blaming("source", *named):
         question = _question(section)
         section.done()
-        return make_learner(question, owner, public, guarantee=guarantee, size=size)
+        made = make_learner(question, owner, public, guarantee=guarantee, size=size)
+    expected = forecast_error(public, guarantee=guarantee, size=size)
+    return with_forecast(made, expected)
 
 
 def _question(section: Section) -> str | CellCounts | ErrorTables:

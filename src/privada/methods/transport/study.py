@@ -24,11 +24,12 @@ from privada._toml import Section
 from privada.exceptions import InputError
 from privada.methods import _study
 from privada.methods.transport.learner.default import default_map, standardised_map
+from privada.methods.transport.learner.forecast import forecast
 from privada.methods.transport.learner.learn import TransportModel, learn, learn_descent
 from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.statistics import ClassStatistics
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Learner, with_forecast
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import Relation
@@ -54,7 +55,10 @@ def learner(
         if (projection, rescale) == ("target", "none") and guarantee.relation is Relation.REPLACE_ONE:
             features = standardised_map(target, components=components)
             descents = {name: _descent(features, schemas[name], guarantee, salt) for name in owners}
-            return learn_descent(descents, target, classes=classes.names, features=features)
+            made = learn_descent(descents, target, classes=classes.names, features=features)
+            size, mu = sum(each.size for each in descents.values()), guarantee.gaussian_mu()
+            expected = forecast(target, size=size, n_classes=len(classes), mu=mu)
+            return with_forecast(made, expected)
         features = default_map(
             target, projection=projection, rescale=rescale, components=components, norm_bound=radius
         )

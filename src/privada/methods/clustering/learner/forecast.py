@@ -26,6 +26,7 @@ CORRECTIONS: dict[type[Question], tuple[float, float, float]] = {
     GridPyramid: (0.80, 0.55, 1.00),
     LocalMeans: (0.96, 0.50, 1.10),
 }
+GUESSED_SIZE = 400  # of a source whose size is not announced, at least
 
 
 def forecast_gain(question: Question, *, width: int, size: int) -> Forecast:

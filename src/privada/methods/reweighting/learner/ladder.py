@@ -367,7 +367,7 @@ class Ladder:
         asks = [Ask(owner, first)]
         if rest is not None:
             asks.append(Ask(owner, self.second(self.start(), rest)))
-        return PlannedLearner(self._learn(owner, first, rest), asks)
+        return PlannedLearner(self._learn(owner, first, rest), asks, forecast=self.forecast)
 
     def _learn(self, owner: str, first: MixtureMoments, rest: Guarantee | None) -> Learner[AdaptedModel]:
         releases = [(yield Ask(owner, first))]

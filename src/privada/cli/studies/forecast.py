@@ -1,0 +1,75 @@
+"""``privada forecast``: what a study may expect, at its budget and at others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from privada.cli import show
+from privada.cli.options import AsJson, StudyFile, existing_file
+
+if TYPE_CHECKING:
+    from privada.report.tables import Table
+    from privada.studies.forecast import Outlook
+
+EXAMPLE = "privada forecast study.toml"
+COLUMNS = ("guarantee", "expected error", "in four cases of five", "each number within (95 %)")
+
+
+def command(study: StudyFile, as_json: AsJson = False) -> None:
+    """Say what a study may expect at a quarter to four times its budget. Nothing is asked or spent.
+
+    The expected error is a share of the error of doing nothing; below 100 %, something is gained. It is made
+    of public facts alone: the size, the noise, and your own rows.
+    """
+    import warnings
+
+    from privada.exceptions import PrivadaWarning
+    from privada.studies.forecast import forecast_study
+    from privada.studies.study import Study
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivadaWarning)  # that little is expected is said in the table
+        read = Study.read(existing_file(study, "STUDY"))
+        outlooks = forecast_study(read)
+    view: list[Table | str] = [_table(read.title, outlooks), *_beside(outlooks)]
+    show.emit({"title": read.title, "outlooks": [_plain(each) for each in outlooks]}, view, as_json=as_json)
+
+
+def _table(title: str, outlooks: list[Outlook]) -> Table:
+    from privada.report.tables import Table
+
+    return Table(title=title, columns=COLUMNS, rows=tuple(_row(each) for each in outlooks))
+
+
+def _row(outlook: Outlook) -> tuple[str, ...]:
+    found = outlook.forecast
+    expected = f"{found.ratio:.0%}" if found else "no forecast"
+    band = f"{found.low:.0%} to {found.high:.0%}" if found else ""
+    widths = {f"±{width:.3g}" for width in outlook.half_widths.values()}
+    return str(outlook.guarantee), expected, band, ", ".join(sorted(widths)[:3])
+
+
+def _beside(outlooks: list[Outlook]) -> list[str]:
+    """What 100 % is, and a word of advice."""
+    found = [each.forecast for each in outlooks if each.forecast is not None]
+    if not found:
+        return ["This method has no forecast of its error; the noise of each number is known exactly."]
+    lines = [f"100 % is the error of {found[0].beside}."]
+    if not any(each.worthwhile for each in found):
+        lines.append("No gain is expected at any of these budgets: keep the budget.")
+    return lines
+
+
+def _plain(outlook: Outlook) -> dict[str, Any]:
+    found = outlook.forecast
+    told = None if found is None else {"ratio": found.ratio, "low": found.low, "high": found.high}
+    beside = None if found is None else found.beside
+    return {
+        "guarantee": str(outlook.guarantee),
+        "forecast": told,
+        "beside": beside,
+        "half_widths": outlook.half_widths,
+    }
+
+
+__all__ = ["EXAMPLE", "command"]

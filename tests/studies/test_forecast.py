@@ -1,0 +1,40 @@
+"""Forecasts of studies: before anything is spent, better with more budget, and without a private row."""
+
+import pytest
+
+from privada.exceptions import InputError
+from privada.privacy.guarantee import ZCDP, Approximate, Pure
+from privada.studies import Study
+from privada.studies.example import write_example
+from privada.studies.forecast import forecast_study, scale
+
+WITH_FORECAST = ("clustering", "marginals", "reweighting", "transport")
+
+
+@pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
+@pytest.mark.parametrize("name", WITH_FORECAST)
+def test_more_budget_is_never_expected_to_be_worse(name, tmp_path):
+    write_example(tmp_path, name=name)
+    (rows,) = tmp_path.glob("*/rows.csv")
+    rows.unlink()  # nobody looks at it
+    found = forecast_study(Study.read(tmp_path / "study.toml"), factors=(0.25, 4.0))
+    ratios = [each.forecast.ratio for each in found]
+    assert len(ratios) == 2
+    assert ratios == sorted(ratios, reverse=True)
+    widths = [max(each.half_widths.values()) for each in found]
+    assert widths == sorted(widths, reverse=True)
+
+
+def test_a_method_without_a_forecast_still_knows_its_noise(tmp_path):
+    write_example(tmp_path, name="cells")
+    found = forecast_study(Study.read(tmp_path / "study.toml"), factors=(1.0,))
+    assert found[0].forecast is None
+    assert found[0].half_widths["counts"] == 3
+
+
+def test_a_budget_is_scaled_in_its_own_currency():
+    assert scale(Pure(epsilon=1, relation="add/remove"), 2.0).epsilon == 2
+    assert scale(Approximate(epsilon=1, delta=1e-5, relation="add/remove"), 0.5).delta == 1e-5
+    assert scale(ZCDP(rho=0.5, relation="add/remove"), 2.0).rho == 2.0
+    with pytest.raises(InputError, match="factor"):
+        scale(Pure(epsilon=1, relation="add/remove"), 0.0)
