@@ -6,7 +6,7 @@ from privada.audit import Sample, landmarks, neighbours
 from privada.audit.rows.records import middle, near_low, records
 from privada.methods.cells.questions.partition import Bins, Nearest
 from privada.methods.cells.questions.statistics import CellStatistics
-from privada.parties.schema import Category, Number, Schema
+from privada.parties.schema import Category, Date, Number, Schema
 from privada.privacy import Pure
 
 MIXED = Schema(
@@ -52,3 +52,20 @@ def test_rows_between_the_corners_lie_where_they_say():
     sample = Sample.of(np.zeros((2, 2)), schema=Schema.of_numbers(bounds=(-1, 3), width=2))
     assert middle(sample).X.tolist() == [[1.0, 1.0]]
     np.testing.assert_allclose(near_low(sample).X, -0.96)
+
+
+def test_records_have_dates_and_ordered_categories_within_and_far_beyond_the_bounds():
+    schema = Schema(
+        columns=[
+            Date(name="seen", first="2020-01-01", last="2025-01-01", missing=True),
+            Category(name="stage", values=("I", "II", "III"), ordered=True),
+            Number(name="visits", low=0, high=9, whole=True),
+        ]
+    )
+    X = np.array([[np.datetime64("2021-01-01"), "II", 3.0]] * 4, dtype=object)
+    found = dict(records(Sample(schema=schema, X=X), np.random.default_rng(0), None))
+    encoded = {name: record.rows(noise=None).gathered().X[0] for name, record in found.items()}
+    assert encoded["the low corner"].tolist() == [0, 0, 0, 0]
+    assert encoded["the high corner"].tolist() == [1827, 0, 2, 9]
+    assert encoded["a far outlier"].tolist() == [1827, 0, 2, 9]
+    assert encoded["a missing value"][1] == 1

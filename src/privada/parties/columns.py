@@ -151,9 +151,10 @@ class Date:
         return np.where(np.isnat(times), np.nan, days)
 
     def at(self, days: float) -> np.datetime64:
-        """The time, to the second, that is some days after the first."""
+        """The time, to the second, that is some days after the first, within the years that Python knows."""
         first = np.datetime64(_micros(self._ends[0]), "us").astype("datetime64[s]")
-        moment: np.datetime64 = first + np.timedelta64(round(days * 86_400), "s")
+        ends = np.array(["0001-01-01", "9999-12-31"], dtype="datetime64[s]")
+        moment: np.datetime64 = np.clip(first + np.timedelta64(round(days * 86_400), "s"), *ends)
         return moment
 
     def decode(self, features: FloatArray) -> npt.NDArray[Any]:
