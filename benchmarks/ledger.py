@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 
 from benchmarks._figures import Figure, main
 from privada.privacy import ZCDP, Ledger, OwnerKey, Price, Relation
+from privada.privacy.ledger.database.schema import lines as table
 from privada.privacy.ledger.lines import CHARGE, Line, following
-from privada.privacy.ledger.schema import lines as table
 
 LONG, SHORT = 100_000, 100
 DATASET = "patients"

@@ -31,7 +31,9 @@ def page() -> str:
         module = card.study_path.partition(":")[0]
         parts.append(_section(f"`[method]` of {name}", module, level=3))
     parts.append(_section("Owner files", "privada.parties.owner_file"))
-    learners = _section("`[[learners]]` of an owner file", "privada.parties.known_learners", level=3)
+    learners = _section(
+        "`[[learners]]` of an owner file", "privada.parties.permissions.known_learners", level=3
+    )
     return "\n".join([*parts, learners])
 
 

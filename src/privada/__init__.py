@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.transport.estimator import TransportClassifier as TransportClassifier
     from privada.methods.transport.wasserstein import private_wasserstein as private_wasserstein
     from privada.parties.owner import Owner as Owner
-    from privada.parties.policy import Policy as Policy
+    from privada.parties.permissions.policy import Policy as Policy
     from privada.parties.protocol import Ask as Ask
     from privada.parties.running import run as run
     from privada.parties.schema import Category as Category
@@ -79,7 +79,7 @@ _HOMES = {
     "methods.marginals.estimator": ("MarginalLearner",),
     "methods.marginals.estimator_regression": ("MarginalRegressor",),
     "parties.owner": ("Owner",),
-    "parties.policy": ("Policy",),
+    "parties.permissions.policy": ("Policy",),
     "parties.protocol": ("Ask",),
     "parties.running": ("run",),
     "parties.schema": ("Category", "Date", "Number", "Schema"),

@@ -54,7 +54,7 @@ def test_an_answer_is_a_signed_paid_release():
 
 def test_an_answer_checks_a_question_once(monkeypatch):
     """Terms, price and what a question holds are looked at once before the charge, and never after it."""
-    from privada.parties import policy
+    from privada.parties.permissions import policy
 
     calls = []
     for place, name in ((CellStatistics, "fits"), (policy.Policy, "admit"), (policy.Policy, "admit_work")):
@@ -107,7 +107,7 @@ def test_the_line_is_durable_before_the_rows_are_opened(tmp_path, monkeypatch):
 def test_a_failed_draw_is_still_charged_and_tells_nothing(monkeypatch, caplog):
     house = owner()
     monkeypatch.setattr(
-        "privada.methods.cells.owner.answer._tabulate",
+        "privada.methods.cells.owner.answer.tabulate",
         lambda *_: (_ for _ in ()).throw(ValueError("row 3 is 0.333")),
     )
     with caplog.at_level(logging.ERROR), pytest.raises(AnswerError) as caught:

@@ -44,9 +44,9 @@ def init(
     Keep the key; give the card to every owner that should answer. An owner
     lists it among the learners of its owner.toml.
     """
-    from privada.parties.known_learners import LearnerCard
+    from privada.parties.permissions.known_learners import LearnerCard
     from privada.privacy.keys import LearnerKey
-    from privada.privacy.passphrase import VARIABLE, choose_passphrase
+    from privada.privacy.keys.passphrase import VARIABLE, choose_passphrase
 
     if not re.fullmatch(r"\w[\w .-]{0,63}", name):
         raise InputError(

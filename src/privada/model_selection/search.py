@@ -27,7 +27,7 @@ from privada.parties.one_process.holding import (
     warn_of_earlier_uses,
 )
 from privada.parties.one_process.process_ledger import public_rows
-from privada.parties.policy import Policy
+from privada.parties.permissions.policy import Policy
 from privada.parties.protocol import ask_one
 from privada.parties.running import run
 from privada.parties.schema import Category, Schema

@@ -8,10 +8,10 @@ from privada._lazy import attach
 
 if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.parties.dummy import make_dummy_rows as make_dummy_rows
-    from privada.parties.known_learners import KnownLearner as KnownLearner
-    from privada.parties.known_learners import LearnerCard as LearnerCard
     from privada.parties.owner import Owner as Owner
-    from privada.parties.policy import Policy as Policy
+    from privada.parties.permissions.known_learners import KnownLearner as KnownLearner
+    from privada.parties.permissions.known_learners import LearnerCard as LearnerCard
+    from privada.parties.permissions.policy import Policy as Policy
     from privada.parties.protocol import Ask as Ask
     from privada.parties.protocol import Learner as Learner
     from privada.parties.protocol import PlannedLearner as PlannedLearner
@@ -25,9 +25,9 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
 
 _HOMES = {
     "dummy": ("make_dummy_rows",),
-    "known_learners": ("KnownLearner", "LearnerCard"),
+    "permissions.known_learners": ("KnownLearner", "LearnerCard"),
     "owner": ("Owner",),
-    "policy": ("Policy",),
+    "permissions.policy": ("Policy",),
     "protocol": ("Ask", "Learner", "PlannedLearner"),
     "rows": ("Rows",),
     "running": ("run",),

@@ -20,14 +20,14 @@ from privada.exceptions import (
     SchemaError,
     WireError,
 )
-from privada.parties.admission import Admission
 from privada.parties.answering import answer_rows, answerer
 from privada.parties.checks.memory import CheckMemory
 from privada.parties.compute.engine import Engine
 from privada.parties.compute.threads import Threads
-from privada.parties.known_learners import KnownLearner, KnownLearners, Terms
 from privada.parties.owner_file import OwnerFile
-from privada.parties.policy import Policy, check_admissible, check_terms, is_paid, price_all
+from privada.parties.permissions.admission import Admission
+from privada.parties.permissions.known_learners import KnownLearner, KnownLearners, Terms
+from privada.parties.permissions.policy import Policy, check_admissible, check_terms, is_paid, price_all
 from privada.parties.private import Private, open_private
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema

@@ -79,7 +79,7 @@ class _Tampering:
 
 
 def insert(connection: sqlalchemy.Connection, line: Line) -> None:
-    from privada.privacy.ledger import schema
+    from privada.privacy.ledger.database import schema
 
     connection.execute(sqlalchemy.insert(schema.lines).values(line.to_row()))
 

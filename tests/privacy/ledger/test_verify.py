@@ -10,8 +10,8 @@ from privada.exceptions import LedgerError, RelationError, TamperError
 from privada.privacy import Approximate, Ledger, OwnerKey, Price
 from privada.privacy.accounting.events import VisiblySampledDpEvent
 from privada.privacy.accounting.filters import open_filter
-from privada.privacy.ledger import table
 from privada.privacy.ledger.account import Account
+from privada.privacy.ledger.database import table
 from privada.privacy.ledger.lines import following, opening
 from privada.privacy.ledger.verify import verify
 from privada.privacy.wire import canonical

@@ -33,7 +33,7 @@ def passphrase(
     Backups of the key's file keep the passphrase that they had.
     """
     from privada.parties.owner_file import OwnerFile
-    from privada.privacy.passphrase import choose_passphrase
+    from privada.privacy.keys.passphrase import choose_passphrase
     from privada.privacy.receipt import OwnerKey
 
     path = OwnerFile.read(existing_file(owner, "OWNER_TOML")).key
@@ -90,7 +90,7 @@ def rotate(
 def _next_key(path: Path, draft: Path, *, protect: bool) -> OwnerKey:
     """The key that takes over: the one that an interrupted run made, or a new one in a file of its own."""
     from privada.privacy.keys import OwnerKey, is_protected
-    from privada.privacy.passphrase import NEW_VARIABLE, choose_passphrase
+    from privada.privacy.keys.passphrase import NEW_VARIABLE, choose_passphrase
 
     if draft.exists():
         return OwnerKey.load(draft, passphrase=os.environ.get(NEW_VARIABLE))

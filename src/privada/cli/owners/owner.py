@@ -70,8 +70,8 @@ def init(
     before the owner can be loaded.
     """
     from privada.methods.registry import methods
+    from privada.privacy.keys.passphrase import VARIABLE, choose_passphrase
     from privada.privacy.ledger import Ledger
-    from privada.privacy.passphrase import VARIABLE, choose_passphrase
     from privada.privacy.receipt import OwnerKey
 
     said = {"delimiter": delimiter, "decimal": decimal, "thousands": thousands, "encoding": encoding}

@@ -39,7 +39,7 @@ from privada.methods.summarization import (
 )
 from privada.methods.summarization.questions.round_plan import RoundPlan
 from privada.parties.owner import Owner
-from privada.parties.policy import Policy
+from privada.parties.permissions.policy import Policy
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Approximate
 from privada.privacy.relation import Relation

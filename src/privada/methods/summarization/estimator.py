@@ -20,7 +20,7 @@ from privada.methods.summarization.nodes import Consumer, OwnerNode
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.one_process.holding import Holding, hold_owner, salt_learner
 from privada.parties.owner import Owner
-from privada.parties.policy import Policy
+from privada.parties.permissions.policy import Policy
 from privada.parties.protocol import Learner
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee, request

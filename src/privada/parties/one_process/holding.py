@@ -29,7 +29,7 @@ from privada.exceptions import InputError, PrivacyLeakWarning
 from privada.parties.in_memory import owner_in_memory
 from privada.parties.one_process.process_ledger import OpenUse, enter_rows, note_rows
 from privada.parties.owner import Owner
-from privada.parties.policy import Policy
+from privada.parties.permissions.policy import Policy
 from privada.parties.protocol import Ask, Learner, PlannedLearner
 from privada.parties.schema import Schema
 from privada.privacy.accounting.odometer import weakest

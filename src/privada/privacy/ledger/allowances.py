@@ -18,12 +18,12 @@ from privada.privacy.accounting.allowance import Allowance
 from privada.privacy.accounting.filters import Filter
 from privada.privacy.accounting.price import Price
 from privada.privacy.asker import Asker
-from privada.privacy.ledger import table
 from privada.privacy.ledger.account import Account, Remaining
+from privada.privacy.ledger.database import table
+from privada.privacy.ledger.database.store import Store
 from privada.privacy.ledger.heads import Heads
 from privada.privacy.ledger.lines import CHARGE, COPY, Line, moment
 from privada.privacy.ledger.outbox import Debt, find
-from privada.privacy.ledger.store import Store
 
 
 class Uses:

@@ -12,9 +12,10 @@ from typing import Any
 from sqlalchemy import insert, select
 
 from privada.exceptions import LedgerError
-from privada.privacy.ledger import rotation, schema, table
-from privada.privacy.ledger.backends import PostgreSQL, backend, create_file, sync_folder
-from privada.privacy.ledger.store import Store
+from privada.privacy.ledger import rotation
+from privada.privacy.ledger.database import schema, table
+from privada.privacy.ledger.database.backends import PostgreSQL, backend, create_file, sync_folder
+from privada.privacy.ledger.database.store import Store
 
 
 def back_up(store: Store, path: str | os.PathLike[str]) -> None:

@@ -35,11 +35,13 @@ from privada.privacy.accounting.filters import Filter, open_filter
 from privada.privacy.accounting.price import Price
 from privada.privacy.asker import LONGEST_NAME, Asker, check_line
 from privada.privacy.guarantee import Guarantee
-from privada.privacy.ledger import outbox, rotation, schema, table
+from privada.privacy.ledger import outbox, rotation
 from privada.privacy.ledger.account import Account, Quote, Remaining
 from privada.privacy.ledger.allowances import Allowances, Uses, check_asker
-from privada.privacy.ledger.backends import absent, backend
 from privada.privacy.ledger.backup import back_up
+from privada.privacy.ledger.database import schema, table
+from privada.privacy.ledger.database.backends import absent, backend
+from privada.privacy.ledger.database.store import Store
 from privada.privacy.ledger.export import FORMAT, export_account
 from privada.privacy.ledger.heads import Heads
 from privada.privacy.ledger.lines import (
@@ -55,7 +57,6 @@ from privada.privacy.ledger.names import check_distinct, normal_name
 from privada.privacy.ledger.notes import Notes
 from privada.privacy.ledger.outbox import Debt, Outbox
 from privada.privacy.ledger.rotation import HandOver
-from privada.privacy.ledger.store import Store
 from privada.privacy.ledger.verify import Verification, verify
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation

@@ -23,7 +23,10 @@ from privada._text import bounded, printable_line
 from privada.exceptions import InputError, PolicyError
 from privada.privacy.asker import LONGEST_NAME, Asker, check_line
 from privada.privacy.keys import OwnerKey
-from privada.privacy.ledger import rotation, table
+from privada.privacy.ledger import rotation
+from privada.privacy.ledger.database import table
+from privada.privacy.ledger.database.schema import unlisted
+from privada.privacy.ledger.database.store import Store
 from privada.privacy.ledger.heads import Heads
 from privada.privacy.ledger.lines import (
     APPROVAL,
@@ -37,8 +40,6 @@ from privada.privacy.ledger.lines import (
     check_text,
     moment,
 )
-from privada.privacy.ledger.schema import unlisted
-from privada.privacy.ledger.store import Store
 from privada.privacy.receipt import Receipt
 
 MOST_REFUSALS = 100  # lines that one learner's refusals may fill in a day

@@ -24,9 +24,9 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from privada.exceptions import AnswerError, LedgerError, TamperError
+from privada.privacy.ledger.database.schema import answers, lines
+from privada.privacy.ledger.database.store import Store
 from privada.privacy.ledger.lines import Line
-from privada.privacy.ledger.schema import answers, lines
-from privada.privacy.ledger.store import Store
 
 OWED, KEPT, FAILED = "owed", "kept", "failed"
 LEAST_ROOM = 1 << 20  # bytes of the disk that a charge and its notes may need

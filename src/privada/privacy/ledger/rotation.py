@@ -35,7 +35,7 @@ from sqlalchemy import Column, Connection, Integer, MetaData, Table, Text, inser
 from privada import _files
 from privada.exceptions import InputError, LedgerError, TamperError
 from privada.privacy import wire
-from privada.privacy.ledger import schema, table
+from privada.privacy.ledger.database import schema, table
 from privada.privacy.ledger.lines import KEY, Line, following
 from privada.privacy.receipt import OwnerKey, verify_signature
 from privada.privacy.wire import canonical

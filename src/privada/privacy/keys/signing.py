@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 from privada import _files
 from privada.exceptions import InputError, LedgerError, TamperError
-from privada.privacy.passphrase import check_passphrase, find_passphrase
+from privada.privacy.keys.passphrase import check_passphrase, find_passphrase
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -6,7 +6,7 @@ import pytest
 from privada import CellStatistics, Nearest, Owner, Policy, Schema
 from privada._toml import Section
 from privada.exceptions import ApprovalPending, InputError, PolicyError, StudyError
-from privada.parties.policy import check_terms, price_all
+from privada.parties.permissions.policy import check_terms, price_all
 from privada.privacy import Pure, Question, QuestionHeader
 
 AR = "add/remove"

@@ -4,8 +4,8 @@ import pytest
 
 from privada import Policy
 from privada.exceptions import ApprovalPending, LedgerError, PolicyError
-from privada.parties.admission import Admission
-from privada.parties.known_learners import KnownLearner, KnownLearners, Terms
+from privada.parties.permissions.admission import Admission
+from privada.parties.permissions.known_learners import KnownLearner, KnownLearners, Terms
 from privada.privacy import Asker, Ledger, OwnerKey, Pure
 from privada.privacy.accounting.filters import open_filter
 

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from privada.exceptions import LedgerError
-from privada.privacy.ledger.backends import BUSY_SECONDS, Backend, is_passing
+from privada.privacy.ledger.database.backends import BUSY_SECONDS, Backend, is_passing
 
 
 class Store:

@@ -11,7 +11,7 @@ import pytest
 
 from privada.exceptions import InputError, LedgerError
 from privada.privacy import OwnerKey
-from privada.privacy.passphrase import NEW_VARIABLE, VARIABLE, choose_passphrase
+from privada.privacy.keys.passphrase import NEW_VARIABLE, VARIABLE, choose_passphrase
 
 WORDS = "correct horse battery staple"
 

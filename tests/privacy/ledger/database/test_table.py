@@ -3,7 +3,7 @@
 import pytest
 
 from privada.exceptions import BudgetError, TamperError
-from privada.privacy.ledger import table
+from privada.privacy.ledger.database import table
 from tests.privacy.ledger.cases import QUESTION, gaussian, tampering
 
 

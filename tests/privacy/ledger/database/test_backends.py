@@ -12,7 +12,7 @@ import pytest
 
 from privada.exceptions import LedgerError
 from privada.privacy import Ledger, OwnerKey
-from privada.privacy.ledger.backends import backend
+from privada.privacy.ledger.database.backends import backend
 from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian, tampering
 
 

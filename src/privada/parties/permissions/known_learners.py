@@ -27,7 +27,7 @@ from typing import Self
 from privada._text import escape_in_json
 from privada._toml import Section
 from privada.exceptions import InputError, PolicyError
-from privada.parties.policy import Policy
+from privada.parties.permissions.policy import Policy
 from privada.privacy.accounting.allowance import Allowance, check_part
 from privada.privacy.accounting.filters import Filter
 from privada.privacy.asker import LONGEST_NAME, Asker, check_line

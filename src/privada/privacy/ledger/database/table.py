@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, Select, bindparam, func, insert, or_, select
 
 from privada.exceptions import BudgetError, TamperError
+from privada.privacy.ledger.database.schema import datasets, lines
+from privada.privacy.ledger.database.store import Store
 from privada.privacy.ledger.lines import CHARGE, COPY, REFUSAL, Line
-from privada.privacy.ledger.schema import datasets, lines
-from privada.privacy.ledger.store import Store
 
 _PAGE = 1000
 

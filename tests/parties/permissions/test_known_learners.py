@@ -7,8 +7,8 @@ import pytest
 
 from privada import CellStatistics, Nearest, Owner, Policy, Schema
 from privada.exceptions import ApprovalPending, BudgetError, InputError, PolicyError, StudyError
-from privada.parties.known_learners import KnownLearner, LearnerCard
 from privada.parties.owner_file import OwnerFile
+from privada.parties.permissions.known_learners import KnownLearner, LearnerCard
 from privada.privacy import ZCDP, Asker, Pure
 from tests.parties.test_owner_file import TOML, home  # noqa: F401 - a fixture
 

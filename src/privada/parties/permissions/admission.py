@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from privada.exceptions import AnswerError, ApprovalPending, LedgerError, PolicyError, PrivadaError
-from privada.parties.known_learners import KnownLearners, Terms
-from privada.parties.policy import Policy
+from privada.parties.permissions.known_learners import KnownLearners, Terms
+from privada.parties.permissions.policy import Policy
 from privada.privacy.asker import Asker
 from privada.privacy.ledger import Ledger
 from privada.privacy.ledger.lines import REFUSAL
