@@ -19,6 +19,10 @@ def test_a_complete_answer_names_one_method(cli, said, method):
     assert f"privada init DIR --method {method}" in cli("advise", *said).stdout
 
 
+def test_a_model_is_scored_by_evaluation(cli):
+    assert "docs/methods/evaluation.md" in cli("advise", "--want", "score").stdout
+
+
 def test_what_is_missing_or_wrong_is_named(cli):
     assert "--want: say one of model, points" in cli("advise", expect=2).stderr
     assert "--private: say one of target, source" in cli("advise", "--want", "model", expect=2).stderr

@@ -73,7 +73,12 @@ def _fitting(want: str, private: str, yours: str) -> dict[str, str]:
 
 
 def _advice(name: str, because: str) -> list[str]:
-    return [f"{name}: {because}", f"  An example to change: privada init DIR --method {name}"]
+    from privada.methods.registry import method
+
+    start = f"An example to change: privada init DIR --method {name}"
+    if method(name).template_path is None:
+        start = f"Its page: docs/methods/{name}.md"
+    return [f"{name}: {because}", f"  {start}"]
 
 
 __all__ = ["EXAMPLE", "command"]

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from privada._lazy import attach
 from privada.methods.registry import Method
+from privada.methods.situation import Situation
 
 METHOD = Method(
     name="evaluation",
@@ -36,6 +37,7 @@ METHOD = Method(
     study_path="privada.methods.evaluation.study:learner",
     example_path="privada.methods.evaluation.example:example",
     demo_path="privada.methods.evaluation.demo:demo",
+    situation=Situation(want="score", because="one noisy table says how well your model does there."),
 )
 
 _HOMES = {

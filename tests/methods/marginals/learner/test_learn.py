@@ -118,7 +118,7 @@ def test_noise_alone_gives_a_model_and_no_error():
     with pytest.warns(PrivadaWarning, match="keep the budget"):
         model.fit(rng.uniform(size=(1, 2)), [1], source=source)
     assert set(model.predict(source)) <= {0, 1}
-    assert model.forecast_.ratio == 1
+    assert not model.forecast_.worthwhile
 
 
 def test_the_default_asks_less_where_the_budget_is_small():
