@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from privada import _check
 from privada.cli import show
 from privada.cli.options import AsJson
 from privada.exceptions import InputError
@@ -44,6 +43,8 @@ def command(
 
 def _choose(name: str, given: str, options: Mapping[str, str]) -> str:
     """What was given, or asked for on a terminal."""
+    from privada import _check
+
     if given:
         return _check.one_of(tuple(options), **{name: given})
     if not sys.stdin.isatty():

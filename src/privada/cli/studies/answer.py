@@ -12,7 +12,6 @@ from privada.cli.exits import Exit
 from privada.cli.options import AsJson, ExchangeUrl, OwnerToml, existing_exchange, existing_file, whole_digest
 from privada.cli.owners.decisions import By, person
 from privada.exceptions import CourierError, InputError, PrivadaError
-from privada.exchange.posting import check_owner
 
 if TYPE_CHECKING:
     from privada.exchange.answering import Answered, Answering
@@ -89,6 +88,8 @@ def _approve(answering: Answering, approved: frozenset[str], again: frozenset[st
 
 def _name(courier: Courier, name: str) -> str:
     """The owner's name, if anyone has asked it; not every exchange shows who else was asked."""
+    from privada.exchange.posting import check_owner
+
     if not courier.keys(f"questions/{check_owner(name)}/"):
         with suppress(CourierError):
             there = sorted({key.split("/")[1] for key in courier.keys("questions/") if key.count("/") > 1})

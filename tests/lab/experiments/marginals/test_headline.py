@@ -14,6 +14,7 @@ from privada.report.figure import Figure
 from privada.report.tables import Table
 
 
+@pytest.mark.filterwarnings("ignore:Expected about")  # of one tiny run
 def test_a_quick_look_prints_every_figure_once_with_its_goal(small):
     found = list(marginals.run(runs=1))
     figures = {item.figure: item for item in found if isinstance(item, Figure)}

@@ -95,6 +95,7 @@ def test_an_owner_is_told_if_its_platform_has_no_seccomp(tmp_path, monkeypatch, 
 def test_a_worker_has_no_environment_no_core_and_no_home(monkeypatch):
     """Seen from outside, while it waits for rows."""
     monkeypatch.setenv("SECRET", "of the owner")
+    before = set(children(os.getpid()))  # such as a pool that another test started
     with wire_onnx._worker() as worker:
         worker.load(
             _onnx_worker.OWN_MODEL,
@@ -103,7 +104,7 @@ def test_a_worker_has_no_environment_no_core_and_no_home(monkeypatch):
             seconds=1.0,
             memory=wire_onnx.MEMORY,
         )
-        (pid,) = children(os.getpid())
+        (pid,) = set(children(os.getpid())) - before
         limits = Path(f"/proc/{pid}/limits").read_text()
         status = Path(f"/proc/{pid}/status").read_text()
     if SEALED:
