@@ -38,15 +38,17 @@ def command(study: StudyFile, as_json: AsJson = False) -> None:
 def _table(title: str, outlooks: list[Outlook]) -> Table:
     from privada.report.tables import Table
 
-    return Table(title=title, columns=COLUMNS, rows=tuple(_row(each) for each in outlooks))
+    table = Table(title=title, columns=COLUMNS, rows=tuple(_row(each) for each in outlooks))
+    return table.without_empty_columns()
 
 
 def _row(outlook: Outlook) -> tuple[str, ...]:
+    """The forecast, or, where there is none, the noise of what would be released."""
     found = outlook.forecast
-    expected = f"{found.ratio:.0%}" if found else "no forecast"
-    band = f"{found.low:.0%} to {found.high:.0%}" if found else ""
-    widths = {f"±{width:.3g}" for width in outlook.half_widths.values()}
-    return str(outlook.guarantee), expected, band, ", ".join(sorted(widths)[:3])
+    if found is not None:
+        return str(outlook.guarantee), f"{found.ratio:.0%}", f"{found.low:.0%} to {found.high:.0%}", ""
+    widths = [f"{name} ±{width:.3g}" for name, width in outlook.half_widths.items()]
+    return str(outlook.guarantee), "", "", ", ".join(widths[:3])
 
 
 def _beside(outlooks: list[Outlook]) -> list[str]:
