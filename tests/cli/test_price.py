@@ -1,5 +1,7 @@
 import pytest
 
+from privada import CellStatistics, Nearest, Pure
+
 
 def test_a_study_is_priced_without_a_trace(cli, home):
     (row,) = cli.json("price", home / "study.toml")["prices"]
@@ -63,3 +65,37 @@ def test_a_study_of_rounds_names_what_all_of_them_ask_for(cli, home, edit):
     assert after["lines"] == spent["lines"]
     edit("study.toml", "epsilon = 4.0", "epsilon = 3.0")
     cli("run", home / "study.toml")
+
+
+def test_a_learner_sees_what_is_left_of_its_allowance(cli, home):
+    owner, study = home / "clinic/owner.toml", home / "study.toml"
+    learners = f'\n[[learners]]\nname = "alice"\nkey = "{"ab" * 32}"\nallowance = {{ epsilon = 1.5 }}\n'
+    owner.write_text(owner.read_text() + learners)
+    assert cli.json("price", study)["prices"][0]["allowance"] is None
+    (row,) = cli.json("price", study, "--learner", "alice")["prices"]
+    assert row["allowance"]["share"] == pytest.approx(2 / 3)
+    assert (row["allowance"]["left"], row["allowance"]["affordable"]) == (1.0, True)
+    assert "of the allowance" in cli("price", study, "--learner", "alice").stdout
+    assert "of the allowance" not in cli("price", study).stdout
+    assert (
+        "clinic: owner.toml lists no learner 'eve'"
+        in cli("price", study, "--learner", "eve", expect=2).stderr
+    )
+    cli("owner", "allow", owner, "alice", "--epsilon", "0.5", "--by", "dora")
+    lines = cli.json("ledger", "show", owner)
+    (row,) = cli.json("price", study, "--learner", "alice", expect=3)["prices"]
+    assert row["allowance"]["share"] == pytest.approx(2)
+    assert row["verdict"].startswith("The allowance of 'alice' does not allow it")
+    assert "a larger allowance of 'alice' from the owner" in row["verdict"]
+    assert cli.json("ledger", "show", owner) == lines
+
+
+def test_a_learner_is_one_of_an_owners_file(cli, home, tmp_path):
+    question = tmp_path / "any.question"
+    ask = CellStatistics(
+        tables=(Nearest(centers=[[2.0, 2.0]]),), guarantee=Pure(epsilon=0.5, relation="add/remove")
+    )
+    question.write_bytes(ask.to_bytes())
+    assert "--learner needs the owner.toml" in cli("price", question, "--learner", "alice", expect=2).stderr
+    said = cli("price", question, "--owner", home / "clinic/owner.toml", "--learner", "alice", expect=2)
+    assert "owner.toml lists no learner 'alice'" in said.stderr

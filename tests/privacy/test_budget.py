@@ -21,7 +21,7 @@ def approximate(epsilon, delta):
     return Approximate(epsilon=epsilon, delta=delta, relation=AR)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(1e-12, 1e6), shares)
 @example(1.0, [0.1, 0.2, 0.3])
 @example(0.3, [0.1] * 3)
@@ -34,7 +34,7 @@ def test_parts_add_up_to_no_more_than_the_whole_exactly(whole, given_shares):
     assert all(part == share * whole for part, share in zip(parts, given_shares, strict=False))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(epsilons, deltas, shares)
 @example(1e-6, 1e-12, [0.05])
 @example(50.0, 1e-9, [0.05])
@@ -44,7 +44,7 @@ def test_zcdp_parts_of_an_approximate_guarantee_imply_it(epsilon, delta, given_s
     assert curves.zcdp_delta(epsilon, float(total)) <= delta
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(epsilons, deltas, shares)
 @example(1e-6, 1e-12, [0.05])
 @example(50.0, 1e-9, [0.05])
@@ -59,7 +59,7 @@ def test_gaussian_parts_of_an_approximate_guarantee_imply_it(epsilon, delta, giv
     assert curves.gaussian_delta(epsilon, joint) <= delta
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(0.2, 50.0), st.floats(1e-9, 1e-6), shares)
 @example(50.0, 1e-9, [0.05])
 def test_a_ledger_pays_for_all_parts(epsilon, delta, given_shares):
@@ -73,7 +73,7 @@ def test_a_ledger_pays_for_all_parts(epsilon, delta, given_shares):
         assert cost <= keeps.capacity
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(epsilons, deltas, shares)
 @example(50.0, 1e-9, [0.05])
 def test_parts_of_the_same_kind_compose_to_no_more(epsilon, delta, given_shares):

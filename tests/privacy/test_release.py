@@ -74,7 +74,7 @@ def test_truncated_files(release, cut):
             read(blob[:cut])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_fuzzed_questions_are_read_right_or_refused(data):
     blob = bytearray(QUESTION.to_bytes())
@@ -86,7 +86,7 @@ def test_fuzzed_questions_are_read_right_or_refused(data):
         pass
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_fuzzed_releases_are_never_believed(release, data):
     blob = bytearray(release.to_bytes())
@@ -100,7 +100,7 @@ def test_fuzzed_releases_are_never_believed(release, data):
     assert read.digest == Release.from_bytes(before).digest, "only meaningless bytes may differ"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.binary(max_size=400))
 def test_arbitrary_bytes(blob):
     for read in (Question.from_bytes, Release.from_bytes):

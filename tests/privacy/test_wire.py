@@ -66,7 +66,7 @@ def test_arrays_of_all_kinds_and_shapes_have_the_digest_that_they_have_when_read
     assert wire.peek(blob, kind="question").digest == wire.digest(*wire.unpack(blob, kind="question"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_what_is_read_as_a_question_has_the_digest_that_was_announced(data):
     blob = bytearray(QUESTION.to_bytes())

@@ -142,11 +142,7 @@ def read_receipt(path: Path) -> Receipt:
     existing_file(path, "--receipt")
     if path.suffix != ".json":
         return load_release(path).receipt
-    try:
-        plain = json.loads(_files.read_text(path, error=TamperError))
-        return Receipt.from_dict(plain.get("receipt", plain))
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        raise TamperError(f"{path.name} is not a receipt in JSON.") from None
+    return Receipt.from_json(_files.read_text(path, error=TamperError), name=path.name)
 
 
 @app.command("export", epilog="Example: privada ledger export clinic/owner.toml --out ledger.json")

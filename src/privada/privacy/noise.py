@@ -14,6 +14,7 @@ draw                         arithmetic
 `Noise.randomised_response`  exact
 `Noise.exponential`          exact, for scores on a public grid
 `Noise.permutation`          exact
+`Noise.below`                exact
 `Noise.uniform`              53-bit floats: *idealised arithmetic*
 `Noise.k_norm_ball`          float64: *idealised arithmetic*
 `Noise.k_norm_cylinder`      float64: *idealised arithmetic*
@@ -131,6 +132,10 @@ class Noise(ABC):
             order = np.argsort(keys)
             if (np.diff(keys[order]) > 0).all():
                 return order.astype(np.int64)
+
+    def below(self, bound: int) -> int:
+        """A whole number in ``0 .. bound-1``, all equally likely."""
+        return int(choice.integers_below(_check.count(bound=bound), 1, self.words)[0])
 
     def randomised_response(self, codes: IntArray, *, n_classes: int, epsilon: float) -> IntArray:
         """Keep each code with the odds ``e**epsilon`` to each other class, drawn exactly.

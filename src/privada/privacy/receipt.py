@@ -8,10 +8,12 @@ that the chain was rewritten, or that its tail was cut off
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
+from privada._files import LARGEST_TEXT as LARGEST_JSON
 from privada._notebook import describe
 from privada.exceptions import InputError, TamperError
 from privada.privacy.keys import OwnerKey, verify_signature
@@ -106,6 +108,17 @@ class Receipt:
         if type(form["index"]) is not int or not isinstance(form["price"], Mapping | None):
             raise InputError("Expected index of a receipt to be a whole number and price a mapping or None.")
         return cls(**form)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, name: str, largest: int = LARGEST_JSON) -> Self:
+        """Read a receipt, or anything in JSON that holds one as ``receipt``; errors name the file."""
+        if len(text) > largest:
+            raise TamperError(f"{name} is larger than {largest} bytes.")
+        try:
+            plain = json.loads(text)
+            return cls.from_dict(plain.get("receipt", plain))
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            raise TamperError(f"{name} is not a receipt in JSON.") from None
 
 
 __all__ = ["OwnerKey", "Receipt", "verify_signature"]

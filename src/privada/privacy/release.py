@@ -176,6 +176,27 @@ class Question(ABC):
         numbers = sum(array.size for array in self.parts()[1].values())
         return rows * (schema.width + numbers) / PACE
 
+    @property
+    def needs_label(self) -> bool:
+        """Whether the answer looks at labels; if not, an owner does not read them."""
+        return True
+
+    @property
+    def needed_features(self) -> frozenset[int] | None:
+        """Places of the features that the answer looks at, after encoding; None means all of them.
+
+        An owner reads no other columns. Their features are at their lower bounds then.
+        """
+        return None
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes that an answer keeps of all rows together while it works; none if rows stream through.
+
+        An owner whose machine has less memory refuses the question before it is charged.
+        """
+        return 0
+
     @cached_property
     def plan(self) -> Plan:
         """All draws, fixed by public parameters."""
@@ -188,6 +209,13 @@ class Question(ABC):
 
     def answer_shapes(self) -> Mapping[str, tuple[int, ...]]:
         """Shape of every array of the answer's payload, by name; a plain value has none: ``()``."""
+        return {}
+
+    def answer_axes(
+        self,
+        schema: Any,  # noqa: ARG002 - a question without named axes needs none
+    ) -> Mapping[str, tuple[Sequence[str] | None, ...]]:
+        """Names along the axes of each array of the answer, by a public schema; None where there are none."""
         return {}
 
     @property
@@ -411,12 +439,13 @@ class Release:
 
         Exact values are those after clipping to the public bounds.
         """
-        ends = {}
-        for name, note in self.noise.items():
-            half = _half_width(note, confidence)
-            if half is not None:
-                ends[name] = (self.payload[name] - half, self.payload[name] + half)
-        return ends
+        widths = self.half_widths(confidence)
+        return {name: (self.payload[name] - half, self.payload[name] + half) for name, half in widths.items()}
+
+    def half_widths(self, confidence: float = 0.95) -> dict[str, float]:
+        """How far the numbers of each noisy array may be from the exact ones, each with this confidence."""
+        found = {name: _half_width(note, confidence) for name, note in self.noise.items()}
+        return {name: half for name, half in found.items() if half is not None}
 
     def explain(self, confidence: float = 0.95) -> str:
         """Say in words what was released, at what cost, and how noisy each number is."""

@@ -1,8 +1,11 @@
 """The door: terms, decisions and recorded refusals, all before a row is opened."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
-from privada import Policy
+from privada import CellStatistics, Nearest, Policy
 from privada.exceptions import ApprovalPending, LedgerError, PolicyError
 from privada.parties.permissions.admission import Admission
 from privada.parties.permissions.known_learners import KnownLearner, KnownLearners, Terms
@@ -60,3 +63,25 @@ def test_without_a_list_nothing_is_shared_or_counted(ledger):
     admission = Admission(ledger, "rows", None)
     admission.share(QUESTION, Terms(policy=Policy(approval=True), asker=ALICE), approved=False)
     assert len(list(ledger.lines("rows"))) == 1
+
+
+def test_a_quote_for_a_learner_is_within_its_allowance_and_leaves_no_trace(ledger):
+    known = KnownLearner(
+        name="alice", key=ALICE.key, methods=("cells",), allowance=Pure(epsilon=0.5, relation="add/remove")
+    )
+    admission = Admission(ledger, "rows", KnownLearners([known], budget=open_filter(BUDGET)))
+    tables = (Nearest(centers=np.array([[0.2], [0.8]])),)
+    question = CellStatistics(tables=tables, guarantee=Pure(epsilon=0.25, relation="add/remove"))
+    quote = ledger.price("rows", question.price)
+    assert admission.price(quote, [question], None, Policy()) == quote
+    assert Admission(ledger, "rows", None).price(quote, [question], ALICE, Policy()) == quote
+    found = admission.price(quote, [question], Asker("somebody", ALICE.key), Policy())
+    assert (found.allowance.learner, found.allowance.share, found.affordable) == ("alice", 0.5, True)
+    with pytest.raises(PolicyError, match="does not know 'eve'"):
+        admission.price(quote, [question], Asker("eve", "ee" * 32), Policy())
+    other = Admission(
+        ledger, "rows", KnownLearners([replace(known, methods=("marginals",))], budget=open_filter(BUDGET))
+    )
+    with pytest.raises(PolicyError, match="does not answer cells to 'alice'"):
+        other.price(quote, [question], ALICE, Policy())
+    assert [line.kind for line in ledger.lines("rows")] == ["budget"]

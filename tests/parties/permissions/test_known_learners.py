@@ -92,8 +92,8 @@ def test_an_overdrawn_learner_is_refused_and_others_go_on():
     with pytest.raises(BudgetError, match="The budget does not allow it"):
         house.answer(ask(salt="6"), asker=BOB)
     kinds = [kind for kind, _, _ in said(house)]
-    assert kinds == ["charge", "charge", "refusal", "charge", "charge", "refusal"]
-    assert house.ledger.verify().lines == 7
+    assert kinds == ["allowance"] * 2 + ["charge", "charge", "refusal"] * 2
+    assert house.ledger.verify().lines == 9
     assert house.ledger.spent("rows").epsilon == pytest.approx(1)
 
 
@@ -106,7 +106,7 @@ def test_what_another_learner_paid_for_counts_for_who_gets_it():
     for door in doors(house):
         with pytest.raises(BudgetError, match="allowance of 'bob'"):
             door(ask(salt="2"), asker=BOB)
-    assert [kind for kind, _, _ in said(house)] == ["charge", "copy", "charge", "refusal"]
+    assert [kind for kind, _, _ in said(house)] == ["allowance", "charge", "copy", "charge", "refusal"]
     assert house.ledger.spent("rows").epsilon == pytest.approx(0.5)
 
 

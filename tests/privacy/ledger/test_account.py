@@ -10,6 +10,8 @@ import pytest
 
 from privada.exceptions import BudgetError, RelationError
 from privada.privacy import ZCDP, Approximate, Guarantee, Ledger, OwnerKey, Price, Pure, Unit
+from privada.privacy.accounting.filters import open_filter
+from privada.privacy.ledger.account import Account
 from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian, grains, laplace
 
 
@@ -145,3 +147,25 @@ def test_the_order_is_fixed_when_the_budget_is_opened(
         _, first, second = ledger.lines("patients")
         assert first.cost == second.cost
         ledger.verify()
+
+
+def test_a_quote_within_an_allowance_is_refused_by_it(opened: Ledger) -> None:
+    account = Account.opened("patients", open_filter(ZCDP(rho=0.25, relation="add/remove")))
+    quote = opened.price("patients", gaussian())
+    fits, too_much = (
+        account.quote_for("alice", [gaussian()], used=used) for used in (0, account.capacity // 4 * 3)
+    )
+    assert quote.within(None) == quote
+    assert quote.within(fits) == replace(quote, allowance=fits)
+    assert "and 50 % of the allowance of 'alice', of which 100 % is left: affordable" in str(
+        quote.within(fits)
+    )
+    assert "50 % of the allowance" in quote.within(fits)._repr_html_()
+    refused = quote.within(too_much)
+    assert (refused.affordable, refused.after) == (False, None)
+    assert "to ask for at most ρ = 0.06249 (zCDP)" in refused.advice  # rounded down
+    assert "a larger allowance of 'alice'" in refused.advice
+    said = str(refused.refusal())
+    assert said.startswith("The allowance of 'alice' does not allow it: ")
+    assert "would take 50 % of it, of which 25 % is left." in said
+    assert said.endswith("Nothing was charged.")

@@ -140,3 +140,37 @@ def test_an_allowance_is_the_askers_own(opened: Ledger) -> None:
         with pytest.raises(InputError, match="'alice', who does not ask"):
             opened.charge("patients", gaussian(), question=QUESTION, asker=asker, allowance=allow(ALICE))
     assert kinds(opened) == ["budget"]
+
+
+def test_a_quote_for_a_learner_says_what_its_allowance_pays(opened: Ledger) -> None:
+    """It counts the answers that the learner does not have, whoever paid for them, and writes nothing."""
+    alice, bob = allow(ALICE), allow(BOB, None)
+    pay(opened, ALICE, alice, 1)
+    pay(opened, BOB, bob, 2)
+    before = opened.export()
+    prices = {f"{number:064x}": gaussian() for number in (1, 2, 3)}
+    had, copied, new = ({digest: price} for digest, price in prices.items())
+    found = [opened.price_for("patients", each, alice) for each in (had, copied, new, prices)]
+    assert [each and (each.share, each.remaining_share, each.affordable) for each in found] == [
+        (0.0, 0.5, True),
+        (0.5, 0.5, True),
+        (0.5, 0.5, True),
+        (1.0, 0.5, False),
+    ]
+    assert found[0] is not None
+    assert found[0].most == ZCDP(rho=0.25, relation=AR)
+    assert opened.price_for("patients", prices, bob) is None
+    assert opened.price_for("patients", prices, None) is None
+    assert opened.export() == before
+
+
+def test_a_quote_goes_by_the_allowance_in_force_also_if_it_is_overdrawn(opened: Ledger) -> None:
+    alice = allow(ALICE, 0.5)
+    pay(opened, ALICE, alice, 1)
+    opened.allow("patients", learner="alice", key=ALICE.key, most=ZCDP(rho=0.0625, relation=AR), by="dora")
+    had, new = (opened.price_for("patients", {f"{number:064x}": gaussian()}, alice) for number in (1, 2))
+    assert had is not None
+    assert new is not None
+    assert (had.share, had.remaining_share, had.affordable) == (0.0, 0.0, True)
+    assert (new.share, new.remaining_share, new.affordable) == (2.0, 0.0, False)
+    assert new.advice == "What would do: a larger allowance of 'alice' from the owner."

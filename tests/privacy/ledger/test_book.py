@@ -207,7 +207,7 @@ BUDGETS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(kept=BUDGETS, steps=st.lists(STEP, max_size=12))
 def test_the_laws_of_a_ledger(
     key: OwnerKey, kept: tuple[Guarantee, str], steps: list[tuple[str, float, int]]

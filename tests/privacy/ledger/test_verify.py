@@ -7,7 +7,7 @@ import dp_accounting
 import pytest
 
 from privada.exceptions import LedgerError, RelationError, TamperError
-from privada.privacy import Approximate, Ledger, OwnerKey, Price
+from privada.privacy import Approximate, Asker, Ledger, OwnerKey, Price
 from privada.privacy.accounting.events import VisiblySampledDpEvent
 from privada.privacy.accounting.filters import open_filter
 from privada.privacy.ledger.account import Account
@@ -98,3 +98,31 @@ def test_other_costs_are_exact():
     for wrong in (cost - cost // 10**6, cost + cost // 10**6):
         with pytest.raises(TamperError, match="its price comes to"):
             verified(chain("attribute", (price, wrong)))
+
+
+@pytest.mark.parametrize(
+    ("learner", "key", "old", "holds"),
+    [
+        ("alice", "aa" * 32, {"rho": 1}, True),
+        ("alice", "cc" * 32, {"rho": 1}, True),
+        ("carol", "aa" * 32, {"rho": 1}, True),
+        ("bob", "bb" * 32, None, True),
+        ("alice", "aa" * 32, None, False),
+        ("alice", "aa" * 32, {"rho": 2}, False),
+        ("bob", "bb" * 32, {"rho": 1}, False),
+    ],
+)
+def test_an_allowance_changes_from_what_the_line_before_granted(learner, key, old, holds):
+    """Also one whose owner signed it."""
+    lines = chain("add/remove")
+    for asker, was, new in (
+        (Asker("alice", "aa" * 32), None, {"rho": 1}),
+        (Asker(learner, key), old, {"rho": 3}),
+    ):
+        detail = {"text": "", "old": was, "new": new}
+        lines.append(following(lines[-1], KEY, kind="allowance", cost=0, detail=detail, asker=asker))
+    if holds:
+        assert verified(lines).lines == 3
+    else:
+        with pytest.raises(TamperError, match="Line 2 of 'patients' changes an allowance that its learner"):
+            verified(lines)

@@ -45,12 +45,14 @@ def _rows(file: OwnerFile, ledger: Ledger) -> list[dict[str, Any]]:
 def _row(
     learner: KnownLearner, known: KnownLearners, ledger: Ledger, dataset: str, done: list[dict[str, Any]]
 ) -> dict[str, Any]:
+    now = ledger.allowed(dataset, known.allowance(learner)).filter
     mine = [one for one in done if learner.name == one["learner"] or learner.key == one["key"]]
     return {
         "name": learner.name,
         "key": learner.key,
         "methods": None if learner.methods is None else list(learner.methods),
-        "allowance": None if learner.allowance is None else learner.allowance.to_dict(),
+        "allowance": None if now is None else now.budget.to_dict(),
+        "declared": None if learner.allowance is None else learner.allowance.to_dict(),
         "left": ledger.used(dataset, known.allowance(learner)).share,
         "expires": None if learner.expires is None else learner.expires.isoformat(),
         "approval": learner.approval,

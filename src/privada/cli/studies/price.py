@@ -18,13 +18,26 @@ from privada.exceptions import BudgetError, InputError, PolicyError
 if TYPE_CHECKING:
     from privada.parties.owner_file import Card, OwnerFile
     from privada.parties.protocol import Ask
+    from privada.privacy.asker import Asker
     from privada.privacy.guarantee import Guarantee
+    from privada.privacy.ledger.account import AllowanceQuote
     from privada.privacy.release import Question
     from privada.report.tables import Table
     from privada.studies.study import Study
 
 EXAMPLE = "privada price study.toml"
-_COLUMNS = ("owner", "question", "digest", "guarantee", "of the budget", "left now", "95 % noise", "verdict")
+_COLUMNS = (
+    "owner",
+    "question",
+    "digest",
+    "guarantee",
+    "of the budget",
+    "left now",
+    "of the allowance",
+    "left of it",
+    "95 % noise",
+    "verdict",
+)
 ROUNDING = 1e-6  # a question that leaves less of its study's μ than this leaves nothing
 
 
@@ -35,6 +48,10 @@ def command(
     ],
     owner: Annotated[
         Path | None, typer.Option("--owner", metavar="FILE", help="An owner.toml, for a question file.")
+    ] = None,
+    learner: Annotated[
+        str | None,
+        typer.Option("--learner", metavar="NAME", help="A learner of owner.toml: shows its allowance, too."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,9 +64,9 @@ def command(
     """
     existing_file(what, "QUESTION|STUDY")
     study = _study(what, owner) if what.suffix == ".toml" else None
-    quotes = list(_of_file(what, owner) if study is None else _of_study(study))
+    quotes = list(_of_file(what, owner, learner) if study is None else _of_study(study, learner))
     whole = {} if study is None else in_all(study)
-    rounds = [] if study is None else together(study)
+    rounds = [] if study is None else together(study, learner)
     plain = {
         "prices": [quote.to_dict() for quote in quotes],
         "in_all": {name: guarantee.to_dict() for name, guarantee in whole.items()},
@@ -69,6 +86,7 @@ class Priced:
     question: Question
     share: float | None = None
     left: float | None = None
+    allowance: AllowanceQuote | None = None
     refusal: str = ""
 
     @property
@@ -87,6 +105,7 @@ class Priced:
             "guarantee": self.question.guarantee.to_dict(),
             "share": self.share,
             "left": self.left,
+            "allowance": None if self.allowance is None else self.allowance.to_dict(),
             "verdict": self.verdict,
             "half_widths": half_widths(self.question),
         }
@@ -99,6 +118,7 @@ class Together:
     owner: str
     share: float | None = None
     left: float | None = None
+    allowance: AllowanceQuote | None = None
     refusal: str = ""
     unknown: str = ""
 
@@ -114,11 +134,15 @@ class Together:
 
         if self.share is None or self.refusal:
             return f"{self.owner}: {self.verdict}"
-        return f"{self.owner}: all rounds would be answered and take {percent(self.share)} of the budget."
+        part = "" if self.allowance is None else f", and {self.allowance}"
+        return (
+            f"{self.owner}: all rounds would be answered and take {percent(self.share)} of the budget{part}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""
-        return {"share": self.share, "left": self.left, "verdict": self.verdict}
+        part = None if self.allowance is None else self.allowance.to_dict()
+        return {"share": self.share, "left": self.left, "allowance": part, "verdict": self.verdict}
 
 
 def half_widths(question: Question) -> dict[str, float]:
@@ -132,16 +156,18 @@ def half_widths(question: Question) -> dict[str, float]:
     return found
 
 
-def _of_file(path: Path, owner: Path | None) -> Iterator[Priced]:
+def _of_file(path: Path, owner: Path | None, learner: str | None) -> Iterator[Priced]:
     from privada.exchange.files import load_question
     from privada.parties.owner_file import OwnerFile
 
     question = load_question(path)
     if owner is None:
+        if learner is not None:
+            raise InputError("--learner needs the owner.toml that lists it: --owner FILE.")
         yield Priced(owner="", question=question)
     else:
         file = OwnerFile.read(existing_file(owner, "--owner"))
-        yield priced(file.dataset, question, file)
+        yield priced(file.dataset, question, file, learner)
 
 
 def _study(path: Path, owner: Path | None) -> Study:
@@ -152,9 +178,9 @@ def _study(path: Path, owner: Path | None) -> Study:
     return Study.read(path)
 
 
-def _of_study(study: Study) -> Iterator[Priced]:
+def _of_study(study: Study, learner: str | None) -> Iterator[Priced]:
     for ask in study.first_asks:
-        yield priced(ask.owner, ask.question, study.parties[ask.owner])
+        yield priced(ask.owner, ask.question, study.parties[ask.owner], learner)
 
 
 def in_all(study: Study) -> dict[str, Guarantee]:
@@ -170,7 +196,7 @@ def in_all(study: Study) -> dict[str, Guarantee]:
     }
 
 
-def together(study: Study) -> list[Together]:
+def together(study: Study, learner: str | None = None) -> list[Together]:
     """What all rounds take from each owner that is asked for more than the first."""
     from privada.parties.owner_file import OwnerFile
 
@@ -178,7 +204,7 @@ def together(study: Study) -> list[Together]:
     for name, asks in _later_asks(study).items():
         party = study.parties[name]
         if isinstance(party, OwnerFile):
-            found.append(_of_owner(name, asks, party))
+            found.append(_of_owner(name, asks, party, learner))
         else:
             found.append(_of_card(name, asks, study))
     return found
@@ -197,15 +223,31 @@ def _charged(asks: list[Ask]) -> list[Question]:
     return [ask.question for ask in asks if not ask.question.discloses]
 
 
-def _of_owner(name: str, asks: list[Ask], party: OwnerFile) -> Together:
+def _asker(name: str, file: OwnerFile, learner: str | None) -> Asker | None:
+    """The learner as an owner lists it; one that it does not list is refused by name."""
+    from privada.cli.owners.decisions import find_learner
+
+    try:
+        return None if learner is None else find_learner(file, learner)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
+
+
+def _of_owner(name: str, asks: list[Ask], party: OwnerFile, learner: str | None) -> Together:
     from privada.parties.running import quote_all
 
     try:
-        quote = quote_all(asks, party)
+        quote = quote_all(asks, party, asker=_asker(name, party, learner))
     except (BudgetError, PolicyError) as error:
         return Together(owner=name, refusal=str(error))
     refusal = "" if quote.affordable else str(quote.refusal())
-    return Together(owner=name, share=quote.share, left=quote.remaining_share, refusal=refusal)
+    return Together(
+        owner=name,
+        share=quote.share,
+        left=quote.remaining_share,
+        allowance=quote.allowance,
+        refusal=refusal,
+    )
 
 
 def _of_card(name: str, asks: list[Ask], study: Study) -> Together:
@@ -235,15 +277,15 @@ def _later(whole: Mapping[str, Guarantee]) -> Iterator[str]:
         yield f"{name}: later rounds follow from answers; all together ask for at most {guarantee}."
 
 
-def priced(name: str, question: Question, party: OwnerFile | Card) -> Priced:
+def priced(name: str, question: Question, party: OwnerFile | Card, learner: str | None = None) -> Priced:
     """A party's verdict on a question; a learner who only has its owner card cannot know the share."""
     from privada.parties.owner_file import OwnerFile
 
     if not isinstance(party, OwnerFile):
         return Priced(owner=name, question=question)
     try:
-        quote = party.price(question)
-    except BudgetError as error:
+        quote = party.price(question, asker=_asker(name, party, learner))
+    except (BudgetError, PolicyError) as error:
         return Priced(owner=name, question=question, refusal=str(error))
     refusal = "" if quote.affordable else str(quote.refusal())
     try:
@@ -251,7 +293,12 @@ def priced(name: str, question: Question, party: OwnerFile | Card) -> Priced:
     except PolicyError as error:
         refusal = refusal or str(error)
     return Priced(
-        owner=name, question=question, share=quote.share, left=quote.remaining_share, refusal=refusal
+        owner=name,
+        question=question,
+        share=quote.share,
+        left=quote.remaining_share,
+        allowance=quote.allowance,
+        refusal=refusal,
     )
 
 
@@ -267,6 +314,8 @@ def _table(quotes: list[Priced]) -> Table:
             str(quote.question.guarantee),
             "" if quote.share is None else percent(quote.share),
             "" if quote.left is None else percent(quote.left),
+            "" if quote.allowance is None else percent(quote.allowance.share),
+            "" if quote.allowance is None else percent(quote.allowance.remaining_share),
             ", ".join(f"{name} ±{half:.4g}" for name, half in half_widths(quote.question).items()),
             quote.verdict,
         )

@@ -6,15 +6,16 @@ ledger's lines. No row is opened, and what is refused costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from privada.exceptions import AnswerError, ApprovalPending, LedgerError, PolicyError, PrivadaError
 from privada.parties.permissions.known_learners import KnownLearners, Terms
 from privada.parties.permissions.policy import Policy
 from privada.privacy.asker import Asker
-from privada.privacy.ledger import Ledger
+from privada.privacy.ledger import Ledger, Quote
 from privada.privacy.ledger.lines import REFUSAL
+from privada.privacy.release import Question
 
 
 class Admission:
@@ -56,6 +57,24 @@ class Admission:
         terms = self._learners.terms(asker, method, policy)
         self._ledger.check_term(self._dataset, terms.allowance)
         return terms
+
+    def price(
+        self, quote: Quote, questions: Sequence[Question], asker: Asker | None, policy: Policy
+    ) -> Quote:
+        """A quote with what is left of the asker's allowance; nothing is written.
+
+        Raises
+        ------
+        PolicyError
+            The owner answers no such question to this learner.
+        """
+        if asker is None or self._learners is None:
+            return quote
+        for question in questions:
+            self._terms(question.method, asker, policy)
+        prices = {question.digest: question.price for question in questions if not question.discloses}
+        allowance = self._terms(None, asker, policy).allowance
+        return quote.within(self._ledger.price_for(self._dataset, prices, allowance))
 
     def is_approved(self, digest: str, terms: Terms, *, approved: bool) -> tuple[bool, str]:
         """Whether a person approved a question, and who; `PolicyError` if one refused it."""

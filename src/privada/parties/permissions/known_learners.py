@@ -12,6 +12,9 @@
 
 If an owner's file has ``[[learners]]``, nobody else is answered. A learner is
 recognised by its key, never by the name that it states.
+
+An allowance is declared here and counts by the ledger: a new one is written there as a
+line when an owner opens, and ``privada owner allow`` changes it without this file.
 """
 
 from __future__ import annotations
@@ -100,6 +103,8 @@ class KnownLearner:
         The last day (UTC) on which the learner may ask.
     approval : bool or None, default=None
         Whether a person must approve each question; None leaves that to the policy.
+    organisation : str, default=""
+        Where the learner is, by its card.
     """
 
     name: str
@@ -108,9 +113,11 @@ class KnownLearner:
     allowance: Guarantee | None = None
     expires: date | None = None
     approval: bool | None = None
+    organisation: str = ""
 
     def __post_init__(self) -> None:
         check_line(name=self.name, longest=LONGEST_NAME)
+        check_line(organisation=self.organisation, longest=200, empty=True)
         object.__setattr__(self, "name", normal_name(self.name))
         check_public_key(key=self.key)
         if self.methods is not None:
@@ -150,16 +157,22 @@ class KnownLearners:
         self.learners = check_distinct(learners)
         self._allowances = {each.key: _allowance(each, budget) for each in self.learners}
 
+    @property
+    def allowances(self) -> list[Allowance]:
+        """The allowances of all of them, as they are declared."""
+        return list(self._allowances.values())
+
     def allowance(self, learner: KnownLearner) -> Allowance:
         """The allowance of one of them."""
         return self._allowances[learner.key]
 
     def named(self, asker: Asker | None) -> Asker | None:
         """Who asks, under the owner's name for its key; None for anybody whom the owner does not know."""
-        known = self._find(asker)
+        known = self.find(asker)
         return None if asker is None or known is None else replace(asker, learner=known.name)
 
-    def _find(self, asker: Asker | None) -> KnownLearner | None:
+    def find(self, asker: Asker | None) -> KnownLearner | None:
+        """Who asks, as the owner lists it; None for anybody else."""
         return next((each for each in self.learners if asker is not None and each.key == asker.key), None)
 
     def terms(self, asker: Asker | None, method: str | None, policy: Policy) -> Terms:
@@ -167,7 +180,7 @@ class KnownLearners:
 
         ``method`` is None if it is not known yet.
         """
-        known = self._find(asker)
+        known = self.find(asker)
         if asker is None or known is None:
             who = (
                 "Nobody signed the question"
@@ -227,22 +240,34 @@ def _read_learner(section: Section, home: Path, budget: Guarantee) -> KnownLearn
             allowance=allowance,
             expires=section.day("expires", None),
             approval=section.flag("approval", None),
+            organisation="" if card is None else card.organisation,
         )
     section.done()
     return learner
 
 
 def _read_allowance(section: Section, budget: Guarantee) -> Guarantee:
-    """A part of the budget; a delta that is not given is the budget's."""
-    delta = budget.delta if isinstance(budget, Approximate) else None
-    numbers = {
-        "epsilon": section.number("epsilon", None),
-        "delta": section.number("delta", delta),
-        "rho": section.number("rho", None),
-    }
+    """A part of the budget."""
+    numbers = {name: section.number(name, None) for name in ("epsilon", "delta", "rho")}
     section.done()
     with section.blaming("epsilon", "delta", "rho"):
-        return check_part(request(**numbers, relation=budget.relation, unit=budget.unit), budget)
+        return part_of(budget, **numbers)
 
 
-__all__ = ["KnownLearner", "KnownLearners", "LearnerCard", "Terms", "check_distinct", "read_learners"]
+def part_of(budget: Guarantee, *, epsilon: float | None, delta: float | None, rho: float | None) -> Guarantee:
+    """An allowance in the terms of a budget; a delta that is not given is the budget's."""
+    if delta is None and isinstance(budget, Approximate):
+        delta = budget.delta
+    asked = request(epsilon=epsilon, delta=delta, rho=rho, relation=budget.relation, unit=budget.unit)
+    return check_part(asked, budget)
+
+
+__all__ = [
+    "KnownLearner",
+    "KnownLearners",
+    "LearnerCard",
+    "Terms",
+    "check_distinct",
+    "part_of",
+    "read_learners",
+]

@@ -5,6 +5,7 @@
     book       Ledger: what callers use
     account    one data set's filter, its costs, quotes and what remains
     allowances what each learner has used of its allowance
+    grants     what each learner was allowed, by whom and when
     notes      lines that cost nothing: decisions, refusals, disclosures
     outbox     what each charged question is owed, and the release once it was drawn
     lines      lines, their hashes and signatures

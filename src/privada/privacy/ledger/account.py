@@ -16,6 +16,59 @@ from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 
 
 @dataclass(frozen=True, kw_only=True)
+class AllowanceQuote:
+    """What a question would take from a learner's allowance.
+
+    Attributes
+    ----------
+    learner : str
+        Whose allowance it is.
+    most : Guarantee
+        The allowance that is in force.
+    share : float
+        Fraction of the allowance that the question would take; 0 if the learner has its answer.
+    remaining_share : float
+        Fraction of the allowance that is left now.
+    affordable : bool
+        Whether the allowance pays.
+    advice : str
+        What to ask or change instead, if it does not.
+    """
+
+    learner: str
+    asked: str
+    most: Guarantee
+    share: float
+    remaining_share: float
+    affordable: bool
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return (
+            f"{_percent(self.share)} of the allowance of {self.learner!r}, "
+            f"of which {_percent(self.remaining_share)} is left"
+        )
+
+    @property
+    def refusal(self) -> str:
+        """Why the allowance does not pay."""
+        return (
+            f"The allowance of {self.learner!r} does not allow it: {self.asked} would take "
+            f"{_percent(self.share)} of it, of which {_percent(self.remaining_share)} is left."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form."""
+        return {
+            "learner": self.learner,
+            "allowance": self.most.to_dict(),
+            "share": self.share,
+            "left": self.remaining_share,
+            "affordable": self.affordable,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
 class Quote:
     """What a question would take from a budget; quoting charges nothing.
 
@@ -24,7 +77,7 @@ class Quote:
     share : float
         Fraction of the whole budget.
     affordable : bool
-        Whether a charge would be granted now.
+        Whether a charge would be granted now, by the budget and by the asker's allowance.
     remaining_share : float
         Fraction of the budget that is left now.
     after : Guarantee or None
@@ -33,6 +86,8 @@ class Quote:
         Whether ``after`` is what is spent by then, rather than the whole budget.
     advice : str
         What to ask or change instead, if it would be refused.
+    allowance : AllowanceQuote or None
+        What it would take from the asker's allowance; None without an asker or an allowance.
     """
 
     dataset: str
@@ -43,15 +98,25 @@ class Quote:
     after: Guarantee | None
     running: bool = True
     advice: str = ""
+    allowance: AllowanceQuote | None = None
 
     def __str__(self) -> str:
-        return f"{self._words()}: {self._verdict()}."
+        part = "" if self.allowance is None else f", and {self.allowance}"
+        return f"{self._words()}{part}: {self._verdict()}."
+
+    def within(self, allowance: AllowanceQuote | None) -> Quote:
+        """The quote for a learner whose allowance must pay, too; as it is if there is none."""
+        if allowance is None or allowance.affordable:
+            return replace(self, allowance=allowance)
+        advice = " ".join(part for part in (self.advice, allowance.advice) if part)
+        return replace(self, allowance=allowance, affordable=False, after=None, advice=advice)
 
     def _repr_html_(self) -> str:
         facts = [
             ("asked", self.asked),
             ("of the budget", _percent(self.share)),
             ("left now", _percent(self.remaining_share)),
+            ("takes also", "" if self.allowance is None else str(self.allowance)),
             ("verdict", self._verdict()),
             ("instead", self.advice),
         ]
@@ -73,7 +138,10 @@ class Quote:
 
     def refusal(self) -> BudgetError:
         """The error of a charge that is not affordable."""
-        said = (f"The budget does not allow it: {self._words()}.", self.advice, "Nothing was charged.")
+        why = f"The budget does not allow it: {self._words()}."
+        if self.allowance is not None and not self.allowance.affordable:
+            why = self.allowance.refusal
+        said = (why, self.advice, "Nothing was charged.")
         return BudgetError(" ".join(part for part in said if part))
 
 
@@ -152,6 +220,23 @@ class Account:
             after=self.filter.guarantee(spent + cost) if affordable else None,
             running=self.filter.running,
             advice="" if affordable else self.advice(prices, spent=spent),
+        )
+
+    def quote_for(self, learner: str, prices: Sequence[Price], *, used: int) -> AllowanceQuote:
+        """What prices take from this account as a learner's allowance, of which ``used`` grains are gone."""
+        cost = sum(self.cost(price) for price in prices)
+        gone = min(used, self.capacity)  # one that was lowered may be overdrawn
+        affordable = not prices or used + cost <= self.capacity
+        larger = f"a larger allowance of {learner!r} from the owner"
+        ways = [larger] if gone == self.capacity else [self._less(prices, gone), larger]
+        return AllowanceQuote(
+            learner=learner,
+            asked=_asked(prices),
+            most=self.filter.budget,
+            share=cost / self.capacity,
+            remaining_share=self.share_left(gone),
+            affordable=affordable,
+            advice="" if affordable else f"What would do: {'; '.join(ways)}.",
         )
 
     def advice(self, prices: Sequence[Price], *, spent: int) -> str:
@@ -252,4 +337,4 @@ _LARGEST: dict[str, Callable[[Filter, int], Guarantee | None]] = {
     "gaussian": _largest_gaussian,
 }
 
-__all__ = ["Account", "Quote", "Remaining"]
+__all__ = ["Account", "AllowanceQuote", "Quote", "Remaining"]

@@ -1,13 +1,15 @@
 """What each learner has used of its allowance, decided in the transaction that charges.
 
 The use is computed from the lines of the chain: the price of every answer that a
-learner got, counted by the filter of its allowance. Nothing else is stored, so an
-allowance that is changed counts everything from the beginning.
+learner got, counted by the filter of its allowance, which is that of the last line about
+it (`privada.privacy.ledger.grants`). Nothing else is stored, so an allowance that is
+changed counts everything from the beginning.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +20,10 @@ from privada.privacy.accounting.allowance import Allowance
 from privada.privacy.accounting.filters import Filter
 from privada.privacy.accounting.price import Price
 from privada.privacy.asker import Asker
-from privada.privacy.ledger.account import Account, Remaining
+from privada.privacy.ledger.account import Account, AllowanceQuote, Remaining
 from privada.privacy.ledger.database import table
 from privada.privacy.ledger.database.store import Store
+from privada.privacy.ledger.grants import in_force
 from privada.privacy.ledger.heads import Heads
 from privada.privacy.ledger.lines import CHARGE, COPY, Line, moment
 from privada.privacy.ledger.outbox import Debt, find
@@ -46,17 +49,21 @@ class Uses:
 
     def check(self, connection: Connection, head: Line, allowance: Allowance, price: Price) -> None:
         """Raise an error unless the learner's term and allowance cover one more answer."""
+        allowance = in_force(connection, head.dataset, allowance)
         allowance.check_term(moment(head))
+        quote = self.quote(connection, head.dataset, allowance, [price])
+        if quote is not None and not quote.affordable:
+            raise BudgetError(f"{quote.refusal} Nothing was charged.")
+
+    def quote(
+        self, connection: Connection, dataset: str, allowance: Allowance, prices: Sequence[Price]
+    ) -> AllowanceQuote | None:
+        """What prices would take from an allowance that is in force; None for the whole budget."""
         if allowance.filter is None:
-            return
-        account = Account.opened(head.dataset, allowance.filter)
-        used, cost = self.grains(connection, head.dataset, allowance), account.cost(price)
-        if used + cost > account.capacity:
-            raise BudgetError(
-                f"The allowance of {allowance.learner!r} does not allow it: {price.guarantee} would take "
-                f"{100 * cost / account.capacity:.6g} % of it, of which "
-                f"{100 * account.share_left(used):.6g} % is left. Nothing was charged."
-            )
+            return None
+        account = Account.opened(dataset, allowance.filter)
+        used = self.grains(connection, dataset, allowance)
+        return account.quote_for(allowance.learner, prices, used=used)
 
 
 class Allowances(ABC):
@@ -77,15 +84,46 @@ class Allowances(ABC):
     def used(self, dataset: str, allowance: Allowance) -> Remaining:
         """What is left of an allowance, if the budget is not used up before; nothing is written."""
         name = self._known_as(dataset)
+        with self._store.reading() as connection:
+            allowance = in_force(connection, name, allowance)
+            used = self._uses.grains(connection, name, allowance)
         if allowance.filter is None:
             return Remaining(dataset=name, share=1.0, largest=None, learner=allowance.learner)
-        left = Account.opened(name, allowance.filter).remaining(self._catch_up(name, allowance))
+        account = Account.opened(name, allowance.filter)
+        left = account.remaining(min(used, account.capacity))  # one that was lowered may be overdrawn
         return replace(left, learner=allowance.learner)
 
-    def _catch_up(self, name: str, allowance: Allowance) -> int:
-        """Grains that a learner has used by now."""
+    def price_for(
+        self, dataset: str, prices: Mapping[str, Price], allowance: Allowance | None
+    ) -> AllowanceQuote | None:
+        """What questions would take from a learner's allowance now; nothing is written.
+
+        Parameters
+        ----------
+        dataset : str
+            The data set.
+        prices : mapping of str to Price
+            The questions' prices, by digest; an answer that the learner has costs it nothing again.
+        allowance : Allowance or None
+            The learner's terms.
+
+        Returns
+        -------
+        AllowanceQuote or None
+            None if the learner may have the whole budget.
+        """
+        name = self._known_as(dataset)
+        if allowance is None:
+            return None
         with self._store.reading() as connection:
-            return self._uses.grains(connection, name, allowance)
+            asked = ((table.on_question(connection, name, digest), price) for digest, price in prices.items())
+            due = [price for lines, price in asked if not _has(lines, allowance)]
+            return self._uses.quote(connection, name, in_force(connection, name, allowance), due)
+
+    def _catch_up(self, name: str, allowance: Allowance) -> None:
+        """Count what a learner has used by now."""
+        with self._store.reading() as connection:
+            self._uses.grains(connection, name, in_force(connection, name, allowance))
 
     def check_term(self, dataset: str, allowance: Allowance | None) -> None:
         """Raise `PolicyError` if a learner's term is over, by the later of the clock and the last line."""

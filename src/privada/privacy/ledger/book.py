@@ -43,6 +43,7 @@ from privada.privacy.ledger.database import schema, table
 from privada.privacy.ledger.database.backends import absent, backend
 from privada.privacy.ledger.database.store import Store
 from privada.privacy.ledger.export import FORMAT, export_account
+from privada.privacy.ledger.grants import Grants
 from privada.privacy.ledger.heads import Heads
 from privada.privacy.ledger.lines import (
     CHARGE,
@@ -63,7 +64,7 @@ from privada.privacy.relation import Relation
 from privada.privacy.wire import canonical
 
 
-class Ledger(Outbox, Notes, Allowances):
+class Ledger(Outbox, Notes, Grants, Allowances):
     """Budgets of data sets and everything charged to them.
 
     Use `Ledger.open`. A ledger is safe for many threads and processes at

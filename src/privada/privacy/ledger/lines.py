@@ -26,6 +26,7 @@ from privada.privacy.wire import canonical
 
 BUDGET, CHARGE, KEY = "budget", "charge", "key"
 APPROVAL, REFUSAL, COPY = "approval", "refusal", "copy"
+ALLOWANCE = "allowance"
 START = "0" * 64  # what line 0 has instead of a line before it
 
 
@@ -38,7 +39,8 @@ class Line:
     dataset, index, kind, time, question
         As in `Receipt`.
     detail : mapping
-        The filter of a budget line, the price of a charge, the text of a note; of a copy both.
+        The filter of a budget line, the price of a charge, the text of a note; of a copy both;
+        old and new of an allowance.
     cost, spent : int
         Whole grains that the line took, and all lines up to it.
     purpose : str
@@ -239,6 +241,7 @@ def check_digest(**named: Any) -> None:
 
 
 __all__ = [
+    "ALLOWANCE",
     "APPROVAL",
     "BUDGET",
     "CHARGE",

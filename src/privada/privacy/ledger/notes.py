@@ -29,6 +29,7 @@ from privada.privacy.ledger.database.schema import unlisted
 from privada.privacy.ledger.database.store import Store
 from privada.privacy.ledger.heads import Heads
 from privada.privacy.ledger.lines import (
+    ALLOWANCE,
     APPROVAL,
     BUDGET,
     CHARGE,
@@ -43,7 +44,7 @@ from privada.privacy.ledger.lines import (
 from privada.privacy.receipt import Receipt
 
 MOST_REFUSALS = 100  # lines that one learner's refusals may fill in a day
-_TAKEN = (BUDGET, CHARGE, KEY, APPROVAL, REFUSAL, COPY)
+_TAKEN = (BUDGET, CHARGE, KEY, APPROVAL, REFUSAL, COPY, ALLOWANCE)
 
 
 class Notes(ABC):

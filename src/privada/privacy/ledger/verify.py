@@ -11,7 +11,7 @@ from privada.exceptions import PrivadaError, TamperError
 from privada.privacy.accounting import accountant
 from privada.privacy.accounting.price import Price
 from privada.privacy.ledger.account import Account
-from privada.privacy.ledger.lines import BUDGET, START, Line, read_account
+from privada.privacy.ledger.lines import ALLOWANCE, BUDGET, START, Line, read_account
 from privada.privacy.ledger.rotation import successor
 from privada.privacy.receipt import Receipt
 
@@ -124,6 +124,7 @@ def _checked(
     head: Line | None = None
     account: Account | None = None
     holder = opening = ""
+    grants: dict[tuple[str, str], Line] = {}
     for line in lines:
         _check_link(line, head)
         if account is None:
@@ -132,6 +133,8 @@ def _checked(
         line.check_seal(holder)
         if _check_sum(line, head, account):
             affected.append(line.where)
+        if line.kind == ALLOWANCE:
+            _check_grant(line, grants)
         yield line, holder
         head, holder = line, successor(line, holder, opening=opening)
     if head is not None and holder != public:
@@ -181,6 +184,15 @@ def _check_sum(line: Line, head: Line | None, account: Account) -> bool:
     if line.spent > account.capacity:
         raise TamperError(f"{line.where} passes the budget.")
     return price is not None and accountant.amplifies_wrongly(price.event, price.origin)
+
+
+def _check_grant(line: Line, grants: dict[tuple[str, str], Line]) -> None:
+    """The old allowance is the new one of the last line about a learner of the same name or key."""
+    who = [("learner", line.asker.learner), ("key", line.asker.key)] if line.asker else []
+    last = max((grants[each] for each in who if each in grants), key=lambda one: one.index, default=None)
+    if line.detail.get("old") != (last and last.detail.get("new")):
+        raise TamperError(f"{line.where} changes an allowance that its learner did not have.")
+    grants.update(dict.fromkeys(who, line))
 
 
 def _price(line: Line) -> Price | None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping, Select, bindparam, func, insert, 
 from privada.exceptions import BudgetError, TamperError
 from privada.privacy.ledger.database.schema import datasets, lines
 from privada.privacy.ledger.database.store import Store
-from privada.privacy.ledger.lines import CHARGE, COPY, REFUSAL, Line
+from privada.privacy.ledger.lines import ALLOWANCE, CHARGE, COPY, REFUSAL, Line
 
 _PAGE = 1000
 
@@ -27,6 +27,7 @@ _TOLD = (
     .order_by(lines.c.position)
     .limit(_PAGE)
 )
+_GRANTS = _OF.where(_BY, lines.c.kind == ALLOWANCE).order_by(lines.c.position)
 _REFUSED = (
     select(func.count())
     .select_from(lines)
@@ -97,6 +98,12 @@ def told(connection: Connection, dataset: str, *, learner: str, key: str, after:
         if len(rows) < _PAGE:
             return
         after = rows[-1]["position"]
+
+
+def grants(connection: Connection, dataset: str, *, learner: str, key: str) -> list[Line]:
+    """The lines that changed the allowance of a learner of this name or this key, in order."""
+    found = {"dataset": dataset, "learner": learner, "key": key}
+    return [Line.from_row(row) for row in connection.execute(_GRANTS, found).mappings()]
 
 
 def refusals(connection: Connection, dataset: str, *, learner: str, key: str, since: str) -> int:
