@@ -4,8 +4,10 @@ import json
 
 import pytest
 import rfc8785
+from hypothesis import given
+from hypothesis import strategies as st
 
-from privada.exceptions import PrivadaError, TamperError, WireError
+from privada.exceptions import InputError, PrivadaError, TamperError, WireError
 from privada.exchange.envelope import LARGEST_STATEMENT, Envelope, clean
 from privada.privacy import OwnerKey
 from privada.privacy.keys import LearnerKey
@@ -111,3 +113,15 @@ def test_the_line_is_in_the_canonical_form_of_rfc_8785():
     line = made.to_bytes()
     assert rfc8785.dumps(json.loads(line)) + b"\n" == line
     assert json.loads(line)["statement"]["project"] == "é \u20ac"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 2**53 - 1))
+def test_every_text_and_size_is_written_as_rfc_8785_says(text, size):
+    made = asked(purpose=text, reason=text[::-1], size=size, parts=("cd" * 32,))
+    line = made.to_bytes()
+    assert line == rfc8785.dumps(json.loads(line)) + b"\n"
+
+
+def test_half_a_character_is_refused_by_name():
+    with pytest.raises(InputError, match="can be written as JSON"):
+        asked(purpose="\ud800").to_bytes()

@@ -13,6 +13,8 @@ from privada.exchange import Mailbox, Sender, open_courier
 from privada.exchange.couriers.folder import FolderCourier
 from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import Envelope
+from privada.methods.evaluation import as_hypothesis
+from privada.methods.registry import methods
 from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
 from privada.parties.running import run
@@ -21,7 +23,7 @@ from privada.privacy.keys import LearnerKey
 from privada.service import serving
 from privada.service.serving import Desk, Service
 from privada.studies import Study
-from privada.studies.example import example_methods, write_example
+from privada.studies.example import write_example
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::privada.exceptions.RehearsalWarning"),
@@ -32,12 +34,47 @@ CURATOR, SEED = LearnerKey.generate(), 7
 LISTED = f'\n[[learners]]\nname = "curator"\nkey = "{CURATOR.public}"\n'
 
 
+EVALUATION = """\
+[study]
+title = "How well does a model do at the clinic?"
+
+[owners.clinic]
+owner = "clinic/owner.toml"
+
+[budget]
+epsilon = 1.0
+
+[method]
+name = "evaluation"
+model = "model.onnx"
+bins = 4
+positive = "ill"
+"""
+
+
+def write_study(folder, method):
+    """The example study of a method; for evaluation, of an ONNX model at the clinic of `cells`."""
+    if method != "evaluation":
+        write_example(folder, name=method)
+        return
+    from sklearn.linear_model import LogisticRegression
+
+    write_example(folder, name="cells")
+    classes, X = ("well", "ill"), np.random.default_rng(2).uniform(0, 10, size=(80, 2))
+    model = LogisticRegression().fit(X, np.where(X.sum(axis=1) > 11, "ill", "well"))
+    onnx = as_hypothesis(model, width=2, classes=classes).model.tobytes()
+    (folder / "model.onnx").write_bytes(onnx)
+    (folder / "study.toml").write_text(EVALUATION)
+    for file in folder.glob("*/owner.toml"):
+        file.write_text(file.read_text().replace('"cells"', '"evaluation"'))
+
+
 class Case:
     """An example study, its owners with seeded noise, and what it comes to in one process."""
 
     def __init__(self, method, folder):
         self.method = method
-        write_example(folder, name=method)
+        write_study(folder, method)
         self.study_file = folder / "study.toml"
         for file in folder.glob("*/owner.toml"):
             file.write_text(file.read_text() + LISTED)
@@ -71,7 +108,7 @@ class Case:
         return [path.parent.name for path in sorted(self.study_file.parent.glob("*/owner.toml"))]
 
 
-@pytest.fixture(scope="module", params=example_methods())
+@pytest.fixture(scope="module", params=sorted(methods()))
 def case(request, tmp_path_factory):
     return Case(request.param, tmp_path_factory.mktemp(request.param))
 
@@ -162,7 +199,7 @@ def test_owners_send_nothing_but_signed_releases_refusals_and_sealed_rows(case, 
         assert key.startswith((f"releases/{envelope.owner}/", f"refusals/{envelope.owner}/"))
         kinds.add(envelope.kind)
         if envelope.kind == "release":
-            assert Release.from_bytes(rest).question == envelope.question
+            assert Release.from_bytes(bytes(rest)).question == envelope.question
     assert kinds == {"release", "refusal"} | ({"disclosure"} if case.method == "summarization" else set())
     for private in private_values(case):
         assert not any(private in item for _, item in sent)

@@ -156,7 +156,15 @@ class Answering:
             raise WireError(f"{key} holds another question.")
         return question
 
-    def _payload(self, envelope: Envelope, rest: bytes) -> bytes:
+    def read_asked(self, waiting: Pending) -> tuple[Envelope, Question]:
+        """Who asks, and the question, for a person to look at; nothing of it is run."""
+        envelope, rest = self._open(waiting)
+        question = Question.from_bytes(self._payload(envelope, rest))
+        if question.digest != waiting.digest:
+            raise WireError(f"{waiting.key} holds another question.")
+        return envelope, question
+
+    def _payload(self, envelope: Envelope, rest: memoryview) -> bytes:
         folder, largest = folder_of("question", self.name), self.owner.policy.largest_question
         return receive_bytes(self.courier, folder, envelope, rest, largest=largest)
 
@@ -200,7 +208,7 @@ class Answering:
             self.courier, who, "withdrawal", self.name, waiting.digest, waiting.asked
         )
 
-    def _open(self, waiting: Pending) -> tuple[Envelope, bytes]:
+    def _open(self, waiting: Pending) -> tuple[Envelope, memoryview]:
         """The envelope of a question that is what its key says."""
         item = self.courier.get(waiting.key)
         if item is None:
@@ -211,7 +219,7 @@ class Answering:
             raise WireError("Its key is that of another question, or of another owner.")
         return envelope, rest
 
-    def _reply(self, envelope: Envelope, rest: bytes, approved: Container[str]) -> tuple[str, bytes]:
+    def _reply(self, envelope: Envelope, rest: memoryview, approved: Container[str]) -> tuple[str, bytes]:
         """Kind and bytes of what answers a question: a release, or rows sealed for a curator."""
         if envelope.owner_key not in ("", self.owner.public_key):
             raise PolicyError(

@@ -76,7 +76,9 @@ def part_key(envelope: Envelope, number: int) -> str:
     return f"{envelope.place}.{number}"
 
 
-def receive(courier: Courier, folder: str, envelope: Envelope, rest: bytes, into: IO[bytes]) -> None:
+def receive(
+    courier: Courier, folder: str, envelope: Envelope, rest: bytes | memoryview, into: IO[bytes]
+) -> None:
     """Write an envelope's payload into a file, checked part by part; ``rest`` follows the envelope.
 
     Raises
@@ -110,7 +112,9 @@ def _received(courier: Courier, folder: str, envelope: Envelope) -> Iterator[byt
         del block
 
 
-def receive_bytes(courier: Courier, folder: str, envelope: Envelope, rest: bytes, *, largest: int) -> bytes:
+def receive_bytes(
+    courier: Courier, folder: str, envelope: Envelope, rest: bytes | memoryview, *, largest: int
+) -> bytes:
     """An envelope's payload as bytes; one that says that it is larger is refused before it is fetched."""
     if envelope.size > largest:
         raise WireError(f"The payload has {envelope.size} bytes; at most {largest} are read.")

@@ -126,15 +126,14 @@ class Envelope:
         return _canonical(self._statement())
 
     def _statement(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
-        names = (each.name for each in fields(self) if each.name not in ("signature", *without))
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in _STATED if name not in without}
 
     def _message(self) -> bytes:
         return f"privada {self.kind} envelope {FORMAT}\n".encode() + self._told
 
     @classmethod
-    def split(cls, item: bytes) -> tuple[Self, bytes]:
-        """The envelope of an item, its signature checked, and the bytes after it.
+    def split(cls, item: bytes) -> tuple[Self, memoryview]:
+        """The envelope of an item, its signature checked, and the bytes after it, which are not copied.
 
         Raises
         ------
@@ -148,7 +147,7 @@ class Envelope:
         if made.to_bytes() != item[: end + 1]:
             raise WireError("The item's envelope is not in its canonical form.")
         made.check()
-        return made, item[end + 1 :]
+        return made, memoryview(item)[end + 1 :]
 
 
 def clean(text: str) -> str:
@@ -156,12 +155,19 @@ def clean(text: str) -> str:
     return printable_line(bounded(text))
 
 
-def _canonical(value: Mapping[str, Any]) -> bytes:
-    import rfc8785
+_NAMES = frozenset(each.name for each in fields(Envelope))
+_STATED = tuple(sorted(_NAMES - {"signature"}))
 
+
+def _canonical(value: Mapping[str, Any]) -> bytes:
+    """The form of RFC 8785 of ASCII names with texts, lists of texts, and whole numbers below 2**53.
+
+    For these it is what the standard library writes; only fractions and other names would differ.
+    """
     try:
-        return bytes(rfc8785.dumps(dict(value)))
-    except (rfc8785.CanonicalizationError, UnicodeError):
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        return text.encode()
+    except UnicodeError:
         raise InputError("Expected names and texts that can be written as JSON.") from None
 
 
@@ -175,7 +181,7 @@ def _fields(line: bytes) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, RecursionError):
         raise WireError(f"The item is not an envelope of format {FORMAT}.") from None
     told["signature"] = whole.get("signature")
-    if set(told) != {each.name for each in fields(Envelope)} or not all(map(_is_valid, told, told.values())):
+    if set(told) != _NAMES or not all(map(_is_valid, told, told.values())):
         raise WireError("The item's envelope has a field that is missing, unknown or out of bounds.")
     return told | {"parts": tuple(told["parts"])}
 

@@ -31,6 +31,7 @@ _FILES = ("ca", "certificate", "key")
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 _LARGEST_CERTIFICATE = 1 << 16
 DEFAULT_EXCHANGE = "exchange"
+JETSTREAM_API = "$JS.API"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,9 @@ class Link:
     ca, certificate, key : path, optional
         PEM files: the authority that is trusted, this party's certificate, and its key. All with
         ``tls://``, none without.
+    api : str, default="$JS.API"
+        Subject below which the server answers this party's requests to JetStream; a broker that gives
+        each party an account of its own has another one.
     """
 
     servers: tuple[str, ...]
@@ -53,8 +57,11 @@ class Link:
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
+    api: str = JETSTREAM_API
 
     def __post_init__(self) -> None:
+        if not all(map(is_segment, self.api.removeprefix("$").split("."))):
+            raise InputError(f"Expected api to be a subject such as {JETSTREAM_API}, got {quoted(self.api)}.")
         if not is_segment(self.exchange) or "." in self.exchange:
             raise InputError(
                 f"Expected exchange to be letters, digits, - and _, got {quoted(self.exchange)}."
@@ -88,10 +95,11 @@ class Link:
     def read(cls, path: str | os.PathLike[str]) -> Link:
         """Read a ``link.toml``; its files are beside it."""
         section, home = Section.read(path), Path(path).parent
-        with section.blaming("servers", "exchange", *_FILES):
+        with section.blaming("servers", "exchange", "api", *_FILES):
             link = cls(
                 servers=tuple(str(each) for each in section.array("servers")),
                 exchange=section.string("exchange", DEFAULT_EXCHANGE),
+                api=section.string("api", JETSTREAM_API),
                 **{name: home / section.string(name) for name in _FILES if name in section},
             )
         section.done()
@@ -101,12 +109,13 @@ class Link:
     def from_url(cls, parts: SplitResult) -> Link:
         """Read a URL such as ``tls://one:4222,two:4222/trial?ca=ca.pem&certificate=me.pem&key=me.key``."""
         told = parse_qs(parts.query, keep_blank_values=True)
-        if unknown := set(told) - set(_FILES):
+        if unknown := set(told) - {*_FILES, "api"}:
             raise InputError(f"Expected ca, certificate and key in the URL, got {quoted(min(unknown))}.")
         return cls(
             servers=tuple(f"{parts.scheme}://{host}" for host in parts.netloc.split(",")),
             exchange=parts.path.strip("/") or DEFAULT_EXCHANGE,
-            **{name: Path(values[-1]) for name, values in told.items()},
+            api=told.get("api", [JETSTREAM_API])[-1],
+            **{name: Path(told[name][-1]) for name in _FILES if name in told},
         )
 
     def open(self, *, patience: float = 20.0) -> NatsCourier:
@@ -116,7 +125,7 @@ class Link:
 
         tls = self._tls_context()
         connection = Connection(self.servers, tls=tls, inbox=self._inbox(), patience=patience)
-        return NatsCourier(connection, exchange=self.exchange)
+        return NatsCourier(connection, exchange=self.exchange, api=self.api)
 
     def _tls_context(self) -> ssl.SSLContext | None:
         if self.ca is None or self.certificate is None or self.key is None:

@@ -44,7 +44,7 @@ class Found:
 
     key: str
     envelope: Envelope
-    rest: bytes
+    rest: memoryview
 
 
 def check_owner(name: str) -> str:
@@ -107,8 +107,8 @@ def _inline(envelope: Envelope, payload: IO[bytes], signer: SigningKey | None, l
     if len(envelope.parts) > 1:
         return None
     payload.seek(0)
-    item = replace(envelope, part_size=0, parts=()).sign(signer).to_bytes() + payload.read()
-    return item if len(item) <= largest else None
+    line = replace(envelope, part_size=0, parts=()).sign(signer).to_bytes()
+    return line + payload.read() if len(line) + envelope.size <= largest else None
 
 
 def _is_there(courier: Courier, key: str, envelope: Envelope) -> bool:

@@ -6,6 +6,7 @@ import pytest
 
 from privada.exceptions import CourierError, InputError
 from privada.exchange.broker.permissions import Party, subjects_to_publish
+from privada.exchange.couriers.nats import subject_of
 
 
 def test_a_question_goes_to_its_owner_and_the_release_back(party):
@@ -87,10 +88,10 @@ def test_the_rest_of_the_servers_interface_is_closed(party, name):
             courier._connection.request(f"$JS.API.{subject}", b"{}")
 
 
-def consumer(courier, place, **filters):
+def consumer(courier, place, name="mine", **filters):
     """What the server says if somebody asks it to send what they may list to a place of their choice."""
-    config = {"name": "mine", "deliver_subject": place, "ack_policy": "none", **filters}
-    subject = "$JS.API.CONSUMER.CREATE.privada-exchange.mine.privada.exchange.releases.>"
+    config = {"name": name, "deliver_subject": place, "ack_policy": "none", **filters}
+    subject = f"privada-api.CONSUMER.CREATE.privada-exchange.{name}.privada.exchange.releases.>"
     request = json.dumps({"stream_name": "privada-exchange", "config": config}).encode()
     return json.loads(courier._connection.request(subject, request).data)
 
@@ -144,3 +145,46 @@ def test_no_permission_is_wider_than_a_partys_own_part():
             assert "trial" in subject
     owner = subjects_to_publish(Party("owner", "clinic"), "trial")
     assert all(".clinic.>" in subject for subject in owner)
+
+
+REPLIED = (
+    ("privada.exchange.questions.lab.a-question", b"x"),
+    ("privada-api.DIRECT.GET.privada-exchange.privada.exchange.releases.lab.none", b""),
+    ("privada-api.CONSUMER.CREATE.privada-exchange.mine.privada.exchange.releases.>", b"{}"),
+)
+
+
+@pytest.mark.parametrize("number", range(len(REPLIED)))
+def test_the_server_writes_no_reply_at_another_partys_key(party, number):
+    """Where a reply is to go is the asker's choice: the server must not store it as somebody's item."""
+    subject, data = REPLIED[number]
+    alice, key = party("learner-alice"), f"releases/clinic/squatted-{number}"
+    place = subject_of("exchange", key)
+    alice._connection._tell(f"PUB {subject} {place} {len(data)}\r\n".encode() + data + b"\r\n")
+    alice.get("releases/clinic/nothing")  # the server has seen what came before
+    clinic = party("owner-clinic")
+    assert clinic.wait("releases/clinic/", known=_AllBut(key), seconds=0.5) == []
+    assert clinic.put(key, b"the owner's")
+    assert alice.get(key) == b"the owner's"
+
+
+@pytest.mark.parametrize("verb", ["DELETE", "PURGE", "UPDATE", "INFO", "MSG.DELETE"])
+def test_what_the_server_sends_is_no_request_of_its_own(party, verb):
+    """A list that is sent to a part of the server's interface is not carried out there."""
+    alice, clinic = party("learner-alice"), party("owner-clinic")
+    clinic.put(f"releases/clinic/before-{verb}", b"x")
+    place, listed = f"$JS.API.STREAM.{verb}.privada-exchange", "privada.exchange.releases.>"
+    consumer(alice, place, name=f"to-{verb.replace('.', '-')}", filter_subject=listed)
+    clinic.put(f"releases/clinic/after-{verb}", b"y")
+    assert clinic.get(f"releases/clinic/before-{verb}") == b"x"
+    assert clinic.get(f"releases/clinic/after-{verb}") == b"y"
+
+
+class _AllBut:
+    """Every key but one."""
+
+    def __init__(self, wanted):
+        self._wanted = wanted
+
+    def __contains__(self, key):
+        return key != self._wanted

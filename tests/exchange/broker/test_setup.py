@@ -15,6 +15,11 @@ def configuration(folder):
     return json.loads((folder / "nats.conf").read_text().split("\n", 1)[1])
 
 
+def users(folder):
+    """All who may connect, of all accounts."""
+    return [user for account in configuration(folder)["accounts"].values() for user in account["users"]]
+
+
 def test_every_party_gets_a_link_that_can_be_read(tmp_path):
     made = set_up_broker(tmp_path, PLAN)
     assert [place.name for place in made] == ["administrator", "owner-clinic", "learner-alice"]
@@ -34,8 +39,7 @@ def test_a_second_time_certificates_stay_and_parties_are_added(tmp_path):
     assert (plan.owners, plan.learners) == (("clinic", "lab"), ("alice", "bob"))
     set_up_broker(tmp_path, plan)
     assert {path: path.read_bytes() for path in before} == before
-    users = [user["user"] for user in configuration(tmp_path)["authorization"]["users"]]
-    assert users == [
+    assert [user["user"] for user in users(tmp_path)] == [
         "CN=administrator",
         "CN=owner-clinic",
         "CN=owner-lab",
@@ -49,7 +53,7 @@ def test_an_owner_may_have_several_data_sets(tmp_path):
     assert plan.owners == ("clinic=scans,visits", "lab")
     set_up_broker(tmp_path, plan)
     assert BrokerPlan.read(tmp_path) == plan
-    clinic = configuration(tmp_path)["authorization"]["users"][1]
+    clinic = users(tmp_path)[1]
     allowed = clinic["permissions"]["publish"]["allow"]
     assert clinic["user"] == "CN=owner-clinic"
     assert "privada.exchange.releases.scans.>" in allowed
@@ -60,8 +64,7 @@ def test_an_owner_may_have_several_data_sets(tmp_path):
 def test_who_leaves_the_plan_may_not_connect_any_more(tmp_path):
     set_up_broker(tmp_path, PLAN)
     set_up_broker(tmp_path, BrokerPlan(owners=("clinic",)))
-    users = [user["user"] for user in configuration(tmp_path)["authorization"]["users"]]
-    assert "CN=learner-alice" not in users
+    assert "CN=learner-alice" not in [user["user"] for user in users(tmp_path)]
 
 
 @pytest.mark.parametrize(
@@ -98,3 +101,21 @@ def test_a_wrong_line_is_named(tmp_path):
     (tmp_path / "broker.toml").write_text(PLAN.to_toml().replace("4222", '"x"'))
     with pytest.raises(StudyError, match=r"broker.toml, line 2, port"):
         BrokerPlan.read(tmp_path)
+
+
+def test_every_party_has_an_account_that_reaches_its_own_part_only(tmp_path):
+    set_up_broker(tmp_path, PLAN)
+    accounts = configuration(tmp_path)["accounts"]
+    assert list(accounts) == ["EXCHANGE", "owner-clinic", "learner-alice"]
+    assert [name for name, account in accounts.items() if "jetstream" in account] == ["EXCHANGE"]
+    reached = {
+        (name, each["service"]["subject"])
+        for name, account in accounts.items()
+        for each in account.get("imports", ())
+        if "service" in each and not each["to"].startswith("privada-api.")
+    }
+    assert reached == {
+        ("owner-clinic", "privada.exchange.releases.clinic.>"),
+        ("owner-clinic", "privada.exchange.refusals.clinic.>"),
+        ("learner-alice", "privada.exchange.questions.>"),
+    }

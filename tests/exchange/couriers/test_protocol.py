@@ -7,7 +7,7 @@ import pytest
 
 from privada.exceptions import CourierError
 from privada.exchange.couriers.connection import Connection
-from privada.exchange.couriers.protocol import ProtocolError, Stream, read_message, write_message
+from privada.exchange.couriers.protocol import ProtocolError, Stream, _blocks, read_message, write_message
 
 INFO = b'INFO {"max_payload":1048576}\r\n'
 
@@ -116,3 +116,12 @@ def test_what_is_written_is_what_the_protocol_says():
     assert b"".join(write_message("a", "b", {"K": "v"}, b"xy")) == (
         b"HPUB a b 18 20\r\nNATS/1.0\r\nK: v\r\n\r\nxy\r\n"
     )
+
+
+@pytest.mark.parametrize("sizes", [(0,), (3, 0, 2), (200, 1 << 18, 2), (200, 10**6, 2), (1 << 18, 1 << 19)])
+def test_pieces_are_joined_in_order_in_blocks_of_bounded_size(sizes):
+    pieces = [bytes([number]) * size for number, size in enumerate(sizes)]
+    blocks = [bytes(block) for block in _blocks(pieces)]
+    assert b"".join(blocks) == b"".join(pieces)
+    assert all(len(block) == 1 << 18 for block in blocks[:-1])
+    assert len(blocks) == -(-sum(sizes) // (1 << 18))

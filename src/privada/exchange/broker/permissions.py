@@ -10,6 +10,11 @@ administrator   nothing                               nothing; creates the excha
 ==============  ====================================  ===========================================
 
 Nobody may delete, purge, change a stream, or listen to another party's replies.
+
+Each party has an account of its own at the server, into which exactly these subjects are imported from the
+account that keeps the exchange (`privada.exchange.broker.setup`). Permissions alone would not do: they say
+where a party may write, not where the server sends its reply, and a reply that is sent to another party's
+key would be stored there. A reply stays in the account of who asked.
 """
 
 from __future__ import annotations
@@ -23,6 +28,7 @@ from privada.exchange.courier import is_segment
 from privada.exchange.couriers.nats import stream_of, subject_of
 
 Role = Literal["owner", "learner", "administrator"]
+PARTY_API = "privada-api"  # what JetStream's API is called in a party's account, where JetStream is off
 
 
 @dataclass(frozen=True)
@@ -78,8 +84,8 @@ def subjects_to_publish(party: Party, exchange: str) -> list[str]:
     written, listed, fetched = _places(party)
     return [
         *(_below(exchange, place) for place in written),
-        *(f"$JS.API.CONSUMER.CREATE.{stream}.*.{_below(exchange, place)}" for place in listed),
-        *(f"$JS.API.DIRECT.GET.{stream}.{_below(exchange, place)}" for place in fetched),
+        *(f"{PARTY_API}.CONSUMER.CREATE.{stream}.*.{_below(exchange, place)}" for place in listed),
+        *(f"{PARTY_API}.DIRECT.GET.{stream}.{_below(exchange, place)}" for place in fetched),
     ]
 
 
@@ -103,4 +109,4 @@ def _below(exchange: str, place: str) -> str:
     return subject_of(exchange, f"{place}/>")
 
 
-__all__ = ["Party", "Role", "subjects_to_hear", "subjects_to_publish"]
+__all__ = ["PARTY_API", "Party", "Role", "subjects_to_hear", "subjects_to_publish"]

@@ -23,10 +23,12 @@ from privada._text import quoted
 from privada._toml import Section
 from privada.exceptions import InputError
 from privada.exchange.broker.certificates import Authority, write_secret
-from privada.exchange.broker.permissions import Party, subjects_to_hear, subjects_to_publish
-from privada.exchange.link import Link
+from privada.exchange.broker.permissions import PARTY_API, Party, subjects_to_hear, subjects_to_publish
+from privada.exchange.couriers.nats import stream_of, subject_of
+from privada.exchange.link import JETSTREAM_API, Link
 
 ADMINISTRATOR = Party("administrator")
+KEEPER = "EXCHANGE"  # the account that keeps the stream
 _LARGEST_PAYLOAD = 1 << 20
 
 
@@ -139,7 +141,6 @@ def set_up_broker(folder: Path, plan: BrokerPlan) -> list[Path]:
 def server_configuration(folder: Path, plan: BrokerPlan) -> str:
     """The text of ``nats.conf``."""
     home = folder.resolve()
-    users = [_user(party, plan.exchange) for party in plan.parties]
     settings = {
         "server_name": f"privada-{plan.exchange}",
         "host": "127.0.0.1" if plan.is_local else "0.0.0.0",  # noqa: S104 - a host for others was named
@@ -160,9 +161,51 @@ def server_configuration(folder: Path, plan: BrokerPlan) -> str:
             "max_file_store": plan.largest_store,
             "sync_interval": "always",
         },
-        "authorization": {"users": users},
+        "accounts": _accounts(plan),
     }
     return "# Made by privada link init from broker.toml.\n" + json.dumps(settings, indent=2) + "\n"
+
+
+def _accounts(plan: BrokerPlan) -> dict[str, object]:
+    """An account that keeps the exchange, and one for each party, which reaches no more than its own part.
+
+    Permissions say where a party may write, not where the server may send what it replies. In an account of
+    its own a reply stays with the party, so nobody can have the server write for them.
+    """
+    parties = [party for party in plan.parties if party != ADMINISTRATOR]
+    keeper = {
+        "jetstream": "enabled",
+        "users": [_user(ADMINISTRATOR, plan.exchange)],
+        "exports": [
+            {**each, "accounts": [party.common_name for party in parties]} for each in _exports(plan)
+        ],
+    }
+    return {KEEPER: keeper} | {party.common_name: _account(party, plan.exchange) for party in parties}
+
+
+def _exports(plan: BrokerPlan) -> list[dict[str, str]]:
+    """What the parties' accounts may import parts of."""
+    stream = stream_of(plan.exchange)
+    services = (
+        subject_of(plan.exchange, ">"),
+        f"{JETSTREAM_API}.CONSUMER.CREATE.{stream}.>",
+        f"{JETSTREAM_API}.DIRECT.GET.{stream}.>",
+    )
+    return [*({"service": subject} for subject in services), {"stream": "_INBOX.>"}]
+
+
+def _account(party: Party, exchange: str) -> dict[str, object]:
+    """The requests that a party may make, and the keys that it is sent."""
+    services = [
+        {"service": _of_keeper(subject.replace(PARTY_API, JETSTREAM_API)), "to": subject}
+        for subject in subjects_to_publish(party, exchange)
+    ]
+    streams = [{"stream": _of_keeper(subject)} for subject in subjects_to_hear(party)]
+    return {"users": [_user(party, exchange)], "imports": [*services, *streams]}
+
+
+def _of_keeper(subject: str) -> dict[str, str]:
+    return {"account": KEEPER, "subject": subject}
 
 
 def _user(party: Party, exchange: str) -> dict[str, object]:
@@ -183,6 +226,7 @@ def _write_party(parties: Path, authority: Authority, plan: BrokerPlan, party: P
     lines = {
         "servers": [plan.url],
         "exchange": plan.exchange,
+        "api": JETSTREAM_API if party == ADMINISTRATOR else PARTY_API,
         "ca": "ca.pem",
         "certificate": "certificate.pem",
         "key": "key.pem",

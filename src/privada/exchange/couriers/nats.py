@@ -35,15 +35,18 @@ class NatsCourier(Courier):
         To the server; closed with the courier.
     exchange : str, default="exchange"
         Name of the exchange; a server may hold several.
+    api : str, default="$JS.API"
+        Subject below which the server answers this party's requests to JetStream.
 
     Notes
     -----
     A message is at most as large as the server allows (usually 1 MB), which bounds what is read of it.
     """
 
-    def __init__(self, connection: Connection, *, exchange: str = "exchange") -> None:
+    def __init__(self, connection: Connection, *, exchange: str = "exchange", api: str = "$JS.API") -> None:
         self._connection = connection
         self._exchange = exchange
+        self._api = api
         self._watches: dict[str, Watch] = {}
         self.largest = min(Courier.largest, connection.largest_payload) - _ROOM_FOR_HEADERS
 
@@ -78,7 +81,7 @@ class NatsCourier(Courier):
 
     def _fetch(self, key: str) -> Message | None:
         """The message of a key, None if there is none."""
-        subject = f"$JS.API.DIRECT.GET.{stream_of(self._exchange)}.{subject_of(self._exchange, key)}"
+        subject = f"{self._api}.DIRECT.GET.{stream_of(self._exchange)}.{subject_of(self._exchange, key)}"
         reply = self._connection.request(subject)
         if reply.status not in ("", "404"):
             raise CourierError(f"Cannot read {key}: the broker answers {reply.status}.")
@@ -110,13 +113,13 @@ class NatsCourier(Courier):
         """Create the stream of the exchange, if it is not there; an administrator does so once."""
         name = stream_of(self._exchange)
         config = json.dumps(_stream_config(self._exchange, replicas)).encode()
-        reply = self._connection.request(f"$JS.API.STREAM.CREATE.{name}", config)
+        reply = self._connection.request(f"{self._api}.STREAM.CREATE.{name}", config)
         if fault := _answer(reply).get("error"):
             raise CourierError(f"Cannot create the exchange {self._exchange}: {fault.get('description')}.")
 
     def _new_watch(self, prefix: str) -> Watch:
         pattern = subject_of(self._exchange, f"{prefix}>")
-        return Watch(self._connection, stream_of(self._exchange), pattern, self._key_of)
+        return Watch(self._connection, stream_of(self._exchange), pattern, self._key_of, api=self._api)
 
     def _key_of(self, subject: str) -> str | None:
         """The key of a subject, None if somebody who needs no key put a message there."""

@@ -13,7 +13,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,12 +76,12 @@ class Stream:
         self._socket.close()
 
     def write(self, *pieces: bytes) -> None:
-        """Write all pieces, one after the other, without joining them."""
+        """Write all pieces, one after the other, in as few calls as bounded memory allows."""
         with self._sending:
-            for piece in pieces:
-                rest = memoryview(piece)
-                while rest:
-                    rest = rest[self._send(rest[:_PIECE]) :]
+            for block in _blocks(pieces):
+                sent = 0
+                while sent < len(block):
+                    sent += self._send(block[sent:])
 
     def _send(self, piece: memoryview) -> int:
         try:
@@ -131,6 +131,20 @@ class Stream:
             while at < size:
                 at += self._receive_into(room[at:], seconds)
         return found
+
+
+def _blocks(pieces: Sequence[bytes]) -> Iterator[memoryview]:
+    """All pieces in blocks of one size: a short piece joins its neighbour, a whole block is not copied."""
+    begun = bytearray()
+    for piece in pieces:
+        rest = memoryview(piece)
+        while len(begun) + len(rest) >= _PIECE:
+            room = _PIECE - len(begun)
+            yield memoryview(begun + rest[:room]) if begun else rest[:room]
+            begun, rest = bytearray(), rest[room:]
+        begun += rest
+    if begun:
+        yield memoryview(begun)
 
 
 def write_message(subject: str, reply: str, headers: Mapping[str, str], data: bytes) -> tuple[bytes, ...]:

@@ -32,14 +32,22 @@ class Watch:
         The stream, and the subjects of interest in it.
     key_of : callable
         The key of a subject, or None for subjects that are passed over.
+    api : str, default="$JS.API"
+        As in `NatsCourier`.
     """
 
     def __init__(
-        self, connection: Connection, stream: str, pattern: str, key_of: Callable[[str], str | None]
+        self,
+        connection: Connection,
+        stream: str,
+        pattern: str,
+        key_of: Callable[[str], str | None],
+        *,
+        api: str = "$JS.API",
     ) -> None:
         self.keys: set[str] = set()
         self._connection, self._stream, self._pattern = connection, stream, pattern
-        self._key_of = key_of
+        self._key_of, self._api = key_of, api
         self._starting = threading.Lock()
         self._subscription: int | None = None
         self._arrived, self._restarts, self._heard = 0, -1, 0.0
@@ -105,7 +113,7 @@ class Watch:
             "inactive_threshold": _FORGOTTEN * _SECOND,
         }
         request = json.dumps({"stream_name": self._stream, "config": config, "action": "create"}).encode()
-        subject = f"$JS.API.CONSUMER.CREATE.{self._stream}.{name}.{self._pattern}"
+        subject = f"{self._api}.CONSUMER.CREATE.{self._stream}.{name}.{self._pattern}"
         reply = self._connection.request(subject, request).data
         self._heard = time.monotonic()
         try:
