@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 
-from privada import Approximate, Ledger, Owner, OwnerKey, Pure, Schema
+from privada import Approximate, Dataset, Ledger, Owner, OwnerKey, Pure, Schema
 from privada.exceptions import BudgetError, InputError, PrivacyLeakWarning, PrivadaWarning
 from privada.methods.reweighting import deep
 from privada.parties.schema import Category, Number
@@ -224,8 +224,8 @@ def ledger_for(case, times=10.0):
 def test_a_given_ledger_survives_clone_and_is_charged_for_every_fit(case):
     X, y = case.private()
     with ledger_for(case) as ledger:
-        model = case.make(ledger=ledger, dataset="patients")
-        assert clone(model).ledger is ledger
+        model = case.make(dataset=Dataset("patients", ledger=ledger))
+        assert clone(model).dataset.ledger is ledger
         cross_val_score(model, X, y, cv=KFold(3), scoring=lambda *_: 0.0, params=case.public)
         lines = [line for line in ledger.lines("patients") if line.price is not None]
         assert len(lines) % 3 == 0
@@ -241,7 +241,7 @@ def test_a_given_ledger_survives_clone_and_is_charged_for_every_fit(case):
 def test_a_ledger_is_a_limit(case):
     X, y = case.private()
     with ledger_for(case, times=0.8) as ledger:
-        model = case.make(ledger=ledger, dataset="patients")
+        model = case.make(dataset=Dataset("patients", ledger=ledger))
         with pytest.raises((BudgetError, InputError), match=r"budget|too few|owners"):
             for _ in range(12):
                 model.fit(X, y, **case.public)
@@ -286,7 +286,7 @@ def test_what_is_not_an_owner_or_ledger_is_refused_before_any_charge(case, charg
     with pytest.raises(InputError, match="Expected owner to be an Owner, got str"):
         case.make().fit(owner="clinic", **case.public)
     with pytest.raises(InputError, match="Expected ledger to be a Ledger, a path or a URL, got int"):
-        case.make(ledger=3, dataset="patients").fit(X, y, **case.public)
+        case.make(dataset=Dataset("patients", ledger=3)).fit(X, y, **case.public)
     with pytest.raises(InputError, match="ledger"):
         case.make(dataset="patients").fit(X, y, **case.public)
     assert private_charges(charges) == []

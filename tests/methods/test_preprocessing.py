@@ -78,3 +78,23 @@ def test_a_pipeline_of_public_steps_fits_and_predicts():
 def test_steps_that_would_learn_are_refused(step):
     with pytest.raises(InputError, match="would be fitted to private rows"):
         make_private_pipeline(step, cells())
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_keep_their_names_and_may_come_in_another_order(library):
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame({"age": [10.0, 25.0], "sum": [100.0, 50.0]})
+    scaler = PublicScaler(bounds=(0, [50, 100])).set_output(transform=library)
+    found = scaler.fit_transform(frame)
+    assert isinstance(found, frames.DataFrame)
+    assert list(found.columns) == ["age", "sum"]
+    assert np.array_equal(scaler.transform(frame[["sum", "age"]]), found)
+    with pytest.raises(InputError, match="missing: 'sum'"):
+        scaler.transform(frame[["age"]])
+    schema = Schema(columns=[Number(name="sum", low=0, high=100), Number(name="age", low=0, high=50)])
+    by_schema = PublicScaler(schema=schema).set_output(transform=library).fit_transform(frame)
+    assert list(by_schema.columns) == ["sum", "age"]
+    assert np.array_equal(by_schema[["age", "sum"]], found)
+    assert scaler.fit(np.eye(2)).get_feature_names_out().tolist() == ["x0", "x1"]
+    encoder = PublicEncoder(schema=schema).set_output(transform=library)
+    assert list(encoder.fit_transform(frame).columns) == ["sum", "age"]

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from privada import (
     Approximate,
     CellClassifier,
+    Dataset,
     Ledger,
     OwnerKey,
     Pure,
@@ -16,7 +17,6 @@ from privada import (
 from privada.exceptions import BudgetError, InputError
 from privada.model_selection import PrivateSearchCV
 from privada.parties.one_process import process_ledger
-from privada.privacy import Relation
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
 GRID = {"centers": [[[0.5]], [[0.25], [0.75]], [[0.1], [0.2]]]}
@@ -48,7 +48,7 @@ def test_candidates_are_not_fitted_on_the_rows_that_choose(monkeypatch):
     monkeypatch.setattr(CellClassifier, "fit", lambda self, X, y: seen.append(X) or fit(self, X, y))
     X, y = rows()
     search = PrivateSearchCV(MODEL, GRID, selection_epsilon=1.0, held_out=0.25).fit(X, y)
-    held = search._hold_out(X, Relation.ADD_REMOVE)
+    held = search._hold_out(X, Pure(epsilon=1, relation="add/remove"))
     assert 100 < held.sum() < 200
     assert all(np.array_equal(each, X[~held]) for each in seen)
 
@@ -56,13 +56,13 @@ def test_candidates_are_not_fitted_on_the_rows_that_choose(monkeypatch):
 def test_no_row_decides_for_another_whether_it_is_held_out():
     X, _ = rows()
     search = PrivateSearchCV(MODEL, GRID, selection_epsilon=1.0)
-    held = search._hold_out(X, Relation.ADD_REMOVE)
+    held = search._hold_out(X, Pure(epsilon=1, relation="add/remove"))
     less = np.delete(X, 17, axis=0)
-    assert np.array_equal(search._hold_out(less, Relation.ADD_REMOVE), np.delete(held, 17))
-    placed = search._hold_out(X, Relation.REPLACE_ONE)
+    assert np.array_equal(search._hold_out(less, Pure(epsilon=1, relation="add/remove")), np.delete(held, 17))
+    placed = search._hold_out(X, Pure(epsilon=1, relation="replace-one"))
     other = X.copy()
     other[17] = 0.123
-    assert np.array_equal(search._hold_out(other, Relation.REPLACE_ONE), placed)
+    assert np.array_equal(search._hold_out(other, Pure(epsilon=1, relation="replace-one")), placed)
     assert placed.sum() == 120
 
 
@@ -78,7 +78,7 @@ def test_public_scores_cost_one_fit():
 def test_on_a_ledger_everything_is_charged_to_one_data_set():
     with Ledger.open(":memory:", OwnerKey.generate()) as ledger:
         ledger.open_budget("patients", Pure(epsilon=3, relation="add/remove"))
-        model = clone(MODEL).set_params(ledger=ledger, dataset="patients")
+        model = clone(MODEL).set_params(dataset=Dataset("patients", ledger=ledger))
         search = PrivateSearchCV(model, GRID, selection_epsilon=1.0)
         assert search.price().epsilon == 2.5
         search.fit(*rows())
@@ -107,10 +107,71 @@ def test_the_search_adds_to_what_the_rows_were_used_for():
     assert model.spent_.epsilon == pytest.approx(2.0)
 
 
+MANY = {"centers": [[[0.5]], [[0.25], [0.75]], [[0.1], [0.2]], [[0.4]], [[0.9]]]}
+
+
+def test_the_cheaper_way_to_choose_is_taken_and_both_prices_are_known():
+    few, many = (PrivateSearchCV(MODEL, grid, selection_epsilon=0.5) for grid in (GRID, MANY))
+    assert [each.epsilon for each in few.prices().values()] == [1.5, 1.5]
+    assert few._chosen() == "exponential"  # equal prices: fewer fits
+    assert [each.epsilon for each in many.prices().values()] == [2.5, 1.5]
+    assert many.price() == Pure(epsilon=1.5, relation="add/remove")
+    approximate = clone(MODEL).set_params(delta=1e-6)
+    assert list(PrivateSearchCV(approximate, MANY, selection_epsilon=0.5).prices()) == ["exponential"]
+
+
+def test_random_stopping_is_charged_at_once_and_only_the_winner_leaves():
+    with Ledger.open(":memory:", OwnerKey.generate()) as ledger:
+        ledger.open_budget("patients", Pure(epsilon=2, relation="add/remove"))
+        model = clone(MODEL).set_params(dataset=Dataset("patients", ledger=ledger))
+        search = PrivateSearchCV(model, MANY, selection_epsilon=0.5, runs=12).fit(*rows(size=300))
+        assert search.choice_ == "random stopping"
+        (line,) = [line for line in ledger.lines("patients") if line.price is not None]
+        assert line.price.epsilon == search.quote_.epsilon == 1.5
+        assert search.spent_.epsilon == pytest.approx(1.5)
+        assert ledger.spent("patients") == search.spent_
+        with pytest.raises(BudgetError):
+            clone(search).fit(*rows(size=300))
+        public = ledger.key.public
+    best = search.best_estimator_
+    assert best.guarantee_ == best.release_.guarantee == Pure(epsilon=1.5, relation="add/remove")
+    assert best.release_.receipt == search.release_.receipt  # a receipt of its run would have the run's time
+    best.release_.verify(public=public)
+    assert set(search.release_.payload) == {"choice"}
+    assert search.scores_ is None
+    assert search.best_params_ == {"centers": best.centers}
+
+
+def test_rows_of_random_stopping_are_remembered_and_persons_are_kept_whole():
+    X, y = rows(size=300)
+    person = np.arange(300) // 2
+    model = clone(MODEL).set_params(dataset=Dataset(max_rows=2))
+    search = PrivateSearchCV(model, MANY, selection_epsilon=0.5, runs=3).fit(X, y, person=person)
+    assert search.spent_ == search.quote_
+    assert search.spent_.unit.max_rows == 2
+    again = clone(model).set_params(centers=[[0.2]]).fit(X, y, person=person)
+    assert again.spent_.epsilon == pytest.approx(2.0)
+
+
+def test_a_candidate_that_cannot_be_fitted_is_found_before_the_charge():
+    grid = {"centers": [*MANY["centers"], [[0.1, 0.2]]]}
+    with pytest.raises(InputError):
+        PrivateSearchCV(MODEL, grid, selection_epsilon=0.5).fit(*rows())
+    assert len(process_ledger.THE_LEDGER._rows) == 0
+
+
 @pytest.mark.parametrize(
     ("search", "match"),
     [
         (PrivateSearchCV(MODEL, GRID), "selection_epsilon"),
+        (PrivateSearchCV(MODEL, GRID, selection_epsilon=1, choice="best"), "choice"),
+        (PrivateSearchCV(MODEL, {"dataset": [None, Dataset(max_rows=2)]}, selection_epsilon=1), "one unit"),
+        (
+            PrivateSearchCV(
+                clone(MODEL).set_params(delta=1e-6), GRID, selection_epsilon=1, choice="random stopping"
+            ),
+            "pure epsilon",
+        ),
         (PrivateSearchCV(MODEL, {"epsilon": [0.1]}, selection_epsilon=1), "at least 2 candidates"),
         (PrivateSearchCV(MODEL, GRID, selection_epsilon=-1), "epsilon"),
         (PrivateSearchCV(MODEL, GRID, selection_epsilon=1, held_out=1.5), "held_out"),

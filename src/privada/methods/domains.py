@@ -110,6 +110,13 @@ def refuse_masked(labels: AnyArray | None) -> None:
         )
 
 
+def private_persons(person: AnyArray | None, sample_domain: Any, *, sign: int) -> AnyArray | None:
+    """Persons of the private rows: all that are given, or those of the target (-1) or the sources (1)."""
+    if person is None or sample_domain is None:
+        return person
+    return np.asarray(person[np.sign(np.asarray(sample_domain)) == sign])
+
+
 def _split(rows: Labelled, domain: AnyArray) -> Domains:
     if domain.shape != rows.X.shape[:1] or np.any(domain == 0) or not np.any(domain > 0):
         raise InputError(
@@ -137,4 +144,4 @@ def _at(rows: Labelled, where: npt.NDArray[np.bool_]) -> Labelled:
     return Labelled(rows.X[where], *kept)
 
 
-__all__ = ["Domains", "Labelled", "refuse_masked", "split_domains"]
+__all__ = ["Domains", "Labelled", "private_persons", "refuse_masked", "split_domains"]

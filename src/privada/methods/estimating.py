@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,12 +25,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.frames import in_order, names_of, refuse_sparse
+from privada.methods.frames import in_order, names_of, refuse_sparse, take_column, without_column
 from privada.methods.models.model_file import save_model
 from privada.methods.models.onnx_export import export_onnx
 from privada.methods.pipelines import warn_of_unpaid_steps
+from privada.parties.one_process.dataset import Dataset, read_dataset
 from privada.parties.one_process.holding import (
     Holding,
+    count_persons,
     hold_owner,
     hold_rows,
     salt_learner,
@@ -41,6 +44,7 @@ from privada.parties.protocol import Learner
 from privada.parties.running import run
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.relation import ROW, Unit
 from privada.privacy.release import Question
 
 T = TypeVar("T")
@@ -66,8 +70,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     schema: Schema | None = None
     bounds: Any = None
-    ledger: Any
-    dataset: Any
+    dataset: Dataset | None
     rehearsal: int | None
     spent_: Guarantee | None
     n_features_in_: int
@@ -89,6 +92,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
         Frames are matched by name, and the names are kept; with a schema they are encoded by it.
         """
+        given = {name: self._without_person(rows) for name, rows in given.items()}
         present = {name: rows for name, rows in given.items() if rows is not None}
         for name, rows in present.items():
             refuse_sparse(rows, name=name)
@@ -105,6 +109,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _read_rows(self, rows: Any, *, name: str = "X") -> Any:
         """Rows as an array with the columns of the fit."""
+        rows = self._without_person(rows)
         refuse_sparse(rows, name=name)
         if self.schema is not None:
             return self.schema.encode(rows)
@@ -122,6 +127,49 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} is expecting {known} features as input.)"
             )
         return rows
+
+    def _dataset(self) -> Dataset:
+        """What is public of the private rows."""
+        return read_dataset(self.dataset)
+
+    def _unit(self) -> Unit:
+        """What is protected: a row, or a person with at most ``max_rows``."""
+        known = None if self.schema is None else self.schema.max_rows
+        given = self._dataset().max_rows
+        if None not in (known, given) and known != given:
+            raise InputError(f"Expected max_rows to be the schema's, {known}, got {given}.")
+        most = known if given is None else given
+        return ROW if most is None else Unit(name="person", max_rows=most)
+
+    def _read_person(self, person: Any, rows: Any, owner: Any = None) -> npt.NDArray[Any] | None:
+        """The person of each private row: given, or a column of the frame, which is no feature then."""
+        self.__dict__.pop("person_column_", None)
+        if owner is not None:
+            check_owner(owner, person=person)
+            return None
+        if person is None and self.schema is not None and self.schema.person_id is not None:
+            person = self.schema.person_id
+        if (person is None) != (self._unit() == ROW):
+            raise InputError(
+                "Expected max_rows and person together: a public bound on the rows of a person, and the "
+                "person of each row."
+            )
+        if person is None:
+            return None
+        people = take_column(rows, person) if isinstance(person, str) else np.asarray(person)
+        if isinstance(person, str):
+            self.person_column_ = person
+        if people.shape != (np.shape(rows)[0],):
+            raise InputError("Expected person to have one identifier for each private row.")
+        return people
+
+    def _without_person(self, rows: Any) -> Any:
+        column = getattr(self, "person_column_", None)
+        return rows if column is None else without_column(rows, column)
+
+    def _public_size(self, rows: Any, person: npt.NDArray[Any] | None) -> int:
+        """Most rows that may count where sizes are public: of rows, or of persons with ``max_rows`` each."""
+        return len(rows) if person is None else count_persons(person) * self._unit().max_rows
 
     def _bounds(self) -> Any:
         """The public limits of the features: given, or the schema's."""
@@ -154,14 +202,17 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         if owner is not None:
             return hold_owner(owner)
         warn_of_unpaid_steps(self)
+        known = self._dataset()
+        if budget.unit != ROW:
+            schema = replace(schema, person_id="person", max_rows=budget.unit.max_rows)
         return hold_rows(
             rows,
             questions,
             schema=schema,
             budget=budget,
             name=name,
-            ledger=self.ledger,
-            dataset=self.dataset if dataset is None else dataset,
+            ledger=known.ledger,
+            dataset=known.names(1)[0] if dataset is None else dataset,
             rehearsal=None if self.rehearsal is None else self.rehearsal + turn,
             **more,
         )

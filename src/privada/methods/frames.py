@@ -51,6 +51,28 @@ def in_order(rows: Any, names: tuple[str, ...] | None, *, name: str) -> npt.NDAr
     return array if found == names else array[:, [found.index(each) for each in names]]
 
 
+def take_column(rows: Any, column: str) -> npt.NDArray[Any]:
+    """One column of a frame or table.
+
+    >>> import pandas
+    >>> take_column(pandas.DataFrame({"a": [1.0], "who": ["x"]}), "who").tolist()
+    ['x']
+    """
+    names = names_of(rows)
+    if names is None or column not in names:
+        raise InputError(f"Expected a frame with the column {column!r}, or one identifier for each row.")
+    return np.asarray(rows[column])
+
+
+def without_column(rows: Any, column: str) -> Any:
+    """A frame or table without a column, if it has it."""
+    names = names_of(rows)
+    if names is None or column not in names:
+        return rows
+    rest = [name for name in names if name != column]
+    return rows.select(rest) if hasattr(rows, "column_names") or not hasattr(rows, "loc") else rows[rest]
+
+
 def _difference(missing: list[str], extra: list[str]) -> str:
     said = [f"missing: {_listed(missing)}"] if missing else []
     said += [f"unknown: {_listed(extra)}"] if extra else []
@@ -70,4 +92,4 @@ def refuse_sparse(rows: Any, *, name: str) -> None:
         raise InputError(f"Expected {name} to be dense, got a sparse matrix; use {name}.toarray().")
 
 
-__all__ = ["in_order", "names_of", "refuse_sparse"]
+__all__ = ["in_order", "names_of", "refuse_sparse", "take_column", "without_column"]

@@ -11,19 +11,20 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from privada import _check
 from privada.exceptions import InputError, PrivadaError
+from privada.methods.frames import in_order, names_of
 from privada.parties.schema import Schema
 
 FloatArray = npt.NDArray[np.float64]
 
 
-class PublicScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Map features from public bounds to [0, 1]; values beyond the bounds are clipped.
 
     Parameters
@@ -37,6 +38,9 @@ class PublicScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     low_, high_ : arrays
         The limits; nothing of the rows that ``fit`` was given, but their number of columns.
+    feature_names_in_ : array
+        Names of the columns, if ``fit`` was given a frame: the schema's, or else the frame's. Later frames
+        may have them in another order.
 
     Privacy
     -------
@@ -69,7 +73,15 @@ class PublicScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("Expected finite bounds, each low below its high, and rows of two dimensions.")
         self.low_, self.high_ = ends
         self.n_features_in_ = width
+        self._keep_names(X)
         return self
+
+    def _keep_names(self, X: Any) -> None:
+        self.__dict__.pop("feature_names_in_", None)
+        names = names_of(X)
+        if names is not None:
+            known = names if self.schema is None else self.schema.features
+            self.feature_names_in_ = np.array(known, dtype=object)
 
     def transform(self, X: Any) -> FloatArray:
         """Rows between 0 and 1."""
@@ -85,12 +97,9 @@ class PublicScaler(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> FloatArray:
         if not hasattr(self, "low_"):
             self.fit(X)
-        return _check.matrix(X=X, width=self.n_features_in_)
-
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
-        """The features' own names."""
-        default = [f"x{at}" for at in range(self.n_features_in_)]
-        return np.asarray(default if input_features is None else input_features, dtype=object)
+        names = getattr(self, "feature_names_in_", None)
+        rows = in_order(X, None if names is None else tuple(names), name="X")
+        return _check.matrix(X=rows, width=self.n_features_in_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,8 +16,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.methods.cells.questions.partition import Nearest
 from privada.methods.marginals.questions.choice import HypothesisChoice
+from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.model_selection.kept_model import keeping
+from privada.model_selection.random_stopping import (
+    FACTOR,
+    RandomStopping,
+    default_runs,
+    keeping_search,
+    take_winner,
+)
+from privada.parties.one_process.dataset import Dataset
 from privada.parties.one_process.fingerprints import digest_rows
 from privada.parties.one_process.holding import (
     Holding,
@@ -29,23 +40,32 @@ from privada.parties.one_process.holding import (
 from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.permissions.policy import Policy
 from privada.parties.protocol import ask_one
-from privada.parties.running import run
+from privada.parties.running import run as run_learner
 from privada.parties.schema import Category, Schema
 from privada.privacy.accounting.odometer import weakest
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure, request
-from privada.privacy.relation import Relation
-from privada.privacy.release import Release
+from privada.privacy.noise import Noise
+from privada.privacy.relation import ROW, Relation
+from privada.privacy.release import Question, Release
 
 LONGEST_ANSWER = 1e9  # seconds: who searches waits for their own machine
+TRIED_ROWS = 64  # public ones, on which candidates are tried before a charge
+CHOICES = ("auto", "exponential", "random stopping")
 
 
 class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Search for the settings of an estimator, and count what the search costs.
 
     With ``public``, candidates are fitted and scored on public rows in the place of the private ones, by
-    cross-validation, and the private rows are used for one fit with the best settings. Without, every
-    candidate is fitted on some of the private rows, and the best is chosen by the exponential mechanism: the
-    score of a candidate is the number of held-out private rows that it labels correctly.
+    cross-validation, and the private rows are used for one fit with the best settings. Without, candidates
+    are fitted on some of the private rows, and their score is the number of held-out private rows that they
+    label correctly. There are two ways to choose, and by default the cheaper one is taken:
+
+    * ``"exponential"``: every candidate is fitted and released, and the exponential mechanism chooses one.
+      The fits add up.
+    * ``"random stopping"``: candidates are drawn at random, fitted and scored privately, a random number of
+      times. Only the best is released, and it costs three times as much as one run, however many
+      candidates there are. For fits of pure epsilon.
 
     Parameters
     ----------
@@ -56,7 +76,13 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     public : (X, y), default=None
         Public rows that resemble the private ones.
     selection_epsilon : float, default=None
-        Pure epsilon of the private choice; needed without ``public``.
+        Pure epsilon of the private choice, or of each score under random stopping; needed without
+        ``public``.
+    choice : "auto", "exponential" or "random stopping", default="auto"
+        How the private choice is made; "auto" takes what costs less (`prices`).
+    runs : int, default=None
+        Mean number of runs under random stopping, 9 (m - 1) for m candidates by default. A candidate is
+        tried with probability runs / (runs + m - 1), which is 0.9 then. The price does not depend on it.
     held_out : float, default=0.2
         Share of the private rows that the choice is made on; no candidate is fitted on them.
     cv : int, default=5
@@ -74,12 +100,16 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         What everything that these rows were used for has cost, this search included.
     release_ : Release or None
         The private choice.
+    choice_ : str
+        How it was made: "public", "exponential" or "random stopping".
     scores_ : array or None
         Mean scores of the candidates on public rows; None where the choice was private.
 
     Privacy
     -------
-    Unit and relation are the estimator's. Proof: privacy.md, "Choosing among candidates".
+    Unit and relation are the estimator's. Proof: privacy.md, "Choosing among candidates". Under random
+    stopping, the price covers the best model alone: do not publish how many runs there were, nor how long
+    the search took.
 
     Examples
     --------
@@ -103,6 +133,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         public: tuple[Any, Any] | None = None,
         selection_epsilon: float | None = None,
+        choice: str = "auto",
+        runs: int | None = None,
         held_out: float = 0.2,
         cv: int = 5,
         random_state: int = 0,
@@ -111,6 +143,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.param_grid = param_grid
         self.public = public
         self.selection_epsilon = selection_epsilon
+        self.choice = choice
+        self.runs = runs
         self.held_out = held_out
         self.cv = cv
         self.random_state = random_state
@@ -118,26 +152,67 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def price(self) -> Guarantee:
         """What a search would cost at most, by itself; no row is needed to know it.
 
-        Without a ledger, a row is either fitted on or held out, and the larger of both counts. On a ledger
-        everything is charged to one data set, and adds up.
+        It is the smallest of `prices`, or that of the ``choice`` that was asked for.
         """
-        fits = [_requested(model) for model in self._candidates()]
+        return self.prices()[self._chosen()]
+
+    def prices(self) -> dict[str, Guarantee]:
+        """What a search would cost at most by each way to choose that there is for these candidates.
+
+        By the exponential mechanism, a row is either fitted on or held out, and the larger of both counts;
+        on a ledger everything is charged to one data set, and adds up. Random stopping is one charge,
+        three times the larger of a fit and a score.
+        """
+        models = list(self._candidates())
+        fits = [_requested(model) for model in models]
         if self.public is not None:
-            return weakest(fits)
-        choice = self._choice(fits[0])
-        if getattr(self.estimator, "ledger", None) is not None:
-            return _sum([*fits, choice])
-        return weakest([_sum(fits), choice])
+            return {"public": weakest(fits)}
+        if any((each.relation, each.unit) != (fits[0].relation, fits[0].unit) for each in fits):
+            raise InputError("Expected candidates of one relation and one unit.")
+        score = self._choice(fits[0])
+        on_ledger = self.estimator._dataset().ledger is not None
+        both = _sum([*fits, score]) if on_ledger else weakest([_sum(fits), score])
+        found: dict[str, Guarantee] = {"exponential": both}
+        if all(isinstance(each, Pure) for each in fits) and all(map(_is_described, models)):
+            found["random stopping"] = replace(score, epsilon=FACTOR * self._run_epsilon(models))
+        return found
+
+    def _run_epsilon(self, models: Sequence[Any]) -> float:
+        """Of one run of random stopping: a row is fitted on or held out, and any candidate may be drawn."""
+        fits = [_requested(model) for model in models]
+        return max(_number(each, "epsilon") for each in (*fits, self._choice(fits[0])))
+
+    def _chosen(self) -> str:
+        """Which way to choose is taken."""
+        choice = _check.one_of(CHOICES, choice=self.choice)
+        prices = self.prices()
+        if self.public is not None:
+            return "public"
+        if choice != "auto" and choice not in prices:
+            raise InputError(
+                "Expected fits of pure epsilon, with classes= and bounds= given, for random stopping."
+            )
+        if choice != "auto":
+            return choice
+        return min(prices, key=lambda name: _number(prices[name], "epsilon"))
 
     def fit(self, X: Any, y: Any = None, **public: Any) -> Self:
-        """Search; ``public`` are further arguments of the estimator's ``fit``, such as its other domain."""
-        self.quote_ = self.price()
+        """Search; ``public`` are further arguments of the estimator's ``fit``, such as its other domain.
+
+        ``person``, an array, may be among them: persons are held out whole.
+        """
+        self.quote_, self.choice_ = self.price(), self._chosen()
         models = list(self._candidates())
         self.release_: Release | None = None
         self.scores_: npt.NDArray[np.float64] | None = None
         if self.public is not None:
             return self._fit_by_public_scores(models, X, y, public)
-        return self._fit_by_private_choice(models, np.asarray(X), np.asarray(y), public)
+        if not hasattr(models[0], "predict_proba"):
+            raise InputError("Expected a classifier, whose right labels are counted, or public rows.")
+        rows = np.asarray(X), np.asarray(y)
+        if self.choice_ == "random stopping":
+            return self._fit_by_random_stopping(models, *rows, public)
+        return self._fit_by_private_choice(models, *rows, public)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict by the best estimator."""
@@ -151,7 +226,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return float(self.best_estimator_.score(X, y))
 
     def _candidates(self) -> Iterator[Any]:
-        if self.estimator is None or not hasattr(self.estimator, "ledger"):
+        if self.estimator is None or not hasattr(self.estimator, "dataset"):
             raise InputError("Expected estimator to be one of privada's, which charge what they use.")
         grid = ParameterGrid({} if self.param_grid is None else self.param_grid)
         if self.public is None and len(grid) < 2:
@@ -177,10 +252,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_by_private_choice(
         self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
-        if not hasattr(models[0], "predict_proba"):
-            raise InputError("Expected a classifier, whose right labels are counted, or public rows.")
-        held = self._hold_out(X, _requested(models[0]).relation)
+        person = None if (given := more.get("person")) is None else np.asarray(given)
+        held = self._hold_out(X if person is None else person, _requested(models[0]))
         rest = ~held
+        if person is not None:
+            more = {**more, "person": person[rest]}
         fitted = [models[0].fit(X[rest], y[rest], **more)]
         with warnings.catch_warnings():  # that all candidates use the same rows is in the price
             warnings.filterwarnings("ignore", message="Private rows of this fit were used before")
@@ -191,43 +267,127 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 n_classes=len(fitted[0].classes_),
                 guarantee=self._choice(_requested(models[0])),
             )
-            holding = self._hold(fitted[0], X[held], y[held], question)
+            people = None if person is None else person[held]
+            holding = self._hold(fitted[0], X[held], y[held], people, question)
             learner = salt_learner(ask_one("owner", question), holding.salt)
             with settling([holding]):
-                release = self.release_ = run(learner, {"owner": holding.owner})
+                release = self.release_ = run_learner(learner, {"owner": holding.owner})
                 chosen = state_spent([holding])
         warn_of_earlier_uses([holding])
         spent = [each for each in (fitted[-1].spent_, chosen) if each is not None]
         best = int(release["choice"][0])
         return self._keep(best, fitted[best], weakest(spent) if spent else None)
 
-    def _hold_out(self, X: npt.NDArray[Any], relation: Relation) -> npt.NDArray[np.bool_]:
-        """Which rows are held out; no row decides it for another."""
+    def _fit_by_random_stopping(
+        self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
+    ) -> Self:
+        person = None if (given := more.get("person")) is None else np.asarray(given)
+        held = self._hold_out(X if person is None else person, _requested(models[0]))
+        self._try_on_public_rows(models, X.shape[1], more)
+        run = self._run_on(models, X, y, person, held, more)
+        with keeping_search(run, epsilon=self._run_epsilon(models)) as name:
+            runs = default_runs(len(models)) if self.runs is None else self.runs
+            question = RandomStopping(search=name, candidates=len(models), runs=runs, guarantee=self.quote_)
+            holding = self._hold(models[0], X, y, person, question)
+            learner = salt_learner(ask_one("owner", question), holding.salt)
+            with settling([holding]):
+                release = self.release_ = run_learner(learner, {"owner": holding.owner})
+                spent = state_spent([holding])
+                best = take_winner(name, release, holding.owner.ledger.key)
+        warn_of_earlier_uses([holding])
+        index = int(release["choice"][0])
+        best.set_params(**{each: getattr(models[index], each) for each in ("dataset", "rehearsal")})
+        best.spent_ = spent
+        return self._keep(index, best, spent)
+
+    def _run_on(
+        self,
+        models: Sequence[Any],
+        X: npt.NDArray[Any],
+        y: npt.NDArray[Any],
+        person: npt.NDArray[Any] | None,
+        held: npt.NDArray[np.bool_],
+        more: Mapping[str, Any],
+    ) -> Callable[[Noise], tuple[float, int, Any]]:
+        """One run: a candidate at random, its fit on some rows, its noisy score on the others."""
+        rest, score = ~held, self._choice(_requested(models[0]))
+        if person is not None:
+            more = {**more, "person": person[rest]}
+        people = None if person is None else person[held]
+
+        def run(noise: Noise) -> tuple[float, int, Any]:
+            index = noise.below(len(models))
+            model = _uncharged(models[index])
+            if model.rehearsal is not None:  # or all fits of a candidate would have the same noise
+                model.set_params(rehearsal=noise.below(2**31))
+            model.fit(X[rest], y[rest], **more)
+            return self._score(model, X[held], y[held], people, score), index, model
+
+        return run
+
+    def _score(self, model: Any, X: Any, y: Any, person: Any, guarantee: Pure) -> float:
+        """Right labels less wrong ones, with noise."""
+        with keeping([model], model.classes_) as (hypothesis,):
+            question = OutcomeTables(
+                tables=(Nearest(centers=np.zeros((1, X.shape[1]))),),
+                n_classes=len(model.classes_),
+                hypothesis=hypothesis,
+                count="signed",
+                guarantee=guarantee,
+            )
+            holding = self._hold(model, X, y, person, question)
+            with settling([holding]):
+                release = run_learner(ask_one("owner", question), {"owner": holding.owner})
+        return -float(release["table.0"][0])
+
+    def _try_on_public_rows(self, models: Sequence[Any], width: int, more: Mapping[str, Any]) -> None:
+        """Fit every candidate on generated rows: one that cannot be fitted is found before a charge."""
+        size = getattr(self.estimator, "size", None) or TRIED_ROWS
+        low, high = (np.broadcast_to(each, (width,)) for each in models[0]._bounds())
+        X = np.random.default_rng(0).uniform(low, high, size=(size, width))
+        y = np.resize(np.asarray(tuple(models[0].classes)), size)
+        persons = {"person": np.arange(size)} if more.get("person") is not None else {}
+        with public_rows(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for each in models:
+                _uncharged(each).fit(X, y, **{**more, **persons})
+
+    def _hold_out(self, units: npt.NDArray[Any], fit: Guarantee) -> npt.NDArray[np.bool_]:
+        """Which rows are held out, all of a person or none; no row or person decides it for another."""
         share = _check.probability(held_out=self.held_out)
         seed = _check.count(least=0, random_state=self.random_state)
-        if relation is Relation.ADD_REMOVE:
-            held = digest_rows(X, key=f"held out {seed}".encode()) < np.uint64(int(share * 2**64))
+        if fit.relation is Relation.ADD_REMOVE:
+            found = digest_rows(units, key=f"held out {seed}".encode(), kind=fit.unit.name)
+            held = found < np.uint64(int(share * 2**64))
+        elif fit.unit != ROW:
+            raise InputError(
+                "Expected public rows, or persons under add/remove: if a person is replaced, the number of "
+                "persons that are held out may change, and it would be public."
+            )
         else:
-            order = np.random.default_rng(seed).permutation(len(X))
-            held = order < math.ceil(share * len(X))
+            order = np.random.default_rng(seed).permutation(len(units))
+            held = order < math.ceil(share * len(units))
         if held.all() or not held.any():
             raise InputError("Expected rows to hold out and rows to fit; there are too few.")
         return np.asarray(held)
 
-    def _hold(self, model: Any, X: Any, y: Any, question: HypothesisChoice) -> Holding:
+    def _hold(self, model: Any, X: Any, y: Any, person: Any, question: Question) -> Holding:
         bounds = model.bounds_ if hasattr(model, "bounds_") else model._bounds()
-        label = Category(name="label", values=tuple(model.classes_.tolist()))
+        classes = np.asarray(model.classes_ if hasattr(model, "classes_") else tuple(model.classes))
+        label = Category(name="label", values=tuple(classes.tolist()))
         guarantee = question.guarantee
         size = None if guarantee.relation is Relation.ADD_REMOVE else len(X)
+        persons = {} if person is None else {"person_id": "person", "max_rows": guarantee.unit.max_rows}
         return hold_rows(
             X,
             [question],
             y=y,
-            schema=Schema.of_numbers(bounds=bounds, width=X.shape[1], size=size, label=label),
+            person=person,
+            schema=Schema.of_numbers(bounds=bounds, width=X.shape[1], size=size, label=label, **persons),
             budget=guarantee,
             name="held out",
-            ledger=model.ledger,
-            dataset=model.dataset,
+            ledger=model._dataset().ledger,
+            dataset=model._dataset().names(1)[0],
             policy=Policy(longest_answer=LONGEST_ANSWER),
             rehearsal=model.rehearsal,
         )
@@ -241,10 +401,20 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
 
+def _uncharged(model: Any) -> Any:
+    """A clone that charges no ledger: the search was charged as a whole."""
+    return clone(model).set_params(dataset=Dataset(max_rows=model._dataset().max_rows))
+
+
+def _is_described(model: Any) -> bool:
+    """Whether classes and bounds are known before a fit."""
+    return getattr(model, "classes", None) is not None and model._bounds() is not None
+
+
 def _requested(model: Any) -> Guarantee:
     """What one fit of an estimator is asked to keep."""
     numbers = {name: getattr(model, name) for name in ("epsilon", "delta", "rho")}
-    return request(**numbers, relation=getattr(model, "relation", "replace-one"))
+    return request(**numbers, relation=getattr(model, "relation", "replace-one"), unit=model._unit())
 
 
 def _sum(guarantees: Sequence[Guarantee]) -> Guarantee:

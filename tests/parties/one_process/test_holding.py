@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed
 
-from privada import CellClassifier, Ledger, Owner, OwnerKey, Pure, Schema
+from privada import CellClassifier, Dataset, Ledger, Owner, OwnerKey, Pure, Schema
 from privada.exceptions import BudgetError, InputError, LedgerError
 from privada.parties.one_process.holding import hold_owner, open_ledger
 
@@ -25,7 +25,7 @@ def place(tmp_path):
 
 
 def test_a_path_is_opened_and_closed_for_each_fit(place):
-    model = CellClassifier(**SETTINGS, ledger=place, dataset="patients")
+    model = CellClassifier(**SETTINGS, dataset=Dataset("patients", ledger=place))
     for count in range(1, 5):
         model.fit(X, Y)
         assert model.spent_.epsilon == pytest.approx(0.5 * count)
@@ -37,7 +37,7 @@ def test_a_path_is_opened_and_closed_for_each_fit(place):
 
 
 def test_worker_processes_charge_one_ledger(place):
-    model = CellClassifier(**SETTINGS, ledger=str(place), dataset="patients")
+    model = CellClassifier(**SETTINGS, dataset=Dataset("patients", ledger=str(place)))
     Parallel(n_jobs=2)(delayed(model.fit)(X, Y) for _ in range(3))
     assert model.fit(X, Y).spent_ == BUDGET
 
@@ -50,15 +50,15 @@ def test_the_key_of_a_url_is_named_by_the_environment(place, monkeypatch):
 
 
 def test_what_is_missing_is_named_before_anything_is_opened(place, tmp_path):
-    with pytest.raises(InputError, match="Expected dataset beside ledger.*patients"):
-        CellClassifier(**SETTINGS, ledger=place).fit(X, Y)
+    with pytest.raises(InputError, match="name a budget of its ledger; it has: patients"):
+        CellClassifier(**SETTINGS, dataset=Dataset(ledger=place)).fit(X, Y)
     with pytest.raises(BudgetError, match="doctors"):
-        CellClassifier(**SETTINGS, ledger=place, dataset="doctors").fit(X, Y)
+        CellClassifier(**SETTINGS, dataset=Dataset("doctors", ledger=place)).fit(X, Y)
     with pytest.raises(LedgerError):
-        CellClassifier(**SETTINGS, ledger=tmp_path / "other.db", dataset="patients").fit(X, Y)
+        CellClassifier(**SETTINGS, dataset=Dataset("patients", ledger=tmp_path / "other.db")).fit(X, Y)
     OwnerKey.generate().save(tmp_path / "other.db.key")
     with pytest.raises(LedgerError):
-        CellClassifier(**SETTINGS, ledger=tmp_path / "other.db", dataset="patients").fit(X, Y)
+        CellClassifier(**SETTINGS, dataset=Dataset("patients", ledger=tmp_path / "other.db")).fit(X, Y)
     assert not (tmp_path / "other.db").exists()
 
 
@@ -71,7 +71,7 @@ def test_an_owner_pays_from_its_own_ledger_and_answers_the_same_question_once():
 
 
 def test_a_fit_without_the_ledger_knows_what_the_ledger_paid_for(place):
-    with_ledger = CellClassifier(**SETTINGS, ledger=place, dataset="patients")
+    with_ledger = CellClassifier(**SETTINGS, dataset=Dataset("patients", ledger=place))
     with_ledger.fit(X, Y)
     with_ledger.fit(X, Y)
     with_ledger.fit(1 - X, Y)

@@ -9,10 +9,11 @@ What counts as the same row errs on the safe side, towards recognising too much:
 * numbers are rounded to single precision, so that a copy in float32, float64 or whole numbers, in NumPy,
   pandas or Arrow, is the same row; -0.0 is 0.0, and all NaN are one;
 * text and categories count by their text;
-* labels do not count: the same features with another label column are the same row.
+* labels do not count: the same features with another label column are the same row;
+* persons count by their identifiers: 7, 7.0 and "7" are one person.
 
 A row that was changed (scaled, encoded, with other columns) is not recognised. For that, charge a named data
-set: ``ledger=`` and ``dataset=``.
+set: ``dataset=Dataset(name, ledger=...)``.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def digest_rows(rows: Any, *, key: bytes, kind: str = "row") -> Fingerprints:
     """Eight bytes of each row's content under a key: a function of that row alone."""
     if len(rows) == 0:
         return np.zeros(0, dtype=np.uint64)
-    table = _write_rows(rows)
+    table = _write_persons(rows) if kind == "person" else _write_rows(rows)
     width = table.shape[1]
     keyed = hashlib.blake2b(key=key, digest_size=SIZE, person=kind.encode())
     keyed.update(width.to_bytes(8, "little"))
@@ -75,6 +76,22 @@ def _write_rows(rows: Any) -> npt.NDArray[np.uint8]:
         return _write_numbers(array)
     columns = [_write_column(column) for column in array.T]
     return np.hstack(columns) if columns else np.zeros((len(array), 1), dtype=np.uint8)
+
+
+def _write_persons(people: Any) -> npt.NDArray[np.uint8]:
+    """Persons by the text of their identifiers; whole numbers are one person in whatever form they came."""
+    texts = [_text(_whole(value)).strip() for value in np.asarray(people).reshape(-1).tolist()]
+    digests = [hashlib.blake2b(text.encode(), digest_size=2 * SIZE).digest() for text in texts]
+    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(texts), -1)
+
+
+def _whole(value: Any) -> Any:
+    """The whole number that a value is or says, else the value."""
+    try:
+        number = int(value)
+        return number if isinstance(value, str) or number == value else value
+    except (TypeError, ValueError, OverflowError):
+        return value
 
 
 def _write_numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:

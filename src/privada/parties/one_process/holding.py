@@ -4,7 +4,7 @@
 given to the estimator                  charged to
 ======================================  ==================================================================
 an `Owner`                              that owner's ledger
-arrays, ``ledger=`` and ``dataset=``    the budget of that data set, which has to be open
+arrays, a `Dataset` with a ledger       the budget of that data set, which has to be open
 arrays                                  a budget of this fit alone; the process's own ledger recognises rows
                                         that were used before (`privada.parties.one_process.process_ledger`)
 ======================================  ==================================================================
@@ -25,13 +25,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from privada.exceptions import InputError, PrivacyLeakWarning
+import numpy as np
+import numpy.typing as npt
+
+from privada.exceptions import InputError, PrivacyLeakWarning, SchemaError
 from privada.parties.in_memory import owner_in_memory
 from privada.parties.one_process.process_ledger import OpenUse, enter_rows, note_rows
 from privada.parties.owner import Owner
 from privada.parties.permissions.policy import Policy
+from privada.parties.persons import number_persons
 from privada.parties.protocol import Ask, Learner, PlannedLearner
-from privada.parties.schema import Schema
+from privada.parties.schema import Schema, is_missing
 from privada.privacy.accounting.odometer import weakest
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger import Ledger
@@ -41,7 +45,8 @@ from privada.privacy.release import Question
 T = TypeVar("T")
 USED_BEFORE = (
     "Private rows of this fit were used before in this process: guarantee_ is of this fit alone, spent_ of "
-    "everything that they were used for. Give ledger= and dataset= to charge one budget, which is a limit."
+    "everything that they were used for. Give dataset=Dataset(name, ledger=...) to charge one budget, which "
+    "is a limit."
 )
 OURS = ("privada", "contextlib")  # between a warning and whoever called
 KEY_OF_URL = "PRIVADA_LEDGER_KEY"  # environment: path of the key that a ledger at a URL was made with
@@ -169,7 +174,8 @@ def hold_rows(
     if ledger is not None:
         held = _hold_on_ledger(rows, ledger, dataset, schema=schema, **more)
         held.noted = note_rows(
-            rows if person is None else person,
+            rows,
+            person=person,
             guarantee=budget,
             ledger=held.owner.ledger,
             dataset=held.owner.dataset,
@@ -178,9 +184,15 @@ def hold_rows(
     if dataset is not None:
         raise InputError(f"Expected ledger= beside dataset={dataset!r}: which ledger has its budget?")
     owner = owner_in_memory(rows, questions, schema=schema, budget=budget, dataset=name, **more)
-    used = person if schema.person_id is not None and person is not None else rows
-    use = enter_rows(used, guarantee=budget, ledger=owner.ledger, dataset=owner.dataset)
+    use = enter_rows(rows, person=person, guarantee=budget, ledger=owner.ledger, dataset=owner.dataset)
     return Holding(owner, use=use, stated=False)
+
+
+def count_persons(people: npt.NDArray[Any]) -> int:
+    """How many persons there are: public where a person is replaced by another."""
+    if is_missing(people).any():
+        raise SchemaError("Expected a person for each row; one is missing.")
+    return len(np.unique(number_persons(people, "person")))
 
 
 def _hold_on_ledger(rows: Any, given: Any, dataset: str | None, **more: Any) -> Holding:
@@ -189,7 +201,7 @@ def _hold_on_ledger(rows: Any, given: Any, dataset: str | None, **more: Any) -> 
     try:
         if not dataset:
             known = ", ".join(ledger.datasets()) or "none"
-            raise InputError(f"Expected dataset beside ledger, the name of a budget in it; it has: {known}.")
+            raise InputError(f"Expected the Dataset to name a budget of its ledger; it has: {known}.")
         keeps = ledger.budget(dataset)
         owner = Owner(
             rows, ledger=ledger, dataset=dataset, budget=keeps.budget, accounting=keeps.name, **more
@@ -256,6 +268,7 @@ class _SaltedLearner(Generator[Ask | Sequence[Ask], Any, T]):
 
 __all__ = [
     "Holding",
+    "count_persons",
     "hold_owner",
     "hold_rows",
     "open_ledger",

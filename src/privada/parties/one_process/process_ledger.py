@@ -30,6 +30,7 @@ from privada.privacy.accounting.odometer import Use, state_total, weakest
 from privada.privacy.accounting.price import Price
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger import Ledger
+from privada.privacy.relation import ROW
 
 _PUBLIC: ContextVar[bool] = ContextVar("rows that are public", default=False)
 
@@ -91,25 +92,44 @@ class ProcessLedger:
     def __reduce__(self) -> Any:
         raise TypeError("What a process used belongs to it; it cannot be pickled or copied.")
 
-    def enter(self, rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str) -> OpenUse:
-        """Note a use of some rows, or of the persons in ``rows``, before anything is charged for it."""
-        found = self._hasher.hash_rows(rows, kind=guarantee.unit.name)
+    def enter(
+        self, rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str, person: Any = None
+    ) -> OpenUse:
+        """Note a use of some rows before anything is charged for it.
+
+        Where persons are protected, what counts is the persons; their rows are noted, too, so that nobody
+        uses them as rows: a loss for rows says nothing about a person with any number of them.
+        """
+        found = self._hasher.hash_rows(rows)
+        noted = [found]
+        if guarantee.unit != ROW:
+            found = self._hasher.hash_rows(rows if person is None else person, kind=guarantee.unit.name)
+            noted = [found] if person is None else [found, *noted]
         use = OpenUse(guarantee=guarantee, ledger=ledger, dataset=dataset, rows=found, book=self)
         with self._lock:
-            places = self._place(found)
-            numbers, which = np.unique(self._history[places], return_inverse=True)
-            earlier = [self._histories[number] for number in numbers]
-            _check_units(earlier, guarantee)
-            use.uses = 1 + max(map(len, earlier), default=0)
-            renewed = np.array([self._followed_by(number, use) for number in numbers], dtype=np.int32)
-            self._history[places] = renewed[which]
+            for each in noted:
+                _check_units(self._earlier(each), guarantee)
+            use.uses = 1 + max(map(len, self._earlier(found)), default=0)
+            for each in noted:
+                self._continue(each, use)
         return use
+
+    def _earlier(self, rows: Fingerprints) -> list[tuple[OpenUse, ...]]:
+        """The histories that rows have."""
+        places = self._place(rows)
+        return [self._histories[number] for number in np.unique(self._history[places])]
+
+    def _continue(self, rows: Fingerprints, use: OpenUse) -> None:
+        """Let the histories of rows go on with a use."""
+        places = self._place(rows)
+        numbers, which = np.unique(self._history[places], return_inverse=True)
+        renewed = np.array([self._followed_by(number, use) for number in numbers], dtype=np.int32)
+        self._history[places] = renewed[which]
 
     def spent(self, use: OpenUse) -> Guarantee:
         """What the rows of a use have lost so far, over all their uses: that of the worst row."""
         with self._lock:
-            numbers = np.unique(self._history[self._place(use.rows)])
-            histories = [self._histories[number] for number in numbers] or [(use,)]
+            histories = self._earlier(use.rows) or [(use,)]
         return weakest([_state(history, use) for history in histories])
 
     def _place(self, rows: Fingerprints) -> npt.NDArray[np.intp]:
@@ -132,11 +152,11 @@ class ProcessLedger:
 
 
 def _check_units(histories: Sequence[tuple[OpenUse, ...]], guarantee: Guarantee) -> None:
-    """Refuse persons with another bound on their rows than they were used with before."""
+    """Refuse rows or persons that were used with another unit before: no loss of one is one of the other."""
     for use in (use for history in histories for use in history):
         if use.guarantee.unit != guarantee.unit:
             raise InputError(
-                f"Expected one bound on a person's rows in every fit: these persons were used as "
+                f"Expected one unit in every fit: some of these rows or persons were used as "
                 f"{use.guarantee.unit} before, and now as {guarantee.unit}."
             )
 
@@ -166,17 +186,21 @@ def is_worker() -> bool:
     return multiprocessing.parent_process() is not None
 
 
-def note_rows(rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str) -> OpenUse | None:
+def note_rows(
+    rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str, person: Any = None
+) -> OpenUse | None:
     """Note a use that a given ledger pays for, so that later fits without it know of it, too."""
     if _PUBLIC.get() or is_worker():
         return None
     since = sum(1 for _ in ledger.lines(dataset))
-    use = THE_LEDGER.enter(rows, guarantee=guarantee, ledger=ledger, dataset=dataset)
+    use = THE_LEDGER.enter(rows, guarantee=guarantee, ledger=ledger, dataset=dataset, person=person)
     use.since = since
     return use
 
 
-def enter_rows(rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str) -> OpenUse | None:
+def enter_rows(
+    rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str, person: Any = None
+) -> OpenUse | None:
     """Note a use of rows in this process's ledger; None for rows that were declared public.
 
     Raises
@@ -188,10 +212,10 @@ def enter_rows(rows: Any, *, guarantee: Guarantee, ledger: Ledger, dataset: str)
         return None
     if is_worker():
         raise InputError(
-            "Expected ledger= in a worker process: what it spends would be forgotten with it. Give the path "
-            "of a ledger, with dataset=, or fit in one process (n_jobs=1, or threads)."
+            "Expected a Dataset with a ledger in a worker process: what it spends would be forgotten with "
+            "it. Give the path of a ledger, or fit in one process (n_jobs=1, or threads)."
         )
-    return THE_LEDGER.enter(rows, guarantee=guarantee, ledger=ledger, dataset=dataset)
+    return THE_LEDGER.enter(rows, guarantee=guarantee, ledger=ledger, dataset=dataset, person=person)
 
 
 THE_LEDGER = ProcessLedger()
