@@ -12,8 +12,10 @@ of its own.
 workers of one thread each, beside two threads. *Flat*: processor seconds per row for 1e6, 1e7 and 1e8 rows
 (quick: 1e5 and 1e6), where 1e8 rows are the files of 1e7 read ten times.
 
-*Descent*: 100 million rows of 20 features (quick: 2 million), generated part by part and kept as prepared
-batches in single precision; a step beside one pass over the same bytes.
+*Descent*: 100 million rows of 20 features (quick: 2 million), generated part by part by a source of its own,
+never all in memory; an `Owner` answers a descent of reweighting and keeps prepared batches in single
+precision. The mean time of a step, from the last row read to the signed release, beside one pass over as
+many bytes.
 
 Ways take turns and the least time of each counts: other work on the machine only adds.
 """
@@ -21,10 +23,11 @@ Ways take turns and the least time of each counts: other work on the machine onl
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -37,13 +40,14 @@ from benchmarks._figures import Figure, main
 from privada._threads import run_each
 from privada.methods.cells import Bins, CellStatistics, Nearest
 from privada.methods.cells.owner.answer import tabulate
-from privada.methods.linear.owner.fused import Singles, add_pulls
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.compute.threads import Threads
-from privada.privacy import Pure
+from privada.parties.sources import Source, Table
+from privada.privacy import Approximate, Pure
 from privada.privacy.relation import Relation
 
 WIDTH, FILES, CENTERS, BINS, TWO = 8, 10, 1_000, 16, Threads(2)
+FEATURES, PART, STEPS = 20, 500_000, 20  # of the descent
 WORDS = ("benign", "malignant", "unknown", "stage one", "stage two")
 EDGES = np.linspace(-2.0, 2.0, BINS + 1)
 NUMBERS = tuple(Number(name=f"x{i}", low=-4, high=4) for i in range(WIDTH))
@@ -67,7 +71,7 @@ def measure(quick: bool) -> Iterator[Figure]:
         yield _cluster(path, runs)
         yield _open(path, runs)
         yield _flat(path, size, quick)
-    yield _descent(2_000_000 if quick else 100_000_000)
+    yield from _descent(2_000_000 if quick else 100_000_000)
 
 
 def _write(path: Path, size: int) -> None:
@@ -103,7 +107,9 @@ def _least(ways: Mapping[str, Callable[[], Any]], runs: int, before: Callable[[]
 
 
 def _count(path: Any, compute: Any = TWO, question: CellStatistics = HISTOGRAMS) -> Any:
-    return Rows(path, schema=SCHEMA, compute=compute).total(partial(tabulate, question))
+    rows = Rows(path, schema=SCHEMA, compute=compute)
+    needed = rows.reading(features=question.needed_features, label=question.needs_label)  # as an owner does
+    return needed.total(partial(tabulate, question))
 
 
 def _cell(feature: int) -> str:
@@ -241,6 +247,30 @@ def _flat(path: Path, size: int, quick: bool) -> Figure:
     )
 
 
+class Generated(Source):
+    """Parts of rows that are computed whenever they are read; it notes when the last reading ended."""
+
+    def __init__(self, parts: range, read: list[float]) -> None:
+        self._parts, self._read = parts, read
+
+    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
+        del names
+        for part in self._parts:
+            rng = np.random.default_rng(part)
+            for start in range(0, PART, size):
+                X = rng.random((FEATURES, min(size, PART - start)), dtype=np.float32) * 2 - 1
+                noise = rng.random(X.shape[1], dtype=np.float32) - 0.5
+                columns = {f"x{i}": column.astype(np.float64) for i, column in enumerate(X)}
+                yield columns | {"y": (X[0] + noise).astype(np.float64)}
+        self._read[:] = [time.perf_counter()]
+
+    def column(self, name: str) -> Any:
+        return np.concatenate([table[name] for table in self.tables(PART)])
+
+    def parts(self) -> list[Source]:
+        return [Generated(range(part, part + 1), self._read) for part in self._parts]
+
+
 @numba.njit(cache=True, nogil=True, fastmath=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _sum(flat: Any) -> Any:  # pragma: no cover - compiled
     total = np.float32(0.0)
@@ -249,40 +279,45 @@ def _sum(flat: Any) -> Any:  # pragma: no cover - compiled
     return total
 
 
-def _descent(size: int) -> Figure:
-    """A step over prepared batches beside one pass over their bytes."""
-    each, width = 500_000, 20
-    v, parts = np.zeros(width, dtype=np.float32), []
-    for part in range(size // each):
-        rng = np.random.default_rng(part)
-        X = rng.standard_normal((each, width), dtype=np.float32).astype(np.float64)
-        y = np.clip(X[:, 0] + rng.standard_normal(each), -3, 3)
-        parts.append((Singles.of(X, bound=1.0, per_step=2.0**20), np.zeros(each), y))
+def _descent(size: int) -> Iterator[Figure]:
+    """A step of an owner's answer beside one pass over the bytes that the owner keeps for it."""
+    from privada import Owner
+    from privada.methods.reweighting.questions.descent import Descent
 
-    def step() -> None:
-        total, pieces = np.zeros(width, dtype=np.int64), []
-
-        def work(held: Any) -> None:
-            sums = np.zeros(width, dtype=np.int64)
-            rows, base, y = held
-            add_pulls(sums, rows, base, y, v, loss="squared", threshold=1.0)
-            pieces.append(sums)
-
-        run_each(work, parts, threads=2)
-        v[:] -= np.float32(0.1) * (total + sum(pieces)).astype(np.float32) / np.float32(2.0**20 * size)
-
-    def read() -> None:
-        run_each(
-            lambda held: [_sum(held[0].rows.reshape(-1)), *map(_sum, (held[0].caps, *held[1:]))],
-            parts,
-            threads=2,
-        )
-
-    least = _least({"step": step, "pass": read}, 5, lambda: None)
-    beside = (
-        f"{size:.0e} rows of {width} features, one pass {least['pass']:.2f} s, a step {least['step']:.2f} s"
+    label = Number(name="y", low=-2, high=2)
+    numbers = tuple(Number(name=f"x{i}", low=-1, high=1) for i in range(FEATURES))
+    schema = Schema(columns=numbers, label=label, size=size)
+    budget, asked = (
+        Approximate(epsilon=epsilon, delta=1e-10, relation=Relation.REPLACE_ONE) for epsilon in (2.0, 1.0)
     )
-    return Figure("descent_100m", least["step"] / least["pass"], None, "lower", beside, 5)
+    one = np.eye(FEATURES)
+    public: dict[str, Any] = {"transform": one, "shift": one[0] * 0, "curvature": one, "radius": 3.0}
+    question = Descent(
+        size=size,
+        weights=np.zeros((FEATURES, 1)),
+        intercepts=np.zeros(1),
+        threshold=1.0,
+        alpha=0.5,
+        steps=STEPS,
+        guarantee=asked,
+        **public,
+    )
+    read = [0.0]
+    house = Owner(
+        Generated(range(size // PART), read), schema=schema, dataset="rows", budget=budget, compute=TWO
+    )
+    house.answer(question)
+    step = (time.perf_counter() - read[0]) / STEPS
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    kept = [
+        [np.ones(PART * FEATURES, np.float32), *(np.ones(PART) for _ in range(3))]
+        for _ in range(size // PART)
+    ]
+    least = _least({"pass": lambda: run_each(lambda each: [*map(_sum, each)], kept, threads=2)}, 5, lambda: 0)
+    what = f"{size:.0e} rows of {FEATURES} features"
+    beside = f"{what}, one pass {least['pass']:.2f} s, a step {step:.2f} s, noise and ledger included"
+    yield Figure("descent_100m", step / least["pass"], None, "lower", beside, STEPS)
+    yield Figure("descent_100m_peak_gb", peak, None, "lower", f"{what}; rows and all", 1)
 
 
 if __name__ == "__main__":

@@ -122,3 +122,7 @@ def test_parts_cover_everything_once_and_errors_come_through():
 
     with pytest.raises(ArithmeticError):
         in_parts(fail, 30, 10)
+
+
+def test_memory_is_that_of_the_machine_or_less():
+    assert 2**26 < _threads.count_memory() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

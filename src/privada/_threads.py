@@ -1,13 +1,15 @@
-"""Threads of this process: how many there may be, and one way to share work among them."""
+"""Threads and memory of this process: how much there may be, and one way to share work among threads."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from functools import cache
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -21,6 +23,17 @@ def count_processors() -> int:
     own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     said = os.environ.get("OMP_NUM_THREADS", "")
     return max(1, min(own, int(said) if said.isdecimal() else own, MOST_THREADS))
+
+
+@cache
+def count_memory() -> int:
+    """Bytes of memory that this process may use: the machine's, or fewer if its group has a limit."""
+    own = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else sys.maxsize
+    try:
+        said = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return own
+    return min(own, int(said)) if said.isdecimal() else own
 
 
 def run_each(work: Callable[[T], object], items: Iterable[T], *, threads: int | None = None) -> None:
@@ -112,4 +125,4 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
 
 
-__all__ = ["MOST_THREADS", "count_processors", "in_parts", "run_each"]
+__all__ = ["MOST_THREADS", "count_memory", "count_processors", "in_parts", "run_each"]

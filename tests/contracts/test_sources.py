@@ -13,7 +13,8 @@ from pyarrow import csv
 
 from privada.audit.transcript import coupled
 from privada.methods import methods
-from privada.parties.answering import answer_rows
+from privada.parties import answering
+from privada.parties.answering import Draws, answer_rows, answerer
 from privada.parties.rows import Rows
 from privada.parties.sources import Database
 
@@ -97,6 +98,24 @@ def test_every_source_gives_the_same_bits(name, index, sources):
         assert again.keys() == first.keys()
         for key, value in first.items():
             assert np.array_equal(value, again[key]), (kind, key)
+
+
+@pytest.mark.parametrize(("name", "index"), CASES)
+def test_what_a_question_does_not_need_changes_no_bit(name, index):
+    example = methods()[name].example()
+    question = example.questions[index]
+
+    def values(answer):
+        rows, exact = Rows(**example.data, schema=example.schema, noise=coupled(0)), {}
+        witness = lambda name, _, value: exact.setdefault(name, value)  # noqa: E731
+        with np.errstate(all="ignore"):
+            payload = answer(question, rows, Draws(question.plan, coupled(3), witness))
+        return exact | payload
+
+    needed, all_columns = values(answering.answered), values(answerer(question))
+    assert needed.keys() == all_columns.keys()
+    for key, value in all_columns.items():
+        assert np.array_equal(value, needed[key]), key
 
 
 def loaded(kind, data, schema, made):

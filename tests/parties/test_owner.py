@@ -19,6 +19,7 @@ from privada.exceptions import (
     SchemaError,
 )
 from privada.parties import Category, Number
+from privada.parties.permissions.known_learners import KnownLearner
 from privada.privacy import Approximate, Asker, Ledger, OwnerKey, Pure, Release, Unit
 
 AR = "add/remove"
@@ -304,3 +305,21 @@ def test_the_line_says_who_asked():
     assert [line.asker for line in house.ledger.lines("rows")] == [None, alice, alice, None]
     assert house.ledger.verify().lines == 4
     assert house.ledger.export("rows")["datasets"]["rows"]["lines"][1]["asker"] == alice.to_dict()
+
+
+def test_a_price_for_a_learner_says_whether_its_allowance_pays():
+    alice = Asker("alice", "ab" * 32)
+    known = KnownLearner(name="alice", key=alice.key, allowance=Pure(epsilon=0.5, relation=AR))
+    house = owner(learners=[known])
+    house.answer(ask(0.25, salt="a"), asker=alice)
+    before = house.ledger.export()
+    assert house.price(ask(0.5)).allowance is None
+    assert house.price(ask(0.5)).affordable
+    quote = house.price(ask(0.5), asker=alice)
+    assert (quote.affordable, quote.allowance.share, quote.allowance.remaining_share) == (False, 1.0, 0.5)
+    assert "a larger allowance of 'alice'" in quote.advice
+    assert house.price(ask(0.25), asker=alice).affordable
+    pair = [ask(0.25, salt="a"), ask(0.25, salt="b")]
+    assert house.price_all(pair, asker=alice).allowance.share == 0.5  # it has the answer to the first
+    assert not house.price_all([*pair, ask(0.25, salt="c")], asker=alice).affordable
+    assert house.ledger.export() == before

@@ -13,7 +13,7 @@ from privada.parties import owner as owner_module
 from privada.parties.compute.threads import Threads
 from privada.parties.owner_file import Card, OwnerFile
 from privada.parties.sources import Database, StoredRows
-from privada.privacy import Ledger, OwnerKey, Pure
+from privada.privacy import Asker, Ledger, OwnerKey, Pure
 
 AR = "add/remove"
 
@@ -276,3 +276,17 @@ def test_a_file_that_changes_during_an_answer_is_paid_for_and_says_nothing(home,
         owner.answer(ask())
     assert "changed" not in str(caught.value)
     assert owner.ledger.spent("patients").epsilon == pytest.approx(0.5)
+
+
+def test_a_price_for_a_learner_reads_its_allowance_and_writes_nothing(home):
+    listed = f'\n[[learners]]\nname = "alice"\nkey = "{"ab" * 32}"\nallowance = {{ epsilon = 0.75 }}\n'
+    (home / "owner.toml").write_text(TOML + listed)
+    file, alice = OwnerFile.read(home / "owner.toml"), Asker("alice", "ab" * 32)
+    before = (home / "ledger.sqlite").read_bytes()
+    assert file.price(ask(0.5, n_classes=2)).allowance is None
+    assert file.price(ask(0.75, n_classes=2), asker=alice).allowance.share == 1.0
+    assert not file.price(ask(1.0, n_classes=2), asker=alice).affordable
+    assert (home / "ledger.sqlite").read_bytes() == before
+    Owner.from_toml(home / "owner.toml").answer(ask(0.375, n_classes=2), asker=alice)
+    found = file.price_all([ask(0.375, salt=salt, n_classes=2) for salt in ("", "a")], asker=alice)
+    assert (found.affordable, found.allowance.share, found.allowance.remaining_share) == (True, 0.5, 0.5)

@@ -40,7 +40,7 @@ def assert_same(mine, other):
         assert np.array_equal(value, other[name]), name
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 60), st.integers(1, 70), st.integers(1, 200))
 def test_a_total_has_the_same_bits_for_every_split(n, size, numbers):
     rows = labelled_rows(n)

@@ -188,7 +188,7 @@ TEXT = Schema(columns=[WARDS], label=Category(name="ill", values=("no", "yes")))
 cells = st.lists(st.sampled_from(["a", "b", 'c"d', None]), min_size=1, max_size=40)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(cells, st.sampled_from([1, 3, 100]), st.randoms())
 def test_text_has_the_same_codes_from_every_source(wards, size, random):
     """Arrow, its dictionaries with values that no row has, Parquet, CSV and objects, in any batches."""

@@ -62,10 +62,12 @@ def answerer(question: Question) -> Callable[[Question, Rows, Draws], Payload]:
 
 
 def answered(question: Question, rows: Rows, draw: Draws) -> Payload:
-    """The answerer's payload. NumPy's warnings stay here: an overflow could reveal something about a row.
+    """The answerer's payload, from the columns that the question needs.
 
+    NumPy's warnings stay here: an overflow could reveal something about a row.
     A process that turns warnings into errors would fail on some rows and not on others.
     """
+    rows = rows.reading(features=question.needed_features, label=question.needs_label)
     with np.errstate(all="ignore"):
         return answerer(question)(question, rows, draw)
 

@@ -50,7 +50,7 @@ class Owner:
 
     Parameters
     ----------
-    data : array, frame, Arrow data, path, URL or database
+    data : array, frame, Arrow data, path, URL, database or Source
         The private rows (see `Rows`). They are checked against the schema at once, on the owner's
         side, so that an invalid row is found before any charge.
     schema : Schema
@@ -115,6 +115,8 @@ class Owner:
         self.dataset = self.ledger.check_budget(dataset, budget, accounting=accounting)
         keeps = self.ledger.budget(self.dataset)
         self.learners = None if learners is None else KnownLearners(learners, budget=keeps)
+        for allowance in () if self.learners is None else self.learners.allowances:
+            self.ledger.declare(self.dataset, allowance)
         self._admission = Admission(self.ledger, self.dataset, self.learners)
 
     def __repr__(self) -> str:
@@ -141,17 +143,19 @@ class Owner:
         """The key that verifies this owner's releases."""
         return self.ledger.key.public
 
-    def price(self, question: Question) -> Quote:
-        """What a question would cost; nothing is charged and no row is opened."""
+    def price(self, question: Question, *, asker: Asker | None = None) -> Quote:
+        """What a question would cost, also of the asker's allowance; nothing is charged, no row opened."""
         budget = self.ledger.budget(self.dataset).budget
         check_admissible(question, schema=self.schema, budget=budget)
-        return self.ledger.price(self.dataset, question.price)
+        quote = self.ledger.price(self.dataset, question.price)
+        return self._admission.price(quote, [question], asker, self.policy)
 
-    def price_all(self, questions: Sequence[Question]) -> Quote:
+    def price_all(self, questions: Sequence[Question], *, asker: Asker | None = None) -> Quote:
         """What questions one after another would cost; disclosures cost nothing."""
-        return price_all(
+        quote = price_all(
             questions, schema=self.schema, policy=self.policy, ledger=self.ledger, dataset=self.dataset
         )
+        return self._admission.price(quote, questions, asker, self.policy)
 
     def has_paid(self, question: Question) -> bool:
         """Whether a question was charged before: asked again, it gets the same release."""
@@ -348,7 +352,7 @@ class Owner:
 
     def _try_out(self, question: Question) -> None:
         """Try the question on public rows, estimate the time, and check that its code is installed."""
-        self._compute.check_ready()
+        self._compute.check_ready(question.kept_bytes)
         question.fits(self.schema)
         self.policy.admit_work(question, self.schema)
         answerer(question)

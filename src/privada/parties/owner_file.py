@@ -46,11 +46,13 @@ from privada.parties.checks.memory import CheckMemory
 from privada.parties.compute.engine import Engine
 from privada.parties.compute.threads import Threads
 from privada.parties.csv.dialect import Dialect
-from privada.parties.permissions.known_learners import KnownLearner, read_learners
+from privada.parties.permissions.admission import Admission
+from privada.parties.permissions.known_learners import KnownLearner, KnownLearners, read_learners
 from privada.parties.permissions.policy import Policy, check_admissible, check_terms, is_paid, price_all
 from privada.parties.schema import Schema
 from privada.parties.sources import Database, StoredRows
 from privada.parties.sources.stores import check_store_url
+from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.ledger import Ledger, Quote
 from privada.privacy.receipt import OwnerKey, Receipt
@@ -123,12 +125,13 @@ class OwnerFile:
         with self.open_ledger() as ledger:
             return ledger.open_budget(self.dataset, self.budget, accounting=self.accounting)
 
-    def price(self, question: Question) -> Quote:
-        """What a question would take from the budget now; nothing is written and no row is opened."""
+    def price(self, question: Question, *, asker: Asker | None = None) -> Quote:
+        """What a question would take now, also of the asker's allowance; nothing is written or opened."""
         check_admissible(question, schema=self.schema, budget=self.budget)
         with self._as_it_stands() as ledger:
             paid = is_paid(question, ledger, self.dataset)
-            return ledger.price_all(self.dataset, [] if paid else [question.price])
+            quote = ledger.price_all(self.dataset, [] if paid else [question.price])
+            return self._admission(ledger).price(quote, [question], asker, self.policy)
 
     def share(self, question: Question) -> float:
         """The share of the budget that a question would take; no part of the question is tried out."""
@@ -141,12 +144,18 @@ class OwnerFile:
         with self._as_it_stands() as ledger:
             return is_paid(question, ledger, self.dataset)
 
-    def price_all(self, questions: Sequence[Question]) -> Quote:
+    def price_all(self, questions: Sequence[Question], *, asker: Asker | None = None) -> Quote:
         """What questions one after another would take now; disclosures cost nothing."""
         with self._as_it_stands() as ledger:
-            return price_all(
+            quote = price_all(
                 questions, schema=self.schema, policy=self.policy, ledger=ledger, dataset=self.dataset
             )
+            return self._admission(ledger).price(quote, questions, asker, self.policy)
+
+    def _admission(self, ledger: Ledger) -> Admission:
+        keeps = ledger.budget(self.dataset)
+        known = None if self.learners is None else KnownLearners(self.learners, budget=keeps)
+        return Admission(ledger, self.dataset, known)
 
     @contextmanager
     def _as_it_stands(self) -> Iterator[Ledger]:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import SchemaError
-from privada.parties.compute.batch import AT_ONCE, BATCH, Batch, Part
+from privada.parties.compute.batch import AT_ONCE, BATCH, Batch
 from privada.parties.compute.engine import Engine, Handles
 from privada.parties.compute.folds import Adding, Merging
 from privada.parties.compute.threads import Threads
@@ -39,10 +39,10 @@ class Rows:
 
     Parameters
     ----------
-    data : array, frame, Arrow data, path, URL or database
+    data : array, frame, Arrow data, path, URL, database or Source
         A pandas or polars frame (lazy ones, too), an Arrow table, data set or stream; the path of a Parquet
-        or CSV file or of a folder of Parquet files; a URL such as ``s3://bucket/rows.parquet``;
-        `StoredRows` with a dialect of CSV; a `Database`.
+        or CSV file or of a folder of them; a URL such as ``s3://bucket/rows.parquet``;
+        `StoredRows` with a dialect of CSV; a `Database`; a `Source` of your own.
     schema : Schema
     y, person : array, optional
         Label and person of each row, beside a NumPy array.
@@ -80,7 +80,7 @@ class Rows:
     @cached_property
     def _parts(self) -> Handles:
         """Parts that are read at once. Which rows of persons are kept is chosen when this is first used."""
-        parts = self._compute.place([Part(part, self.schema) for part in self._source.parts()])
+        parts = self._compute.place(self._source, self.schema)
         if self.schema.person_id is None:
             return parts
         parts, people = self._compute.remember(parts, self.schema.person_id)
@@ -132,13 +132,25 @@ class Rows:
 
     def gathered(self) -> Batch:
         """All rows at once, in memory, for answers that are not sums."""
-        parts = [Batch.of_none(self.schema), *self.batches()]
+        parts = list(self.batches()) or [Batch.of_none(self.schema)]
         labels = [part.y for part in parts if part.y is not None]
         return Batch(np.concatenate([part.X for part in parts]), np.concatenate(labels) if labels else None)
 
     def batches(self) -> Iterator[Batch]:
         """Encoded rows in their order, at most `BATCH` at a time."""
         return self._compute.batches(self._parts)
+
+    def reading(self, *, features: frozenset[int] | None, label: bool) -> Rows:
+        """These rows, of which only what a question needs is read; see `Question.needed_features`.
+
+        Rows were checked when they were loaded, all columns of them. Persons are always read.
+        """
+        names = self.schema.needed_for(features, label=label)
+        if names == self.schema.needed:
+            return self
+        fewer = copy(self)
+        fewer._parts = self._compute.select(self._parts, names)
+        return fewer
 
     def check(self) -> int:
         """Read everything once: errors come now, on the owner's side, before anything is charged.

@@ -12,6 +12,7 @@ from privada.exceptions import InputError
 from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
 from privada.parties.protocol import Ask, Learner, PlannedLearner, drive
+from privada.privacy.asker import Asker
 from privada.privacy.ledger import Quote
 from privada.privacy.release import Disclosure, Release
 
@@ -60,13 +61,16 @@ def check_ahead(asks: Iterable[Ask], parties: Mapping[str, Owner | OwnerFile]) -
                 raise quote.refusal()
 
 
-def quote_all(asks: Iterable[Ask], party: Owner | OwnerFile) -> Quote:
-    """What the asks of one owner would take together; raises if its policy forbids one of them."""
+def quote_all(asks: Iterable[Ask], party: Owner | OwnerFile, *, asker: Asker | None = None) -> Quote:
+    """What the asks of one owner would take together; raises if its policy forbids one of them.
+
+    With an asker, the quote says what its allowance pays.
+    """
     asked = tuple(asks)
     for ask in asked:
         if ask.question.discloses:
             party.policy.admit_curator(ask.to)
-    return party.price_all([ask.question for ask in asked])
+    return party.price_all([ask.question for ask in asked], asker=asker)
 
 
 __all__ = ["check_ahead", "quote_all", "run"]

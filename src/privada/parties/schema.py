@@ -124,6 +124,23 @@ class Schema:
         person = (self.person_id,) if self.person_id else ()
         return (*(column.name for column in self.columns), *label, *person)
 
+    def needed_for(self, features: frozenset[int] | None, *, label: bool) -> tuple[str, ...]:
+        """Names of the columns of some features (None: of all), the label if it is needed, and the person.
+
+        >>> schema = Schema(columns=[Category(name="ward", values=("a", "b")),
+        ...                          Number(name="age", low=0, high=120)])
+        >>> schema.needed_for(frozenset({2}), label=True)
+        ('age',)
+        """
+        if features is not None:
+            ends = np.cumsum([len(column.features()) for column in self.columns])
+            places = {int(np.searchsorted(ends, feature, side="right")) for feature in features}
+        else:
+            places = set(range(len(self.columns)))
+        chosen = {self.columns[place].name for place in places or {0}} | {self.person_id}
+        chosen |= {self.label.name} if self.label and label else set()
+        return tuple(name for name in self.needed if name in chosen)
+
     def encode(self, frame: Any) -> FloatArray:
         """Features of rows, encoded as an owner encodes its own: for public rows of a learner, say.
 

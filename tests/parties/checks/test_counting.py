@@ -56,6 +56,17 @@ def test_a_csv_file_is_counted_column_by_column(tmp_path):
     assert not found["fits"]
 
 
+def test_of_several_files_the_one_with_the_first_fault_is_named(tmp_path):
+    header, *lines = TEXT.splitlines(keepends=True)
+    for i, line in enumerate(lines):
+        (tmp_path / f"{i}.csv").write_text(header + line)
+    found = report(StoredRows(tmp_path, GERMAN)).to_dict()
+    columns = {column["name"]: column for column in found["columns"]}
+    assert (columns["weight"]["first_file"], columns["weight"]["first_line"]) == ("1.csv", 2)
+    assert (found["rows"], found["ragged_lines"], found["first_ragged_file"]) == (5, 1, "4.csv")
+    assert found["persons"] == {"persons": 2, "missing": 1, "over": 1, "dropped": 1, "kept": 3}
+
+
 def test_a_file_that_fits_says_so(tmp_path):
     lines = TEXT.splitlines()
     (tmp_path / "rows.csv").write_text("\n".join([lines[0], *[lines[1]] * 3]))
@@ -95,7 +106,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(rows=ROWS)
 def test_rows_fit_exactly_if_they_can_be_loaded(tmp_path_factory, rows):
     """What is remembered stands for the check at loading: it must never say more."""

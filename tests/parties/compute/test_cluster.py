@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -114,6 +115,20 @@ def test_everything_has_the_bits_of_one_thread(cluster, folder, schema):
     assert_same(all_of(alone), all_of(spread))
 
 
+@pytest.mark.parametrize("schema", [SCHEMA, PERSONS], ids=["rows", "persons"])
+def test_csv_files_have_the_bits_of_one_thread(cluster, folder, tmp_path_factory, schema):
+    """A file is one part: a line end in it may be within quotes."""
+    exports = tmp_path_factory.mktemp("exports")
+    for file in folder.glob("*.parquet"):
+        pyarrow.csv.write_csv(pq.read_table(file), exports / f"{file.stem}.csv")
+    alone = Rows(exports, schema=schema, noise=coupled(1), compute=Threads(1))
+    spread = Rows(exports / "*.csv", schema=schema, noise=coupled(1), compute=cluster)
+    assert_same(all_of(alone), all_of(spread))
+    (exports / "2.csv").write_text("x0,x1,x2,y,who\n1,1,?,a,7\n")
+    with pytest.raises(SchemaError, match="2.csv: column 3 'x2': not a number at line 2"):
+        Rows(exports, schema=schema, noise=coupled(1), compute=cluster).check()
+
+
 @pytest.mark.filterwarnings("ignore")  # of Dask about pandas
 def test_partitions_of_a_dask_frame_stay_where_they_are(cluster, folder):
     dd = pytest.importorskip("dask.dataframe")
@@ -133,6 +148,22 @@ def test_an_owner_answers_on_its_cluster(cluster, folder):
             house = Owner(folder, schema=SCHEMA, dataset="rows", budget=EPSILON, rehearsal=5, compute=compute)
         found.append(house.answer(question).payload)
     assert_same(*found)
+
+
+def test_an_owner_answers_about_csv_files_on_its_cluster_for_one_charge(cluster, folder, tmp_path_factory):
+    """Asked twice, it is charged once; the bits are those of Parquet files in one thread."""
+    exports = tmp_path_factory.mktemp("exports")
+    for file in folder.glob("*.parquet"):
+        pyarrow.csv.write_csv(pq.read_table(file), exports / f"{file.stem}.csv")
+    question = CellStatistics(tables=(Bins(feature=0, edges=np.linspace(-2, 2, 9)),), guarantee=EPSILON)
+    found, more = [], {"schema": SCHEMA, "dataset": "rows", "budget": EPSILON, "rehearsal": 5}
+    for data, compute in ((folder, Threads(1)), (exports, cluster), (exports / "*.csv", Threads(2))):
+        with pytest.warns(match="not private"):
+            house = Owner(data, compute=compute, **more)
+        found.append(house.answer(question).payload)
+        assert_same(found[0], house.answer(question).payload)
+        assert [line.kind for line in house.ledger.lines("rows")] == ["budget", "charge"]
+        assert_same(found[0], found[-1])
 
 
 def test_a_killed_worker_is_computed_again(folder, tmp_path_factory):
@@ -159,7 +190,7 @@ def test_an_answer_that_cannot_be_finished_is_charged_once_and_says_so(folder, t
         with pytest.raises(InputError, match="no workers"):
             house.answer(question)
         assert len(list(house.ledger.lines("rows"))) == 1  # nothing was charged
-        monkeypatch.setattr(Cluster, "check_ready", lambda _: None)  # they leave just after the charge
+        monkeypatch.setattr(Cluster, "check_ready", lambda *_: None)  # they leave just after the charge
         with pytest.raises(AnswerError, match="The charge stands"):
             house.answer(question)
         assert [line.kind for line in house.ledger.lines("rows")] == ["budget", "charge"]

@@ -1,5 +1,6 @@
 """Totals in threads: the same bits for every number of them, whatever the source."""
 
+import dataclasses
 from itertools import pairwise
 
 import numpy as np
@@ -7,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from privada import Owner
 from privada.audit.transcript import coupled
 from privada.exceptions import InputError, SchemaError
 from privada.parties import Category, Number, Rows, Schema
@@ -103,3 +105,20 @@ def test_rows_that_cannot_be_read_are_named_on_every_thread(tmp_path, monkeypatc
 def test_threads_are_a_number(wrong):
     with pytest.raises(InputError, match="threads"):
         Threads(wrong)
+
+
+def test_an_answer_that_would_not_fit_the_memory_is_refused_before_its_charge(monkeypatch):
+    """A process that the system stops for want of memory has charged already."""
+    from privada.methods import methods
+
+    example = methods()["reweighting"].example()
+    question = next(each for each in example.questions if each.kind == "reweighting.descent")
+    assert question.kept_bytes == example.schema.size * (4 * question.width_mapped + 24)
+    budget = dataclasses.replace(question.guarantee, epsilon=9.0)
+    house = Owner(**example.data, schema=example.schema, dataset="rows", budget=budget)
+    monkeypatch.setattr("privada.parties.compute.threads.count_memory", lambda: question.kept_bytes)
+    with pytest.raises(InputError, match="GB of prepared rows in memory"):
+        house.answer(question)
+    assert [line.kind for line in house.ledger.lines("rows") if line.kind == "charge"] == []
+    monkeypatch.setattr("privada.parties.compute.threads.count_memory", lambda: 2 * question.kept_bytes)
+    house.answer(question)

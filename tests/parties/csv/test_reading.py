@@ -142,7 +142,7 @@ plain_rows = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(plain_rows, st.sampled_from(["utf-8", "latin-1", "utf-16"]), st.booleans())
 def test_every_dialect_says_the_same_rows(rows, encoding, grouped):
     """Read by Arrow's types, by hand for thousands, and as text field by field."""
@@ -165,3 +165,36 @@ def test_every_dialect_says_the_same_rows(rows, encoding, grouped):
     assert table == [{"x": float(f"{number:.3f}"), "w": word} for number, word in rows]
     assert file.find_fault() is None
     assert sum(len(part.lines) for part in file.fields()) == len(rows)
+
+
+PLAIN = Schema(columns=[Number(name="x", low=0, high=500)], label=Category(name="y", values=("a", "b\nc")))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf_8", "U8", "utf-8-sig"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["bare", "marked"])
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path, encoding, mark):
+    (tmp_path / "rows.csv").write_bytes(mark + b"x,y\n1,a\n")
+    rows = Rows(StoredRows(tmp_path / "rows.csv", Dialect(encoding=encoding)), schema=PLAIN)
+    assert rows.gathered().X.tolist() == [[1.0]]
+
+
+def test_a_header_without_a_line_end_is_a_file_without_rows(tmp_path):
+    (tmp_path / "rows.csv").write_bytes(b"x,y")
+    assert Rows(tmp_path / "rows.csv", schema=PLAIN).check() == 0
+
+
+def test_ends_of_blocks_within_quotes_change_no_row(tmp_path, monkeypatch):
+    monkeypatch.setattr("privada.parties.csv.reading.BLOCK", 64)
+    words = ["a", "b\nc"] * 200
+    text = "".join(f'{i},"{word}"\n' for i, word in enumerate(words))
+    (tmp_path / "rows.csv").write_bytes(b"x,y\n" + text.encode())
+    found = Rows(tmp_path / "rows.csv", schema=PLAIN).gathered()
+    assert found.X[:, 0].tolist() == list(range(400))
+    assert found.labels.tolist() == [0, 1] * 200
+
+
+def test_a_line_that_is_too_long_is_named_and_not_shown(tmp_path):
+    (tmp_path / "rows.csv").write_bytes(b"x,y,t\n1,a,q\n2,a," + b"SECRET" * 1_600_000 + b"\n")
+    with pytest.raises(SchemaError, match="a line may be longer than 4 MB") as caught:
+        Rows(tmp_path / "rows.csv", schema=PLAIN).check()
+    assert "SECRET" not in str(caught.value)

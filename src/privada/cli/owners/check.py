@@ -35,7 +35,8 @@ def command(owner: OwnerToml, as_json: AsJson = False) -> None:
 def _view(plain: dict[str, Any]) -> list[Any]:
     from privada.report.tables import Table
 
-    names = ("unparsable", "missing", "infinite", "fraction", "outside", "below", "above", "first_line")
+    faults = ("unparsable", "missing", "infinite", "fraction", "outside", "below", "above")
+    names = (*faults, "first_line", "first_file")
     body = tuple(
         (each["name"], *(str(each.get(name, "")) for name in names), "yes" if each["fits"] else "no")
         for each in plain["columns"]
@@ -60,9 +61,10 @@ def _persons(plain: dict[str, Any]) -> list[str]:
 def _lines(plain: dict[str, Any]) -> list[str]:
     if not plain.get("ragged_lines"):
         return []
+    where = f" of {plain['first_ragged_file']}" if "first_ragged_file" in plain else ""
     return [
         f"{plain['ragged_lines']} lines have more or fewer fields than the header; "
-        f"the first is line {plain['first_ragged_line']}."
+        f"the first is line {plain['first_ragged_line']}{where}."
     ]
 
 

@@ -8,7 +8,7 @@ The counts are exact. They are shown to the owner and are part of nothing that t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from privada.parties.owner_file import OwnerFile
 from privada.parties.persons import number_persons
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
-from privada.parties.sources.csv_source import CsvSource
+from privada.parties.sources.csv_source import CsvFiles, CsvSource
 from privada.parties.sources.source import Source, WatchedSource
 from privada.parties.tables import read_column
 from privada.privacy.noise import SecureNoise
@@ -42,12 +42,15 @@ class ColumnCheck:
         Values by what is wrong with them: unparsable, infinite, fraction, missing, below, above, outside.
     first_line : int, optional
         Where in a CSV file the first unparsable value is.
+    first_file : str, optional
+        In which file, if there are several.
     """
 
     column: Column
     label: bool
     counts: Counter[str] = field(default_factory=Counter)
     first_line: int | None = None
+    first_file: str | None = None
 
     @property
     def faults(self) -> int:
@@ -59,7 +62,8 @@ class ColumnCheck:
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""
         counts = {name: number for name, number in sorted(self.counts.items()) if number}
-        line = {} if self.first_line is None else {"first_line": self.first_line}
+        place = {"first_line": self.first_line, "first_file": self.first_file}
+        line = {name: each for name, each in place.items() if each is not None}
         return {"name": self.column.name, **counts, **line, "fits": not self.faults}
 
 
@@ -83,6 +87,7 @@ class CheckReport:
     persons: PersonCheck | None = None
     ragged: int = 0
     first_ragged_line: int | None = None
+    first_ragged_file: str | None = None
 
     @property
     def fits(self) -> bool:
@@ -98,7 +103,8 @@ class CheckReport:
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""
         persons = {} if self.persons is None else {"persons": vars(self.persons)}
-        lines = {"ragged_lines": self.ragged, "first_ragged_line": self.first_ragged_line}
+        lines: dict[str, Any] = {"ragged_lines": self.ragged, "first_ragged_line": self.first_ragged_line}
+        lines |= {} if self.first_ragged_file is None else {"first_ragged_file": self.first_ragged_file}
         columns = [column.to_dict() for column in self.columns]
         plain = {"fits": self.fits, "rows": self.rows, "columns": columns, **persons}
         return plain | (lines if self.ragged else {})
@@ -124,17 +130,19 @@ def check_source(source: Source, schema: Schema) -> CheckReport:
         try:
             report = _check_tables(now, schema)
         except SchemaError:
-            if (file := _csv_file(source)) is None:
+            if not (files := _csv_files(source)):
                 raise
-            return _check_fields(file, schema)
+            return _check_fields(files, schema)
         if schema.person_id is not None:
             report.persons = count_persons(now.column(schema.person_id), schema)
         return report
 
 
-def _csv_file(source: Source) -> CsvFile | None:
+def _csv_files(source: Source) -> list[CsvFile]:
     inner = source.source if isinstance(source, WatchedSource) else source
-    return inner.file if isinstance(inner, CsvSource) else None
+    if isinstance(inner, CsvFiles):
+        return inner.files
+    return [inner.file] if isinstance(inner, CsvSource) else []
 
 
 def _begin(schema: Schema) -> CheckReport:
@@ -150,32 +158,40 @@ def _check_tables(source: Source, schema: Schema) -> CheckReport:
     return report
 
 
-def _check_fields(file: CsvFile, schema: Schema) -> CheckReport:
-    """A CSV file that Arrow cannot read: field by field."""
+def _check_fields(files: Sequence[CsvFile], schema: Schema) -> CheckReport:
+    """CSV files of which Arrow cannot read one: field by field."""
     report = _begin(schema)
     people = list[npt.NDArray[Any]]()
-    for part in file.fields():
-        report.rows += len(part.lines)
-        report.ragged += len(part.ragged)
-        report.first_ragged_line = report.first_ragged_line or next(iter(part.ragged), None)
-        for check in report.columns:
-            _check_texts(check, part.columns[check.column.name], part.lines, file)
-        if schema.person_id is not None:
-            people.append(_persons(part.columns[schema.person_id], file))
+    for file in files:
+        name = file.name if len(files) > 1 else None
+        for part in file.fields():
+            report.rows += len(part.lines)
+            if part.ragged and not report.ragged:
+                report.first_ragged_line, report.first_ragged_file = part.ragged[0], name
+            report.ragged += len(part.ragged)
+            for check in report.columns:
+                texts = part.columns[check.column.name]
+                line = _check_texts(check, texts, part.lines, file)
+                if line is not None and check.first_line is None:
+                    check.first_line, check.first_file = line, name
+            if schema.person_id is not None:
+                people.append(_persons(part.columns[schema.person_id], file))
     if schema.person_id is not None:
         report.persons = count_persons(np.concatenate([np.zeros(0, object), *people]), schema)
     return report
 
 
-def _check_texts(check: ColumnCheck, texts: Any, lines: npt.NDArray[np.int64], file: CsvFile) -> None:
+def _check_texts(check: ColumnCheck, texts: Any, lines: npt.NDArray[np.int64], file: CsvFile) -> int | None:
+    """Count the faults of some fields; returns the line of the first that cannot be parsed."""
     parsed, wrong = parse_fields(check.column, texts, file.dialect)
-    if wrong.any():
-        check.counts["unparsable"] += int(wrong.sum())
-        check.first_line = check.first_line or int(lines[np.argmax(wrong)])
     right = parsed.filter(~wrong)
     coded = isinstance(check.column, Category)
     if len(right):
         check.counts.update(count_faults(check.column, read_column(check.column.name, right, coded=coded)))
+    if not wrong.any():
+        return None
+    check.counts["unparsable"] += int(wrong.sum())
+    return int(lines[np.argmax(wrong)])
 
 
 def _persons(texts: Any, file: CsvFile) -> npt.NDArray[Any]:

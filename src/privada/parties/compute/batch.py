@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from privada.exceptions import SchemaError
+from privada.exceptions import SchemaError, SourceError
 from privada.parties.schema import Category, Schema
 from privada.parties.sources import Source
 from privada.parties.tables import Table
@@ -93,12 +93,15 @@ class Part:
         Which rows count. By default all.
     people : array, optional
         The person of each row when ``kept`` was chosen.
+    names : tuple of str, optional
+        The columns that are read. By default all that the schema has.
     """
 
     source: Source
     schema: Schema
     kept: npt.NDArray[np.bool_] | None = None
     people: npt.NDArray[Any] | None = None
+    names: tuple[str, ...] | None = None
 
     def __repr__(self) -> str:
         return "<Part>"
@@ -106,9 +109,10 @@ class Part:
     def read(self) -> Iterator[Raw]:
         """Rows as they are, at most `BATCH` at a time."""
         start = 0
-        for table in self.source.tables(BATCH):
+        for table in self.source.tables(BATCH, self.names):
+            rows = _count_rows(table, self.names or self.schema.needed)
             yield Raw(self, table, start)
-            start += len(next(iter(table.values())))
+            start += rows
 
     def batches(self) -> Iterator[Batch]:
         """Encoded rows that count, at most `BATCH` at a time."""
@@ -128,7 +132,11 @@ class Part:
         if self.kept is not None:
             kept = self.kept.copy()
             kept[self.kept] = chosen
-        return Part(self.source, self.schema, kept, self.people)
+        return replace(self, kept=kept)
+
+    def reading(self, names: tuple[str, ...]) -> Part:
+        """The same rows, of which some columns are read."""
+        return replace(self, names=names)
 
     def _check_people(self, raw: Raw) -> None:
         """Which rows are kept was chosen once: of other rows, one person could have any number."""
@@ -139,12 +147,24 @@ class Part:
             raise SchemaError("The rows' persons have changed since they were loaded; load the owner again.")
 
 
+def _count_rows(table: Table, names: tuple[str, ...]) -> int:
+    """Rows of a table. Compiled code relies on the lengths, and a source may be anybody's."""
+    if absent := [name for name in names if name not in table]:
+        raise SourceError(f"The source gave no column {absent[0]!r}.")
+    lengths = {len(table[name]) for name in table}
+    if len(lengths) != 1 or (rows := lengths.pop()) > BATCH:
+        raise SourceError(f"The source gave columns of several lengths, or more than {BATCH} rows at once.")
+    return rows
+
+
 def _encoded(schema: Schema, table: Table) -> Batch:
-    return Batch(_features(schema, table), None if schema.label is None else schema.encode_labels(table))
+    labelled = schema.label is not None and schema.label.name in table
+    return Batch(_features(schema, table), schema.encode_labels(table) if labelled else None)
 
 
 def _features(schema: Schema, table: Table) -> FloatArray:
-    if len(next(iter(table.values()))) < WORTH_COMPILED:
+    rows = len(next(iter(table.values())))
+    if rows < WORTH_COMPILED and all(column.name in table for column in schema.columns):
         return schema.encode_features(table)
     from privada.parties.compute.encoding import encode_features
 

@@ -24,13 +24,12 @@ from privada._extras import require
 from privada.exceptions import AnswerError, InputError, PrivadaError
 from privada.parties.compute import worker
 from privada.parties.compute.batch import Batch, Part
-from privada.parties.compute.dividing import is_parquet
 from privada.parties.compute.engine import Handles, Mask
 from privada.parties.compute.folds import Fold, Merging
 from privada.parties.compute.tasks import Task
 from privada.parties.schema import Schema
 from privada.parties.sources import Source
-from privada.parties.sources.dask_frames import Collection, Partition
+from privada.parties.sources.dask_frames import Collection
 
 T = TypeVar("T")
 JOINED = 16  # results that a worker joins at once
@@ -96,7 +95,7 @@ class Cluster:
         if client is not None:
             client.close()
 
-    def check_ready(self) -> None:
+    def check_ready(self, kept_bytes: int = 0) -> None:  # noqa: ARG002 - workers spill to their disks
         """Refuse before anything is charged: no worker, or workers that differ."""
         from privada import __version__
 
@@ -114,26 +113,28 @@ class Cluster:
 
     def check_source(self, source: Source) -> None:
         """Refuse rows that workers cannot read by themselves."""
-        if not (isinstance(source, Collection) or is_parquet(source)):
+        if not source.travels:
             raise InputError(
-                "Rows in the memory of this process, in CSV or in a database are not sent to a cluster: "
-                "write them to Parquet files that all workers can read, or pass a Dask data frame."
+                "Rows in the memory of this process, in an object store, or in a SQLite or DuckDB file, of "
+                "which machines share no snapshot, are not sent to a cluster: write them to Parquet or CSV "
+                "files that all workers can read, keep them in PostgreSQL, or pass a Dask data frame."
             )
 
-    def place(self, parts: Sequence[Part]) -> Handles:
+    def place(self, source: Source, schema: Schema) -> Handles:
         """Addresses of parts go to the workers; rows that are in this process do not."""
         self.check_ready()
-        if all(isinstance(part.source, Partition) for part in parts):
-            frames = self._client.compute([part.source.delayed for part in parts])  # type: ignore[attr-defined]
-            return [
-                self._submit(worker.open_frame, frame, part.schema)
-                for frame, part in zip(frames, parts, strict=True)
-            ]
-        return [self._submit(worker.hold, part) for part in parts]
+        if isinstance(source, Collection):
+            frames = self._client.compute([part.delayed for part in source.partitions()])
+            return [self._submit(worker.open_frame, frame, schema) for frame in frames]
+        return [self._submit(worker.hold, Part(part, schema)) for part in source.addresses()]
 
     def narrow(self, parts: Handles, masks: Sequence[Mask]) -> Handles:
         """See `Engine`."""
         return [self._submit(worker.narrow, part, mask) for part, mask in zip(parts, masks, strict=True)]
+
+    def select(self, parts: Handles, names: tuple[str, ...]) -> Handles:
+        """See `Engine`."""
+        return [self._submit(worker.select, part, names) for part in parts]
 
     def remember(self, parts: Handles, name: str) -> tuple[Handles, list[npt.NDArray[Any]]]:
         """See `Engine`."""

@@ -15,7 +15,14 @@ PART_ROWS = 250_000  # of a part at least, where row groups are smaller
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Piece:
-    """The address of some rows: a file and row groups of it. It is opened when it is read."""
+    """The address of some rows: a file and row groups of it. It is opened when it is read.
+
+    It is read by `ParquetFile.iter_batches`, not as a fragment of a data set. Workers that read pickled
+    fragments have crashed. The cause is not known: with pyarrow 26 it could not be repeated, neither on
+    workers nor by giving up readings midway. Users report hangs and ``std::terminate`` in processes that
+    leave ``Fragment.to_batches`` before its end, but not with ``iter_batches`` (apache/arrow 45214,
+    huggingface/huggingface_hub 4178).
+    """
 
     path: str
     filesystem: Any
@@ -28,10 +35,7 @@ class Piece:
 
     def to_batches(self, *, columns: list[str], batch_size: int, **_: Any) -> Iterator[Any]:
         """Arrow batches in the order of the rows, as those of a data set; read by the thread that asks."""
-        import pyarrow.parquet as pq
-
-        options = {"read_dictionary": list(self.categories), "pre_buffer": False, "buffer_size": BUFFER}
-        with pq.ParquetFile(self.path, filesystem=self.filesystem, **options) as file:
+        with self._opened() as file:
             if absent := set(columns) - set(file.schema_arrow.names):
                 raise SourceError(f"One of the files lacks columns: {', '.join(sorted(absent))}.")
             batches = file.iter_batches(
@@ -39,6 +43,18 @@ class Piece:
             )
             for batch in batches:
                 yield self._alike(batch.select(columns))
+
+    def _opened(self) -> Any:
+        import pyarrow.parquet as pq
+
+        options = {"read_dictionary": list(self.categories), "pre_buffer": False, "buffer_size": BUFFER}
+        try:
+            return pq.ParquetFile(self.path, filesystem=self.filesystem, **options)
+        except KeyError:  # a column that is no leaf of the file's tree
+            names = ", ".join(self.categories)
+            raise SourceError(
+                f"One of the files lacks a column of {names}, or has lists or structures in it."
+            ) from None
 
     def _alike(self, batch: Any) -> Any:
         """A batch with the types of the first file; those of categories are read by their values."""
@@ -85,11 +101,10 @@ def _groups(fragment: Any) -> Iterator[tuple[int, ...]]:
         yield tuple(groups)
 
 
-def is_parquet(source: Any) -> bool:
-    """Whether a source is in Parquet files that another process can open by their address."""
+def is_parquet(dataset: Any) -> bool:
+    """Whether a data set is in Parquet files that another process can open by their address."""
     import pyarrow.dataset as ds
 
-    dataset = getattr(getattr(source, "source", source), "_dataset", None)
     if not isinstance(dataset, ds.FileSystemDataset) or not isinstance(dataset.format, ds.ParquetFileFormat):
         return False
     try:

@@ -16,12 +16,17 @@ FloatArray = npt.NDArray[np.float64]
 
 
 def encode_features(schema: Schema, table: Table) -> FloatArray:
-    """The same as `Schema.encode_features`, bit by bit, and the same errors."""
-    values = [table[column.name] for column in schema.columns]
-    X, at = np.empty((len(values[0]), schema.width)), 0
-    for column, each in zip(schema.columns, values, strict=True):
-        width = len(column.features())
-        if not (_is_plain(column, each) and _place(X, at, each, float(column.low), float(column.high))):
+    """The same as `Schema.encode_features`, bit by bit, and the same errors.
+
+    Features of columns that were not read are at their lower bounds: these are allowed values, so a question
+    that needs more than it says gets a wrong answer, but not a less private one.
+    """
+    X, at = np.empty((len(next(iter(table.values()))), schema.width)), 0
+    for column in schema.columns:
+        width, each = len(column.features()), table.get(column.name)
+        if each is None:
+            X[:, at : at + width] = [low for low, _ in column.limits()]
+        elif not (_is_plain(column, each) and _place(X, at, each, float(column.low), float(column.high))):
             X[:, at : at + width] = column.encode(each)
         at += width
     return X

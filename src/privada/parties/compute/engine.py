@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from privada.parties.compute.batch import Batch, Part
+from privada.parties.compute.batch import Batch
 from privada.parties.compute.folds import Fold
 from privada.parties.schema import Schema
 from privada.parties.sources import Source
@@ -21,20 +21,27 @@ Handles = Sequence[Any]  # parts, or what is made of them, where they are
 class Engine(Protocol):
     """Where answers are computed. Results have the same bits everywhere."""
 
-    def check_ready(self) -> None:
-        """Raise `InputError` unless an answer can be computed now: asked before anything is charged."""
+    def check_ready(self, kept_bytes: int = 0) -> None:
+        """Raise `InputError` unless an answer can be computed now: asked before anything is charged.
+
+        ``kept_bytes`` are those that it keeps of all rows together while it works.
+        """
         ...
 
     def check_source(self, source: Source) -> None:
         """Raise `InputError` if rows of this source cannot be brought to where they are read."""
         ...
 
-    def place(self, parts: Sequence[Part]) -> Handles:
-        """Bring parts to where they are read."""
+    def place(self, source: Source, schema: Schema) -> Handles:
+        """Bring parts of a source, or their addresses, to where they are read."""
         ...
 
     def narrow(self, parts: Handles, masks: Sequence[Mask]) -> Handles:
         """Let only some rows of each part count."""
+        ...
+
+    def select(self, parts: Handles, names: tuple[str, ...]) -> Handles:
+        """Let only some columns of each part be read."""
         ...
 
     def remember(self, parts: Handles, name: str) -> tuple[Handles, list[npt.NDArray[Any]]]:

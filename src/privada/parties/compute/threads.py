@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
-from privada._threads import MOST_THREADS, count_processors, run_each
+from privada._threads import MOST_THREADS, count_memory, count_processors, run_each
 from privada.exceptions import InputError
 from privada.parties.compute.batch import Batch, Part, Raw
 from privada.parties.compute.engine import Mask
@@ -21,6 +21,7 @@ from privada.parties.sources import Source
 
 T = TypeVar("T")
 S = TypeVar("S")
+USABLE = 0.8  # of the memory, for what an answer keeps
 
 
 @dataclass(frozen=True)
@@ -40,19 +41,31 @@ class Threads:
         if self.count is not None and _check.count(threads=self.count) > MOST_THREADS:
             raise InputError(f"Expected at most {MOST_THREADS} threads, got {self.count}.")
 
-    def check_ready(self) -> None:
-        """Always."""
+    def check_ready(self, kept_bytes: int = 0) -> None:
+        """Whether this machine has the memory: a process that is stopped for want of it has charged already.
+
+        The whole memory counts, not what is free now: that would depend on the rows.
+        """
+        if kept_bytes > (most := USABLE * count_memory()):
+            raise InputError(
+                f"The answer would keep {kept_bytes / 1e9:.1f} GB of prepared rows in memory; this machine "
+                f"has {most / 1e9:.1f} GB for them. Ask for fewer features, or have the owner use a cluster."
+            )
 
     def check_source(self, source: Source) -> None:
         """Every source can be read here."""
 
-    def place(self, parts: Sequence[Part]) -> Sequence[Part]:
+    def place(self, source: Source, schema: Schema) -> list[Part]:
         """Parts are read where they are."""
-        return parts
+        return [Part(part, schema) for part in source.parts()]
 
     def narrow(self, parts: Sequence[Part], masks: Sequence[Mask]) -> list[Part]:
         """Let only some rows of each part count."""
         return [part.only(mask) for part, mask in zip(parts, masks, strict=True)]
+
+    def select(self, parts: Sequence[Part], names: tuple[str, ...]) -> list[Part]:
+        """Let only some columns of each part be read."""
+        return [part.reading(names) for part in parts]
 
     def remember(self, parts: Sequence[Part], name: str) -> tuple[list[Part], list[npt.NDArray[Any]]]:
         """Parts that know the person of each row; and these persons."""

@@ -46,6 +46,11 @@ def narrow(part: Part, mask: npt.NDArray[np.bool_]) -> Part:
     return part.only(mask)
 
 
+def select(part: Part, names: tuple[str, ...]) -> Part:
+    """Let only some columns be read."""
+    return part.reading(names)
+
+
 def remember_column(part: Part, name: str) -> Part:
     """The part, with the person of each row."""
     return replace(part, people=np.array(part.source.column(name)))
@@ -113,5 +118,6 @@ __all__ = [
     "prepare",
     "read",
     "remember_column",
+    "select",
     "tell_versions",
 ]

@@ -112,6 +112,11 @@ class Dialect:
         differing = [field for field in fields(self) if getattr(self, field.name) != field.default]
         return {field.name: getattr(self, field.name) for field in differing}
 
+    @property
+    def is_utf8(self) -> bool:
+        """Whether the encoding is UTF-8 by any of its names, with a byte order mark or not."""
+        return codecs.lookup(self.encoding).name in {"utf-8", "utf-8-sig"}
+
     def compression_of(self, name: str) -> str | None:
         """Arrow's name of the compression of a file of this name."""
         ending = next((SUFFIXES[end] for end in SUFFIXES if name.lower().endswith(end)), "none")

@@ -83,7 +83,8 @@ class CsvFile:
             for batch in _regrouped(self._blocks(names), size):
                 yield self._parsed(batch)
         except (pa.ArrowException, OSError, ValueError, UnicodeError) as error:  # its message shows a value
-            raise self._explained(type(error).__name__) from None
+            if not self._is_header_alone():
+                raise self._explained(type(error).__name__) from None
 
     def _blocks(self, names: Sequence[str]) -> Iterator[Any]:
         from pyarrow import csv as arrow_csv
@@ -94,7 +95,12 @@ class CsvFile:
             arrow_csv.open_csv(
                 stream,
                 read_options=arrow_csv.ReadOptions(
-                    encoding=dialect.encoding, block_size=BLOCK, column_names=dialect.names, use_threads=False
+                    encoding="utf8"
+                    if dialect.is_utf8
+                    else dialect.encoding,  # Arrow drops the mark of "utf8"
+                    block_size=BLOCK,
+                    column_names=dialect.names,
+                    use_threads=False,
                 ),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=True
@@ -172,6 +178,15 @@ class CsvFile:
                 return f"column {place} {first[line].name!r}: {what_is_wrong(first[line])} at line {line}"
         return None
 
+    def _is_header_alone(self) -> bool:
+        """Whether the file is a header without even a line end, which Arrow takes for no CSV."""
+        try:
+            return self.dialect.names is None and not any(
+                len(part.lines) or part.ragged for part in self.fields()
+            )
+        except (SchemaError, csv.Error, OSError, ValueError, EOFError):
+            return False
+
     def _explained(self, kind: str) -> SchemaError:
         """What is wrong with a file that Arrow could not read."""
         try:
@@ -182,7 +197,8 @@ class CsvFile:
             return SchemaError(f"{self.name} is not text in the encoding {self.dialect.encoding}.")
         except (csv.Error, OSError, ValueError, EOFError):
             fault = None
-        return SchemaError(f"{self.name}: {fault or f'it cannot be read to its end, {kind}'}.")
+        long = f"a line may be longer than {BLOCK >> 20} MB, or a quote not closed"
+        return SchemaError(f"{self.name}: {fault or f'it cannot be read to its end ({kind}): {long}'}.")
 
     def _records(self, text: Any) -> Any:
         return csv.reader(text, delimiter=self.dialect.delimiter, quotechar=self.dialect.quote)
@@ -201,9 +217,7 @@ class CsvFile:
 
     @contextmanager
     def _text(self) -> Iterator[Any]:
-        encoding = (
-            "utf-8-sig" if self.dialect.encoding.lower() in {"utf-8", "utf8"} else self.dialect.encoding
-        )
+        encoding = "utf-8-sig" if self.dialect.is_utf8 else self.dialect.encoding
         with self._bytes() as stream, io.TextIOWrapper(stream, encoding=encoding, newline="") as text:
             yield text
 

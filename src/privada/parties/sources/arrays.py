@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,9 +37,9 @@ class ArraySource(Source):
             self._columns[name] = column
         self._height = len(X)
 
-    def tables(self, size: int) -> Iterator[Table]:
+    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         for start in range(0, self._height, size):
-            yield {name: values[start : start + size] for name, values in self._columns.items()}
+            yield {name: self._columns[name][start : start + size] for name in names or self._columns}
 
     def column(self, name: str) -> npt.NDArray[Any]:
         return self._columns[name]

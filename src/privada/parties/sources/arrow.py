@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import SourceError
-from privada.parties.compute.dividing import divide_dataset
+from privada.parties.compute.dividing import divide_dataset, is_parquet
 from privada.parties.schema import Schema
 from privada.parties.sources.source import Source
 from privada.parties.tables import Table, check_names, read_batch, read_values
@@ -26,8 +26,8 @@ class ArrowSource(Source):
         self._dataset, self._names = dataset, list(schema.needed)
         self._categories = schema.categories
 
-    def tables(self, size: int) -> Iterator[Table]:
-        for batch in self._batches(self._names, size):
+    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
+        for batch in self._batches(list(names or self._names), size):
             yield read_batch(batch, categories=self._categories)
 
     def _batches(self, names: list[str], size: int) -> Iterator[Any]:
@@ -43,6 +43,8 @@ class ArrowSource(Source):
             ):
                 if batch.num_rows:
                     yield batch
+        except SourceError:
+            raise
         except (pa.ArrowException, OSError, ValueError) as error:  # its message shows a value
             raise SourceError(
                 f"The table cannot be read to its end, it may be damaged: {type(error).__name__}."
@@ -54,6 +56,11 @@ class ArrowSource(Source):
 
     def parts(self) -> list[Source]:
         return [self._of(dataset) for dataset in divide_dataset(self._dataset)]
+
+    @property
+    def travels(self) -> bool:
+        """As files in Parquet; what is in memory stays there."""
+        return is_parquet(self._dataset)
 
     def _of(self, dataset: Any) -> Source:
         part = copy(self)

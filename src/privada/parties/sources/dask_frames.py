@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,15 +33,24 @@ class Collection(Source):
     def __repr__(self) -> str:
         return "<Collection>"
 
+    @property
+    def travels(self) -> bool:
+        """Partitions are on the workers already."""
+        return True
+
     def parts(self) -> list[Source]:
+        """Its partitions, read in this process."""
+        return list(self.partitions())
+
+    def partitions(self) -> list[Partition]:
         """Its partitions, of the columns that are needed."""
         frame = self.frame[list(self.schema.needed)]
         return [Partition(delayed, self.schema) for delayed in frame.to_delayed()]
 
-    def tables(self, size: int) -> Iterator[Table]:
+    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         """One partition after another."""
         for part in self.parts():
-            yield from part.tables(size)
+            yield from part.tables(size, names)
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """One whole column."""
@@ -58,9 +67,9 @@ class Partition(Source):
     def __repr__(self) -> str:
         return "<Partition>"
 
-    def tables(self, size: int) -> Iterator[Table]:
+    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         """Read in this process."""
-        yield from self._opened().tables(size)
+        yield from self._opened().tables(size, names)
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """One whole column."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,11 +66,23 @@ class Database:
             return self
         return Database(url=f"{self.engine}:///{home / self.file}", table=self.table, query=self.query)
 
+    def seen_from(self, home: Path) -> Database:
+        """The same, with the path of its file, if it has one, as seen from a folder."""
+        if self.file is None:
+            return self
+        path = os.path.relpath(self.file.resolve(), home)
+        return Database(url=f"{self.engine}:///{path}", table=self.table, query=self.query)
+
+    @property
+    def quoted_table(self) -> str:
+        """The table's name, as a statement has it."""
+        return ".".join(_quoted(part) for part in (self.table or "").split("."))
+
     def select(self, names: tuple[str, ...]) -> str:
         """The statement that reads some columns."""
         wanted = ", ".join(_quoted(name) for name in names) or "*"
         if self.table is not None:
-            source = ".".join(_quoted(part) for part in self.table.split("."))
+            source = self.quoted_table
         else:
             source = f"({(self.query or '').rstrip().rstrip(';')}\n) AS privada_rows"  # a comment may end it
         return f"SELECT {wanted} FROM {source}"  # noqa: S608 - the owner's own names, quoted
@@ -104,9 +117,9 @@ class DatabaseSource(Source):
         with self._connected() as session:
             check_names(session.names(database.select(())), schema.needed)
 
-    def tables(self, size: int) -> Iterator[Table]:
+    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         with self._connected() as session:
-            yield from self._of(session).tables(size)
+            yield from self._of(session).tables(size, names)
 
     def column(self, name: str) -> npt.NDArray[Any]:
         with self._connected() as session:
@@ -128,24 +141,42 @@ class DatabaseSource(Source):
         connect: Callable[[Database], AbstractContextManager[Session]] = ENGINES[self._database.engine]
         return connect(self._database)
 
-    def _of(self, session: Session) -> _Snapshot:
-        return _Snapshot(session, self._database, self._schema)
+    @property
+    def travels(self) -> bool:
+        """Only PostgreSQL shares a snapshot."""
+        return self._database.engine.startswith("postgres")
+
+    def _of(self, session: Session) -> SessionRows:
+        return SessionRows(session, self._database, self._schema)
 
 
-class _Snapshot(Source):
+class SessionRows(Source):
     """Rows as one session sees them."""
 
-    def __init__(self, session: Session, database: Database, schema: Schema) -> None:
-        self._session, self._database, self._schema = session, database, schema
+    def __init__(self, session: Session, database: Database, schema: Schema, within: str = "") -> None:
+        self._session, self._database, self._schema, self._within = session, database, schema, within
 
-    def tables(self, size: int) -> Iterator[Table]:
-        statement = self._database.select(self._schema.needed)
-        return self._session.tables(statement, self._schema, size)
+    def addresses(self) -> list[Source]:
+        from privada.parties.sources.snapshots import share_snapshot
+
+        return share_snapshot(self._session, self._database, self._schema)
+
+    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
+        return self._session.tables(self._statement(names), self._schema, size)
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        parts = list(self._session.tables(self._database.select((name,)), self._schema, COLUMN_ROWS))
+        parts = self._session.tables(self._statement((name,)), self._schema, COLUMN_ROWS)
         values = [_decoded(part[name]) for part in parts]
         return np.concatenate(values) if values else np.zeros(0)
+
+    def _statement(self, names: Sequence[str] | None) -> str:
+        """Rows of persons are always read by one statement, whose order stays the same.
+
+        An index that has all columns of a shorter list would be read instead of the table, in its own order.
+        """
+        shortened = names is not None and self._schema.person_id is None
+        wanted = tuple(names) if shortened and names else self._schema.needed
+        return self._database.select(wanted) + self._within
 
 
 def _decoded(values: Any) -> npt.NDArray[Any]:
@@ -153,4 +184,4 @@ def _decoded(values: Any) -> npt.NDArray[Any]:
     return np.asarray(values)
 
 
-__all__ = ["Database", "DatabaseSource", "check_url"]
+__all__ = ["Database", "DatabaseSource", "SessionRows", "check_url"]

@@ -26,7 +26,27 @@ def identify_files(files: Iterable[Path]) -> str:
     return "\n".join(line for file in files if (line := _line(file)))
 
 
+def data_files(path: Path) -> list[Path]:
+    """The files of rows that a path names: itself, those of a folder, or those of a pattern as ``*.csv``.
+
+    Names of files and folders that begin with a dot or an underscore are marks of other programs.
+    """
+    return [file for file in _files(path) if file.is_file() and _is_data(file, path)]
+
+
+def _is_data(file: Path, path: Path) -> bool:
+    inside = file.relative_to(path).parts if path.is_dir() else (file.name,) if is_pattern(path) else ()
+    return not any(part.startswith((".", "_")) for part in inside)
+
+
+def is_pattern(path: Path) -> bool:
+    """Whether the last part of a path stands for several names."""
+    return any(mark in path.name for mark in "*?[") and not path.exists()
+
+
 def _files(path: Path) -> list[Path]:
+    if is_pattern(path):
+        return sorted(path.parent.glob(path.name))
     if not path.is_dir():
         return [path]
     found = [Path(folder) / name for folder, _, names in os.walk(path) for name in names]
@@ -54,4 +74,4 @@ def is_settled(path: Path) -> bool:
     return are_settled(_files(path))
 
 
-__all__ = ["are_settled", "identify", "identify_files", "is_settled"]
+__all__ = ["are_settled", "data_files", "identify", "identify_files", "is_pattern", "is_settled"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,15 +23,15 @@ class LazyFrameSource(Source):
         self._frame, self._schema = frame, schema
         check_names(self._computed(lambda: frame.collect_schema().names()), schema.needed)
 
-    def tables(self, size: int) -> Iterator[Table]:
-        for batch in self._batches(self._schema.needed, size):
+    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
+        for batch in self._batches(names or self._schema.needed, size):
             yield read_batch(batch, categories=self._schema.categories)
 
     def column(self, name: str) -> npt.NDArray[Any]:
         parts = [read_values(batch.column(0)) for batch in self._batches((name,), COLUMN_ROWS)]
         return np.concatenate(parts) if parts else np.zeros(0)
 
-    def _batches(self, names: tuple[str, ...], size: int) -> Iterator[Any]:
+    def _batches(self, names: Sequence[str], size: int) -> Iterator[Any]:
         wanted = self._frame.select(list(names))
         frames = iter(wanted.collect_batches(chunk_size=size, maintain_order=True, engine="streaming"))
         while (frame := self._computed(lambda: next(frames, None))) is not None:

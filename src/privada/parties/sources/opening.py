@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ from privada.parties.csv.reading import CsvFile
 from privada.parties.schema import Schema
 from privada.parties.sources.arrays import ArraySource
 from privada.parties.sources.arrow import ArrowSource
-from privada.parties.sources.csv_source import CsvSource
+from privada.parties.sources.csv_source import CsvFiles, CsvSource
 from privada.parties.sources.dask_frames import Collection, is_collection
 from privada.parties.sources.databases import Database, DatabaseSource
-from privada.parties.sources.files import identify, is_settled
+from privada.parties.sources.files import data_files, identify, is_pattern, is_settled
 from privada.parties.sources.lazy_frames import LazyFrameSource
 from privada.parties.sources.source import Source, WatchedSource
 from privada.parties.sources.stores import StoredFiles
@@ -33,7 +34,8 @@ class StoredRows:
     Parameters
     ----------
     place : str or path
-        A path, or a URL such as ``s3://bucket/rows.parquet``.
+        A path, or a URL such as ``s3://bucket/rows.parquet``. A folder of Parquet files or of CSV files is
+        one table; so are CSV files whose names are like ``exports/*.csv``.
     dialect : Dialect, optional
         Makes the file CSV whatever its name. By default it is CSV by its name and of the default dialect.
     """
@@ -48,13 +50,25 @@ class StoredRows:
 
 
 def open_source(data: Any, schema: Schema, y: Any, person: Any) -> Source:
-    """Rows from an array, a frame, Arrow data, a path, a URL or a database; the rest accompanies an array."""
+    """Rows from an array, a frame, Arrow data, a path, a URL, a database or a source of one's own.
+
+    ``y`` and ``person`` accompany an array.
+    """
+    if isinstance(data, Source):
+        if y is not None or person is not None:
+            raise SchemaError("A source has labels and persons among its columns; pass none beside it.")
+        return data
     if isinstance(data, (str, os.PathLike)):
         data = StoredRows(data)
     if isinstance(data, StoredRows):
         return _open_stored(data, schema) if "://" in os.fspath(data.place) else _open_local(data, schema)
     if isinstance(data, Database):
         return DatabaseSource(data, schema)
+    return _open_memory(data, schema, y, person)
+
+
+def _open_memory(data: Any, schema: Schema, y: Any, person: Any) -> Source:
+    """Rows, or plans of them, that are objects of this process."""
     if is_collection(data):
         return Collection(data, schema)
     if isinstance(data, np.ndarray) or (isinstance(data, (list, tuple)) and y is None) or y is not None:
@@ -66,23 +80,40 @@ def open_source(data: Any, schema: Schema, y: Any, person: Any) -> Source:
 
 def _open_local(rows: StoredRows, schema: Schema) -> Source:
     path = Path(rows.place)
-    if not (path.is_file() or path.is_dir()):
+    if not (path.is_file() or path.is_dir() or is_pattern(path)):
         raise SourceError(f"There is no data at {path.name}, or it is neither a plain file nor a folder.")
-    source = _open_csv(rows, path, schema) if rows.csv else ArrowSource(_scan(path, schema), schema)
+    files = data_files(path)
+    if is_pattern(path) and not files:
+        raise SourceError(f"No file has a name like {path.name}.")
+    csv = rows.csv or (path.is_dir() and bool(files) and all(is_csv(file.name) for file in files))
+    source = _open_csv(files, rows, schema) if csv else ArrowSource(_scan(path, schema), schema)
     return WatchedSource(source, lambda: identify(path), lambda: is_settled(path))
 
 
-def _open_csv(rows: StoredRows, path: Path, schema: Schema) -> Source:
+def _open_csv(files: list[Path], rows: StoredRows, schema: Schema) -> Source:
     import pyarrow as pa
 
-    if path.is_dir():
-        raise SourceError(f"{path.name} is a folder; expected one CSV file.")
-    return _csv(path.name, lambda: pa.OSFile(str(path)), rows, schema)
+    if not files:
+        raise SourceError(f"{Path(rows.place).name} has no files.")
+    opened = {file.name: partial(pa.OSFile, str(file)) for file in files}
+    if len(opened) < len(files):
+        raise SourceError(f"{Path(rows.place).name} has files of one name; expected each name once.")
+    return _csv(opened, rows, schema, travels=True)
 
 
-def _csv(name: str, opened: Callable[[], Any], rows: StoredRows, schema: Schema) -> Source:
-    file = CsvFile(name, opened, rows.dialect or Dialect(), schema.described)
-    return CsvSource(file, schema)
+def _csv(
+    opened: Mapping[str, Callable[[], Any]], rows: StoredRows, schema: Schema, *, travels: bool = False
+) -> Source:
+    """One file, or several as one table; an error in one of several says in which."""
+    dialect, sources = rows.dialect or Dialect(), []
+    for name, stream in opened.items():
+        try:
+            sources.append(
+                CsvSource(CsvFile(name, stream, dialect, schema.described), schema, travels=travels)
+            )
+        except SchemaError as error:
+            raise SchemaError(str(error) if len(opened) == 1 else f"{name}: {error}") from None
+    return sources[0] if len(sources) == 1 else CsvFiles(sources)
 
 
 def _open_stored(rows: StoredRows, schema: Schema) -> Source:
@@ -90,9 +121,7 @@ def _open_stored(rows: StoredRows, schema: Schema) -> Source:
     paths = stored.paths()
     if not rows.csv:
         return WatchedSource(ArrowSource(_scan(paths, schema, stored), schema), stored.identity)
-    if len(paths) != 1:
-        raise SourceError(f"{stored.name} is a folder; expected one CSV file.")
-    source = _csv(stored.name, lambda: stored.open(paths[0]), rows, schema)
+    source = _csv({path: partial(stored.open, path) for path in paths}, rows, schema)
     return WatchedSource(source, stored.identity)
 
 

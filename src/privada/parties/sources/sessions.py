@@ -23,6 +23,10 @@ class Session(Protocol):
         """Names of a statement's columns; no row is read."""
         ...
 
+    def declared(self, statement: str) -> dict[str, Any]:
+        """The Arrow type of each column of a statement, None where none is declared; no row is read."""
+        ...
+
     def tables(self, statement: str, schema: Schema, size: int) -> Iterator[Table]:
         """What a statement selects, at most ``size`` rows at a time."""
         ...
@@ -38,6 +42,10 @@ class _ArrowSession:
         with _naming_faults(), self._read(f"{statement} LIMIT 0", 1) as reader:
             return list(reader.schema.names)
 
+    def declared(self, statement: str) -> dict[str, Any]:
+        with _naming_faults(), self._read(f"{statement} LIMIT 0", 1) as reader:
+            return {field.name: field.type for field in reader.schema}
+
     def tables(self, statement: str, schema: Schema, size: int) -> Iterator[Table]:
         with _naming_faults(), self._read(statement, size) as reader:
             for batch in reader:
@@ -46,11 +54,14 @@ class _ArrowSession:
 
 
 @contextmanager
-def _postgresql(database: Database) -> Iterator[Session]:
+def open_postgresql(database: Database, snapshot: str | None = None) -> Iterator[Session]:
+    """A session of PostgreSQL: of its own snapshot, or of one that another session has exported."""
     dbapi = _load("adbc_driver_postgresql.dbapi")
     with _naming_faults(), closing(dbapi.connect(database.url, autocommit=True)) as connection:
         with closing(connection.cursor()) as cursor:
             cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            if snapshot is not None:  # before anything else of the transaction
+                cursor.execute(f"SET TRANSACTION SNAPSHOT {write_literal(snapshot)}")
             cursor.execute("SET LOCAL synchronize_seqscans = off")  # every reading in the same order
             cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
 
@@ -62,6 +73,13 @@ def _postgresql(database: Database) -> Iterator[Session]:
                     yield reader
 
         yield _ArrowSession(read)
+
+
+def write_literal(text: str) -> str:
+    """Text as a statement has it; backslashes are refused, which a server's setting gives a meaning."""
+    if "\\" in text or "\0" in text:
+        raise InputError("Expected names in a database without backslashes.")
+    return "'" + text.replace("'", "''") + "'"
 
 
 @contextmanager
@@ -86,6 +104,9 @@ class _SqliteSession:
     def names(self, statement: str) -> list[str]:
         with _naming_faults():
             return [each[0] for each in self._connection.execute(f"{statement} LIMIT 0").description]
+
+    def declared(self, statement: str) -> dict[str, Any]:
+        return dict.fromkeys(self.names(statement))
 
     def tables(self, statement: str, schema: Schema, size: int) -> Iterator[Table]:  # noqa: ARG002
         with _naming_faults(), closing(self._connection.execute(statement)) as cursor:
@@ -154,10 +175,10 @@ def _load(name: str) -> Any:
 
 _DRIVERS = {"adbc_driver_manager", "duckdb", "_duckdb", "sqlite3", "pyarrow"}
 ENGINES: dict[str, Callable[[Any], AbstractContextManager[Session]]] = {
-    "postgresql": _postgresql,
-    "postgres": _postgresql,
+    "postgresql": open_postgresql,
+    "postgres": open_postgresql,
     "sqlite": _sqlite,
     "duckdb": _duckdb,
 }
 
-__all__ = ["ENGINES", "Session"]
+__all__ = ["ENGINES", "Session", "open_postgresql", "write_literal"]

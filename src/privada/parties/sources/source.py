@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -14,11 +14,32 @@ from privada.parties.tables import Table
 
 
 class Source(ABC):
-    """Rows that can be read again and again, in the same order."""
+    """Rows that can be read again and again, in the same order.
+
+    Write one for rows that are nowhere else, such as rows that a program computes: `tables` and `column` are
+    enough; `parts` lets several threads read at once. Pass it to `Owner` in place of a path.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privada.parties import Rows, Schema
+    >>> class Squares(Source):
+    ...     def tables(self, size, names=None):
+    ...         for start in range(0, 10, size):
+    ...             yield {"x0": np.arange(start, min(start + size, 10)) ** 2.0}
+    ...     def column(self, name):
+    ...         return np.arange(10) ** 2.0
+    >>> Rows(Squares(), schema=Schema.of_numbers(bounds=(0, 50), width=1)).check()
+    10
+    """
 
     @abstractmethod
-    def tables(self, size: int) -> Iterator[Table]:
-        """Columns of at most ``size`` rows at a time."""
+    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
+        """Columns of at most ``size`` rows at a time: those of some names, by default all that are needed.
+
+        Columns that are not named are not read, where the source can leave them out. The order of the rows
+        is the same whatever is named.
+        """
 
     @abstractmethod
     def column(self, name: str) -> npt.NDArray[Any]:
@@ -27,6 +48,15 @@ class Source(ABC):
     def parts(self) -> list[Source]:
         """The same rows in the same order, in parts that can be read at once; itself if there are none."""
         return [self]
+
+    @property
+    def travels(self) -> bool:
+        """Whether another process can read the parts that `addresses` gives."""
+        return False
+
+    def addresses(self) -> list[Source]:
+        """The same rows in the same order, in parts that another process can open by itself."""
+        return self.parts()
 
     def pinned(self) -> AbstractContextManager[Source]:
         """The rows of one moment: what is read within belongs together, or is an error."""
@@ -59,14 +89,21 @@ class WatchedSource(Source):
         self.source, self._identify, self._settled = source, identify, settled
         self._identity = identify()
 
-    def tables(self, size: int) -> Iterator[Table]:
-        return self.source.tables(size)
+    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
+        return self.source.tables(size, names)
 
     def column(self, name: str) -> npt.NDArray[Any]:
         return self.source.column(name)
 
     def parts(self) -> list[Source]:
         return self.source.parts()
+
+    @property
+    def travels(self) -> bool:
+        return self.source.travels
+
+    def addresses(self) -> list[Source]:
+        return self.source.addresses()
 
     def identity(self) -> str | None:
         return self._identity if self._settled() and self._identify() == self._identity else None
