@@ -17,8 +17,33 @@ def test_figures_are_one_object_a_line(cli):
 def test_experiments_are_listed_and_unknown_ones_refused(cli):
     names = {row["name"] for row in cli.json("reproduce")["experiments"]}
     assert names >= {"cells", "core"}
-    assert "one of cells, clustering, core, marginals" in cli("reproduce", "everything", expect=2).stderr
+    refusal = cli("reproduce", "everything", expect=2).stderr
+    assert f"one of {', '.join(sorted(names))}, got 'everything'" in refusal
     assert "--data: there is no folder" in cli("reproduce", "core", "--data", "nowhere", expect=2).stderr
+
+
+def test_a_data_folder_is_looked_through(cli, tmp_path):
+    assert "files" not in cli.json("reproduce")
+    (tmp_path / "ctg").mkdir()
+    (tmp_path / "ctg" / "ctg.parquet").touch()
+    found = {row["file"]: row for row in cli.json("reproduce", "--data", str(tmp_path))["files"]}
+    assert found["ctg/ctg.parquet"] == {
+        "file": "ctg/ctg.parquet",
+        "there": "yes",
+        "read by": "marginals, tables",
+    }
+    assert found["wind/wind.parquet"]["there"] == "no"
+
+
+def test_out_keeps_figures_numbers_and_a_picture_and_says_what_is_left_out(cli, tmp_path, monkeypatch):
+    told = cli("reproduce", "core", "--json", "--out", str(tmp_path))
+    assert (tmp_path / "figures.jsonl").read_text() == told.stdout
+    assert {path.suffix for path in tmp_path.iterdir()} == {".jsonl", ".csv", ".svg"}
+    assert not told.stderr
+    monkeypatch.setattr("privada.lab.experiments.registry.find_spec", lambda name: None)
+    told = cli("reproduce", "core", "--json", "--out", str(tmp_path))
+    assert "left out" in told.stderr
+    assert "privada[plot]" in told.stderr
 
 
 def test_the_number_of_runs_is_the_experiments_own_the_quick_one_or_what_is_asked_for(cli, monkeypatch):

@@ -38,7 +38,11 @@ def command(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Write tables (CSV) and pictures (SVG) into this folder."),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Write figures (JSON), tables (CSV) and pictures (SVG) into this folder.",
+        ),
     ] = None,
     half: Annotated[
         str | None,
@@ -51,7 +55,9 @@ def command(
     only: Annotated[
         list[str] | None,
         typer.Option(
-            "--only", metavar="TEXT", help="Of tables: pairs or contenders with this in their name."
+            "--only",
+            metavar="TEXT",
+            help="Of tables and papers: pairs, contenders or experiments with this in their name.",
         ),
     ] = None,
     limit: Annotated[
@@ -72,7 +78,7 @@ def command(
     from privada.report.tables import Table
 
     if name is None:
-        _list(as_json=as_json)
+        _list(data, as_json=as_json)
         return
     found = _experiment(name)
     count = found.count(runs, quick=quick)
@@ -80,6 +86,8 @@ def command(
     folder = None if data is None else existing_folder(data, "--data")
     with show.progress(quiet=as_json) as track, parallel_config("loky", n_jobs=found.jobs(jobs)):
         figures, tables = [], []
+        for part in found.skipped(pictures=out is not None):
+            show.note(part, label="left out")
         for item in found.run(runs=count, data=folder, track=track, **settings):
             if isinstance(item, Figure):
                 figures.append(item)
@@ -89,6 +97,8 @@ def command(
                 write(item, out)
             elif isinstance(item, Table):
                 tables.append(item)
+    if out is not None:
+        _keep(figures, out)
     if not as_json:
         show.emit({}, (*tables, figures_table(found.title, figures)), as_json=False)
 
@@ -109,12 +119,39 @@ def _experiment(name: str) -> Any:
     return known[name]
 
 
-def _list(*, as_json: bool) -> None:
+def _keep(figures: list[Any], folder: Path) -> None:
+    """Write the figures as they are printed with --json."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = "".join(show.json_text(figure.to_dict()) + "\n" for figure in figures)
+    (folder / "figures.jsonl").write_text(lines, encoding="utf-8")
+
+
+def _list(data: Path | None, *, as_json: bool) -> None:
     from privada.report.tables import Table
 
     rows = tuple((each.name, each.title) for each in _experiments().values())
     table = Table(title="Experiments", columns=("name", "what it shows"), rows=rows)
-    show.emit({"experiments": table.to_dict()}, (table,), as_json=as_json)
+    plain, shown = {"experiments": table.to_dict()}, [table]
+    if data is not None:
+        files = _files_there(existing_folder(data, "--data"))
+        plain["files"] = files.to_dict()
+        shown.append(files)
+    show.emit(plain, tuple(shown), as_json=as_json)
+
+
+def _files_there(folder: Path) -> Any:
+    """Which of the files that experiments read are in a folder."""
+    from privada.report.tables import Table
+
+    readers: dict[str, list[str]] = {}
+    for each in _experiments().values():
+        for path in each.files:
+            readers.setdefault(path, []).append(each.name)
+    rows = tuple(
+        (path, "yes" if (folder / path).exists() else "no", ", ".join(names))
+        for path, names in readers.items()
+    )
+    return Table(title="Data files", columns=("file", "there", "read by"), rows=rows)
 
 
 __all__ = ["EXAMPLE", "command"]

@@ -9,7 +9,7 @@ from privada.exceptions import InputError
 from privada.lab.baselines.coreset import Coreset
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.floats(0, 1.5))
 def test_every_point_is_within_the_radius_of_a_chosen_one(seed, d, radius):
     rng = np.random.default_rng(seed)

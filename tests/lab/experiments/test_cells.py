@@ -11,7 +11,8 @@ def test_cells_comes_between_guessing_and_exact_counts():
         tracked.append(what)
         return items
 
-    figures = {each.figure: each for each in experiment("cells").run(runs=3, data=None, track=track)}
+    *found, picture = experiment("cells").run(runs=3, data=None, track=track)
+    figures = {each.figure: each for each in found}
     rank = figures.pop("cells_worst_rank")
     assert 1 <= rank.value <= 4
     for rival in ("noisy majority", "noisy counts", "DP logistic, δ = 1e-05"):
@@ -22,6 +23,10 @@ def test_cells_comes_between_guessing_and_exact_counts():
     assert value["majority"] + 0.2 < value["eps1"] < value["nonprivate"] + 0.05
     assert all(each.goal is None and each.runs == 3 and each.interval for each in figures.values())
     assert tracked
+    lines = {line.name: line for line in picture.series}
+    assert lines["ours"].mean == [value[name] for name in ("eps0.25", "eps1", "eps4")]
+    assert lines["ours"].role == "ours"
+    assert {"noisy majority", "majority class", "exact counts (not private)"} < set(lines)
 
 
 def test_the_bounds_of_the_task_hold_for_every_possible_image():

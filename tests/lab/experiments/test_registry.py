@@ -3,13 +3,32 @@
 import pytest
 
 from privada.exceptions import InputError
-from privada.lab.experiments import experiment, experiments
+from privada.lab.datasets.files import FILES
+from privada.lab.experiments import experiment, experiments, registry
 
 
 def test_the_registry():
     assert all(name == each.name and each.runs >= each.quick_runs for name, each in experiments().items())
-    with pytest.raises(InputError, match="one of cells, clustering, core, marginals"):
+    with pytest.raises(InputError, match="one of cells, clustering, clustering-all-targets, core, marginals"):
         experiment("everything")
+
+
+def test_what_needs_an_extra_is_named_with_the_line_that_adds_it(monkeypatch):
+    monkeypatch.setattr(registry, "find_spec", lambda name: None)
+    (gan,) = experiment("clustering").skipped()
+    assert "DP-GAN" in gan
+    assert "privada[deep]" in gan
+    assert "privada[transport]" in experiment("transport").skipped()[0]
+    (pictures,) = experiment("core").skipped(pictures=True)
+    assert "privada[plot]" in pictures
+    monkeypatch.setattr(registry, "find_spec", lambda name: name)
+    assert all(each.skipped(pictures=True) == [] for each in experiments().values())
+
+
+def test_every_file_is_read_by_experiments_that_exist():
+    assert {name for each in FILES.values() for name in each.experiments} <= set(experiments())
+    assert "mnist/mnist.npz" in experiment("clustering").files
+    assert experiment("core").files == ()
 
 
 def test_other_experiments_do_not_take_its_settings():

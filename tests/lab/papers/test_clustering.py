@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from privada.exceptions import InputError
-from privada.lab.papers.clustering import paper_nas, paper_nna
+from privada.lab.papers.clustering import advanced_share, nas_noise, paper_nas, paper_nna
 from privada.methods.clustering import NearestMeans
 from privada.privacy import Pure
 
@@ -45,6 +45,25 @@ def test_the_noise_is_the_printed_one():
     assert np.abs(averages).mean() == pytest.approx(4000 * math.sqrt(8) / 450, rel=0.03)
     averages = paper_nas(nothing, many, t=150, rho=3, rehearsal=0).points
     assert np.std(averages) == pytest.approx(math.sqrt(4000 / 6) / 150, rel=0.03)
+
+
+@pytest.mark.statistical
+def test_theorem_5_3_has_the_noise_of_advanced_composition():
+    each = advanced_share(3.0, 1e-5, uses=4000)
+    composed = each * math.sqrt(2 * 4000 * math.log(1e5)) + 4000 * each * math.expm1(each) / (
+        math.exp(each) + 1
+    )
+    assert composed == pytest.approx(3.0)
+    averages = paper_nas(np.zeros((0, 8)), np.zeros((4000, 8)), t=150, epsilon=3, delta=1e-5, rehearsal=0)
+    assert np.abs(averages.points).mean() == pytest.approx(math.sqrt(8) / (150 * each), rel=0.03)
+    assert "not private as claimed" in averages.stamps
+    with pytest.raises(InputError, match="delta"):
+        paper_nas(S, T, t=20, rho=1, delta=1e-5, rehearsal=0)
+
+
+def test_the_printed_bound_of_the_noise_holds():
+    found = paper_nas(np.zeros((0, 2)), np.zeros((50, 2)), t=150, epsilon=3, rehearsal=0).points
+    assert np.linalg.norm(found, axis=1).mean() <= nas_noise(50, width=2, t=150, gamma=0.05, epsilon=3)
 
 
 @pytest.mark.statistical

@@ -3,7 +3,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from privada.exceptions import InputError
-from privada.lab.papers.marginals import paper_error_marginals, paper_expril, paper_marginals, true_epsilon
+from privada.lab.papers.marginals import (
+    balanced_bins,
+    paper_error_marginals,
+    paper_expril,
+    paper_marginals,
+    true_epsilon,
+)
 from privada.methods.cells import Bins
 from privada.methods.marginals import Constant
 
@@ -56,3 +62,30 @@ def test_expril_learns_where_noise_is_small_and_is_stamped(cumulative, reweight)
     assert (fit.codes(X) == y).mean() > 0.85
     assert "not private as claimed" in repr(fit)
     assert len(fit.models) == 2
+
+
+def test_balanced_bins_hold_as_much_weight_each():
+    rng = np.random.default_rng(0)
+    source, weights = rng.normal(size=(4000, 2)), rng.exponential(size=4000)
+    for table in balanced_bins(source, weights, 8):
+        held = np.bincount(table.assign(source), weights=weights, minlength=table.n_cells)
+        assert held == pytest.approx(np.full(8, weights.sum() / 8), rel=0.02)
+    constant = balanced_bins(np.ones((10, 1)), np.ones(10), 4)[0]
+    assert constant.n_cells == 2
+
+
+@pytest.mark.filterwarnings("ignore::privada.exceptions.RehearsalWarning")
+def test_weighted_bins_differ_only_where_the_source_is_weighted():
+    rng = np.random.default_rng(0)
+    source, X = rng.normal(size=(600, 2)), rng.normal(0.7, 0.5, size=(500, 2))
+    y = (X.sum(axis=1) > 1.4).astype(np.int64)
+    settings = {"epsilon": 1e6, "rounds": 1, "classifier": LogisticRegression(), "rehearsal": 0}
+    fits = {
+        (reweight, weighted): paper_expril(
+            X, y, source, reweight=reweight, weighted_bins=weighted, **settings
+        ).codes(source)
+        for reweight in (True, False)
+        for weighted in (True, False)
+    }
+    assert not np.array_equal(fits[True, True], fits[True, False])
+    assert np.mean(fits[False, True] == fits[False, False]) > 0.95

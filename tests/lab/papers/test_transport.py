@@ -38,3 +38,20 @@ def test_adaptation_maps_sorted_rows():
     assert done.mapped.shape == X.shape
     assert np.all(np.diff(done.labels) >= 0)
     assert "not private as claimed" in done.stamps
+
+
+@pytest.mark.filterwarnings("ignore:Sinkhorn did not converge")
+def test_known_target_labels_keep_mass_within_their_class():
+    y = np.repeat([0, 1], 15)
+    source = np.random.default_rng(1).normal(size=(30, 20)) / 10 + y[:, None]
+    known = np.where(np.arange(30) % 3 == 0, y, -1)
+    settings = SETTINGS | {"epsilon": 400.0}
+    plain, told = (
+        paper_dpda(
+            source, y, source, n_classes=2, label_epsilon=1e6, target_labels=labels, rehearsal=0, **settings
+        )
+        for labels in (None, 1 - known * (known >= 0) - 2 * (known < 0))
+    )
+    assert "not private as claimed" in repr(told)
+    own, other = (np.linalg.norm(found.mapped - source, axis=1).mean() for found in (plain, told))
+    assert own < other  # labels that are turned round send rows to the other side

@@ -8,6 +8,7 @@ its radius C in the objective (Corollary B.1 of the paper).
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -72,6 +73,38 @@ class Coreset:
         labels = Nearest(centers=points[chosen]).assign(points)
         weights = np.bincount(labels, minlength=len(chosen)).astype(np.int64)
         return cls(indices=chosen, weights=weights, labels=labels, radius=reach)
+
+    @classmethod
+    def balanced(
+        cls,
+        target: npt.ArrayLike,
+        *,
+        noise: Callable[[int], float],
+        radii: Sequence[float] = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4),
+    ) -> Self:
+        """The coreset of the radius for which the bound of Corollary B.1 is least.
+
+        The bound adds a noise term and, twice, the radius. Both are public, as Δᵗ(S) does not depend on C:
+        nothing is paid for the choice. (The corollary prints C once; why it counts twice is said in
+        `privada.methods.clustering.learner.cost_bound`.)
+
+        Parameters
+        ----------
+        target : array of shape (targets, features)
+            Public.
+        noise : callable
+            The bound's noise term for a number of points, such as `privada.lab.papers.clustering.nas_noise`.
+        radii : sequence of float
+            What is tried.
+
+        Examples
+        --------
+        >>> line = [[i / 100] for i in range(100)]
+        >>> [Coreset.balanced(line, noise=lambda n: scale * n).radius for scale in (0.0, 0.001, 1.0)]
+        [0.0, 0.02, 0.4]
+        """
+        found = [cls.of(target, radius=radius) for radius in radii]
+        return min(found, key=lambda each: noise(len(each)) + 2 * each.radius)
 
 
 def _greedy_cover(points: FloatArray, radius: float) -> IntArray:

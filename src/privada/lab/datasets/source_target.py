@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from privada import _files
 from privada.exceptions import InputError
+from privada.lab.datasets.files import find
 from privada.privacy.bounds import Ball
 
 FloatArray = npt.NDArray[np.float64]
@@ -108,7 +108,7 @@ def real_pairs(folder: Path, *, seed: int = 0) -> Iterator[Pair]:
 
 def labelled_pairs(folder: Path, *, seed: int = 7, width: int = 32) -> Iterator[LabelledPair]:
     """Office pairs with labels; features to learn from are the target's first principal components."""
-    with np.load(_found(folder, "office10_googlenet", "office10_googlenet.npz"), allow_pickle=False) as file:
+    with np.load(find(folder, "office10_googlenet/office10_googlenet.npz"), allow_pickle=False) as file:
         rows = {name: file[f"x_{name}"].astype(np.float64) for name in ("amazon", "webcam")}
         labels = {name: file[f"y_{name}"].astype(np.int64) for name in rows}
     for source, target in permutations(rows, 2):
@@ -144,17 +144,8 @@ def _projected(name: str, source: FloatArray, target: FloatArray, seed: int) -> 
 Raw = Iterator[tuple[str, FloatArray, FloatArray]]
 
 
-def _found(folder: Path, *parts: str) -> Path:
-    path = folder.joinpath(*parts)
-    if not path.exists():
-        raise InputError(
-            f"There is no {'/'.join(parts)} under the data folder; give it with --data or PRIVADA_DATA."
-        )
-    return _files.plain_file(path, largest=_files.LARGEST_DATA)
-
-
 def _mnist(folder: Path) -> Raw:
-    with np.load(_found(folder, "mnist", "mnist.npz"), allow_pickle=False) as file:
+    with np.load(find(folder, "mnist/mnist.npz"), allow_pickle=False) as file:
         images, labels = file["x_train"].reshape(-1, 784) / 255.0, file["y_train"]
     for a, b in ((1, 7), (5, 2), (9, 6)):
         for source, target in ((a, b), (b, a)):
@@ -162,7 +153,7 @@ def _mnist(folder: Path) -> Raw:
 
 
 def _office(folder: Path) -> Raw:
-    with np.load(_found(folder, "office10_googlenet", "office10_googlenet.npz"), allow_pickle=False) as file:
+    with np.load(find(folder, "office10_googlenet/office10_googlenet.npz"), allow_pickle=False) as file:
         domains = {name: file[f"x_{name}"].astype(np.float64) for name in ("amazon", "dslr", "webcam")}
     for source, target in permutations(domains, 2):
         yield f"office {source}-{target}", domains[source], domains[target]
@@ -171,7 +162,7 @@ def _office(folder: Path) -> Raw:
 def _superconductivity(folder: Path) -> Raw:
     import pyarrow.parquet as pq
 
-    table = pq.read_table(_found(folder, "superconductivity", "superconductivity.parquet"))
+    table = pq.read_table(find(folder, "superconductivity/superconductivity.parquet"))
     split = table["wtd_std_Valence"].to_numpy()
     kept = [name for name in table.column_names if name not in ("critical_temp", "wtd_std_Valence")]
     X = np.column_stack([table[name].to_numpy() for name in kept]).astype(np.float64)

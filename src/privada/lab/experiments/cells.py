@@ -32,6 +32,7 @@ from privada.lab.experiments.sharing import shared
 from privada.methods.cells.estimator import CellClassifier
 from privada.methods.cells.questions.partition import Nearest
 from privada.parties.one_process.process_ledger import public_rows
+from privada.report.exhibit import Curves, Exhibit, Series
 from privada.report.figure import Figure
 
 FloatArray = npt.NDArray[np.float64]
@@ -71,7 +72,7 @@ class Task:
         return float((guesses == self.y_test).mean())
 
 
-def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Iterator[Figure]:  # noqa: ARG001
+def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Iterator[Figure | Exhibit]:  # noqa: ARG001
     """Yield accuracies: ours at each epsilon, trivial rivals, the majority class, and exact counts."""
     scores = list(shared(_scores, range(runs), "digits", track))
     found = {name: mean_interval([score[name] for score in scores]) for name in scores[0]}
@@ -81,6 +82,32 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
             said = beside + _rivals(found, name) if name.startswith("eps") else "not private"
             yield Figure(f"{NAME}_{name}", each.mean, None, "higher", said, runs, interval=each.ends)
     yield _worst_rank(found, runs)
+    yield _curves(scores)
+
+
+def _curves(scores: list[dict[str, float]]) -> Curves:
+    """Accuracies against epsilon: ours, trivial rivals, and what needs no noise."""
+    first = f"eps{EPSILONS[0]:g}"
+    ways = ["", *(name.removeprefix(first) for name in scores[0] if _beside(name, first))]
+    lines = [
+        Series.over_runs(
+            way.removeprefix(RIVAL) or "ours",
+            EPSILONS,
+            [[score[f"eps{epsilon:g}{way}"] for epsilon in EPSILONS] for score in scores],
+            "baseline" if way else "ours",
+        )
+        for way in ways
+    ]
+    for name, told in (("majority", "majority class"), ("nonprivate", "exact counts (not private)")):
+        values = [[score[name]] * len(EPSILONS) for score in scores]
+        lines.append(Series.over_runs(told, EPSILONS, values, "bound"))
+    return Curves(
+        title="Digits by counts in cells",
+        xlabel="epsilon (add/remove a row)",
+        ylabel="accuracy",
+        series=tuple(lines),
+        logx=True,
+    )
 
 
 def _rivals(found: dict[str, Mean], name: str) -> str:

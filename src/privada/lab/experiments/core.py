@@ -12,6 +12,7 @@ from pathlib import Path
 
 from privada.lab.experiments.registry import Track, untracked
 from privada.privacy.accounting import curves
+from privada.report.exhibit import Curves, Exhibit, Series
 from privada.report.figure import Figure
 
 EPSILONS = (0.5, 1, 2, 3, 4, 8, 10)
@@ -23,7 +24,7 @@ PRINTED = {
 SPECIFIED = "privacy.md, section 0"
 
 
-def run(*, runs: int = 1, data: Path | None = None, track: Track = untracked) -> Iterator[Figure]:  # noqa: ARG001
+def run(*, runs: int = 1, data: Path | None = None, track: Track = untracked) -> Iterator[Figure | Exhibit]:  # noqa: ARG001
     """Yield the figures; nothing here is random, so one run is all."""
     cells = [
         (epsilon, delta, sigma)
@@ -39,6 +40,27 @@ def run(*, runs: int = 1, data: Path | None = None, track: Track = untracked) ->
     rho = curves.zcdp_rho(epsilon=1, delta=1e-5)
     yield Figure("zcdp_rho_eps1_delta1e-5", rho, None, "higher", "the textbook bound: 0.02082", 1)
     yield Figure("max_norm_true_epsilon", max_norm_epsilon(), None, "lower", "claimed by the paper: 1", 1)
+    yield _curves()
+
+
+def _curves() -> Curves:
+    """The noise that an epsilon needs, as printed and as calibrated."""
+    lines = []
+    for delta, row in PRINTED.items():
+        sigmas = [curves.gaussian_sigma(epsilon=epsilon, delta=delta) for epsilon in EPSILONS]
+        none = [0.0] * len(sigmas)
+        lines.append(
+            Series(name=f"calibrated, delta {delta:g}", x=EPSILONS, mean=sigmas, error=none, role="ours")
+        )
+        lines.append(Series(name=f"printed, delta {delta:g}", x=EPSILONS, mean=row, error=none, role="bound"))
+    return Curves(
+        title="Gaussian noise per unit of sensitivity",
+        xlabel="epsilon",
+        ylabel="standard deviation",
+        series=tuple(lines),
+        logx=True,
+        logy=True,
+    )
 
 
 def _beside_dp_accounting(cells: list[tuple[float, float, float]]) -> Figure:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
 from privada import _check
 from privada.exceptions import InputError
+from privada.lab.datasets.files import FILES
 from privada.methods.registry import load
 from privada.report.exhibit import Exhibit
 from privada.report.figure import Figure
@@ -29,6 +31,23 @@ class Run(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class OptionalPart:
+    """A part of an experiment that is left out where an extra is not installed."""
+
+    what: str
+    module: str
+    extra: str
+
+    @property
+    def missing(self) -> bool:
+        """Whether its module is not installed."""
+        return find_spec(self.module) is None
+
+    def __str__(self) -> str:
+        return f"{self.what}: pip install 'privada[{self.extra}]'"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
     """One experiment: a name, a title, and the module that runs it when asked.
@@ -43,6 +62,8 @@ class Experiment:
         Whether processes can share its runs (`privada.lab.experiments.sharing`).
     settings : tuple of str
         Further settings that it takes: "half", "only", "limit", "out", "quick".
+    optional : tuple of OptionalPart
+        Parts that need an extra.
     """
 
     name: str
@@ -52,6 +73,17 @@ class Experiment:
     quick_runs: int = 1
     shared: bool = False
     settings: tuple[str, ...] = ()
+    optional: tuple[OptionalPart, ...] = ()
+
+    def skipped(self, *, pictures: bool = False) -> list[str]:
+        """The parts that are left out because an extra is not installed, each with the line that adds it."""
+        drawn = (PICTURES,) if pictures else ()
+        return [str(part) for part in (*self.optional, *drawn) if part.missing]
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Paths of the files under the data folder that it reads."""
+        return tuple(each.path for each in FILES.values() if self.name in each.experiments)
 
     @property
     def run(self) -> Run:
@@ -88,6 +120,7 @@ class Experiment:
         return jobs
 
 
+PICTURES = OptionalPart("pictures; their numbers are written as CSV", "matplotlib", "plot")
 _EXPERIMENTS = (
     Experiment(
         name="cells",
@@ -101,6 +134,14 @@ _EXPERIMENTS = (
         name="clustering",
         title="Centres beside a private source: the share of the gap closed",
         path="privada.lab.experiments.clustering:run",
+        runs=30,
+        quick_runs=1,
+        optional=(OptionalPart("the baseline DP-GAN (not in a quick look)", "torch", "deep"),),
+    ),
+    Experiment(
+        name="clustering-all-targets",
+        title="The same on the real pairs with all of their target points",
+        path="privada.lab.experiments.clustering:run_all_targets",
         runs=30,
         quick_runs=1,
     ),
@@ -126,17 +167,32 @@ _EXPERIMENTS = (
         shared=True,
     ),
     Experiment(
+        name="papers",
+        title="Every table and figure of the five papers, on one page",
+        path="privada.lab.experiments.papers:run",
+        shared=True,
+        settings=("only", "out", "quick"),
+    ),
+    Experiment(
         name="reweighting",
         title="Training for a private target with a public source, beside private baselines",
         path="privada.lab.experiments.reweighting:run",
         runs=10,
         quick_runs=1,
         shared=True,
+        optional=(OptionalPart("the baseline DP-SGD (not in a quick look)", "opacus", "deep"),),
     ),
     Experiment(
         name="summarization",
         title="Training summaries from many owners for a private validation set",
         path="privada.lab.experiments.summarization:run",
+        runs=10,
+        quick_runs=1,
+    ),
+    Experiment(
+        name="summarization-protocols",
+        title="Figure 1 of the summaries: every protocol at every size, and what the curator sees",
+        path="privada.lab.experiments.summarization.protocols:run",
         runs=10,
         quick_runs=1,
     ),
@@ -155,6 +211,10 @@ _EXPERIMENTS = (
         path="privada.lab.experiments.transport:run",
         runs=10,
         quick_runs=1,
+        optional=(
+            OptionalPart("transport in the clear (OTDA) and the Wasserstein distance", "ot", "transport"),
+            OptionalPart("the baseline ADDA (not in a quick look)", "torch", "deep"),
+        ),
     ),
     Experiment(
         name="transport-settings",
@@ -183,4 +243,4 @@ def untracked(items: Iterable[Any], what: str) -> Iterable[Any]:  # noqa: ARG001
     return items
 
 
-__all__ = ["Experiment", "Run", "Track", "experiment", "experiments", "untracked"]
+__all__ = ["Experiment", "OptionalPart", "Run", "Track", "experiment", "experiments", "untracked"]

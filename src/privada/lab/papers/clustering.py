@@ -95,13 +95,16 @@ def paper_nas(
     *,
     t: int,
     epsilon: float | None = None,
+    delta: float | None = None,
     rho: float | None = None,
     short: Literal["average", "zero"] = "average",
     rehearsal: int | None = None,
 ) -> PaperSource:
-    """Noisy Average Set (Alg. 1) as printed: Theorems 5.9 (ε) and 5.11 (ρ).
+    """Noisy Average Set (Alg. 1) as printed: Theorems 5.3 (ε, δ), 5.9 (ε) and 5.11 (ρ).
 
-    Laplace noise of scale n√d/(tε), or Gaussian noise of σ = √(n/(2ρ))/t. A source with fewer than t
+    Laplace noise of scale n√d/(tε), or √d/(t ε₀) with δ, where n uses at ε₀ compose to (ε, δ) by the
+    theorem of advanced composition that the paper quotes (it prints the order alone, √(nd ln 1/δ)/(tε));
+    or Gaussian noise of σ = √(n/(2ρ))/t. A source with fewer than t
     rows, which the paper excludes by "t in [m]", is averaged over what there is (``short="average"``) or
     summed and divided by t (``"zero"``).
     """
@@ -110,12 +113,55 @@ def paper_nas(
     n, d = T.shape
     if _pure(epsilon, rho):
         assert epsilon is not None
-        drawn = _laplace(noise, n * math.sqrt(d) / (t * epsilon), (n, d))
+        each = epsilon / n if delta is None else advanced_share(epsilon, delta, uses=n)
+        drawn = _laplace(noise, math.sqrt(d) / (t * each), (n, d))
     else:
         assert rho is not None
+        if delta is not None:
+            raise InputError("Expected no delta beside rho: Theorem 5.11 has none.")
         drawn = _gaussian(noise, math.sqrt(n / (2 * rho)) / t, (n, d))
     over = t if _check.one_of(("average", "zero"), short=short) == "zero" else max(1, min(t, len(S)))
     return PaperSource(points=_nearest_sums(S, T, t) / over + drawn)
+
+
+def nas_noise(
+    points: int,
+    *,
+    width: int,
+    t: int,
+    gamma: float,
+    epsilon: float | None = None,
+    rho: float | None = None,
+) -> float:
+    """The term beside Δᵗ(S) in Theorem 5.9 (ε) or 5.11 (ρ) with so many target points.
+
+    >>> round(nas_noise(20, width=2, t=150, gamma=0.05, rho=3), 3)
+    0.18
+    """
+    numbers, t = _check.count(points=points) * _check.count(width=width), _check.count(t=t)
+    gamma = _check.probability(gamma=gamma)
+    if _pure(epsilon, rho):
+        assert epsilon is not None
+        return numbers / (t * epsilon) * math.log(numbers / gamma)
+    assert rho is not None
+    return math.sqrt(numbers / rho) / t * math.log(2 * numbers / gamma)
+
+
+def advanced_share(epsilon: float, delta: float, *, uses: int) -> float:
+    """The largest ε₀ of which so many uses are (ε, δ) by advanced composition, as the paper quotes it.
+
+    >>> round(advanced_share(3.0, 1e-5, uses=100), 4)  # 3/100 by basic composition
+    0.0589
+    """
+    from scipy.optimize import brentq
+
+    epsilon, n = _check.positive(epsilon=epsilon), _check.count(uses=uses)
+    slope = math.sqrt(2 * n * math.log(1 / _check.probability(delta=delta)))
+
+    def excess(each: float) -> float:
+        return each * slope + n * each * math.tanh(each / 2) - epsilon
+
+    return float(brentq(excess, 0.0, epsilon / slope))
 
 
 def _nearest_sums(S: FloatArray, T: FloatArray, t: int) -> FloatArray:
@@ -162,4 +208,4 @@ def _gaussian(noise: Noise, sigma: float, shape: tuple[int, ...]) -> FloatArray:
     return np.asarray(sigma * ndtri(noise.uniform(shape)))
 
 
-__all__ = ["PaperSource", "paper_nas", "paper_nna"]
+__all__ = ["PaperSource", "advanced_share", "nas_noise", "paper_nas", "paper_nna"]

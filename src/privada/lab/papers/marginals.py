@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError, RehearsalWarning
-from privada.methods.cells.questions.partition import Partition
+from privada.methods.cells.questions.partition import Bins, Partition
 from privada.methods.hypotheses.questions.forms import Constant, Hypothesis
 from privada.methods.marginals.learner.classifiers.translated import of_classifier
 from privada.methods.marginals.learner.public import feature_bins
@@ -120,11 +120,14 @@ def paper_expril(
     classifier: Any,
     reweight: bool,
     cumulative: bool = True,
+    weighted_bins: bool = False,
     rehearsal: int | None = None,
 ) -> PaperFit:
     """Algorithm 1 as printed: λ = d (queries)/ε, bins by the rule n'/(q √2 λ) close to 4.
 
-    The importance step, if made, is one query more; empty bins answer 1/2.
+    The importance step, if made, is one query more; empty bins answer 1/2. With ``weighted_bins`` the bins
+    of the error marginals hold as much of the *weighted* source each (the paper's choice for its Problem
+    2); without, of the source. It changes nothing where there is no importance step.
     """
     from sklearn.base import clone
 
@@ -139,6 +142,9 @@ def paper_expril(
     if reweight:
         p = paper_marginals(X, tables=tables, scale=scale, rehearsal=int(rng.integers(2**31)))
         weights = _weights(incidence, p)
+    if weighted_bins:
+        tables = balanced_bins(source, weights, count)
+        incidence = np.vstack([_one_hot(table, source) for table in tables])
     hypothesis: Hypothesis = Constant(code=1)
     heard: list[tuple[FloatArray, FloatArray]] = []
     models = []
@@ -159,6 +165,26 @@ def paper_expril(
         models.append(_trained(clone(classifier), rows, soft, weights))
         hypothesis = of_classifier(models[-1], mean=mean, scale=width)
     return PaperFit(models=tuple(models), mean=mean, scale=width)
+
+
+def balanced_bins(source: FloatArray, weights: FloatArray, count: int) -> tuple[Bins, ...]:
+    """Bins of each feature that hold about as much weight each; public, as sources and weights are.
+
+    >>> balanced_bins(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([3.0, 1.0, 1.0, 1.0]), 2)[0].edges
+    array([1.])
+    """
+    return tuple(
+        Bins(feature=j, edges=_weighted_edges(source[:, j], weights, count)) for j in range(source.shape[1])
+    )
+
+
+def _weighted_edges(column: FloatArray, weights: FloatArray, count: int) -> FloatArray:
+    order = np.argsort(column, kind="stable")
+    below = np.concatenate([[0.0], np.cumsum(weights[order])[:-1]])
+    wanted = np.arange(1, count) * weights.sum() / count
+    inner = np.unique(column[order][np.minimum(np.searchsorted(below, wanted), len(column) - 1)])
+    inner = inner[inner > column.min()]
+    return inner if len(inner) else np.array([float(column.max())])
 
 
 def _one_hot(table: Partition, source: FloatArray) -> FloatArray:
@@ -198,4 +224,11 @@ def _trained(model: Any, rows: FloatArray, soft: FloatArray, weights: FloatArray
         return model.fit(rows, codes, sample_weight=floored)
 
 
-__all__ = ["PaperFit", "paper_error_marginals", "paper_expril", "paper_marginals", "true_epsilon"]
+__all__ = [
+    "PaperFit",
+    "balanced_bins",
+    "paper_error_marginals",
+    "paper_expril",
+    "paper_marginals",
+    "true_epsilon",
+]

@@ -88,7 +88,7 @@ def paper_discrepancy(
     rehearsal: int | None = None,
 ) -> float:
     """The discrepancy plus Lap(B/n), projected to [0, B]: printed for every epsilon alike."""
-    noise = _noise(rehearsal, "paper_discrepancy")
+    noise = paper_noise(rehearsal, "paper_discrepancy")
     S, a, T, b = _clipped(Xs, ys, Xt, yt, bounds)
     exact = labelled(S, a, T, b, radius=bounds.A).value
     centred = float(noise.uniform((1,))[0]) - 0.5
@@ -111,13 +111,16 @@ def paper_pcnvxadap(
 ) -> PaperModel:
     """Algorithm 1 as printed, lines 1 to 13.
 
+    With α = 1 (Figure 3) no private row counts and nothing is noised: of the target only the discrepancy is
+    used.
+
     >>> import warnings; warnings.simplefilter("ignore")
     >>> x = np.eye(3)
     >>> paper_pcnvxadap(x, [1, 0, 0], x, [1, 0, 0], epsilon=1, delta=0.01, rehearsal=0, steps=5,
     ...                 penalties=Penalties(alpha=0.5), bounds=Bounds(A=1.0))
     <PaperModel of 3 features [not private as claimed; rehearsal: not private]>
     """
-    noise = _noise(rehearsal, "paper_pcnvxadap")
+    noise = paper_noise(rehearsal, "paper_pcnvxadap")
     S, a, T, b = _clipped(Xs, ys, Xt, yt, bounds)
     m, n, p = len(S), len(T), penalties.reference(len(S), len(T))
     sigma = printed_scales(
@@ -132,10 +135,10 @@ def paper_pcnvxadap(
     for _ in range(steps):
         mean_w, mean_u = mean_w + w / steps, mean_u + u / steps
         residual = X @ w - y
-        private = 2 * T.T @ (residual[m:] / u[m:]) + _gaussian(noise, sigma[0], w.shape)
+        private = 2 * T.T @ (residual[m:] / u[m:]) + paper_gaussian(noise, sigma[0], w.shape)
         seen.append(private)
         slope_u = problem.gradient_f(residual**2 + extra, u, p, penalties)
-        slope_u[m:] += _gaussian(noise, sigma[1], (n,))
+        slope_u[m:] += paper_gaussian(noise, sigma[1], (n,))
         slope = 2 * S.T @ (residual[:m] / u[:m]) + private
         w = w - size[0] * slope
         w = w * min(1.0, bounds.A / max(float(np.linalg.norm(w)), 1e-300))
@@ -146,12 +149,13 @@ def paper_pcnvxadap(
 def _sizes(
     penalties: Penalties, bounds: Bounds, m: int, n: int, d: int, T: int, sigma: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """Line 4."""
+    """Line 4; private u do not move where α = 1."""
     more = bounds.B + penalties.kappa1 + penalties.kappa2 + penalties.kappa_inf
     left = (1 - penalties.alpha) / n
     w = bounds.A / math.sqrt(T * (bounds.G**2 + d * sigma[0] ** 2))
     public = m**1.5 / (math.sqrt(T) * penalties.alpha**2 * (bounds.B + more))
-    return w, public, 1 / math.sqrt(T * n * ((left**2 * more) ** 2 + sigma[1] ** 2))
+    spread = (left**2 * more) ** 2 + sigma[1] ** 2
+    return w, public, 1 / math.sqrt(T * n * spread) if spread else 0.0
 
 
 def _clipped(
@@ -162,7 +166,8 @@ def _clipped(
     return ball.clip(S), np.clip(a, -1, 1), ball.clip(T), np.clip(b, -1, 1)
 
 
-def _noise(rehearsal: int | None, name: str) -> Noise:
+def paper_noise(rehearsal: int | None, name: str) -> Noise:
+    """Seeded noise, or an `InputError`: printed mechanisms run with nothing else."""
     if rehearsal is None:
         raise InputError(
             f"{name} is not private as claimed: it runs only with rehearsal=, a seed, on data to be shown."
@@ -172,11 +177,19 @@ def _noise(rehearsal: int | None, name: str) -> Noise:
         return Rehearsal(rehearsal)
 
 
-def _gaussian(noise: Noise, sigma: float, shape: tuple[int, ...]) -> FloatArray:
+def paper_gaussian(noise: Noise, sigma: float, shape: tuple[int, ...]) -> FloatArray:
     """Continuous Gaussian noise by its quantiles: idealised arithmetic."""
     from scipy.special import ndtri
 
     return np.asarray(sigma * ndtri(noise.uniform(shape)))
 
 
-__all__ = ["PaperModel", "paper_discrepancy", "paper_pcnvxadap", "printed_mu", "printed_scales"]
+__all__ = [
+    "PaperModel",
+    "paper_discrepancy",
+    "paper_gaussian",
+    "paper_noise",
+    "paper_pcnvxadap",
+    "printed_mu",
+    "printed_scales",
+]

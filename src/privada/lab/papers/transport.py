@@ -31,6 +31,7 @@ from privada.methods.transport.learner.coupling import barycentric, exact, l1l2
 from privada.privacy.noise import Rehearsal
 
 FloatArray = npt.NDArray[np.float64]
+FORBIDDEN = 1.0  # added to costs of at most 1: never infeasible
 STAMPS = ("not private as claimed", "rehearsal: not private")
 
 
@@ -107,11 +108,16 @@ def paper_dpda(
     epsilon: float,
     delta: float,
     label_epsilon: float,
+    target_labels: npt.ArrayLike | None = None,
     reg_e: float = 0.01,
     reg_cl: float = 0.1,
     rehearsal: int | None = None,
 ) -> PaperAdaptation:
-    """Differentially Private Domain Adaptation (Alg. 2) as printed: rows sorted by label, noisy counts."""
+    """Differentially Private Domain Adaptation (Alg. 2) as printed: rows sorted by label, noisy counts.
+
+    Semi-supervised, ``target_labels`` are known codes and -1 where a label is unknown: no mass goes between
+    different labels, where a source row's label is what the noisy counts make of it.
+    """
     X, y = _check.matrix(source=source), np.asarray(labels, dtype=np.int64)
     order = np.argsort(y, kind="stable")
     sent = paper_dpot(X[order], components=components, epsilon=epsilon, delta=delta, rehearsal=rehearsal)
@@ -127,6 +133,9 @@ def paper_dpda(
         points = _check.matrix(target=target, width=X.shape[1])
         cost = _cost(sent.rows, points @ sent.projection, sent.sigma)
         cost = (cost - cost.min()) / max(float(np.ptp(cost)), 1e-300)
+        if target_labels is not None:
+            known = np.asarray(target_labels, dtype=np.int64)
+            cost += FORBIDDEN * ((guessed[:, None] != known[None, :]) & (known >= 0)[None, :])
         mapped = barycentric(l1l2(cost, guessed, reg_e=reg_e, reg_cl=reg_cl), points)
     return PaperAdaptation(rows=sent.rows, counts=counts, mapped=mapped, labels=guessed)
 

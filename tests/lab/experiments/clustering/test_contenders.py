@@ -27,6 +27,8 @@ def test_ablations_change_one_thing_each():
     assert set(contenders.ablations()) == {
         "printed NAS t=75",
         "printed NAS t=300",
+        "printed NAS balanced",
+        "printed NAS delta",
         "printed NNA no coreset",
         "printed NAS no coreset",
     }

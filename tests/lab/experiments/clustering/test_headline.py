@@ -1,10 +1,13 @@
 """One small run of everything."""
 
 import numpy as np
+import pytest
 
-from privada.lab.datasets.source_target import synthetic
+from privada.exceptions import InputError
+from privada.lab.datasets.source_target import Pair, synthetic
 from privada.lab.experiments.clustering import Costs, headline, measure
 from privada.lab.experiments.clustering.contenders import TRIVIAL, ablations, baselines, printed, trivial
+from privada.report.figure import Figure
 
 
 def test_one_small_run_has_every_method_and_ours_between_the_ends():
@@ -18,8 +21,12 @@ def test_one_small_run_has_every_method_and_ours_between_the_ends():
         "printed NAS t=75 zcdp",
         "TreeKmeans coreset pure",
         "printed NAS no coreset pure",
+        "printed NAS balanced zcdp",
+        "printed NAS delta pure",
+        "ClusterT coreset",
     ):
         assert np.isfinite(costs.mean(name)).all()
+    assert "printed NAS delta zcdp" not in costs.found
     for name in (*(f"{name} zcdp" for name in TRIVIAL), "uniform"):
         assert costs.gap_closed(name) <= costs.gap_closed("zcdp")
     figure = headline._over_trivial({"synthetic 2": costs}, 1)
@@ -27,3 +34,16 @@ def test_one_small_run_has_every_method_and_ours_between_the_ends():
     assert figure.beside.count("synthetic 2") == 2
     assert headline._below_trivial(costs) == (figure.value > 0)  # a rival may find the same points
     assert set(costs.seconds) >= {"pure", "zcdp", "printed NNA pure", "PrivateKmeans zcdp"}
+
+
+def test_all_target_points_are_used_where_asked(monkeypatch):
+    pair = synthetic(2, seed=1, source_size=800, target_size=150)
+    monkeypatch.setattr(headline, "MOST_TARGETS", 40)
+    monkeypatch.setattr(headline, "real_pairs", lambda *_, **__: [Pair("grids", pair.source, pair.target)])
+    with pytest.raises(InputError, match="--data"):
+        list(headline.run_all_targets(runs=1))
+    shown = [each for each in headline.run_all_targets(runs=1, data=".") if isinstance(each, Figure)]
+    assert {each.figure for each in shown} >= {"real_pairs_all_targets"}
+    assert "all target points" in shown[0].beside
+    assert len(headline._subset(pair, 0, None).target) == 150
+    assert len(headline._subset(pair, 0, 40).target) == 40

@@ -9,7 +9,7 @@ from privada.lab.experiments import marginals
 from privada.lab.experiments.marginals import headline, sets
 from privada.lab.experiments.marginals.scores import Scores
 from privada.lab.experiments.registry import untracked
-from privada.report.exhibit import Curves
+from privada.report.exhibit import Curves, Dots
 from privada.report.figure import Figure
 from privada.report.tables import Table
 
@@ -26,6 +26,9 @@ def test_a_quick_look_prints_every_figure_once_with_its_goal(small):
     assert all(0 <= figures[name].value <= 100 for name in ("any_pure_A", "any_pure_C", "marginal_pure_C"))
     (table,) = (item for item in found if isinstance(item, Table))
     assert ("C", "target-trained") in {row[:2] for row in table.rows}
+    (picture,) = (item for item in found if isinstance(item, Dots))
+    assert picture.places == ("A", "C")
+    assert picture.methods["any"][0] == figures["any_pure_A"].value
 
 
 def test_more_runs_measure_baselines_perspectives_and_curves(small, monkeypatch):
@@ -44,10 +47,13 @@ def test_more_runs_measure_baselines_perspectives_and_curves(small, monkeypatch)
         "trained on the synthetic target",
         "weighting, source labelled",
         "C-EXPRIL, no privacy",
+        "printed, weighted bins",
     ):
-        assert rows[name][4] == "1"
-    assert rows["any"][4] == "3"
-    assert rows["printed"][3] == "85.8"
+        assert rows[name][7] == "1"
+    assert rows["any"][7] == "3"
+    assert rows["printed"][5] == "85.8 ± 4.0"
+    tests = [each for each in found if str(getattr(each, "figure", "")).startswith("expril_cumulative")]
+    assert [each.runs for each in tests] == [1, 1]
 
 
 def test_a_set_of_few_test_rows_takes_more_runs_than_were_asked_for(small, monkeypatch):

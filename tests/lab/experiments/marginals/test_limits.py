@@ -7,7 +7,9 @@ from privada.lab.experiments.marginals import contenders, headline, limits, sets
 
 def test_limits_are_differences_of_the_same_runs(small, monkeypatch):
     monkeypatch.setattr(limits, "SETS", sets.GENERATED[2:3])
-    *figures, table = limits.run(runs=3)
+    *figures, table, picture = limits.run(runs=3)
+    assert picture.places == ("C",)
+    assert limits.DEFAULT in picture.methods
     assert [figure.figure for figure in figures] == ["noise_cost_C", "hidden_rows_cost_C"]
     rows = {row[1]: row for row in table.rows}
     assert rows["the default"][3] == "0.00 ± 0.00"

@@ -40,7 +40,8 @@ def test_curves_are_means_over_runs_and_one_round_is_a_level():
 @pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
 def test_learning_has_a_number_for_each_round_beside_the_best(data):
     found = perspectives.learning(data, sets.GENERATED[2], 0, best=90.0)
-    assert set(found) == {"error tables, rounds", "printed C-EXPRIL", "printed I-EXPRIL"}
+    assert set(found) == {"error tables, rounds", *perspectives.PRINTED_CURVES}
+    assert {"C-EXPRIL, no privacy", "I-EXPRIL, no privacy"} < set(found)
     for values in found.values():
         assert len(values) == perspectives.CURVE_ROUNDS
         assert all(-90 <= value <= 10 for value in values)

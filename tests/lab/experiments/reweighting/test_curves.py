@@ -20,6 +20,8 @@ def test_a_quick_look_takes_one_epsilon():
         ("CnvxAdap", "bound"),
         ("public-only", "bound"),
         ("minibatch SGD", "baseline"),
+        ("PCnvxAdap, sound", "paper"),
+        ("PNCnvxAdap, printed", "paper"),
     ],
 )
 def test_lines_have_their_roles(name, role):
@@ -48,6 +50,7 @@ def test_figure_four_has_ours_at_every_size_beside_a_level(two_classes, monkeypa
     monkeypatch.setattr(curves, "ADULT_SIZES", (100, 200))
     monkeypatch.setattr(curves, "ours", lambda pair, epsilon, train: 1 / len(train))
     (drawn,) = curves.adult_curve(None, range(200, 201), untracked)
-    ours, level = drawn.series
+    ours, sound, printed, level = drawn.series
+    assert (sound.name, printed.name) == ("PNCnvxAdap, sound", "PNCnvxAdap, printed")
     assert list(ours.mean) == [1 / 100, 1 / 200]
     assert len(set(level.mean)) == 1

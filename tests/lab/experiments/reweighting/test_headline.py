@@ -89,6 +89,8 @@ def test_the_whole_command_ends_on_small_generated_sets(monkeypatch, tmp_path, t
         "Figure 3",
         "Figure 4",
         "Theorem 4",
+        "Extensions on gas",
+        "Theorems 2, 4 and 5 as numbers",
     ]
     for item in found:
         if not isinstance(item, Figure):

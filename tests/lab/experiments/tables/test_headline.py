@@ -7,6 +7,7 @@ from privada.lab.datasets.tables import table_pair, table_pairs
 from privada.lab.experiments.registry import untracked
 from privada.lab.experiments.tables import Results, headline, run
 from privada.lab.experiments.tables.results import append
+from privada.report.exhibit import Dots
 
 CANCER = "cancer: smooth to rough"
 
@@ -17,6 +18,9 @@ def test_a_run_goes_on_where_it_was(tmp_path, monkeypatch):
     found = list(run(**settings, only=only))
     values = {getattr(each, "figure", None): each for each in found}
     assert values["regret_worst_reweighting"].value > 0
+    (picture,) = (each for each in found if isinstance(each, Dots))
+    assert picture.places == (CANCER,)
+    assert picture.methods["reweighting_classifier"] == [values["regret_worst_reweighting"].value]
     assert len(Results.read(tmp_path).records) == 3
     asked = []
     monkeypatch.setattr(headline, "measure", lambda unit: asked.append(unit) or [])

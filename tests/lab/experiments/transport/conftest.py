@@ -36,6 +36,7 @@ def scores():
     with pytest.MonkeyPatch.context() as patch:  # one run of everything, to save time
         for module in (accuracies, headline):
             patch.setattr(module, "QUICK", 0)
+        patch.setattr(accuracies, "has_network", lambda: False)  # test_contenders has one
         return transport.benchmark("googlenet", _domains("googlenet"), 1)
 
 

@@ -22,3 +22,12 @@ def test_adversarial_adaptation_has_a_row_where_torch_is(domains):
     assert (found is None) == (find_spec("torch") is None)
     if found is not None:
         assert case.accuracy(found.argmax(axis=1)) > 50
+
+
+def test_minibatches_at_record_level_are_answered_through_an_owner(domains):
+    case = next(transport.cases("googlenet", domains("googlenet", n=300)))
+    table = contenders.minibatched(case, 8.0, batches=2)
+    assert table.shape == (300, 10)
+    assert np.allclose(table.sum(axis=1), 1)
+    if contenders.has_network():
+        assert contenders.minibatched(case, 8.0, batches=2, network=True).shape == (300, 10)

@@ -8,14 +8,25 @@ from privada.lab.experiments.transport import distances
 from privada.report.figure import Figure
 
 
-def test_the_distance_has_both_cases_and_its_curves(monkeypatch, domains):
-    monkeypatch.setattr(distances, "RATIOS", (0.7, 1.3))
+def test_the_distance_has_both_cases_and_sampled_batches(monkeypatch, domains):
     monkeypatch.setattr(distances, "SAMPLED_EPSILONS", (8.0,))
     found = list(distances.distances(domains("googlenet", n=60), 2, untracked))
     figures = [item.figure for item in found if isinstance(item, Figure)]
     assert figures == ["wasserstein_error_vs_projection_only", "wasserstein_error_vs_projection_only_case_ii"]
     titles = [item.title for item in found if not isinstance(item, Figure)]
-    assert [title.split(", ")[1] for title in titles] == ["batches of 128", "whole sets", "8 sampled batches"]
+    assert titles == ["Wasserstein error, 8 sampled batches"]
+
+
+def test_every_benchmark_has_its_curves(monkeypatch, domains):
+    monkeypatch.setattr(distances, "RATIOS", (0.7, 1.3))
+    found = list(distances.curves("surf", "SURF", domains("surf", n=50), 2, untracked))
+    assert [each.title for each in found] == [
+        "Wasserstein error, batches of 128: SURF, amazon to caltech",
+        "Wasserstein error, whole sets: SURF, amazon to caltech",
+    ]
+    assert all(list(line.x) == [0.7, 1.3] for each in found for line in each.series)
+    (quick,) = distances.curves("surf", "SURF", domains("surf", n=50), 1, untracked)
+    assert list(quick.series[0].x) == list(distances.QUICK_RATIOS)
 
 
 def test_the_noise_of_a_distance_is_its_ratio(domain):

@@ -7,7 +7,8 @@ from privada.exceptions import InputError
 from privada.lab.datasets.adaptation import BENCHMARKS
 from privada.lab.experiments import transport
 from privada.lab.experiments.registry import experiment, untracked
-from privada.lab.experiments.transport import accuracies, distances, headline
+from privada.lab.experiments.transport import accuracies, contenders, distances, headline
+from privada.report.exhibit import Curves
 from privada.report.figure import Figure
 from privada.report.tables import Table
 
@@ -58,10 +59,23 @@ def test_a_feature_file_that_is_there_gets_its_table(tmp_path, domain):
     np.savez(tmp_path / benchmark.file, **arrays)
     items = list(transport.run(runs=1, data=tmp_path))
     tables = [item for item in items if isinstance(item, Table)]
-    assert ["Table 2" in table.title for table in tables] == [True]
+    assert ["Table 2" in table.title for table in tables] == [True, True]
+    assert tables[1].rows[-1][0] == "all"
+    assert len(tables[1].rows) == benchmark.n_classes + 1
     assert {item.figure for item in items if isinstance(item, Figure)} == {
         f"visda_mean_eps{epsilon:g}" for epsilon in accuracies.EPSILONS
     } | {"visda_points_over_trivial_eps4"}
+    picture = next(item for item in items if isinstance(item, Curves))
+    assert picture.series[0].mean == [
+        item.value for item in items if getattr(item, "figure", "").startswith("visda_mean")
+    ]
+
+
+def test_without_pot_what_needs_it_is_left_out(domains, monkeypatch):
+    monkeypatch.setattr(contenders, "find_spec", lambda name: None)
+    (case, *_) = transport.cases("visda", domains("visda", n=30))
+    assert set(contenders.quickly_in_the_clear(case)) == {"source only", "source only, propagated"}
+    assert set(contenders.in_the_clear(case)) == {"source only", "source only, propagated"}
 
 
 def test_everybody_is_measured(scores):

@@ -8,6 +8,7 @@ import pytest
 from privada.lab.datasets.unscored_pairs import unscored_pairs
 from privada.lab.experiments.transport import settings
 from privada.methods.transport.estimator import TransportClassifier
+from privada.report.exhibit import Dots
 from privada.report.figure import Figure
 from privada.report.tables import Table
 
@@ -28,6 +29,8 @@ def test_settings_are_measured_on_pairs_that_no_figure_scores(monkeypatch):
     names = ["10 components", "the default", "clipped at quantile 0.25", "regularisation 0.025"]
     assert [row[0] for row in means.rows] == names
     assert [row[0] for row in pairs.rows] == [pair.name for pair in few]
+    (picture,) = (item for item in items if isinstance(item, Dots))
+    assert picture.places == tuple(names)
     assert max(float(row[3]) for row in means.rows) > 60  # of chances of 5 to 53 %
 
 

@@ -15,6 +15,6 @@ nothing here. So the real figures are a little optimistic, though projection and
 from __future__ import annotations
 
 from privada.lab.experiments.clustering.costs import Costs
-from privada.lab.experiments.clustering.headline import measure, run
+from privada.lab.experiments.clustering.headline import measure, run, run_all_targets
 
-__all__ = ["Costs", "measure", "run"]
+__all__ = ["Costs", "measure", "run", "run_all_targets"]

@@ -15,7 +15,7 @@ from privada.exceptions import RehearsalWarning
 from privada.lab.baselines.clustering import N_CENTERS, SOURCES
 from privada.lab.baselines.coreset import Coreset
 from privada.lab.datasets.source_target import RADIUS, Pair
-from privada.lab.papers.clustering import PaperSource, paper_nas, paper_nna
+from privada.lab.papers.clustering import PaperSource, nas_noise, paper_nas, paper_nna
 from privada.methods.cells.estimator import CellMeans
 from privada.methods.clustering.estimator import SourceTargetMedoids
 from privada.parties.one_process.process_ledger import public_rows
@@ -34,6 +34,8 @@ GAMMA = 0.05
 CORESET = 0.05  # radius of the paper's coreset of the target
 NEIGHBOURS = 150  # t of the paper's averages in the headline
 OTHER_NEIGHBOURS = (75, 300)
+DELTA = 1e-5  # of the printed NAS under Theorem 5.3
+WITH_DELTA = "printed NAS delta"  # no pure and no zero-concentrated guarantee: beside the pure budget alone
 TRIVIAL = {"noisy mean": 1, "noisy cells": 32}  # cells of the target
 CERTAIN_ROWS = 20.0  # of a cell: no noise of these budgets makes as many
 BASELINES = ("PrivateKmeans", "TreeKmeans", "DP-GAN")
@@ -47,6 +49,15 @@ def _printed(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RehearsalWarning)
         return paper(pair.source, few, rehearsal=seed, **_numbers(budget)).points
+
+
+def _printed_balanced(pair: Pair, budget: Guarantee, seed: int) -> FloatArray:
+    """The printed averages around the coreset that their own bound is best for: a public choice of C."""
+    noise = partial(nas_noise, width=pair.target.shape[1], t=NEIGHBOURS, gamma=GAMMA, **_numbers(budget))
+    few = pair.target[Coreset.balanced(pair.target, noise=noise).indices]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RehearsalWarning)
+        return paper_nas(pair.source, few, t=NEIGHBOURS, rehearsal=seed, **_numbers(budget)).points
 
 
 def _numbers(budget: Guarantee) -> dict[str, Any]:
@@ -95,8 +106,12 @@ def baselines() -> dict[str, Source]:
 
 
 def ablations() -> dict[str, Source]:
-    """The paper's: other numbers of neighbours, and no coreset."""
+    """The paper's: other numbers of neighbours, no coreset or a balanced one, and Theorem 5.3's noise."""
     others = {f"printed NAS t={t}": printed(t=t)["printed NAS"] for t in OTHER_NEIGHBOURS}
+    others |= {
+        "printed NAS balanced": _printed_balanced,
+        WITH_DELTA: partial(_printed, partial(paper_nas, t=NEIGHBOURS, delta=DELTA), CORESET),
+    }
     return others | {f"{name} no coreset": source for name, source in printed(coreset=0.0).items()}
 
 
@@ -112,6 +127,7 @@ __all__ = [
     "BUDGETS",
     "CORESET",
     "TRIVIAL",
+    "WITH_DELTA",
     "ablations",
     "baselines",
     "ours",

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from privada.exceptions import InputError
 from privada.lab.baselines.clustering import choose
 from privada.lab.datasets.source_target import Pair, real_pairs, synthetic
 from privada.lab.experiments.clustering.contenders import (
     BUDGETS,
     CORESET,
     TRIVIAL,
+    WITH_DELTA,
     Source,
     ablations,
     baselines,
@@ -25,7 +28,7 @@ from privada.lab.experiments.clustering.contenders import (
 )
 from privada.lab.experiments.clustering.costs import Costs, shares_table
 from privada.lab.experiments.clustering.labelled import adaptation
-from privada.lab.experiments.clustering.pictured import picture
+from privada.lab.experiments.clustering.pictured import picture, picture_set
 from privada.lab.experiments.registry import Track, untracked
 from privada.methods.clustering.learner.solver.objective import source_distances
 from privada.report.exhibit import Exhibit
@@ -55,11 +58,26 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
     yield Figure("gap_closed_worst_k", worst, 60.0, "higher", "ClusterT 0, STC 100", runs)
     yield _over_trivial(found, runs)
     yield shares_table(found.items(), title="Synthetic sets: gap closed, ablations and run times")
+    for which in (1, 2, 3):
+        yield picture_set(synthetic(which, seed=1))
     yield picture(synthetic(3, seed=1), BUDGETS["pure"])
     if data is not None:
         yield from _real(data, runs, track)
         if runs > FEW_RUNS:
             yield from adaptation(data, runs, track)
+
+
+def run_all_targets(
+    *, runs: int, data: Path | None = None, track: Track = untracked
+) -> Iterator[Figure | Exhibit]:
+    """Yield the figures of the real pairs with all of their target points, as the paper has them."""
+    if data is None:
+        raise InputError("Expected --data or PRIVADA_DATA: the real pairs are read from local copies.")
+    for item in _real(data, runs, track, most=None):
+        if isinstance(item, Figure):
+            yield replace(item, figure=f"{item.figure}_all_targets")
+        else:
+            yield replace(item, title=f"{item.title}, all target points")
 
 
 def _beside(runs: int) -> dict[str, Source]:
@@ -94,18 +112,21 @@ def _trivial_names(accounting: str) -> tuple[str, ...]:
     return ("uniform", "ClusterT", *(f"{each} {accounting}" for each in TRIVIAL))
 
 
-def _real(folder: Path, runs: int, track: Track) -> Iterator[Figure | Exhibit]:
+def _real(
+    folder: Path, runs: int, track: Track, *, most: int | None = MOST_TARGETS
+) -> Iterator[Figure | Exhibit]:
     """How many real pairs ours is ahead of the printed NNA on, and never behind ClusterT beyond noise."""
     found = {}
     for pair in track(list(real_pairs(folder, seed=PROJECTION)), "real pairs"):
         costs = found[pair.name] = Costs()
         for seed in range(runs):
-            few, ks = _subset(pair, seed), KS if runs > FEW_RUNS else QUICK_KS
+            few, ks = _subset(pair, seed, most), KS if runs > FEW_RUNS else QUICK_KS
             measure(costs, few, ks=ks, seed=seed, beside=_beside(runs), coresets=runs > FEW_RUNS)
         for name in BUDGETS:
             yield costs.curves(f"{pair.name}, {name}", name)
     of_k = "" if runs > FEW_RUNS else f"; k = {QUICK_KS[0]} alone"
-    beside = f"printed NNA; {MOST_TARGETS} random target points, both accountings{of_k}"
+    points = "all target points" if most is None else f"{most} random target points"
+    beside = f"printed NNA; {points}, both accountings{of_k}"
     ahead = sum(_below(costs, "printed NNA ") for costs in found.values())
     safe = sum(_below(costs, "ClusterT") for costs in found.values())
     yield Figure("real_pairs_ahead_of_printed", ahead, float(len(found)), "higher", beside, runs)
@@ -130,9 +151,9 @@ def _below(costs: Costs, other: str) -> bool:
     return all(costs.mean(name).sum() < costs.mean(rival).sum() for name, rival in rivals.items())
 
 
-def _subset(pair: Pair, seed: int) -> Pair:
+def _subset(pair: Pair, seed: int, most: int | None) -> Pair:
     """A public random subset of the target."""
-    order = np.random.default_rng(seed).permutation(len(pair.target))[:MOST_TARGETS]
+    order = np.random.default_rng(seed).permutation(len(pair.target))[:most]
     return Pair(pair.name, pair.source, pair.target[np.sort(order)])
 
 
@@ -147,7 +168,7 @@ def measure(
 ) -> None:
     """Note the cost on the true source of what each method chooses for each k, and how long it took.
 
-    With ``coresets`` the solver also chooses for a coreset of the target, beside each baseline.
+    With ``coresets`` the solver also chooses for a coreset of the target, for each baseline and ClusterT.
     """
     true = source_distances(pair.target, pair.source)
 
@@ -158,6 +179,8 @@ def measure(
 
     note("ClusterT", None)
     note("STC", pair.source)
+    if coresets:
+        note("ClusterT coreset", None, CORESET)
     for k in ks:
         costs.add("uniform", k, _cost(pair, true, uniform(pair, k, seed)))
     for accounting, budget in BUDGETS.items():
@@ -166,6 +189,8 @@ def measure(
             costs.add(accounting, k, _cost(pair, true, ours(pair, k, budget)))
         costs.took(accounting, time.perf_counter() - began)
         for name, source in beside.items():
+            if name == WITH_DELTA and accounting != "pure":
+                continue
             began = time.perf_counter()
             points = source(pair, budget, seed)
             note(f"{name} {accounting}", points)
@@ -178,4 +203,4 @@ def _cost(pair: Pair, true: FloatArray, chosen: IntArray) -> float:
     return float(np.minimum(true, source_distances(pair.target, pair.target[chosen])).mean())
 
 
-__all__ = ["measure", "run"]
+__all__ = ["measure", "run", "run_all_targets"]

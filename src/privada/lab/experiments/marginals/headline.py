@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from privada.lab.experiments.marginals import perspectives
 from privada.lab.experiments.marginals.contenders import TRIVIAL, headline
-from privada.lab.experiments.marginals.scores import Scores, table_two
+from privada.lab.experiments.marginals.scores import Scores, dots, table_two
 from privada.lab.experiments.marginals.sets import CARDIOTOCOGRAMS, GENERATED, Setting
 from privada.lab.experiments.registry import Track, untracked
 from privada.lab.experiments.sharing import shared
@@ -28,6 +30,7 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
         scores, curves = measured(setting, runs, data, track)
         found[setting.name] = setting, scores
         yield from _figures(setting, scores)
+        yield from _cumulative(setting, scores)
         if curves is not None:
             yield curves
     margin = min(scores.mean("any at 0.25") - scores.mean("printed") for _, scores in found.values())
@@ -36,6 +39,23 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
     yield Figure("any_quarter_margin", margin, 0.0, "higher", words, least)
     yield _over_trivial(found, least)
     yield table_two(found)
+    yield dots("Accuracy on a hidden target", {name: scores for name, (_, scores) in found.items()})
+
+
+def _cumulative(setting: Setting, scores: Scores) -> Iterator[Figure]:
+    """Points of C- over I-EXPRIL on the same runs, at ε = 1 and without privacy, with the paired test."""
+    pairs = {
+        "eps1": ("printed", "printed, instantaneous"),
+        "no_privacy": ("C-EXPRIL, no privacy", "I-EXPRIL, no privacy"),
+    }
+    for name, (all_rounds, last_round) in pairs.items():
+        if last_round not in scores.found:
+            continue
+        theirs = scores.found[last_round]
+        apart = Scores({"any": np.subtract(scores.found[all_rounds][: len(theirs)], theirs).tolist()})
+        words = f"{scores.paired(last_round, all_rounds)}; the paper: significant but on B and C"
+        figure = f"expril_cumulative_over_instantaneous_{name}_{setting.name}"
+        yield Figure(figure, apart.mean("any"), None, "higher", words, len(theirs), apart.interval("any"))
 
 
 def _over_trivial(found: dict[str, tuple[Setting, Scores]], runs: int) -> Figure:

@@ -19,7 +19,7 @@ from privada.exceptions import RehearsalWarning
 from privada.lab.datasets.hidden_target import HiddenTarget
 from privada.lab.experiments.intervals import mean_interval
 from privada.lab.experiments.marginals.contenders import labelled, learner
-from privada.lab.experiments.marginals.scores import Scores
+from privada.lab.experiments.marginals.scores import Scores, dots
 from privada.lab.experiments.marginals.sets import GENERATED, Setting
 from privada.lab.experiments.registry import Track, untracked
 from privada.lab.experiments.sharing import shared
@@ -55,6 +55,7 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
             words = f"{method}, less the default at ε = 1, points of accuracy"
             yield Figure(f"{figure}_{name}", cost.mean, None, "lower", words, runs, cost.ends)
     yield _table(found)
+    yield dots("Accuracy with one thing changed", {name: scores for name, (scores, _) in found.items()})
 
 
 def _one_run(seed: int, *, setting: Setting) -> dict[str, float]:

@@ -20,6 +20,12 @@ from privada.methods.marginals.learner.asking import ErrorTables
 from privada.report.exhibit import Curves, Series
 
 CURVE_ROUNDS = 3
+PRINTED_CURVES = {  # name: epsilon, and whether all rounds count
+    "printed C-EXPRIL": (1.0, True),
+    "printed I-EXPRIL": (1.0, False),
+    "C-EXPRIL, no privacy": (NO_PRIVACY, True),
+    "I-EXPRIL, no privacy": (NO_PRIVACY, False),
+}
 RULES = (2, 8)  # rows of a bin over its noise, beside the paper's 4
 
 
@@ -30,6 +36,8 @@ def beside(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float]:
         "C-EXPRIL, no privacy": accuracy(expril(data, setting, seed, NO_PRIVACY), data),
         "I-EXPRIL, no privacy": accuracy(expril(data, setting, seed, NO_PRIVACY, cumulative=False), data),
     }
+    if setting.reweight:
+        found["printed, weighted bins"] = accuracy(expril(data, setting, seed, weighted_bins=True), data)
     found["trained on the synthetic target"] = synthetic(data, setting, seed)
     if setting.marginal_goal is not None:
         for name, settings in _perspectives(data).items():
@@ -72,8 +80,8 @@ def learning(data: HiddenTarget, setting: Setting, seed: int, best: float) -> di
     heard = [(each.codes(data.X_test) == data.y_test).mean() for each in ours.hypotheses[1:]]
     heard.append((ours.codes(data.X_test) == data.y_test).mean())
     found = {"error tables, rounds": [100 * float(value) - best for value in heard]}
-    for name, cumulative in (("printed C-EXPRIL", True), ("printed I-EXPRIL", False)):
-        fit = expril(data, setting, seed, cumulative=cumulative, rounds=CURVE_ROUNDS)
+    for name, (epsilon, cumulative) in PRINTED_CURVES.items():
+        fit = expril(data, setting, seed, epsilon, cumulative=cumulative, rounds=CURVE_ROUNDS)
         found[name] = [100 * accuracy(fit, data, round=number) - best for number in range(CURVE_ROUNDS)]
     return found
 
@@ -82,6 +90,7 @@ def curves(name: str, runs: list[dict[str, list[float]]], one_round: list[float]
     """Learning curves of one set; ours over cells is one round, drawn as a level."""
     x = list(range(1, CURVE_ROUNDS + 1))
     roles = {"error tables, rounds": "ours"}
+    roles |= {each: "bound" for each, (epsilon, _) in PRINTED_CURVES.items() if epsilon == NO_PRIVACY}
     series = [
         Series.over_runs(each, x, [run[each] for run in runs], role=roles.get(each, "paper"))
         for each in runs[0]

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from privada.lab.experiments.marginals.sets import PRINTED, Setting
+from privada.lab.experiments.marginals.sets import PRINTED, PRINTED_DEVIATIONS, PRINTED_RATIOS, Setting
+from privada.report.exhibit import Dots
 from privada.report.tables import Table
 
 LEAST_PAIRS = 6  # below which no signed-rank test can be significant at 5 %
@@ -30,10 +31,20 @@ class Scores:
         """Mean over runs."""
         return float(np.mean(self.found[method]))
 
+    def deviation(self, method: str) -> float:
+        """Standard deviation over runs."""
+        values = np.asarray(self.found[method])
+        return float(values.std(ddof=1)) if len(values) > 1 else 0.0
+
     def error(self, method: str) -> float:
         """Standard error of the mean."""
-        values = np.asarray(self.found[method])
-        return float(values.std(ddof=1)) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+        return self.deviation(method) / float(np.sqrt(len(self.found[method])))
+
+    def ratio(self, method: str) -> float:
+        """Table 2's indicator: what is lost of the accuracy of the model trained on the target."""
+        count = len(self.found[method])
+        best = float(np.mean(self.found["target-trained"][:count]))
+        return (best - self.mean(method)) / best
 
     def interval(self, method: str) -> tuple[float, float]:
         """Mean and twice its standard error, both ways."""
@@ -50,12 +61,12 @@ class Scores:
         names = [name for name in self.found if name != "any"]
         return ", ".join(f"{name} {self.mean(name):.1f}" for name in names) + f"; {self.paired('printed')}"
 
-    def paired(self, other: str) -> str:
-        """Wilcoxon's signed-rank test of ours against another method on the same runs."""
+    def paired(self, other: str, method: str = "any") -> str:
+        """Wilcoxon's signed-rank test of a method, ours by default, against another on the same runs."""
         from scipy.stats import wilcoxon
 
         theirs = np.asarray(self.found[other])
-        ours = np.asarray(self.found["any"])[: len(theirs)]
+        ours = np.asarray(self.found[method])[: len(theirs)]
         if len(ours) < LEAST_PAIRS or np.allclose(ours, theirs):
             return "too few runs to test"
         return f"Wilcoxon p = {wilcoxon(ours, theirs).pvalue:.1g}"
@@ -65,19 +76,42 @@ def table_two(found: Mapping[str, tuple[Setting, Scores]]) -> Table:
     """The paper's Table 2, what we measure of the same methods, and our rows."""
     rows = []
     for name, (setting, scores) in found.items():
-        paper = {
-            NAMES.get(method, method): value for method, value in zip(PRINTED, setting.paper, strict=True)
-        }
+        paper = _printed_cells(setting)
         for method in scores.found:
             test = "" if method == "any" else scores.paired(method)
             measured = f"{scores.mean(method):.1f} ± {scores.error(method):.1f}"
-            printed = f"{paper[method]:.1f}" if method in paper else ""
-            rows.append((name, method, measured, printed, str(len(scores.found[method])), test))
+            spread, ratio = f"{scores.deviation(method):.1f}", f"{scores.ratio(method):.3f}"
+            of_paper = paper.get(method, ("", ""))
+            rows.append(
+                (name, method, measured, spread, ratio, *of_paper, str(len(scores.found[method])), test)
+            )
+    columns = ("set", "method", "measured", "deviation", "ratio", "in the paper", "ratio in the paper")
     return Table(
-        title="Table 2: accuracy in percent (mean ± standard error), beside what the paper prints",
-        columns=("set", "method", "measured", "in the paper", "runs", "ours (any) against it"),
+        title="Table 2: accuracy in percent (mean ± standard error; the paper: ± deviation over runs)",
+        columns=(*columns, "runs", "ours (any) against it"),
         rows=tuple(rows),
     )
 
 
-__all__ = ["LEAST_PAIRS", "Scores", "table_two"]
+def _printed_cells(setting: Setting) -> dict[str, tuple[str, str]]:
+    """What the paper prints of a set: mean and deviation by method, and the ratio of C-EXPRIL."""
+    values = zip(PRINTED, setting.paper, PRINTED_DEVIATIONS[setting.name], strict=True)
+    return {
+        NAMES.get(method, method): (
+            f"{mean:.1f} ± {spread:.1f}",
+            f"{PRINTED_RATIOS[setting.name]:.2g}" if method == "C-EXPRIL" else "",
+        )
+        for method, mean, spread in values
+    }
+
+
+def dots(title: str, found: Mapping[str, Scores]) -> Dots:
+    """Mean accuracies of the methods that were measured on every set."""
+    common = [
+        name for name in next(iter(found.values())).found if all(name in s.found for s in found.values())
+    ]
+    means = {name: [scores.mean(name) for scores in found.values()] for name in common}
+    return Dots(title=title, xlabel="accuracy (%)", places=tuple(found), methods=means)
+
+
+__all__ = ["LEAST_PAIRS", "Scores", "dots", "table_two"]

@@ -14,6 +14,7 @@ import numpy as np
 from privada.lab.datasets import domain_pairs
 from privada.lab.datasets.domain_pairs import DomainPair, Part
 from privada.lab.experiments.registry import Track
+from privada.lab.experiments.reweighting import algorithms
 from privada.lab.experiments.reweighting.contenders import (
     cnvx,
     error,
@@ -41,6 +42,8 @@ def _first(part: Part, n: int) -> Part:
 def _role(name: str) -> str:
     if name.startswith("ours"):
         return "ours"
+    if "Adap" in name and "," in name:
+        return "paper"
     return "bound" if name in ("CnvxAdap", "NCnvxAdap", "public-only") else "baseline"
 
 
@@ -61,11 +64,29 @@ def gas_curves(data: Path, seeds: range, track: Track) -> Iterator[Curves]:
                 found.setdefault(name, []).append(value)
         for name, values in found.items():
             points.setdefault(name, []).append(values)
-    own = {name: values for name, values in points.items() if _role(name) != "baseline"}
-    yield _drawn("Figure 1: gas, MSE against n and epsilon", "test MSE", sizes, own)
-    for number, other in ((2, "minibatch SGD"), (3, "private DM")):
-        beside = {name: values for name, values in points.items() if "ours" in name or other in name}
-        yield _drawn(f"Figure {number}: gas, beside {other}", "test MSE", sizes, beside)
+    for epsilon in _epsilons(seeds):
+        end = f"epsilon {epsilon:g}"
+        one = {_short(name): found for name, found in points.items() if end in name or "epsilon" not in name}
+        own = {name: found for name, found in one.items() if _role(name) != "baseline" and "α" not in name}
+        yield _drawn(f"Figure 1: gas, MSE against n, {end}", "test MSE", sizes, own)
+        for number, other, alpha in ((2, "minibatch SGD", False), (3, "private DM", True)):
+            beside = {
+                name: found
+                for name, found in one.items()
+                if _role(name) == "ours"
+                or other in name
+                or (_role(name) == "paper" and ("α" in name) == alpha)
+            }
+            yield _drawn(f"Figure {number}: gas, beside {other}, {end}", "test MSE", sizes, beside)
+
+
+def _short(name: str) -> str:
+    """The name of a line without its epsilon, which the title has.
+
+    >>> _short("PCnvxAdap, sound, epsilon 4")
+    'PCnvxAdap, sound'
+    """
+    return name.split(", epsilon", maxsplit=1)[0]
 
 
 def _epsilons(seeds: range) -> tuple[float, ...]:
@@ -80,22 +101,43 @@ def _at(
         for name, predicted in private_baselines(pair, epsilon, train, deep=False):
             if name in ("minibatch SGD", "private DM 0.001"):
                 yield f"{name}, epsilon {epsilon:g}", error(pair, predicted)
+        for name, value in _papers(pair, epsilon, train, (algorithms.ALPHA, 1.0)):
+            yield f"PCnvxAdap, {name}, epsilon {epsilon:g}", value
     yield "CnvxAdap", squared(cnvx(pair.source, train, *settings), pair.test)
     yield "public-only", squared(public_ridge(pair.source), pair.test)
 
 
+def _papers(
+    pair: DomainPair, epsilon: float, train: Part, alphas: tuple[float, ...]
+) -> Iterator[tuple[str, float]]:
+    """The paper's algorithm, sound and printed; α = 1 is named."""
+    for alpha in alphas:
+        suffix = " (α = 1)" if alpha == 1 else ""
+        yield f"sound{suffix}", algorithms.sound(pair, epsilon, train, alpha=alpha)
+        yield f"printed{suffix}", algorithms.printed(pair, epsilon, train, alpha=alpha)
+
+
 def adult_curve(data: Path, seeds: range, track: Track) -> Iterator[Curves]:
     """Figure 4: error on adult against n and epsilon."""
-    points: Points = {}
+    points: dict[float, Points] = {epsilon: {} for epsilon in _epsilons(seeds)}
     for seed in track(seeds[: MOST_RUNS - 1], "adult, Figure 4"):
         pair = domain_pairs.adult(data, seed)
-        for epsilon in _epsilons(seeds):
-            row = [ours(pair, epsilon, _first(pair.train, n)) for n in ADULT_SIZES]
-            points.setdefault(f"ours, epsilon {epsilon:g}", []).append(row)
         w = nonconvex(pair, alpha=0.02, steps=STEPS)[0]
         wrong = error(pair, (with_constant(pair.test.X) @ w > 0).astype(np.int64))
-        points.setdefault("NCnvxAdap", []).append([wrong] * len(ADULT_SIZES))
-    yield _drawn("Figure 4: adult, error against n and epsilon", "share of errors", ADULT_SIZES, points)
+        for epsilon, found in points.items():
+            for name, row in _adult_lines(pair, epsilon):
+                found.setdefault(name, []).append(row)
+            found.setdefault("NCnvxAdap", []).append([wrong] * len(ADULT_SIZES))
+    for epsilon, found in points.items():
+        title = f"Figure 4: adult, error against n, epsilon {epsilon:g}"
+        yield _drawn(title, "share of errors", ADULT_SIZES, found)
+
+
+def _adult_lines(pair: DomainPair, epsilon: float) -> Iterator[tuple[str, list[float]]]:
+    parts = [_first(pair.train, n) for n in ADULT_SIZES]
+    yield "ours", [ours(pair, epsilon, part) for part in parts]
+    yield "PNCnvxAdap, sound", [algorithms.sound(pair, epsilon, part) for part in parts]
+    yield "PNCnvxAdap, printed", [algorithms.printed(pair, epsilon, part) for part in parts]
 
 
 def gradient_curve(data: Path, seeds: range) -> Iterator[Curves]:

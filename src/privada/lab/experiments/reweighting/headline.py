@@ -38,6 +38,7 @@ from privada.lab.experiments.reweighting.tables import (
     table_3,
     table_4,
 )
+from privada.lab.experiments.reweighting.theorems import extensions
 from privada.lab.experiments.sharing import shared
 from privada.report.exhibit import Exhibit
 from privada.report.figure import Figure
@@ -74,6 +75,7 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
     yield from gas_curves(data, seeds, track)
     yield from adult_curve(data, seeds, track)
     yield from gradient_curve(data, seeds)
+    yield from extensions(data, seeds, track)
 
 
 def _private(

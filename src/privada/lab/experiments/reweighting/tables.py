@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ import numpy.typing as npt
 from privada.lab.baselines.adaptation import KMM, PENALTIES, ridge, weights_for_moments
 from privada.lab.baselines.cnvx_adap import ncnvx_adap
 from privada.lab.datasets import domain_pairs
-from privada.lab.datasets.domain_pairs import REGRESSIONS, DomainPair
+from privada.lab.datasets.domain_pairs import REGRESSIONS, DomainPair, Part
 from privada.lab.experiments.registry import Track
-from privada.lab.experiments.reweighting.contenders import error, ours, squared, with_constant
+from privada.lab.experiments.reweighting.algorithms import printed, sound
+from privada.lab.experiments.reweighting.contenders import cnvx, error, ours, squared, with_constant
 from privada.lab.experiments.reweighting.selection import Family
 from privada.lab.experiments.sharing import shared
 from privada.methods.reweighting.questions.problem import Penalties
@@ -25,8 +27,10 @@ from privada.report.tables import Table
 
 FloatArray = npt.NDArray[np.float64]
 Errors = dict[str, list[float]]
-MOST_RUNS = 2  # of each of the twelve pairs of reviews
 METHODS = ("target", "KMM", "DM", "CnvxAdap")  # of Table 1
+WEIGHED = "CnvxAdap, u optimised"  # its settings by the validation rows, as the paper chooses them
+MOST_WEIGHED = 4000  # public rows
+RADIUS, GRID = 20.0, tuple(product((0.02, 0.3), (1.0, 0.01)))  # of alpha and κ₁
 TABLE_3 = (4.0, 10.0)
 FULL = 3  # splits from which on nothing is left out
 
@@ -82,9 +86,9 @@ def table_1(data: Path, seeds: range, track: Track) -> Iterator[Figure | Table]:
             for method, value in here.items():
                 note(errors, method, value)
         level = float(np.mean(errors["target"]))
-        rows.append((name, *(said(errors[method], 1 / level) for method in METHODS)))
+        rows.append((name, *(said(errors[method], 1 / level) for method in (*METHODS, WEIGHED))))
         ratios[name] = _beside_best(errors)
-    columns = ("set", "target-only", *METHODS[1:])
+    columns = ("set", "target-only", *METHODS[1:], WEIGHED)
     yield Table(title="Table 1: relative MSE without privacy", columns=columns, rows=tuple(rows))
     beside = "; ".join(
         f"{name} {ratio:.4f} ± {error:.4f} of {best}" for name, (ratio, error, best) in ratios.items()
@@ -121,27 +125,42 @@ def table_errors(pair: DomainPair) -> Iterator[tuple[str, float]]:
     family = Family.of(pair)
     for name in METHODS:
         yield name, squared(family.chosen(name), pair.test)
+    yield WEIGHED, squared(_weighed(pair), pair.test)
+
+
+def _weighed(pair: DomainPair) -> FloatArray:
+    """Equation (6) solved for w and u together, without privacy; the source is thinned if it is large."""
+    few = np.random.default_rng(0).permutation(len(pair.source))[:MOST_WEIGHED]
+    source = Part(pair.source.X[few], pair.source.y[few])
+    score = pair.validation if len(pair.validation) else pair.train
+    models = [cnvx(source, pair.train, RADIUS, alpha, kappa) for alpha, kappa in GRID]
+    return min(models, key=lambda coef: squared(coef, score))
 
 
 def table_3(data: Path, seeds: range, track: Track) -> Iterator[Table]:
     """Reviews: our default at two epsilons beside DM, which sees all rows."""
     rows = []
-    few = seeds[:MOST_RUNS]
     pairs = domain_pairs.review_pairs()[: 2 if quick(seeds) else None]
     for source, target in track(pairs, "reviews, Table 3"):
         errors: Errors = {}
-        for seed in few:
+        for seed in seeds:
             pair = domain_pairs.reviews(data, seed, source=source, target=target)
             for epsilon in TABLE_3:
                 note(errors, f"ours {epsilon:g}", ours(pair, epsilon))
+                note(errors, f"sound {epsilon:g}", sound(pair, epsilon))
+                note(errors, f"printed {epsilon:g}", printed(pair, epsilon, seed=seed))
             note(errors, "DM", _matched(pair))
         rows.append((source, target, *(said(errors[name]) for name in errors)))
-    columns = ("source", "target", *(f"ours, epsilon {each:g}" for each in TABLE_3), "DM, not private")
+    private = [
+        f"{who}, epsilon {each:g}"
+        for each in TABLE_3
+        for who in ("ours", "PCnvxAdap, sound", "PCnvxAdap, printed")
+    ]
     yield Table(
         title="Table 3: MSE on reviews",
-        columns=columns,
+        columns=("source", "target", *private, "DM, not private"),
         rows=tuple(rows),
-        note=f"{len(few)} splits a pair; delta 1e-5, replace-one.",
+        note=f"{len(seeds)} splits a pair; delta 1e-5, replace-one; printed: 0.01, as claimed.",
     )
 
 

@@ -11,10 +11,10 @@ from privada.lab.experiments.registry import Track, untracked
 from privada.lab.experiments.sharing import shared
 from privada.lab.experiments.tables.contenders import CONTENDERS, Contender
 from privada.lab.experiments.tables.measuring import Unit, measure
-from privada.lab.experiments.tables.regrets import figures, tables
+from privada.lab.experiments.tables.regrets import cells, dots, figures, tables
 from privada.lab.experiments.tables.results import Results
+from privada.report.exhibit import Exhibit
 from privada.report.figure import Figure
-from privada.report.tables import Table
 
 EPSILONS, QUICK_EPSILONS = (0.5, 1.0, 2.0, 4.0), (1.0,)
 QUICK = {  # smaller pairs of both tasks
@@ -42,7 +42,7 @@ def run(
     limit: float | None = None,
     out: Path | None = None,
     quick: bool = False,
-) -> Iterator[Figure | Table]:
+) -> Iterator[Figure | Exhibit]:
     """Measure what is missing of a half, then yield its tables and figures; of what is there, if stopped.
 
     Parameters
@@ -74,6 +74,7 @@ def run(
     measured = tuple(table_pairs(chosen))
     yield from tables(results, measured, epsilons)
     yield from figures(results, measured, epsilons)
+    yield from dots(cells(results, measured, epsilons))
 
 
 def narrowed(

@@ -11,6 +11,7 @@ import numpy as np
 from privada.lab.datasets.tables import TablePair
 from privada.lab.experiments.tables.contenders import CONTENDERS, NOTHING, Contender
 from privada.lab.experiments.tables.results import Record, Results
+from privada.report.exhibit import Dots
 from privada.report.figure import Figure
 from privada.report.tables import Table
 
@@ -145,6 +146,20 @@ def _unfinished(results: Results, name: str, pairs: set[str]) -> int:
     return sum(each.error is None and each.contender in ours and each.pair in pairs for each in results)
 
 
+def dots(found: Iterable[Cell]) -> Iterator[Dots]:
+    """Regrets by pair, one picture per epsilon; 1 is the best rival."""
+    known = list(found)
+    for epsilon in sorted({cell.epsilon for cell in known}):
+        here = {(cell.figure, cell.pair): cell.regret for cell in known if cell.epsilon == epsilon}
+        pairs = tuple(dict.fromkeys(pair for _, pair in here))
+        methods = {
+            name: [here.get((name, pair), math.nan) for pair in pairs]
+            for name in dict.fromkeys(name for name, _ in here)
+        }
+        title = f"Regret beside the best trivial rival, epsilon {epsilon:g}"
+        yield Dots(title=title, xlabel="our error over the rival's", places=pairs, methods=methods)
+
+
 def _regrets(name: str, group: list[Cell], unfinished: int) -> Iterator[Figure]:
     worst, splits = max(group, key=lambda cell: cell.regret), min(cell.splits for cell in group)
     goals = GOALS[name.partition("_")[0]]
@@ -215,4 +230,4 @@ def _row(
     return (pair.name, rows, *said)
 
 
-__all__ = ["Cell", "cells", "figures", "tables"]
+__all__ = ["Cell", "cells", "dots", "figures", "tables"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +14,11 @@ from privada.lab.baselines import DPLogisticRegression
 from privada.lab.experiments.transport.case import Case, Scores, accuracy
 from privada.lab.experiments.transport.contenders import (
     few_labels_only,
+    has_network,
     in_the_clear,
+    minibatched,
     one_label_a_class,
+    otda_network,
     otda_with_labels,
     ours,
     pate,
@@ -27,6 +31,7 @@ from privada.lab.experiments.transport.contenders import (
 )
 from privada.methods.transport.estimator import TransportClassifier
 from privada.methods.transport.questions.statistics import ClassStatistics
+from privada.report.exhibit import Curves, Series
 from privada.report.tables import Table
 
 UNTRANSPORTED = "same release, no transport"  # of reviews: class means of as much budget
@@ -124,6 +129,14 @@ def beside(scores: Scores, case: Case, runs: int) -> None:
             ours(case, MAIN, release="rows").model_.probabilities,
         )
         _note(scores, "DPDA as printed (attribute level)", case, printed(case, seed))
+        _note(scores, named("DPDA made sound, minibatches", MAIN), case, minibatched(case, MAIN))
+        if has_network():
+            table = minibatched(case, MAIN, network=True)
+            _note(scores, named("DPDA made sound, minibatches, network", MAIN), case, table)
+            table = printed(case, seed, network=True)
+            _note(scores, "DPDA as printed, network (attribute level)", case, table)
+    if has_network() and case.small:
+        _note(scores, "OTDA, network (not private)", case, otda_network(case))
     _note_clear(scores, case, in_the_clear(case))
     _note(scores, "target only, 5 folds (not private)", case, target_folds(case))
 
@@ -137,9 +150,10 @@ def semi_supervised(scores: Scores, case: Case, runs: int) -> None:
             named("DPDA made sound, 1 label a class", MAIN): ours(
                 case, MAIN, labels=known, release="rows"
             ).model_.probabilities,
+            "DPDA as printed, 1 label a class (attribute level)": printed(case, seed, known=known),
             "target only, 1 label a class": few_labels_only(case, known),
         }
-        if case.small:
+        if case.small and find_spec("ot"):
             tables["OTDA, 1 label a class (not private)"] = otda_with_labels(case, known)
         for method, table in tables.items():
             rest = known < 0
@@ -178,4 +192,35 @@ def table(scores: Scores, *, title: str) -> Table:
     return Table(title=title, columns=("method", *names, "mean", "standard error", "runs"), rows=tuple(rows))
 
 
-__all__ = ["EPSILONS", "MAIN", "QUICK", "TRIVIAL", "Trained", "measured", "named", "table", "trivial"]
+def accuracy_curves(scores: Scores, *, title: str) -> Curves:
+    """Mean accuracy over the pairs against epsilon, beside what keeps no guarantee."""
+    lines = []
+    for method, role in (("ours", "ours"), (UNTRANSPORTED, "baseline"), ("DP logistic", "baseline")):
+        at = [epsilon for epsilon in EPSILONS if named(method, epsilon) in scores.found]
+        means = [scores.mean(named(method, epsilon)) for epsilon in at]
+        errors = [scores.error(named(method, epsilon)) for epsilon in at]
+        lines.append(Series(name=method, x=at, mean=means, error=errors, role=role))
+    clear = scores.mean("source only (not private)")
+    lines.append(Series.over_runs("source only (not private)", EPSILONS, [[clear] * len(EPSILONS)], "bound"))
+    label = "accuracy on the target (%)"
+    return Curves(
+        title=f"{title}, mean over pairs",
+        xlabel="epsilon (replace one row)",
+        ylabel=label,
+        series=tuple(lines),
+        logx=True,
+    )
+
+
+__all__ = [
+    "EPSILONS",
+    "MAIN",
+    "QUICK",
+    "TRIVIAL",
+    "Trained",
+    "accuracy_curves",
+    "measured",
+    "named",
+    "table",
+    "trivial",
+]

@@ -6,6 +6,7 @@ never looked at, but for the few that semi-supervised contenders are given.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -13,7 +14,9 @@ from importlib.util import find_spec
 import numpy as np
 import numpy.typing as npt
 
+from privada.exceptions import PrivadaWarning
 from privada.lab.baselines import PATE, DPLogisticRegression
+from privada.lab.baselines.network import NetworkClassifier
 from privada.lab.baselines.transport import OTDA, source_only, target_only
 from privada.lab.datasets.domain_pairs import Part
 from privada.lab.experiments.rivals import Sides, predictions
@@ -21,8 +24,16 @@ from privada.lab.experiments.transport.case import Case, Side
 from privada.lab.papers.transport import paper_dpda, printed_sigma
 from privada.methods.transport.estimator import TransportClassifier
 from privada.methods.transport.learner.adaptation import nearest_means
+from privada.methods.transport.learner.learn import learn_rows
 from privada.methods.transport.learner.prototypes import Prototypes
+from privada.methods.transport.learner.rows import NoisyRows
+from privada.methods.transport.questions.rows import RowRelease
+from privada.parties import Category, Schema
+from privada.parties.in_memory import owner_in_memory
 from privada.parties.one_process.process_ledger import public_rows
+from privada.parties.running import run
+from privada.privacy.guarantee import Approximate
+from privada.privacy.relation import Relation
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -31,6 +42,8 @@ REACH = 2.0  # rows of norm 1 about a centre of norm at most 1, in orthonormal c
 TEACHERS, QUERIES = 20, 20  # of PATE: votes on few points, or the noise drowns them
 NOISE_RATIO, LABEL_EPSILON, SHRUNK = 1.1, 1.0, 10  # printed: σ/w, ε' of counts, features over components
 FOLDS = 5
+BATCH, BATCHES = 128, 4  # rows in a minibatch of DPDA made sound, and how many
+LABEL_SHARE = 0.5  # of ε, for the labels of one batch
 RELEASES = {
     "reviews": "descent"
 }  # two classes that are no clusters; chosen after class means had been seen to fail
@@ -107,8 +120,7 @@ def in_the_clear(case: Case) -> dict[str, FloatArray]:
     """Source only and transport without privacy, each also smoothed over the target's graph."""
     S, T, y = case.source.rows, case.target.rows, case.labels[0]
     tables = {"source only": source_only(S, y).predict_proba(T)}
-    for reg_e in OTDA_REGULARISATIONS if case.small else OTDA_REGULARISATIONS[-1:]:
-        tables[f"OTDA {reg_e:g}"] = OTDA(reg_e=reg_e).fit(S, y, T).predict_proba(T)
+    tables |= _couplings(case, OTDA_REGULARISATIONS if case.small else OTDA_REGULARISATIONS[-1:])
     deep = adversarial(case)
     if deep is not None:
         tables["ADDA"] = deep
@@ -118,10 +130,17 @@ def in_the_clear(case: Case) -> dict[str, FloatArray]:
 def quickly_in_the_clear(case: Case) -> dict[str, FloatArray]:
     """Source only and the fastest coupling, each also smoothed."""
     S, T, y = case.source.rows, case.target.rows, case.labels[0]
-    reg_e = OTDA_REGULARISATIONS[-1]
     tables = {"source only": source_only(S, y).predict_proba(T)}
-    tables[f"OTDA {reg_e:g}"] = OTDA(reg_e=reg_e).fit(S, y, T).predict_proba(T)
+    tables |= _couplings(case, OTDA_REGULARISATIONS[-1:])
     return tables | _propagated(case, tables)
+
+
+def _couplings(case: Case, regularisations: tuple[float, ...]) -> dict[str, FloatArray]:
+    """Transport without privacy, where POT is there (extra ``transport``)."""
+    if find_spec("ot") is None:
+        return {}
+    S, T, y = case.source.rows, case.target.rows, case.labels[0]
+    return {f"OTDA {reg_e:g}": OTDA(reg_e=reg_e).fit(S, y, T).predict_proba(T) for reg_e in regularisations}
 
 
 def _propagated(case: Case, tables: dict[str, FloatArray]) -> dict[str, FloatArray]:
@@ -181,8 +200,11 @@ def otda_with_labels(case: Case, known: IntArray) -> FloatArray:
     return case.target.propagation.smooth(model.predict_proba(T))
 
 
-def printed(case: Case, seed: int) -> FloatArray:
-    """DPDA as the paper prints it, at its noise ratio: attribute level at most, not private as claimed."""
+def printed(case: Case, seed: int, *, known: IntArray | None = None, network: bool = False) -> FloatArray:
+    """DPDA as the paper prints it, at its noise ratio: attribute level at most, not private as claimed.
+
+    ``known`` are target labels, -1 where unknown; they are trained on too, as Algorithm 2 says.
+    """
     X, T = case.source.rows, case.target.rows
     sent = paper_dpda(
         X,
@@ -193,13 +215,73 @@ def printed(case: Case, seed: int) -> FloatArray:
         epsilon=printed_epsilon(len(X)),
         delta=1 / (1.2 * len(X)),
         label_epsilon=LABEL_EPSILON,
+        target_labels=known,
         rehearsal=seed,
     )
     assert sent.mapped is not None
-    model = target_only(sent.mapped, sent.labels)
-    found = np.zeros((len(T), case.n_classes))
+    rows, labels = sent.mapped, sent.labels
+    if known is not None:
+        rows, labels = np.vstack([rows, T[known >= 0]]), np.r_[labels, known[known >= 0]]
+    return _trained(rows, labels, T, case.n_classes, network=network)
+
+
+def _trained(X: FloatArray, y: IntArray, T: FloatArray, n_classes: int, *, network: bool) -> FloatArray:
+    """Probabilities by the linear target model, or by the paper's three layers (extra ``deep``)."""
+    model = NetworkClassifier().fit(X, y) if network else target_only(X, y)
+    found = np.zeros((len(T), n_classes))
     found[:, model.classes_] = model.predict_proba(T)
     return found
+
+
+def has_network() -> bool:
+    """Whether the extra ``deep`` is installed."""
+    return find_spec("torch") is not None
+
+
+def otda_network(case: Case) -> FloatArray:
+    """Transport without privacy, and the three-layer target model."""
+    S, T, y = case.source.rows, case.target.rows, case.labels[0]
+    mapped = OTDA(reg_e=OTDA_REGULARISATIONS[-1]).fit(S, y, T).mapped_
+    return _trained(mapped, y, T, case.n_classes, network=True)
+
+
+def minibatched(case: Case, epsilon: float, *, batches: int = BATCHES, network: bool = False) -> FloatArray:
+    """DPDA made sound in minibatches at record level: secret samples, randomised labels, noise for records.
+
+    All batches together have one plan. With ``network`` the target model is the three-layer one, trained on
+    mapped rows and their most likely classes.
+    """
+    size = len(case.mapped)
+    question = RowRelease(
+        features=case.inside,
+        size=size,
+        n_classes=case.n_classes,
+        label_epsilon=LABEL_SHARE * epsilon / math.sqrt(batches),
+        batch_size=min(BATCH, size),
+        batches=batches,
+        guarantee=Approximate(epsilon=epsilon, delta=case.delta, relation=Relation.REPLACE_ONE),
+    )
+    d, classes = case.inside.components, tuple(range(case.n_classes))
+    schema = Schema.of_numbers(
+        bounds=(-REACH, REACH), width=d, size=size, label=Category(name="label", values=classes)
+    )
+    owner = owner_in_memory(
+        np.clip(case.mapped, -REACH, REACH),
+        [question],
+        y=case.labels[0],
+        schema=schema,
+        budget=question.guarantee,
+        dataset="source",
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivadaWarning)
+        model = run(learn_rows({"source": question}, case.target.points, classes=classes), {"source": owner})
+    if not network:
+        found: FloatArray = model.probabilities
+        return found
+    batch = NoisyRows.of(question, model.release)
+    weights = np.concatenate([each.weights for each in batch if each.weights is not None])
+    return _trained(model.mapped, weights.argmax(axis=1), case.target.points, case.n_classes, network=True)
 
 
 def printed_epsilon(n: int) -> float:
@@ -219,8 +301,11 @@ def printed_epsilon(n: int) -> float:
 __all__ = [
     "adversarial",
     "few_labels_only",
+    "has_network",
     "in_the_clear",
+    "minibatched",
     "one_label_a_class",
+    "otda_network",
     "otda_with_labels",
     "ours",
     "pate",

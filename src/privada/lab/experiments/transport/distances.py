@@ -17,6 +17,7 @@ import numpy.typing as npt
 from privada.lab.datasets.adaptation import BENCHMARKS, Domain
 from privada.lab.experiments.registry import Track
 from privada.lab.experiments.transport.accuracies import QUICK
+from privada.lab.experiments.transport.case import LARGE
 from privada.methods.transport.learner.rows import NoisyRows, plain_distance
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.wasserstein import private_wasserstein
@@ -28,6 +29,7 @@ from privada.report.tables import Table
 FloatArray = npt.NDArray[np.float64]
 BATCH, SHRUNK = 128, 10  # rows in a batch; features over components
 RATIOS = (0.5, 0.7, 1.0, 1.3, 2.0)
+QUICK_RATIOS = (0.7, 1.0, 1.3)
 KINDS = ("projection only", "uncorrected", "corrected")
 HIGH = BENCHMARKS["googlenet"].high
 SAMPLED = 8  # batches of one sampled question
@@ -35,7 +37,7 @@ SAMPLED_EPSILONS = (4.0, 8.0, 16.0)
 
 
 def distances(domains: dict[str, Domain], runs: int, track: Track) -> Iterator[Figure | Exhibit]:
-    """Cases (i) and (ii) at ratio 1 over batches; curves over ratios and sampled batches, if not quick."""
+    """Cases (i) and (ii) at ratio 1 over batches; sampled batches, if not quick."""
     source, target = domains["amazon"].X, domains["webcam"].X
     errors = {case: [] for case in ("i", "ii")}  # type: dict[str, list[FloatArray]]
     for seed in track(range(5 * runs), "batches"):
@@ -47,11 +49,25 @@ def distances(domains: dict[str, Domain], runs: int, track: Track) -> Iterator[F
         figure = "wasserstein_error_vs_projection_only" + ("" if case == "i" else "_case_ii")
         beside = f"errors: projected {projected:.3f}, uncorrected {plain:.3f}, corrected {corrected:.3f}"
         yield Figure(figure, float(corrected / projected), goal, "lower", beside, 5 * runs)
-    if runs <= QUICK:
-        return
-    yield _curves(source, target, runs, track, whole=False)
-    yield _curves(source, target, max(1, runs // 2), track, whole=True)
-    yield _sampled(source / HIGH, target / HIGH, runs)
+    if runs > QUICK:
+        yield _sampled(source / HIGH, target / HIGH, runs)
+
+
+def curves(name: str, title: str, domains: dict[str, Domain], runs: int, track: Track) -> Iterator[Curves]:
+    """Figure 2 on a benchmark's first pair: batches, and whole sets if not quick and not too large.
+
+    One unit of an attribute is that of raw features in [0, 50], and a fiftieth of its range in wider ones.
+    """
+    first, second = list(domains.values())[:2]
+    high = min(HIGH, BENCHMARKS[name].high)  # wider features are scaled publicly: no ledger counts their ρ
+    S, T = (each.X * (high / BENCHMARKS[name].high) for each in (first, second))
+    few = QUICK_RATIOS if runs <= QUICK else RATIOS
+    what = f"{title}, {first.name} to {second.name}"
+    yield _curves(S, T, max(runs, 2), track, high=high, what=what, ratios=few)
+    if runs > QUICK and len(first.X) * len(second.X) <= LARGE:
+        yield _curves(
+            first.X, second.X, max(1, runs // 2), track, high=high, what=what, ratios=few, whole=True
+        )
 
 
 @public_rows()
@@ -84,20 +100,33 @@ def _batch(source: FloatArray, target: FloatArray, seed: int) -> tuple[FloatArra
     return S, T
 
 
-def _curves(source: FloatArray, target: FloatArray, runs: int, track: Track, *, whole: bool) -> Curves:
+def _curves(
+    source: FloatArray,
+    target: FloatArray,
+    runs: int,
+    track: Track,
+    *,
+    high: float,
+    what: str,
+    ratios: tuple[float, ...],
+    whole: bool = False,
+) -> Curves:
     """Error against noise ratio, case (i)."""
     found = []
     for seed in track(range(runs), "whole sets" if whole else "batches by noise"):
         S, T = (source, target) if whole else _batch(source, target, 10_000 + seed)
-        found.append([relative_errors(S, T, ratio=r, high=HIGH, seed=seed) for r in RATIOS])
+        found.append([relative_errors(S, T, ratio=r, high=high, seed=seed) for r in ratios])
     values = np.array(found)
     roles = ("bound", "baseline", "ours")
     series = tuple(
-        Series.over_runs(kind, RATIOS, values[:, :, i], role=roles[i]) for i, kind in enumerate(KINDS)
+        Series.over_runs(kind, ratios, values[:, :, i], role=roles[i]) for i, kind in enumerate(KINDS)
     )
-    what = "whole sets" if whole else f"batches of {BATCH}"
+    kind = "whole sets" if whole else f"batches of {BATCH}"
     return Curves(
-        title=f"Wasserstein error, {what}", xlabel="noise ratio", ylabel="relative error", series=series
+        title=f"Wasserstein error, {kind}: {what}",
+        xlabel="noise ratio",
+        ylabel="relative error",
+        series=series,
     )
 
 
@@ -136,4 +165,4 @@ def _sampled(source: FloatArray, target: FloatArray, runs: int) -> Table:
     return Table(title=f"Wasserstein error, {SAMPLED} sampled batches", columns=columns, rows=tuple(rows))
 
 
-__all__ = ["distances", "relative_errors"]
+__all__ = ["curves", "distances", "relative_errors"]

@@ -34,7 +34,7 @@ from privada.methods.transport.learner.graph import NeighbourGraph
 from privada.methods.transport.learner.prototypes import Prototypes
 from privada.methods.transport.questions.features import FeatureMap
 from privada.parties.one_process.process_ledger import public_rows
-from privada.report.exhibit import Exhibit
+from privada.report.exhibit import Dots, Exhibit
 from privada.report.figure import Figure
 from privada.report.tables import Table
 
@@ -103,6 +103,7 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
             yield behind(name, choices, found, epsilon, runs)
     yield table(found, runs)
     yield by_pair([pair.name for pair in pairs], found)
+    yield dots(found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,6 +209,17 @@ def table(found: Found, runs: int) -> Table:
     )
 
 
+def dots(found: Found) -> Dots:
+    """Mean accuracy of every setting."""
+    settings = tuple(dict.fromkeys(setting for choices in CHOICES.values() for setting in choices))
+    means = {
+        f"ε = {epsilon:g}": [float(np.mean(found[setting, epsilon])) for setting in settings]
+        for epsilon in EPSILONS
+    }
+    title, names = "Settings, mean over pairs", tuple(setting.name for setting in settings)
+    return Dots(title=title, xlabel="accuracy on the target (%)", places=names, methods=means)
+
+
 def by_pair(names: list[str], found: Found) -> Table:
     """Every pair's accuracies."""
     heads = tuple(f"{setting.name}, ε = {epsilon:g}" for setting, epsilon in found)
@@ -217,4 +229,4 @@ def by_pair(names: list[str], found: Found) -> Table:
     return Table(title="Settings pair by pair", columns=("pair", *heads), rows=rows)
 
 
-__all__ = ["CHOICES", "DEFAULT", "Mapped", "Setting", "behind", "by_pair", "measured", "run", "table"]
+__all__ = ["CHOICES", "DEFAULT", "Mapped", "Setting", "behind", "by_pair", "dots", "measured", "run", "table"]

@@ -1,143 +1,58 @@
-"""``privada reproduce summarization``: how well a summary matches a private validation set.
-
-The guarantees are true ones: (1.4, 0.01) for the validation set and (0.5, 1e-4) for every owner, both
-replace-one. Releases of one study serve every size p, which is post-processing. *Greedy* sees everything and
-matches the exact random-feature mean; *printed* is Algorithm 3 with the paper's parameters. Constants (shares
-of an owner's budget, background, groups of the denoising) were set by argument and on draws of the same
-images with seeds from 100 on; the figures use seeds below.
-"""
+"""The figures and curves of summaries."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import PrivacyLeakWarning
 from privada.lab.baselines.private.logistic import DPLogisticRegression
-from privada.lab.baselines.summaries import fourier_threshold, kernel_greedy, uniform_sample
+from privada.lab.baselines.summaries import fourier_threshold, kernel_greedy
 from privada.lab.datasets.shift import Shift, adult_shift, mnist_shift
 from privada.lab.experiments.intervals import mean_interval
 from privada.lab.experiments.registry import Track, untracked
-from privada.lab.papers.summarization import paper_features, paper_summary, printed_total, true_total
-from privada.methods.summarization import (
-    Consumer,
-    Curator,
-    FourierEmbedding,
-    Matching,
-    OwnerNode,
-    gather,
-    herd,
-    match,
-    mmd2,
+from privada.lab.experiments.summarization.market import SIZES, Market, Rows
+from privada.lab.experiments.summarization.parameters import (
+    OWNERS,
+    asked_curve,
+    asked_owners,
+    printed_privacy,
 )
-from privada.methods.summarization.questions.round_plan import RoundPlan
-from privada.parties.owner import Owner
-from privada.parties.permissions.policy import Policy
-from privada.parties.schema import Category, Schema
+from privada.lab.experiments.summarization.scores import Scores, accuracy, printed_rows, uniform_rows
+from privada.methods.summarization import herd, mmd2
 from privada.privacy.guarantee import Approximate
 from privada.privacy.relation import Relation
+from privada.report.exhibit import Curves, Exhibit, Series
 from privada.report.figure import Figure
 
 FloatArray = npt.NDArray[np.float64]
-Rows = tuple[FloatArray, npt.NDArray[Any]]
-SIZES = (50, 100, 200, 400)
-OWNERS = (4, 16, 64, 256)
 TRIVIAL = ("uniform", "one owner", "threshold")  # rivals that ask nothing, or for one noisy mean
-FEATURES = 140
-VALIDATION = Approximate(epsilon=1.4, delta=0.01, relation=Relation.REPLACE_ONE)
 PRIVATE_TRAINING = (8.0, 1e-4)
 STRICT = Approximate(epsilon=1.4, delta=1e-4, relation=Relation.REPLACE_ONE)
-OWNER = Approximate(epsilon=0.5, delta=1e-4, relation=Relation.REPLACE_ONE)
 
 
-class Scores:
-    """MMD² and accuracies of each method, size and number of owners, over runs."""
-
-    def __init__(self) -> None:
-        self._seen: dict[tuple[str, int, int, str], list[float]] = defaultdict(list)
-
-    def add(self, method: str, p: int, k: int, **values: float) -> None:
-        """One run's scores."""
-        for name, value in values.items():
-            self._seen[method, p, k, name].append(value)
-
-    def values(self, method: str, p: int, k: int, name: str) -> FloatArray:
-        """A score of all runs."""
-        return np.array(self._seen[method, p, k, name])
-
-    def mean(self, method: str, p: int, k: int, name: str = "mmd2") -> float:
-        """A score's mean."""
-        return float(self.values(method, p, k, name).mean())
-
-
-class Market:
-    """The parties of one shift, in one process, with secure noise and ledgers of their own."""
-
-    def __init__(self, shift: Shift, *, seed: int, validation: Approximate = VALIDATION) -> None:
-        self.shift = shift
-        self.embedding = FourierEmbedding.of(
-            width=shift.validation.shape[1], n_features=FEATURES, gamma=shift.gamma, random_state=seed
-        )
-        self.matching = Matching(
-            embedding=self.embedding, size=max(SIZES), validation=validation, owners=OWNER
-        )
-        self.curator = Curator()
-        consumer = Consumer("consumer", self._owner(shift.validation, None, "validation", validation))
-        owners = [
-            OwnerNode(f"owner-{k}", self._owner(X, y, f"owner-{k}", OWNER))
-            for k, (X, y) in enumerate(shift.owners)
-        ]
-        self.nodes = {node.name: node for node in (consumer, *owners)}
-        sizes = {node.name: node.size for node in owners}
-        learner = match(consumer.name, consumer.size, sizes, self.matching)
-        self.allocation = self.curator.drive(learner, self.nodes)
-
-    def _owner(self, X: FloatArray, y: Any, name: str, budget: Approximate) -> Owner:
-        label = None if y is None else Category(name="label", values=self.shift.classes)
-        schema = Schema.of_numbers(bounds=self.shift.bounds, width=X.shape[1], size=len(X), label=label)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrivacyLeakWarning)  # the δ is the paper's
-            return Owner(
-                X,
-                y=y,
-                schema=schema,
-                dataset=name,
-                budget=budget,
-                policy=Policy(curators=(self.curator.name,)),
-                accounting="gaussian",
-            )
-
-    def summary(self, p: int, *, denoised: bool = True) -> tuple[Rows, int]:
-        """A summary of p rows, and how many points the curator saw."""
-        from dataclasses import replace
-
-        matching = replace(self.matching, size=p, denoised=denoised)
-        made = self.curator.drive(gather(self.allocation.resized(p), matching), self.nodes)
-        assert made.y is not None
-        return (made.X, np.asarray(self.shift.classes)[made.y]), made.points_seen
-
-
-def run(*, runs: int = 10, data: Path | None = None, track: Track = untracked) -> Iterator[Figure]:
+def run(*, runs: int = 10, data: Path | None = None, track: Track = untracked) -> Iterator[Figure | Exhibit]:
     """Yield the figures; the real sets need ``--data`` or ``PRIVADA_DATA``."""
-    yield from _printed_privacy()
-    yield from _asking()
+    yield from printed_privacy()
+    yield from asked_owners()
+    yield asked_curve()
     if data is None:
         return
     scores = Scores()
     for seed in track(range(runs), "MNIST shift"):
         _measure_mnist(scores, data, seed)
     yield from _mnist_figures(scores, runs)
+    yield _sizes_curve(scores, "MNIST shift")
     scores = Scores()
     for seed in track(range(runs), "Adult shift"):
         _measure_adult(scores, data, seed)
     yield from _adult_figures(scores, runs)
+    yield _sizes_curve(scores, "Adult shift")
 
 
 def _measure_mnist(scores: Scores, data: Path, seed: int) -> None:
@@ -148,7 +63,7 @@ def _measure_mnist(scores: Scores, data: Path, seed: int) -> None:
             found, seen = market.summary(p)
             _score(scores, "ours", p, k, shift, found, svm=p == 400 and k == 4)
             scores.add("ours", p, k, seen=seen / p)
-            _score(scores, "uniform", p, k, shift, _uniform(shift, p, seed))
+            _score(scores, "uniform", p, k, shift, uniform_rows(shift, p, seed))
             if k == 4:
                 _beside(scores, market, p)
             if k == 4 and p == 400:
@@ -156,7 +71,7 @@ def _measure_mnist(scores: Scores, data: Path, seed: int) -> None:
     shift = mnist_shift(data, seed=seed)
     strict = Market(shift, seed=seed, validation=STRICT)
     _score(scores, "strict", 400, 4, shift, strict.summary(400)[0])
-    _score(scores, "printed", 400, 4, shift, _printed(shift, 400, seed))
+    _score(scores, "printed", 400, 4, shift, printed_rows(shift, 400, seed)[0])
 
 
 def _beside(scores: Scores, market: Market, p: int) -> None:
@@ -194,46 +109,12 @@ def _each_owner(market: Market, p: int) -> Rows:
     return np.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])
 
 
-def _uniform(shift: Shift, p: int, seed: int) -> Rows:
-    parts = uniform_sample([len(y) for _, y in shift.owners], p, random_state=seed)
-    pairs = list(zip(shift.owners, parts, strict=True))
-    return np.vstack([X[i] for (X, _), i in pairs]), np.concatenate([y[i] for (_, y), i in pairs])
-
-
-def _printed(shift: Shift, p: int, seed: int) -> Rows:
-    def features(X: FloatArray) -> FloatArray:
-        made: FloatArray = paper_features(X, dimension=FEATURES, gamma=shift.gamma, random_state=seed)
-        return made
-
-    owners = [features(X) for X, _ in shift.owners]
-    made = paper_summary(owners, features(shift.validation), features(shift.seed_set), p, rehearsal=seed)
-    pairs = list(zip(made.owner.tolist(), made.index.tolist(), strict=True))
-    return np.array([shift.owners[k][0][i] for k, i in pairs]), np.array(
-        [shift.owners[k][1][i] for k, i in pairs]
-    )
-
-
 def _score(
     scores: Scores, method: str, p: int, k: int, shift: Shift, found: Rows, *, svm: bool = False
 ) -> None:
     scores.add(method, p, k, mmd2=mmd2(found[0], shift.validation, gamma=shift.gamma))
     if svm:
-        scores.add(method, p, k, svm=_accuracy("svm", found, shift))
-
-
-def _accuracy(name: str, found: Rows, shift: Shift) -> float:
-    from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.svm import LinearSVC
-    from sklearn.tree import DecisionTreeClassifier
-
-    makers: dict[str, Callable[[], Any]] = {
-        "svm": lambda: LinearSVC(C=1.0, max_iter=5000),
-        "boosting": lambda: HistGradientBoostingClassifier(max_iter=50, random_state=0),
-        "tree": lambda: DecisionTreeClassifier(random_state=0),
-    }
-    if len(np.unique(found[1])) < 2:
-        return 100 * float(np.mean(shift.test[1] == found[1][0]))
-    return 100 * float(makers[name]().fit(*found).score(*shift.test))
+        scores.add(method, p, k, svm=accuracy("svm", found, shift))
 
 
 def _trained_privately(found: Rows, shift: Shift) -> float:
@@ -316,13 +197,13 @@ def _measure_adult(scores: Scores, data: Path, seed: int) -> None:
         made = {
             "ours": market.summary(p)[0],
             "greedy": (X[chosen], y[chosen]),
-            "uniform": _uniform(shift, p, seed),
+            "uniform": uniform_rows(shift, p, seed),
         }
         _trivial(scores, market, p)
         for name, found in made.items():
             _score(scores, name, p, 4, shift, found)
             for model in ("svm", "boosting", "tree") if p == 400 else ():
-                scores.add(name, p, 4, **{model: _accuracy(model, found, shift)})
+                scores.add(name, p, 4, **{model: accuracy(model, found, shift)})
 
 
 def _adult_figures(scores: Scores, runs: int) -> Iterator[Figure]:
@@ -340,29 +221,23 @@ def _adult_figures(scores: Scores, runs: int) -> Iterator[Figure]:
             yield _increase(scores, name, p, runs, "adult")
 
 
-def _printed_privacy() -> Iterator[Figure]:
-    """What the printed parameters claim, and true bounds for the same noise."""
-    cases = {"validation": (0.01, 1656, 0.01), "summary": (0.01 / math.sqrt(500), 500, 1e-4)}
-    reaches = {
-        "validation": {"add_remove": (1, 1), "exact_q": (1, 2), "replace_one": (2, 2)},
-        "summary": {"add_remove": (2, 2), "replace_one": (4, 4)},
-    }
-    for name, case in cases.items():
-        claimed = printed_total(*case)
-        for relation, (total, score) in reaches[name].items():
-            value = true_total(*case, sum_reach=total, score_reach=score)
-            beside = f"claimed {claimed:.4g}"
-            yield Figure(f"printed_true_epsilon_{name}_{relation}", value, None, "lower", beside, 1)
-
-
-def _asking() -> Iterator[Figure]:
-    """Points that the round protocol would see beside p, if few owners were asked."""
-    guarantee = Approximate(epsilon=3, delta=1e-5, relation=Relation.ADD_REMOVE)
-    plan = RoundPlan(size=100, batch=10, dimension=FEATURES, guarantee=guarantee, ask_share=0.5)
-    for k in OWNERS:
-        value = plan.rule.expected_asked(k)
-        beside = "(3, 1e-5), 10 rounds, half of the budget; herding asks for p"
-        yield Figure(f"rounds_owners_asked_of_{k}", value, None, "lower", beside, 1)
+def _sizes_curve(scores: Scores, name: str) -> Curves:
+    """MMD² against the summary's size, with four owners."""
+    roles = {"ours": "ours", "greedy": "bound"} | dict.fromkeys(TRIVIAL, "baseline")
+    series = tuple(
+        Series.over_runs(
+            method, SIZES, np.transpose([scores.values(method, p, 4, "mmd2") for p in SIZES]), role
+        )
+        for method, role in roles.items()
+    )
+    return Curves(
+        title=f"{name}, four owners",
+        xlabel="rows p of the summary",
+        ylabel="MMD²",
+        series=series,
+        logx=True,
+        logy=True,
+    )
 
 
 def _figure(
@@ -372,4 +247,4 @@ def _figure(
     return Figure(name, found.mean, goal, better, beside, runs, found.ends)
 
 
-__all__ = ["Market", "Scores", "run"]
+__all__ = ["TRIVIAL", "run"]

@@ -1,0 +1,25 @@
+"""Rows of the page of papers."""
+
+from privada.lab.experiments import experiments
+from privada.lab.experiments.papers.items import all_items
+from privada.lab.experiments.papers.page import TITLES
+
+
+def test_every_row_names_a_paper_and_an_experiment_and_stands_once():
+    items = all_items()
+    assert {item.paper for item in items} == set(TITLES)
+    assert {item.experiment for item in items} <= set(experiments())
+    assert len({(item.paper, item.name) for item in items}) == len(items)
+    assert (
+        "δ is 0.126" in next(item for item in items if item.paper == "003" and item.name == "Figure 1").true
+    )
+
+
+def test_the_tables_of_every_paper_are_there():
+    names = {(item.paper, item.name) for item in all_items()}
+    assert {
+        ("001", "Tables 1 and 2"),
+        ("002", "Table 3"),
+        ("003", "Table 3"),
+        ("004", "Figure 1, top"),
+    } <= names
