@@ -15,6 +15,7 @@ from importlib import import_module, metadata
 from typing import Any
 
 from privada.exceptions import InputError, PrivadaWarning
+from privada.methods.pictures import Picture
 from privada.methods.situation import Situation
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
@@ -47,13 +48,19 @@ class DemoRow:
     guarantee : Guarantee
         What was promised to the private side, with relation and unit.
     score : str
-        What the three numbers are; larger is better.
+        What the three numbers are.
     without, ours, clear : float
         The score without the private data, by the method, and without privacy.
     ledger : mapping
         Export of the ledger that paid for it.
     stamps : tuple of str
         What a reader must know beside the guarantee.
+    better : "higher" or "lower"
+        Which scores are better.
+    surprise : str
+        How the private score can be better than the one without privacy; shown where it is.
+    picture : Picture, optional
+        What is drawn beside the numbers.
     """
 
     method: str
@@ -66,6 +73,14 @@ class DemoRow:
     clear: float
     ledger: Mapping[str, Any]
     stamps: tuple[str, ...] = ()
+    better: str = "higher"
+    surprise: str = ""
+    picture: Picture | None = None
+
+    @property
+    def is_surprising(self) -> bool:
+        """Whether the private score is better than the one without privacy."""
+        return self.ours < self.clear if self.better == "lower" else self.ours > self.clear
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,14 +69,14 @@ class StudyTemplate:
         Who holds what, in a sentence or two, for the example's README.
     owners : mapping of name to OwnerTemplate
         Each gets a folder of that name.
-    files : mapping of file name to Table
-        The learner's public files.
+    files : mapping of file name to Table or str
+        The learner's public files: tables, or text as it is written.
     """
 
     study: str
     story: str
     owners: Mapping[str, OwnerTemplate]
-    files: Mapping[str, Table] = field(default_factory=dict)
+    files: Mapping[str, Table | str] = field(default_factory=dict)
 
 
 def describe_owner(

@@ -38,9 +38,23 @@ def test_the_validation_set_may_have_a_budget_of_its_own(tmp_path):
     assert said["hospital"] != said["east"]
 
 
+def test_rounds_are_planned_whole_and_never_asked_twice_under_one_name(tmp_path):
+    text = TABLE + "rounds = true\nbatch = 5\n"
+    first, again = (list_asks(made(text, tmp_path)) for _ in range(2))
+    kinds = ["summarization.sum", *["summarization.participation"] * 2]
+    assert [ask.question.kind for ask in first] == kinds
+    assert {ask.owner for ask in first} == {"hospital", "east", "west"}
+    assert first[1].question.guarantee == GUARANTEE
+    assert not {ask.question.digest for ask in first} & {ask.question.digest for ask in again}, (
+        "a second start pays again: fresh noise on the same sums"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (TABLE + "batch = 5", r"method\.batch: this is an option of rounds; add rounds = true"),
+        (TABLE + "rounds = true\nask_share = 1.5", r"method\.ask_share"),
         (TABLE.replace("30", "300"), r"method\.size: the owners have 200 rows, the summary wants 300"),
         (TABLE.replace("0.5", "-1"), r"method\.gamma"),
         (TABLE + "extra = 1", r"line 6, method\.extra: nobody knows this key"),

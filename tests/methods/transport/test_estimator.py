@@ -230,3 +230,17 @@ def test_no_public_seed_reaches_the_noise():
     noise = (seeded.release_["sums"] - exact).ravel() / scale
     assert np.abs(noise).max() < 6
     assert np.abs(noise - np.random.default_rng(11).normal(size=9)).max() > 0.1
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_moved_sources_can_be_frames(library):
+    frames = pytest.importorskip(library)
+    model = TransportClassifier(**SETTINGS, release="statistics", rehearsal=0)
+    with pytest.warns(RehearsalWarning):
+        model.fit(*SOURCE, TARGET[0])
+    sources = model.model_.sources
+    plain = model.transform(sources)
+    found = model.set_output(transform=library).transform(X=sources)
+    assert isinstance(found, frames.DataFrame)
+    assert list(found.columns) == [f"transportclassifier{at}" for at in range(plain.shape[1])]
+    assert np.array_equal(found, plain)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from privada.methods.cells.learner.learn import CellTable, learn
 from privada.methods.cells.questions.partition import Nearest
 from privada.methods.cells.questions.statistics import CellStatistics
+from privada.methods.pictures import Picture, Tiles
 from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
 from privada.parties.running import run
@@ -55,7 +56,25 @@ def demo(seed: int) -> DemoRow:
         clear=_accuracy(centers, _in_the_clear(centers, X[part == 1], y[part == 1]), *test),
         ledger=owner.ledger.export(),
         stamps=estimates.release.stamps,
+        surprise=(
+            "Both read a digit by the commonest class of its cell. Noise changes it in a cell or two, "
+            f"and over {len(test[1])} test digits either may come out ahead by chance."
+        ),
+        picture=_named_cells(centers.centers, estimates.tables[0]),
     )
+
+
+def _named_cells(centers: FloatArray, table: CellTable) -> Picture:
+    names = [str(digit) for digit in table.probabilities.argmax(axis=1)]
+    caption = (
+        "The learner's own, unlabelled cells. The name above each comes from the archive, as noisy counts."
+    )
+    tiles = Tiles(
+        title="Each public cell, and what the archive's counts call it",
+        images=np.asarray(centers, dtype=np.float64).reshape(-1, 8, 8),
+        names=names,
+    )
+    return Picture(caption=caption, parts=(tiles,))
 
 
 def _digits(seed: int) -> tuple[FloatArray, npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -15,6 +15,7 @@ from privada.methods.cells.learner.learn import CellEstimates, learn
 from privada.methods.cells.questions.partition import Nearest
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.estimating import PrivateEstimator, check_owner
+from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee, request
 
@@ -23,7 +24,9 @@ class _Cells(PrivateEstimator):
     """What both estimators share: public cells, public bounds, one question to an owner in memory."""
 
     def _guarantee(self) -> Guarantee:
-        return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
+        return request(
+            epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
+        )
 
     def _schema(self, **rest: Any) -> Schema:
         if (bounds := self._bounds()) is None:
@@ -32,10 +35,17 @@ class _Cells(PrivateEstimator):
         return Schema.of_numbers(bounds=bounds, width=np.shape(self.centers)[1], size=size, **rest)
 
     def _estimate(
-        self, X: Any, y: Any, schema: Schema, question: CellStatistics, owner: Any
+        self, X: Any, y: Any, person: Any, schema: Schema, question: CellStatistics, owner: Any
     ) -> CellEstimates:
         held = self._hold(
-            X, [question], y=y, schema=schema, budget=question.guarantee, name="fit", owner=owner
+            X,
+            [question],
+            y=y,
+            person=person,
+            schema=schema,
+            budget=question.guarantee,
+            name="fit",
+            owner=owner,
         )
         estimates = self._ask(learn("owner", question), {"owner": held})
         self.release_ = estimates.release
@@ -61,11 +71,8 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         Neighbouring relation; under "replace-one" ``size`` is public and needed.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
-    ledger : Ledger, path or URL, default=None
-        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
-        process remembers what else the rows were used for (``spent_``).
-    dataset : str, default=None
-        Name of the private data set in that ledger.
+    dataset : Dataset, default=None
+        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
     schema : Schema, default=None
         Public description of a frame's columns, for text, categories, dates and missing values; its limits
         are the default of ``bounds``.
@@ -104,8 +111,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         relation: str = "add/remove",
         size: int | None = None,
         rehearsal: int | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
+        dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
         self.centers = centers
@@ -117,13 +123,17 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         self.relation = relation
         self.size = size
         self.rehearsal = rehearsal
-        self.ledger = ledger
         self.dataset = dataset
         self.schema = schema
 
-    def fit(self, X: Any = None, y: Any = None, *, owner: Any = None) -> Self:
-        """Count classes in cells, privately; of private rows ``X, y``, or of an `Owner` in their place."""
+    def fit(self, X: Any = None, y: Any = None, *, person: Any = None, owner: Any = None) -> Self:
+        """Count classes in cells, privately; of private rows ``X, y``, or of an `Owner` in their place.
+
+        ``person`` has the person of each row, or names a column of the frame ``X``,
+        beside a `Dataset` with ``max_rows``.
+        """
         check_owner(owner, X=X, y=y)
+        person = self._read_person(person, X, owner)
         (X,) = self._read_frames(X=X)
         centers = _check.matrix(centers=self.centers)
         if self.classes is None:
@@ -134,7 +144,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
             n_classes=len(schema.classes),
             guarantee=self._guarantee(),
         )
-        estimates = self._estimate(np.asarray(X), np.asarray(y), schema, question, owner)
+        estimates = self._estimate(np.asarray(X), np.asarray(y), person, schema, question, owner)
         self.classes_ = np.asarray(schema.classes.names)
         self.counts_ = estimates.tables[0].counts
         self.probabilities_ = estimates.tables[0].probabilities
@@ -160,8 +170,7 @@ class CellMeans(_Cells):
 
     Parameters
     ----------
-    centers, bounds, epsilon, delta, rho, relation, size, rehearsal, ledger, dataset,
-    schema
+    centers, bounds, epsilon, delta, rho, relation, size, rehearsal, dataset, schema
         As in `CellClassifier`.
     norm_bound : float
         Public radius around each centre to which rows are clipped.
@@ -198,8 +207,7 @@ class CellMeans(_Cells):
         relation: str = "add/remove",
         size: int | None = None,
         rehearsal: int | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
+        dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
         self.centers = centers
@@ -211,13 +219,24 @@ class CellMeans(_Cells):
         self.relation = relation
         self.size = size
         self.rehearsal = rehearsal
-        self.ledger = ledger
         self.dataset = dataset
         self.schema = schema
 
-    def fit(self, X: Any = None, y: Any = None, *, owner: Any = None) -> Self:  # noqa: ARG002 - scikit-learn's
-        """Count and sum in cells, privately; of private rows ``X``, or of an `Owner` in their place."""
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,  # noqa: ARG002 - scikit-learn's
+        *,
+        person: Any = None,
+        owner: Any = None,
+    ) -> Self:
+        """Count and sum in cells, privately; of private rows ``X``, or of an `Owner` in their place.
+
+        ``person`` has the person of each row, or names a column of the frame ``X``,
+        beside a `Dataset` with ``max_rows``.
+        """
         check_owner(owner, X=X)
+        person = self._read_person(person, X, owner)
         (X,) = self._read_frames(X=X)
         centers = _check.matrix(centers=self.centers)
         if self.norm_bound is None:
@@ -229,7 +248,7 @@ class CellMeans(_Cells):
             width=centers.shape[1],
             guarantee=self._guarantee(),
         )
-        estimates = self._estimate(np.asarray(X), None, self._schema(), question, owner)
+        estimates = self._estimate(np.asarray(X), None, person, self._schema(), question, owner)
         self.counts_ = estimates.tables[0].counts
         self.means_ = estimates.tables[0].means
         return self

@@ -61,6 +61,14 @@ METHOD = Method(
 
 _HOMES = {
     "learner.cost_bound": ("CostBound", "certified", "cost_bound"),
+    "learner.lower_bound": (
+        "LowerBound",
+        "cost_sensitivity",
+        "lower_bound",
+        "lower_bound_beside_radius",
+        "separation",
+    ),
+    "learner.nodes": ("NodeCells", "NodeChoice", "choose_nodes", "learn_nodes"),
     "learner.default_question": ("default_question",),
     "learner.forecast": ("CostEstimate", "estimate_cost", "forecast_gain"),
     "estimator": ("SourceTargetMedoids",),

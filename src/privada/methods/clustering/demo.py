@@ -9,6 +9,7 @@ from privada.methods.clustering.learner.default_question import default_question
 from privada.methods.clustering.learner.learn import learn
 from privada.methods.clustering.learner.solver.objective import cost
 from privada.methods.clustering.learner.solver.solve import medoids
+from privada.methods.pictures import Picture, Plane, Points
 from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
 from privada.parties.running import run
@@ -43,7 +44,26 @@ def demo(seed: int) -> DemoRow:
         clear=_metres(homes, helpers, _seen(homes, helpers)),
         ledger=owner.ledger.export(),
         stamps=choice.release.stamps,
+        better="lower",
+        surprise=(
+            "Both place the points by a local search, which the noise may start on a better path; "
+            "no search over the same rows promises the very best places."
+        ),
+        picture=_map(homes, helpers, homes[choice.indices]),
     )
+
+
+def _map(homes: FloatArray, helpers: FloatArray, chosen: FloatArray) -> Picture:
+    layers = (
+        Points(name="homes (public)", at=homes),
+        Points(name="helpers (private)", at=helpers, role="private"),
+        Points(name="chosen service points", at=chosen, role="result"),
+    )
+    caption = (
+        "The chosen points stand where no helper is near, though the learner saw no helper: only "
+        "noisy counts left the registry. The helpers can be drawn here because this town is generated."
+    )
+    return Picture(caption=caption, parts=(Plane(title="The town, five kilometres wide", layers=layers),))
 
 
 def _seen(homes: FloatArray, helpers: FloatArray) -> npt.NDArray[np.int64]:

@@ -16,9 +16,10 @@ from privada.methods.clustering.learner.default_question import default_question
 from privada.methods.clustering.learner.forecast import GUESSED_SIZE, forecast_gain
 from privada.methods.clustering.learner.learn import learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
-from privada.methods.domains import split_domains
+from privada.methods.domains import private_persons, split_domains
 from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
+from privada.parties.one_process.dataset import Dataset
 from privada.parties.one_process.holding import Holding
 from privada.parties.schema import Schema
 from privada.privacy.accounting.budget import split_alike
@@ -64,11 +65,8 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         For public randomness only.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
-    ledger : Ledger, path or URL, default=None
-        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
-        process remembers what else the rows were used for (``spent_``).
-    dataset : str, default=None
-        Name of the private data set in that ledger.
+    dataset : Dataset, default=None
+        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
     schema : Schema, default=None
         Public description of a frame's columns, for text, categories, dates and missing values.
 
@@ -87,6 +85,10 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
     difference_bound_ : float or None
         Costs on sanitised and true source differ by at most this for every choice, where a
         theorem says so (`privada.methods.clustering.learner.cost_bound`).
+    unavoidable_error_ : LowerBound
+        On some target of this size and some source, every method with this guarantee costs so much more
+        than the best choice, with at least this probability
+        (`privada.methods.clustering.learner.lower_bound`).
     source_ : array
         One synthetic source that the release makes plausible.
     question_, release_, guarantee_, spent_
@@ -127,8 +129,7 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         n_draws: int = 32,
         random_state: int | None = None,
         rehearsal: int | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
+        dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
         self.n_centers = n_centers
@@ -145,7 +146,6 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         self.n_draws = n_draws
         self.random_state = random_state
         self.rehearsal = rehearsal
-        self.ledger = ledger
         self.dataset = dataset
         self.schema = schema
 
@@ -157,15 +157,18 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         yt: Any = None,  # noqa: ARG002
         *,
         sample_domain: Any = None,
+        person: Any = None,
         owner: Any = None,
     ) -> Self:
         """Choose centres.
 
         Give the private source as ``X`` and the public target as ``Xt`` (POT's form), or both in
         ``X`` with ``sample_domain``, positive for source and negative for target (skada's form); or the
-        target as ``Xt`` and the source's `Owner` as ``owner``.
+        target as ``Xt`` and the source's `Owner` as ``owner``. ``person`` has the person of each row of
+        ``X``, or names a column of that frame, beside a `Dataset` with ``max_rows``.
         """
         check_owner(owner, X=X, sample_domain=sample_domain)
+        person = private_persons(self._read_person(person, X, owner), sample_domain, sign=1)
         Xt, X = self._read_frames(Xt=Xt, X=X)
         if owner is None:
             domains = split_domains(X, Xt=Xt, sample_domain=sample_domain)
@@ -178,7 +181,7 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
             warnings.warn(KEEP_BUDGET, PrivadaWarning, stacklevel=2)
         budget = question.guarantee if radius is None else self._guarantee()
         asked = [question] if radius is None else [question, radius]
-        held = self._hold_source(source, target.shape[1], asked, budget, owner)
+        held = self._hold_source(source, person, target.shape[1], asked, budget, owner)
         choice = self._ask(
             learn(
                 "owner",
@@ -196,6 +199,7 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         self.cluster_centers_ = choice.centers
         self.cost_, self.cost_band_ = choice.cost, choice.cost_band
         self.cost_bound_, self.difference_bound_ = choice.bound.cost, choice.bound.difference
+        self.unavoidable_error_ = choice.unavoidable
         self.source_ = choice.source
         self.question_, self.release_ = question, choice.release
         self.guarantee_ = budget
@@ -222,7 +226,9 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         return forecast_gain(question, width=target.shape[1], size=size)
 
     def _guarantee(self) -> Guarantee:
-        return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
+        return request(
+            epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
+        )
 
     def _question(self, target: FloatArray) -> Question:
         if self.norm_bound is None:
@@ -271,7 +277,13 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         return SourceRadius(targets=target, t=t, radius=self.norm_bound, guarantee=guarantee)
 
     def _hold_source(
-        self, source: Any, width: int, questions: list[Question], budget: Guarantee, owner: Any
+        self,
+        source: Any,
+        person: Any,
+        width: int,
+        questions: list[Question],
+        budget: Guarantee,
+        owner: Any,
     ) -> Holding:
         assert self.norm_bound is not None
         size = None if budget.relation == "add/remove" else self.source_size
@@ -279,6 +291,7 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         return self._hold(
             source,
             questions,
+            person=person,
             schema=schema,
             budget=budget,
             name="source",

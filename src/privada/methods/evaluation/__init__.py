@@ -37,6 +37,7 @@ METHOD = Method(
     study_path="privada.methods.evaluation.study:learner",
     example_path="privada.methods.evaluation.example:example",
     demo_path="privada.methods.evaluation.demo:demo",
+    template_path="privada.methods.evaluation.template:template",
     situation=Situation(want="score", because="one noisy table says how well your model does there."),
 )
 

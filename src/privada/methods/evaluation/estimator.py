@@ -16,6 +16,7 @@ from privada.methods.evaluation.learner.learn import Evaluation, learn
 from privada.methods.evaluation.learner.models import as_hypothesis, link_of
 from privada.methods.evaluation.questions.errors import ErrorMoments
 from privada.methods.evaluation.questions.outcomes import OutcomeCounts, even_edges
+from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee, request
 
@@ -52,11 +53,8 @@ class PrivateEvaluator(PrivateEstimator):
         Of every interval.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
-    ledger : Ledger, path or URL, default=None
-        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
-        process remembers what else the rows were used for (``spent_``).
-    dataset : str, default=None
-        Name of the private data set in that ledger.
+    dataset : Dataset, default=None
+        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
 
     Attributes
     ----------
@@ -98,8 +96,7 @@ class PrivateEvaluator(PrivateEstimator):
         size: int | None = None,
         confidence: float = CONFIDENCE,
         rehearsal: int | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
+        dataset: Dataset | None = None,
     ) -> None:
         self.model = model
         self.classes = classes
@@ -115,17 +112,23 @@ class PrivateEvaluator(PrivateEstimator):
         self.size = size
         self.confidence = confidence
         self.rehearsal = rehearsal
-        self.ledger = ledger
         self.dataset = dataset
 
-    def fit(self, X: Any = None, y: Any = None, *, owner: Any = None) -> Self:
-        """Ask once: an owner of private rows ``X, y``, or the `Owner` that is given in their place."""
+    def fit(self, X: Any = None, y: Any = None, *, person: Any = None, owner: Any = None) -> Self:
+        """Ask once: an owner of private rows ``X, y``, or the `Owner` that is given in their place.
+
+        ``person`` has the person of each row, or names a column of the frame ``X``,
+        beside a `Dataset` with ``max_rows``.
+        """
         check_owner(owner, X=X, y=y)
+        person = self._read_person(person, X, owner)
         (X,) = self._read_frames(X=X)
         rows = np.asarray(X)
         if owner is None and (rows.ndim != 2 or y is None):
             raise InputError("Expected X, private rows of two dimensions, and y, their labels.")
-        guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
+        guarantee = request(
+            epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
+        )
         schema = self._schema(rows.shape[1]) if owner is None else owner.schema
         question = ask_about(
             self.model,
@@ -136,7 +139,14 @@ class PrivateEvaluator(PrivateEstimator):
             largest=self.largest,
         )
         held = self._hold(
-            rows, [question], y=np.asarray(y), schema=schema, budget=guarantee, name="fit", owner=owner
+            rows,
+            [question],
+            y=np.asarray(y),
+            person=person,
+            schema=schema,
+            budget=guarantee,
+            name="fit",
+            owner=owner,
         )
         names = schema.classes.names if isinstance(schema.label, Category) else ()
         learner = learn("owner", question, classes=names, size=schema.size, confidence=self.confidence)

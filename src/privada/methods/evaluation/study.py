@@ -5,7 +5,7 @@
     [method]
     name = "evaluation"
     owner = "clinic"
-    model = "model.onnx"             # ONNX, or a model that privada saved
+    model = "model.onnx"             # ONNX, or JSON of one of our own forms
     bins = 10                        # of scores between 0 and 1; 1 asks for predictions alone
     positive = "ill"                 # of more than two classes: the one whose score is binned
     largest = 25.0                   # of a regressor: squared errors are held to this

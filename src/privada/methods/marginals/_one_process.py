@@ -76,14 +76,28 @@ class HiddenTargetEstimator(PrivateEstimator, ABC):
             )
 
     def _hear(
-        self, learner: Learner[Any], X: Any, y: Any, schema: Schema, guarantee: Guarantee, owner: Any
+        self,
+        learner: Learner[Any],
+        X: Any,
+        y: Any,
+        person: Any,
+        schema: Schema,
+        guarantee: Guarantee,
+        owner: Any,
     ) -> None:
         """Let the learner ask an owner of the rows, with the guarantee as its budget."""
         check_owner(owner, X=X, y=y)
         if owner is None and (y is None or np.ndim(y) != 1):
             raise InputError("Expected y, one label for each of the private rows.")
         held = self._hold(
-            np.asarray(X), [], y=np.asarray(y), schema=schema, budget=guarantee, name="fit", owner=owner
+            np.asarray(X),
+            [],
+            y=np.asarray(y),
+            person=person,
+            schema=schema,
+            budget=guarantee,
+            name="fit",
+            owner=owner,
         )
         self.fit_ = self._ask(learner, {"owner": held})
         self.releases_, self.guarantee_ = self.fit_.releases, guarantee

@@ -10,10 +10,12 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 
 from privada.exceptions import InputError
+from privada.methods.domains import private_persons
 from privada.methods.marginals._one_process import HiddenTargetEstimator, tell_apart
 from privada.methods.marginals.learner.asking import make_learner
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.forecast import forecast_error
+from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import request
 
@@ -49,11 +51,8 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         Of public randomness only (cells, initialisation).
     rehearsal : int, default=None
         Seed for reproducible noise: not private.
-    ledger : Ledger, path or URL, default=None
-        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
-        process remembers what else the rows were used for (``spent_``).
-    dataset : str, default=None
-        Name of the private data set in that ledger.
+    dataset : Dataset, default=None
+        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
     schema : Schema, default=None
         Public description of a frame's columns, for text, categories, dates and missing values; its limits
         are the default of ``bounds``.
@@ -107,8 +106,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         classifier: Any = None,
         random_state: int = 0,
         rehearsal: int | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
+        dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
         self.classes = classes
@@ -122,7 +120,6 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         self.classifier = classifier
         self.random_state = random_state
         self.rehearsal = rehearsal
-        self.ledger = ledger
         self.dataset = dataset
         self.schema = schema
 
@@ -133,21 +130,27 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         *,
         source: Any = None,
         sample_domain: Any = None,
+        person: Any = None,
         owner: Any = None,
     ) -> Self:
         """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows.
 
         Or give both in ``X, y`` with ``sample_domain``, positive for source, whose labels are ignored, and
         negative for target (skada's form); or the target's `Owner` as ``owner`` in the place of ``X, y``.
+        ``person`` has the person of each row of ``X``, or names a column of that frame,
+        beside a `Dataset` with ``max_rows``.
         """
+        person = private_persons(self._read_person(person, X, owner), sample_domain, sign=-1)
         source, X = self._read_frames(source=source, X=X)
         source, X, y = tell_apart(source, X, y, sample_domain)
-        guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
+        guarantee = request(
+            epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
+        )
         public, schema = self._public(source, self.classifier)
         assert self.size is not None
         learner = make_learner(self.question, "owner", public, guarantee=guarantee, size=self.size)
         self._announce(forecast_error(public, guarantee=guarantee, size=self.size))
-        self._hear(learner, X, y, schema, guarantee, owner)
+        self._hear(learner, X, y, person, schema, guarantee, owner)
         self.classes_ = np.asarray(schema.classes.names)
         return self
 

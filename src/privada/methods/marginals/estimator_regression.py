@@ -9,11 +9,13 @@ import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
 from privada.exceptions import InputError
+from privada.methods.domains import private_persons
 from privada.methods.marginals._one_process import HiddenTargetEstimator, tell_apart
 from privada.methods.marginals.learner.descent import learn_number
 from privada.methods.marginals.learner.forecast import forecast_error
 from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.regression import RegressionFit, default_regression, learn_regression
+from privada.parties.one_process.dataset import Dataset
 from privada.parties.protocol import Learner
 from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import Guarantee, Pure, request
@@ -49,11 +51,8 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         Of public randomness only (cells).
     rehearsal : int, default=None
         Seed for reproducible noise: not private.
-    ledger : Ledger, path or URL, default=None
-        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
-        process remembers what else the rows were used for (``spent_``).
-    dataset : str, default=None
-        Name of the private data set in that ledger.
+    dataset : Dataset, default=None
+        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
     schema : Schema, default=None
         Public description of a frame's columns, for text, categories, dates and missing values; its limits
         are the default of ``bounds``.
@@ -104,8 +103,7 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         regressor: Any = None,
         random_state: int = 0,
         rehearsal: int | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
+        dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
         self.bounds = bounds
@@ -119,7 +117,6 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         self.regressor = regressor
         self.random_state = random_state
         self.rehearsal = rehearsal
-        self.ledger = ledger
         self.dataset = dataset
         self.schema = schema
 
@@ -130,21 +127,27 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         *,
         source: Any = None,
         sample_domain: Any = None,
+        person: Any = None,
         owner: Any = None,
     ) -> Self:
         """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows.
 
         Or give both in ``X, y`` with ``sample_domain``, positive for source, whose labels are ignored, and
         negative for target (skada's form); or the target's `Owner` as ``owner`` in the place of ``X, y``.
+        ``person`` has the person of each row of ``X``, or names a column of that frame,
+        beside a `Dataset` with ``max_rows``.
         """
+        person = private_persons(self._read_person(person, X, owner), sample_domain, sign=-1)
         source, X = self._read_frames(source=source, X=X)
         source, X, y = tell_apart(source, X, y, sample_domain)
-        guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
+        guarantee = request(
+            epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
+        )
         public, schema = self._public(source, self.regressor)
         learner = self._learner(public, guarantee)
         assert self.size is not None
         self._announce(forecast_error(public, guarantee=guarantee, size=self.size))
-        self._hear(learner, X, y, schema, guarantee, owner)
+        self._hear(learner, X, y, person, schema, guarantee, owner)
         return self
 
     def _learner(self, public: Public, guarantee: Guarantee) -> Learner[RegressionFit]:

@@ -41,6 +41,7 @@ KNOWN = {  # dataclasses of which fitted models are made
     "Constant": f"{_ROOMS}.hypotheses.questions.forms",
     "Network": f"{_ROOMS}.hypotheses.questions.forms",
     "Onnx": f"{_ROOMS}.hypotheses.questions.onnx",
+    "LowerBound": f"{_ROOMS}.clustering.learner.lower_bound",
     "Schema": "privada.parties.schema",
     "Number": "privada.parties.columns",
     "Category": "privada.parties.columns",

@@ -21,12 +21,14 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada.exceptions import InputError
+from privada.methods.domains import private_persons
 from privada.methods.reweighting.domains import Domains, label_number, split
 from privada.methods.reweighting.estimator import _Reweighted
 from privada.methods.reweighting.questions import network
 from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.scaling import PublicScale
+from privada.parties.one_process.dataset import Dataset
 from privada.parties.protocol import ask_one
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee
@@ -125,6 +127,7 @@ class _DeepReweighted(_Reweighted):
             domains.Xt,
             [question],
             y=domains.yt,
+            person=domains.person,
             schema=schema,
             name="target",
             budget=question.guarantee,
@@ -170,11 +173,8 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         For public randomness only: the start of the default module.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
-    ledger : Ledger, path or URL, default=None
-        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
-        process remembers what else the rows were used for (``spent_``).
-    dataset : str, default=None
-        Name of the private data set in that ledger.
+    dataset : Dataset, default=None
+        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
     schema : Schema, default=None
         Public description of a frame's columns, for text, categories, dates and missing values; its limits
         are the default of ``bounds``.
@@ -216,8 +216,7 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         stopping: str = "average",
         random_state: int | None = None,
         rehearsal: int | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
+        dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
         self.module = module
@@ -233,7 +232,6 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         self.stopping = stopping
         self.random_state = random_state
         self.rehearsal = rehearsal
-        self.ledger = ledger
         self.dataset = dataset
         self.schema = schema
 
@@ -247,11 +245,14 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         Xs: Any = None,
         ys: Any = None,
         sample_domain: Any = None,
+        person: Any = None,
         owner: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
+        people = self._read_person(person, X if Xt is None else Xt, owner)
         Xs, X, Xt = self._read_frames(Xs=Xs, X=X, Xt=Xt)
         domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
+        domains = self._with_persons(domains, private_persons(people, sample_domain, sign=-1))
         names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
         label = Category(name="label", values=tuple(names))
         codes = self._schema(domains, label).classes.encode(domains.ys).astype(np.float64)
@@ -283,7 +284,7 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         Public limits of the label, and of predictions; by default the public source's range, widened by its
         width.
     epsilon, delta, rho, bounds, alpha, kappa1, clip, steps, stopping, random_state, rehearsal,
-    ledger, dataset, schema
+    dataset, schema
         As in `DeepReweightedClassifier`.
 
     Attributes
@@ -311,8 +312,7 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         stopping: str = "average",
         random_state: int | None = None,
         rehearsal: int | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
+        dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
         self.module = module
@@ -328,7 +328,6 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         self.stopping = stopping
         self.random_state = random_state
         self.rehearsal = rehearsal
-        self.ledger = ledger
         self.dataset = dataset
         self.schema = schema
 
@@ -342,11 +341,14 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         Xs: Any = None,
         ys: Any = None,
         sample_domain: Any = None,
+        person: Any = None,
         owner: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
+        people = self._read_person(person, X if Xt is None else Xt, owner)
         Xs, X, Xt = self._read_frames(Xs=Xs, X=X, Xt=Xt)
         domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
+        domains = self._with_persons(domains, private_persons(people, sample_domain, sign=-1))
         label, codes = label_number(self.label_bounds, domains.ys), np.asarray(domains.ys, dtype=np.float64)
         self._fit(domains, _Task(loss="squared", label=label, codes=codes, outputs=1))
         self.label_bounds_ = (label.low, label.high)

@@ -25,10 +25,14 @@ class Domains(NamedTuple):
     yt: npt.NDArray[Any] | None
     groups: npt.NDArray[Any] | None
     owner: Any = None  # of the target, in the place of Xt and yt
+    person: npt.NDArray[Any] | None = None  # of each target row
+    public_size: int | None = None  # where it is not that of the rows
 
     @property
     def size(self) -> int:
-        """The public number of target rows."""
+        """The public number of target rows; of persons, the most that they may have."""
+        if self.public_size is not None:
+            return self.public_size
         return int(self.owner.schema.size or 0) if self.Xt is None else len(self.Xt)
 
 

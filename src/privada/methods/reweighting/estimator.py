@@ -10,9 +10,11 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada.exceptions import InputError
+from privada.methods.domains import private_persons
 from privada.methods.estimating import PrivateEstimator
 from privada.methods.reweighting.domains import Domains, label_number, split
 from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
+from privada.parties.one_process.dataset import Dataset
 from privada.parties.owner import Owner
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee, request
@@ -27,7 +29,15 @@ class _Reweighted(PrivateEstimator):
     predicts_target_labels = True  # skada leaves the labels of the target to those who learn from them
 
     def _guarantee(self) -> Guarantee:
-        return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one")
+        return request(
+            epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one", unit=self._unit()
+        )
+
+    def _with_persons(self, domains: Domains, person: Any) -> Domains:
+        """The domains, with the persons of the target and the number of rows that is public then."""
+        if person is None:
+            return domains
+        return domains._replace(person=person, public_size=self._public_size(domains.Xt, person))
 
     def _schema(self, domains: Domains, label: Number | Category) -> Schema:
         if domains.owner is not None:
@@ -47,6 +57,7 @@ class _Reweighted(PrivateEstimator):
             domains.Xt,
             [],
             y=domains.yt,
+            person=domains.person,
             schema=schema,
             name="target",
             budget=guarantee,
@@ -90,11 +101,8 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         For public randomness only.
     rehearsal : int, default=None
         Seed for reproducible noise: not private.
-    ledger : Ledger, path or URL, default=None
-        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
-        process remembers what else the rows were used for (``spent_``).
-    dataset : str, default=None
-        Name of the private data set in that ledger.
+    dataset : Dataset, default=None
+        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
     schema : Schema, default=None
         Public description of a frame's columns, for text, categories, dates and missing values; its limits
         are the default of ``bounds``.
@@ -143,8 +151,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         standardize: bool = True,
         random_state: int | None = None,
         rehearsal: int | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
+        dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -156,7 +163,6 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         self.standardize = standardize
         self.random_state = random_state
         self.rehearsal = rehearsal
-        self.ledger = ledger
         self.dataset = dataset
         self.schema = schema
 
@@ -170,6 +176,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         Xs: Any = None,
         ys: Any = None,
         sample_domain: Any = None,
+        person: Any = None,
         owner: Any = None,
     ) -> Self:
         """Adapt.
@@ -177,10 +184,14 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         Give source and target as ``fit(Xs, ys, Xt, yt)`` (POT's form); or the private target as ``X, y``
         and the public source as ``Xs=, ys=``; or both in ``X, y`` with ``sample_domain``, positive for
         source and negative for target (skada's form); or the public source as ``X, y`` and the target's
-        `Owner` as ``owner``.
+        `Owner` as ``owner``. ``person`` has the person of each row of the array that holds the target, or
+        names a column of that frame, beside a `Dataset` with ``max_rows``; then the number of
+        persons is public.
         """
+        people = self._read_person(person, X if Xt is None else Xt, owner)
         Xs, X, Xt = self._read_frames(Xs=Xs, X=X, Xt=Xt)
         domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
+        domains = self._with_persons(domains, private_persons(people, sample_domain, sign=-1))
         label = label_number(self.label_bounds, domains.ys)
         made = plan(
             domains.Xs,
@@ -211,8 +222,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     ----------
     classes : sequence, default=None
         Public list of the labels; by default those of the public source.
-    epsilon, delta, rho, bounds, base, standardize, random_state, rehearsal, ledger, dataset,
-    schema
+    epsilon, delta, rho, bounds, base, standardize, random_state, rehearsal, dataset, schema
         As in `ReweightedRegressor`; no forest takes part, and no model has ``coef_``.
 
     Attributes
@@ -248,8 +258,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         standardize: bool = True,
         random_state: int | None = None,
         rehearsal: int | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
+        dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -261,7 +270,6 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         self.standardize = standardize
         self.random_state = random_state
         self.rehearsal = rehearsal
-        self.ledger = ledger
         self.dataset = dataset
         self.schema = schema
 
@@ -275,11 +283,14 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         Xs: Any = None,
         ys: Any = None,
         sample_domain: Any = None,
+        person: Any = None,
         owner: Any = None,
     ) -> Self:
         """Adapt; the forms are those of `ReweightedRegressor.fit`."""
+        people = self._read_person(person, X if Xt is None else Xt, owner)
         Xs, X, Xt = self._read_frames(Xs=Xs, X=X, Xt=Xt)
         domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
+        domains = self._with_persons(domains, private_persons(people, sample_domain, sign=-1))
         names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
         label = Category(name="label", values=tuple(names))
         schema = self._schema(domains, label)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 
 import numpy as np
@@ -63,6 +64,7 @@ def _learner(owner: str) -> Learner[AdaptedModel]:
     return _ladder(APPROXIMATE).learner(owner)
 
 
+@cache  # fits several models of the public source, and is frozen
 def _ladder(guarantee: Guarantee) -> Ladder:
     source, labels, _, _ = domains()
     return plan(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada.methods.pictures import Picture, Tiles
 from privada.methods.registry import DemoRow
 from privada.methods.summarization.curator import Curator
 from privada.methods.summarization.learner.herding import herd
@@ -21,6 +22,7 @@ from privada.privacy.relation import Relation
 
 FloatArray = npt.NDArray[np.float64]
 SIZE, OWNERS, GAMMA = 150, 3, 0.05
+SHOWN = 40  # digits in each picture
 CLASSES = tuple(range(10))
 BUDGET = Approximate(epsilon=3.0, delta=1e-4, relation=Relation.REPLACE_ONE)
 
@@ -48,7 +50,25 @@ def demo(seed: int) -> DemoRow:
         clear=_accuracy(X[greedy], y[greedy], test),
         ledger=consumer.owner.ledger.export(),
         stamps=tuple(summary.to_dict()["stamps"]),
+        surprise=(
+            "The rows without privacy match the consumer's mean more closely, but the mean is not the score: "
+            "neither choice looks at the labels, and which 150 rows train better is partly chance."
+        ),
+        picture=_gathered(X[uniform], summary.X),
     )
+
+
+def _gathered(uniform: FloatArray, ours: FloatArray) -> Picture:
+    def tiles(title: str, rows: FloatArray) -> Tiles:
+        spread = np.linspace(0, len(rows) - 1, SHOWN).astype(int)  # from the whole choice, not its beginning
+        return Tiles(title=title, images=rows[spread].reshape(-1, 8, 8))
+
+    caption = (
+        f"{SHOWN} of the {SIZE} rows of each choice. The consumer's digits are upright; most owners hold "
+        "turned ones. The owners hand their chosen rows to a curator whom they trust: these are not private."
+    )
+    parts = tiles("Gathered at random", uniform), tiles("Gathered to match the private set", ours)
+    return Picture(caption=caption, parts=parts)
 
 
 def _accuracy(X: FloatArray, y: Any, test: tuple[FloatArray, npt.NDArray[Any]]) -> float:

@@ -18,13 +18,14 @@ from privada.methods.summarization.learner.initial_rows import InitialRows
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.nodes import Consumer, OwnerNode
 from privada.methods.summarization.questions.embedding import FourierEmbedding
-from privada.parties.one_process.holding import Holding, hold_owner, salt_learner
+from privada.parties.one_process.dataset import Dataset
+from privada.parties.one_process.holding import Holding, count_persons, hold_owner, salt_learner
 from privada.parties.owner import Owner
 from privada.parties.permissions.policy import Policy
 from privada.parties.protocol import Learner
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee, request
-from privada.privacy.relation import Relation
+from privada.privacy.relation import ROW, Relation
 
 CURATOR = "curator"
 T = TypeVar("T")
@@ -57,11 +58,8 @@ class PrivateSummarizer(PrivateEstimator):
         Of the public frequencies.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
-    ledger : Ledger, path or URL, default=None
-        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
-        process remembers what else the rows were used for (``spent_``).
-    dataset : str, default=None
-        Name of the validation set in that ledger; owners are charged under their own names.
+    dataset : Dataset, default=None
+        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
     schema : Schema, default=None
         Public description of a frame's columns, for text, categories, dates and missing values; its limits
         are the default of ``bounds``.
@@ -117,8 +115,7 @@ class PrivateSummarizer(PrivateEstimator):
         embedded: bool = False,
         random_state: int | None = None,
         rehearsal: int | None = None,
-        ledger: Any = None,
-        dataset: str | None = None,
+        dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
         self.size = size
@@ -136,7 +133,6 @@ class PrivateSummarizer(PrivateEstimator):
         self.embedded = embedded
         self.random_state = random_state
         self.rehearsal = rehearsal
-        self.ledger = ledger
         self.dataset = dataset
         self.schema = schema
 
@@ -147,6 +143,7 @@ class PrivateSummarizer(PrivateEstimator):
         *,
         owners: Any = None,
         initial_rows: Any = None,
+        person: Any = None,
         owner: Any = None,
     ) -> Self:
         """Summarise.
@@ -156,15 +153,19 @@ class PrivateSummarizer(PrivateEstimator):
         X : array of shape (m, features)
             The consumer's validation set; private.
         y : ignored
-        owners : sequence or mapping of arrays, of (array, labels), or of `Owner`
-            Each owner's rows; private. One without rows is not asked.
+        owners : sequence or mapping of arrays, of (array, labels, persons), or of `Owner`
+            Each owner's rows; private. One without rows is not asked. Labels may be None, and persons are
+            given beside a `Dataset` with ``max_rows`` only.
         initial_rows : array of shape (q, features), optional
             Rows that are in the training set already (D_init), **declared public**. Rows of people
             stay with their holder: see `InitialRows.released`.
+        person : array or str, optional
+            Person of each row of ``X``, or a column of that frame, beside a `Dataset` with ``max_rows``.
         owner : Owner, optional
             Of the validation set, in the place of ``X``.
         """
         check_owner(owner, X=X)
+        people = self._read_person(person, X, owner)
         (X,) = self._read_frames(X=X)
         rows = np.asarray(X) if owner is None else owner
         if owner is None and rows.ndim != 2:
@@ -180,11 +181,16 @@ class PrivateSummarizer(PrivateEstimator):
         ]
         if not others:
             raise InputError("Expected owners: at least one array with rows.")
-        held = {"consumer": self._hold_party(rows, None, "validation", self.dataset, matching.validation, 0)}
-        for turn, (name, data, labels) in enumerate(others, start=1):
-            held[f"owner {name}"] = self._hold_party(data, labels, name, name, matching.owners, turn)
+        validation = rows, None, people
+        held = {
+            "consumer": self._hold_party(
+                validation, "validation", self._dataset().names(1)[0], matching.validation, 0
+            )
+        }
+        for turn, (name, *data) in enumerate(others, start=1):
+            held[f"owner {name}"] = self._hold_party(tuple(data), name, name, matching.owners, turn)
         consumer = Consumer("consumer", held["consumer"].owner)
-        nodes = [OwnerNode(name, held[f"owner {name}"].owner) for name, _, _ in others]
+        nodes = [OwnerNode(name, held[f"owner {name}"].owner) for name, *_ in others]
         with self._stating(held.values()):
             summary = _SaltingCurator(held["consumer"].salt).summarise(consumer, nodes, matching)
         self.summary_, self.allocation_ = summary, summary.allocation
@@ -222,29 +228,36 @@ class PrivateSummarizer(PrivateEstimator):
         )
 
     def _guarantee(self, epsilon: float | None, delta: float | None, rho: float | None) -> Guarantee:
-        return request(epsilon=epsilon, delta=delta, rho=rho, relation=Relation.REPLACE_ONE)
+        return request(
+            epsilon=epsilon, delta=delta, rho=rho, relation=Relation.REPLACE_ONE, unit=self._unit()
+        )
 
     def _hold_party(
-        self, rows: Any, labels: Any, name: str, dataset: str | None, budget: Guarantee, turn: int
+        self, data: tuple[Any, Any, Any], name: str, dataset: str | None, budget: Guarantee, turn: int
     ) -> Holding:
-        """The validation set, or one owner's rows."""
+        """The validation set, or one owner's rows, labels and persons."""
+        rows, labels, person = data
         if isinstance(rows, Owner):
             return hold_owner(rows)
+        if (person is None) != (budget.unit == ROW):
+            raise InputError("Expected the persons of every party beside max_rows, and of none without it.")
+        size = len(rows) if person is None else count_persons(np.asarray(person))  # each has one row or more
         label = None
         if labels is not None:
             if self.classes is None:
                 raise InputError("Expected classes, the public labels, beside owners that have labels.")
             label = Category(name="label", values=tuple(self.classes))
         schema = Schema.of_numbers(
-            bounds=self._bounds(), width=np.shape(rows)[1], size=max(1, len(rows)), label=label
+            bounds=self._bounds(), width=np.shape(rows)[1], size=max(1, size), label=label
         )
         return self._hold(
             rows,
             [],
             y=labels,
+            person=person,
             schema=schema,
             name=name,
-            dataset=None if self.ledger is None else dataset,
+            dataset=None if self._dataset().ledger is None else dataset,
             budget=budget,
             policy=Policy(curators=(CURATOR,)),
             turn=turn,
@@ -265,8 +278,8 @@ class _SaltingCurator(Curator):
         return super().drive(salt_learner(learner, self._salt), nodes)
 
 
-def _read_owners(owners: Any, width: int, read: Callable[..., Any]) -> list[tuple[str, Any, Any]]:
-    """Name, rows and labels of each owner."""
+def _read_owners(owners: Any, width: int, read: Callable[..., Any]) -> list[tuple[str, Any, Any, Any]]:
+    """Name, rows, labels and persons of each owner."""
     if owners is None or isinstance(owners, np.ndarray):
         raise InputError("Expected owners: a sequence or mapping with the rows of each.")
     pairs = (
@@ -274,16 +287,16 @@ def _read_owners(owners: Any, width: int, read: Callable[..., Any]) -> list[tupl
     )
     made = []
     for name, held in pairs:
-        rows, labels = held if isinstance(held, tuple) else (held, None)
+        rows, labels, person = (*held, None, None)[:3] if isinstance(held, tuple) else (held, None, None)
         if isinstance(rows, Owner):
-            made.append((str(name), rows, None))
+            made.append((str(name), rows, None, None))
             continue
         rows = read(rows, name=f"rows of {name}")
         if np.ndim(rows) != 2 or np.shape(rows)[1] != width:
             raise InputError(
                 f"Expected the rows of {name} to be a matrix of {width} columns, got shape {np.shape(rows)}."
             )
-        made.append((str(name), rows, labels))
+        made.append((str(name), rows, labels, person))
     return made
 
 

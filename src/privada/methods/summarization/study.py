@@ -14,18 +14,30 @@
     denoised = true              # optional; owners correct for the noise of the target that they match
     embedded = false             # optional; rows are given as their public features, not as they are
     summary = "summary.npz"      # a new file for the curator: rows, labels and owners
+    rounds = false               # optional; the round protocol instead of local matching
+    batch = 10                   # of rounds: points taken in each
+    ask_share = 0.0              # of rounds: share of the budget for asking few owners
+    coalition = 1                # of rounds with an ask_share: how many owners may act together
+
+Whoever runs a study in rounds is the curator, who draws the noise of broadcasts. Each start asks under a
+name of its own, so that a study that is started again pays again: the same sum, broadcast twice with fresh
+noise, would show more than was paid for.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from privada._toml import Section
 from privada.methods import _study
+from privada.methods.summarization.curator_noise import CuratorNoise, supply_noise
 from privada.methods.summarization.learner.learn import summarise
 from privada.methods.summarization.learner.matching import Matching
+from privada.methods.summarization.learner.rounds import greedy_rounds, planned_round_asks
 from privada.methods.summarization.learner.summary import Summary
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.protocol import Learner, PlannedLearner, list_asks
@@ -41,15 +53,37 @@ def learner(
     sizes = _public_sizes(section, schemas)
     file = _new_file(section, home)
     matching = _matching(section, schemas[consumer].width, guarantee, seed)
+    rounds = _rounds(section)
     section.done()
     validation_size = sizes.pop(consumer)
     if sum(sizes.values()) < matching.size:
         section.fail(
             "size", f"the owners have {sum(sizes.values())} rows, the summary wants {matching.size}."
         )
-    summarising = summarise(consumer, validation_size, sizes, matching)
-    asks = list_asks(summarising)
+    if rounds is None:
+        summarising = summarise(consumer, validation_size, sizes, matching)
+        asks = list_asks(summarising)
+    else:
+        matching = replace(matching, salt=f"{matching.salt} start {secrets.token_hex(16)}")
+        with section.blaming("ask_share", "batch"):
+            asks = planned_round_asks(consumer, sizes, matching, **rounds)
+        gathering = greedy_rounds(consumer, validation_size, sizes, matching, **rounds)
+        summarising = supply_noise(gathering, CuratorNoise().draw)
     return PlannedLearner(_save_summary(summarising, file), asks, dispensable=sizes)
+
+
+def _rounds(section: Section) -> dict[str, Any] | None:
+    """The options of the round protocol, if it is wanted."""
+    wanted = section.flag("rounds", False)
+    given: dict[str, Any] = {
+        "batch": section.whole("batch", None),
+        "ask_share": section.number("ask_share", None),
+        "coalition": section.whole("coalition", None),
+    }
+    named = {name: value for name, value in given.items() if value is not None}
+    if named and not wanted:
+        section.fail(next(iter(named)), "this is an option of rounds; add rounds = true.")
+    return named if wanted else None
 
 
 def _save_summary(learner: Learner[Summary], file: Path | None) -> Learner[Summary]:

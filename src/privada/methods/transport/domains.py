@@ -24,16 +24,27 @@ class Domains:
     sources: tuple[tuple[npt.NDArray[Any], npt.NDArray[Any]], ...]
     target: FloatArray
     labels: npt.NDArray[np.int64] | None
+    persons: tuple[npt.NDArray[Any] | None, ...] = ()  # of each source's rows
 
 
-def split(X: Any, y: Any, Xt: Any, yt: Any, sample_domain: Any, *, classes: tuple[Any, ...]) -> Domains:
+def split(
+    X: Any,
+    y: Any,
+    Xt: Any,
+    yt: Any,
+    sample_domain: Any,
+    *,
+    classes: tuple[Any, ...],
+    person: npt.NDArray[Any] | None = None,
+) -> Domains:
     """Read either form."""
     if y is None:
         raise InputError("Expected y to have one label for each row of X.")
-    found = split_domains(X, y, Xt=Xt, yt=yt, sample_domain=sample_domain)
+    found = split_domains(X, y, Xt=Xt, yt=yt, sample_domain=sample_domain, groups=person)
     target = _check.matrix(target=found.target.X)
     sources = tuple((part.X, np.asarray(part.y)) for part in found.each_source())
-    return Domains(sources, target, _codes(found.target.y, classes))
+    persons = tuple(part.groups for part in found.each_source())
+    return Domains(sources, target, _codes(found.target.y, classes), persons)
 
 
 def target_only(Xt: Any, yt: Any, classes: tuple[Any, ...]) -> Domains:

@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import Tags, TransformerTags
+from sklearn.utils._set_output import _SetOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
@@ -30,17 +31,23 @@ from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
+from privada.parties.one_process.dataset import Dataset
 from privada.parties.one_process.holding import Holding, hold_owner
 from privada.parties.protocol import Learner
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Approximate, Guarantee, request
+from privada.privacy.relation import ROW
 
 FloatArray = npt.NDArray[np.float64]
 LABEL_SHARE = 0.5  # of epsilon, for labels beside rows
 RELEASES = ("auto", "descent", "statistics", "rows")
 
 
-class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[misc]
+class _NamesComponents(ClassNamePrefixFeaturesOutMixin, _SetOutputMixin):  # type: ignore[misc]
+    """`set_output` without `fit_transform`: what is moved is in components, what is fitted in features."""
+
+
+class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator):  # type: ignore[misc]
     """Classify a target by a labelled source that may not be seen.
 
     Parameters
@@ -75,11 +82,8 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         For the public projection only.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
-    ledger : Ledger, path or URL, default=None
-        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
-        process remembers what else the rows were used for (``spent_``).
-    dataset : str or sequence of str, default=None
-        Name of the source in that ledger, or of each source.
+    dataset : Dataset, default=None
+        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
     schema : Schema, default=None
         Public description of a frame's columns, for text, categories, dates and missing values; its limits
         are the default of ``bounds``.
@@ -138,8 +142,7 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         reg_cl: float = REG_CL,
         random_state: int = 0,
         rehearsal: int | None = None,
-        ledger: Any = None,
-        dataset: Any = None,
+        dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -158,7 +161,6 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         self.reg_cl = reg_cl
         self.random_state = random_state
         self.rehearsal = rehearsal
-        self.ledger = ledger
         self.dataset = dataset
         self.schema = schema
 
@@ -170,6 +172,7 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         yt: Any = None,
         *,
         sample_domain: Any = None,
+        person: Any = None,
         owner: Any = None,
     ) -> Self:
         """Adapt to the target.
@@ -177,16 +180,20 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         Give the private source as ``X``, ``y`` and the target as ``Xt`` and, where some labels are known,
         ``yt`` (POT's form); or everything in ``X``, ``y`` with ``sample_domain``, positive for sources, one
         number each, and negative for the target (skada's form). Unknown target labels are -1, None or NaN.
-        An `Owner`, or several by name, may be given as ``owner`` in the place of ``X, y``.
+        An `Owner`, or several by name, may be given as ``owner`` in the place of ``X, y``. ``person`` has the
+        person of each row of ``X``, or names a column of that frame, beside a `Dataset` with ``max_rows``.
         """
         check_owner(owner, X=X, y=y, sample_domain=sample_domain)
+        people = self._read_person(person, X, owner)
         Xt, X = self._read_frames(Xt=Xt, X=X)
         if self.classes is None or self._bounds() is None:
             raise InputError("Expected classes and bounds, both public; none are taken from the rows.")
         classes = tuple(self.classes)
         given = _by_name(owner)
         domains = (
-            target_only(Xt, yt, classes) if given else split(X, y, Xt, yt, sample_domain, classes=classes)
+            target_only(Xt, yt, classes)
+            if given
+            else split(X, y, Xt, yt, sample_domain, classes=classes, person=people)
         )
         kind = self._kind(labelled=domains.labels is not None)
         features = self._features(domains.target, kind)
@@ -202,20 +209,23 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         """What is public of each source."""
         width = domains.target.shape[1]
         return {
-            f"source {place}": self._schema(len(rows), width)
-            for place, (rows, _) in enumerate(domains.sources, start=1)
+            f"source {place}": self._schema(self._public_size(rows, people), width)
+            for place, ((rows, _), people) in enumerate(
+                zip(domains.sources, domains.persons, strict=True), start=1
+            )
         }
 
     def _hold_sources(
         self, domains: Domains, schemas: dict[str, Schema], questions: dict[str, Any]
     ) -> dict[str, Holding]:
-        datasets = self._datasets(len(schemas))
+        datasets = self._dataset().names(len(schemas))
         held = {}
         for turn, (name, (rows, labels)) in enumerate(zip(schemas, domains.sources, strict=True)):
             held[name] = self._hold(
                 rows,
                 [questions[name]],
                 y=labels,
+                person=domains.persons[turn],
                 schema=schemas[name],
                 budget=questions[name].guarantee,
                 name=name,
@@ -223,15 +233,6 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
                 turn=turn,
             )
         return held
-
-    def _datasets(self, sources: int) -> tuple[str | None, ...]:
-        """The name of each source in the ledger."""
-        names = (self.dataset,) if self.dataset is None or isinstance(self.dataset, str) else self.dataset
-        if self.dataset is None:
-            return (None,) * sources
-        if len(names) != sources:
-            raise InputError(f"Expected one dataset for each of {sources} sources, got {len(names)}.")
-        return tuple(names)
 
     def _kind(self, *, labelled: bool) -> str:
         """What is asked for; "auto" looks at settings and at whether target labels are known, all public."""
@@ -305,10 +306,15 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         tags.transformer_tags = TransformerTags(preserves_dtype=[])
         return tags
 
-    def transform(self, Z: Any) -> FloatArray:
-        """Move further sources, in components, with their nearest coupled one."""
+    def transform(self, X: Any) -> FloatArray:
+        """Move further sources, in components, with their nearest coupled one; a frame after `set_output`."""
         check_is_fitted(self)
-        return self.model_.transform(Z)
+        return self.model_.transform(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        """Columns of `transform`, which `get_feature_names_out` names."""
+        return self.model_.features.components
 
     def _schema(self, size: int, width: int) -> Schema:
         """The public schema; the caller of `fit` declares the size by the rows it passes."""
@@ -331,7 +337,9 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
         )
 
     def _guarantee(self) -> Guarantee:
-        return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
+        return request(
+            epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
+        )
 
     def _question(
         self, kind: str, features: FeatureMap, schema: Schema
@@ -343,6 +351,10 @@ class TransportClassifier(ClassifierMixin, PrivateEstimator):  # type: ignore[mi
             if schema.size is None:
                 raise InputError("Expected replace-one: a descent divides by the public number of rows.")
             return Descent.through(features, size=schema.size, n_classes=n_classes, guarantee=guarantee)
+        if guarantee.unit != ROW:
+            raise InputError(
+                'Expected no max_rows beside release="rows": how many rows persons have is private.'
+            )
         if not isinstance(guarantee, Approximate) or schema.size is None:
             raise InputError(
                 "Expected epsilon and delta under replace-one: rows carry labels at a pure share of it."

@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada.exceptions import InputError
 from privada.methods.transport.learner.coupling import require_pot
-from privada.methods.transport.learner.rows import Estimate, NoisyRows, estimate, plain_distance
+from privada.methods.transport.learner.rows import Estimate, NoisyRows, distance_and_plan, estimate
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
+from privada.parties.one_process.dataset import Dataset, read_dataset
 from privada.parties.one_process.holding import hold_rows, salt_learner, settling, warn_of_earlier_uses
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.parties.running import run
@@ -36,6 +38,11 @@ class Distance:
     batches : array
         The corrected distance of each batch, not shrunk. A batch's own distance is larger than the whole's,
         on average.
+    plans : tuple of arrays
+        For each batch the optimal plan between its noisy rows, in the order of the release, and the target
+        points that it met; it sums to 1. A plan is chosen for the noise, too.
+    met : tuple of arrays
+        For each batch the places of those points in the target.
     spent : Guarantee or None
         What everything that the source was used for has cost, where `private_wasserstein` held it.
     """
@@ -43,6 +50,8 @@ class Distance:
     distance: float
     uncorrected: float
     batches: FloatArray
+    plans: tuple[FloatArray, ...]
+    met: tuple[npt.NDArray[np.int64], ...]
     release: Release
     spent: Guarantee | None = None
 
@@ -69,17 +78,22 @@ def learn_distance(
     release = yield Ask(owner, question)
     only_releases(release)
     rng = np.random.default_rng(seed)
-    plain, parts = [], []
+    plain, parts, plans, met = [], [], [], []
     for index, batch in enumerate(NoisyRows.of(question, release)):
-        some = (
-            points if question.batch_size is None else points[rng.permutation(len(points))[: len(batch.rows)]]
-        )
-        plain.append(plain_distance(batch, some))
-        parts.append(estimate(batch, some, seed=seed + index))
+        at = np.arange(len(points))
+        if question.batch_size is not None:
+            at = rng.permutation(len(points))[: len(batch.rows)]
+        value, plan = distance_and_plan(batch, points[at])
+        plain.append(value)
+        plans.append(plan)
+        met.append(at)
+        parts.append(estimate(batch, points[at], seed=seed + index))
     return Distance(
         distance=Estimate.mean(parts).shrunk(),
         uncorrected=float(np.mean(plain)),
         batches=np.array([part.value for part in parts]),
+        plans=tuple(plans),
+        met=tuple(met),
         release=release,
     )
 
@@ -99,8 +113,7 @@ def private_wasserstein(
     batches: int = 1,
     random_state: int = 0,
     rehearsal: int | None = None,
-    ledger: Any = None,
-    dataset: str | None = None,
+    dataset: Dataset | None = None,
 ) -> Distance:
     """Squared-cost Wasserstein distance between a private source and a public target.
 
@@ -125,11 +138,8 @@ def private_wasserstein(
         For public randomness.
     rehearsal : int, optional
         Seed for reproducible noise: not private.
-    ledger : Ledger, path or URL, default=None
-        Where the fit is charged, to the budget of ``dataset``; by default to one of this fit alone, and the
-        process remembers what else the rows were used for (``spent`` of the distance).
-    dataset : str, default=None
-        Name of the private data set in that ledger.
+    dataset : Dataset, default=None
+        Name of the private data set and the ledger that is charged; rows are protected, not persons.
 
     Privacy
     -------
@@ -143,7 +153,17 @@ def private_wasserstein(
     ...          delta=1e-4).distance for other in (near, far)]
     >>> found[0] < found[1]
     True
+
+    The plan tells which target points the rows of the release go to:
+
+    >>> found = private_wasserstein(near, far, bounds=(-1, 1), norm_bound=1, n_components=2, epsilon=8,
+    ...                             delta=1e-4)
+    >>> found.plans[0].shape, round(float(found.plans[0].sum()), 6)
+    ((200, 200), 1.0)
     """
+    known = read_dataset(dataset)
+    if known.max_rows is not None:
+        raise InputError("Expected no max_rows: rows are protected here, not persons.")
     points = _check.matrix(target=target)
     rows = np.asarray(source)
     schema = Schema.of_numbers(bounds=bounds, width=points.shape[1], size=len(rows))
@@ -164,8 +184,8 @@ def private_wasserstein(
         schema=schema,
         budget=question.guarantee,
         name="source",
-        ledger=ledger,
-        dataset=dataset,
+        ledger=known.ledger,
+        dataset=known.names(1)[0],
         rehearsal=rehearsal,
     )
     learner = learn_distance("source", question, points, seed=random_state)

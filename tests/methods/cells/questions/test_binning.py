@@ -11,7 +11,7 @@ FINITE = st.floats(-1.7e308, 1.7e308)
 EDGES = st.lists(FINITE, min_size=1, max_size=9, unique=True).map(sorted)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(EDGES, EDGES, st.lists(st.tuples(FINITE, st.booleans()), max_size=40))
 def test_counts_are_those_of_the_rule(first, second, values):
     values = (

@@ -90,13 +90,13 @@ def test_a_number_that_is_none_puts_a_row_into_the_first_cell(count):
 VALUES = st.sampled_from([0.0, -0.0, 1.0, 1 + 2.0**-52, 0.5, 5e-324, 1e-160, 1e154, 1.7e308, -1e154, -1.0])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(hnp.arrays(np.float64, (70, 2), elements=VALUES), hnp.arrays(np.float64, (40, 2), elements=VALUES))
 def test_adversarial_centres_and_rows_follow_the_rule(centers, X):
     assert_same(X, centers)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5))
 def test_a_record_alone_decides_its_cell(seed, size):
     """Hazard 10: neither its place in a tile nor the other records matter."""

@@ -1,5 +1,8 @@
 """Models of any kind become hypotheses."""
 
+import json
+import sys
+
 import numpy as np
 import pytest
 from sklearn.ensemble import GradientBoostingRegressor
@@ -10,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from privada.exceptions import InputError
 from privada.methods.evaluation import as_hypothesis
 from privada.methods.evaluation.learner.models import link_of
-from privada.methods.hypotheses import Onnx, linear
+from privada.methods.hypotheses import Onnx, linear, to_plain
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(100, 3))
@@ -78,3 +81,37 @@ def test_what_cannot_be_read_is_named(model, message):
 def test_another_width_is_found_out_before_anything_is_sent():
     with pytest.raises(InputError, match="rows of 5 features"):
         as_hypothesis(as_hypothesis(LogisticRegression().fit(X, y), width=3).model.tobytes(), width=5)
+
+
+def test_our_own_forms_are_read_from_json_without_onnx(tmp_path, monkeypatch):
+    model = linear([[1.0], [0.5], [-1.0]], [0.25])
+    (tmp_path / "model.json").write_text(json.dumps(to_plain(model)))
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    for given in (tmp_path / "model.json", str(tmp_path / "model.json")):
+        found = as_hypothesis(given, width=3, classes=(0, 1))
+        assert np.array_equal(found.scores(X), model.scores(X))
+        assert link_of(found) == "softmax"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nonsense",
+        "[]",
+        "{}",
+        '{"form": []}',
+        '{"form": "astrology"}',
+        '{"form": "network"}',
+        '{"form": "network", "activation": "relu", "depth": 2, "weights.0": [[1]], "bias.0": [0]}',
+        '{"form": "network", "activation": "relu", "depth": 1, "weights.0": [[1], [2, 3]], "bias.0": [0]}',
+        '{"form": "network", "activation": "relu", "depth": 1, "weights.0": [[NaN]], "bias.0": [0]}',
+        '{"form": "network", "activation": "relu", "depth": "1", "weights.0": [[1]], "bias.0": [0]}',
+        '{"form": "constant", "code": "one"}',
+        '{"form": "onnx", "model": 3}',
+        pytest.param("[" * 100_000, id="deep"),
+    ],
+)
+def test_a_json_file_that_is_no_model_gets_a_sentence(text, tmp_path):
+    (tmp_path / "model.json").write_text(text)
+    with pytest.raises(InputError, match=r"model\.json"):
+        as_hypothesis(tmp_path / "model.json", width=1, classes=(0, 1))

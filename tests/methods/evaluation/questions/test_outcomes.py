@@ -96,3 +96,5 @@ def test_even_edges_hold_the_threshold():
     assert even_edges(1).tolist() == [0.5]
     with pytest.raises(InputError, match="bins"):
         even_edges(0)
+    with pytest.raises(InputError, match="Expected bins to be at most 10000, got 1000000000"):
+        even_edges(1_000_000_000)  # eight gigabytes, if it were made first

@@ -16,6 +16,7 @@ from privada.privacy.bounds import Ball
 from privada.privacy.release import Release
 
 FloatArray = npt.NDArray[np.float64]
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,6 +31,8 @@ class CellTable:
         As released, relative to ``origins``.
     noise : float
         Standard deviation of the noise on each count.
+    half_width : float
+        The exact count is within so much of the released one, with 95 % confidence; 0 for exact counts.
     """
 
     counts: FloatArray
@@ -37,6 +40,7 @@ class CellTable:
     sums: FloatArray | None = None
     origins: FloatArray | None = None
     radius: float | None = None
+    half_width: float = 0.0
 
     @property
     def total(self) -> float:
@@ -71,10 +75,20 @@ class CellTable:
 
     def to_dict(self, classes: tuple[Any, ...] | None = None) -> dict[str, Any]:
         """Plain form for reports; with ``classes``, counts are given by class."""
-        counts: Any = self.counts.tolist()
-        if classes is not None and self.counts.ndim == 2:
-            counts = {str(name): column for name, column in zip(classes, self.counts.T.tolist(), strict=True)}
-        plain: dict[str, Any] = {"counts": counts, "noise": self.noise, "total": self.total}
+
+        def by_class(numbers: FloatArray) -> Any:
+            if classes is None or numbers.ndim == 1:
+                return numbers.tolist()
+            return {str(name): column for name, column in zip(classes, numbers.T.tolist(), strict=True)}
+
+        plain: dict[str, Any] = {
+            "counts": by_class(self.counts),
+            "low": by_class(self.counts - self.half_width),
+            "high": by_class(self.counts + self.half_width),
+            "confidence": CONFIDENCE,
+            "noise": self.noise,
+            "total": self.total,
+        }
         return plain if self.sums is None else plain | {"means": self.means.tolist()}
 
 
@@ -84,7 +98,20 @@ class CellEstimates:
 
     tables: tuple[CellTable, ...]
     release: Release
+    question: CellStatistics
     classes: tuple[Any, ...] | None = None
+
+    def axes(self, schema: Any) -> dict[str, tuple[Any, ...]]:
+        """Names along the lists of `to_dict`."""
+        named = self.question.answer_axes(schema)
+        made: dict[str, tuple[Any, ...]] = {}
+        for index in range(len(self.tables)):
+            counts, sums = (named[name] for name in self.question.names(index))
+            # counts by class stand in a mapping of classes to cells
+            order = tuple(reversed(counts)) if self.classes is not None else counts
+            made |= {f"tables.{index}.{part}": order for part in ("counts", "low", "high")}
+            made[f"tables.{index}.means"] = sums
+        return made
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports."""
@@ -109,12 +136,13 @@ def estimate(
             CellTable(
                 counts=release[counts],
                 noise=deviation,
+                half_width=draw.half_width(CONFIDENCE),
                 sums=release[sums] if question.radius is not None else None,
                 origins=question.origins(partition),
                 radius=question.radius,
             )
         )
-    return CellEstimates(tables=tuple(tables), release=release, classes=classes)
+    return CellEstimates(tables=tuple(tables), release=release, question=question, classes=classes)
 
 
 def learn(

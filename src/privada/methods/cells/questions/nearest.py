@@ -84,8 +84,12 @@ class NearestSearch:
         return fits and len(self.centers) >= FEW_CENTERS
 
     @cached_property
-    def prepared(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], FloatArray, float]:
-        """Twice the centres and their squared norms in single precision, origin and scale.
+    def prepared(
+        self,
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32], FloatArray, FloatArray, float]:
+        """Twice the centres and their squared norms in single precision; groups, origin and scale.
+
+        ``groups[g, k]`` has coordinate k of all centres of a group, exactly.
 
         Rows are filled up to whole chunks of coordinates, centres to an even number of groups
         by ones that are farther than any.
@@ -101,7 +105,10 @@ class NearestSearch:
         doubled[:n, :d] = 2 * shifted
         norms = np.full(height, kernel.LARGEST_FLOAT32, dtype=np.float32)
         norms[:n] = np.sum(shifted**2, axis=1)
-        return doubled, norms, origin, float(scale)
+        groups = np.zeros((height, d))
+        groups[:n] = self.centers
+        groups = np.ascontiguousarray(groups.reshape(-1, kernel.GROUP, d).swapaxes(1, 2))
+        return doubled, norms, groups, origin, float(scale)
 
 
 def _up(number: int, step: int) -> int:

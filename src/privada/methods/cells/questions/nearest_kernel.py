@@ -15,8 +15,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-TILE = 256
-GROUP = 16
+TILE = 512
+GROUP = 8
 CHUNK = 8
 FAR_QUERY = 1e15  # a query so far out, in scaled units, is left to the exact rule
 LARGEST_FLOAT32 = np.float32(np.finfo(np.float32).max)
@@ -139,6 +139,24 @@ def _exact(x: Doubles, centers: Doubles, start: int, stop: int) -> int:  # pragm
 
 
 @numba.njit(nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _exact_in_group(
+    x: Doubles, group: Doubles, start: int, stop: int, totals: Doubles
+) -> int:  # pragma: no cover - compiled
+    """`_exact` over one group, whose coordinates lie side by side: the same sums, several at once."""
+    for j in range(GROUP):
+        totals[j] = 0.0
+    for k in range(x.shape[0]):
+        for j in range(GROUP):
+            gap = x[k] - group[k, j]
+            totals[j] += gap * gap
+    best, found = np.inf, start
+    for j in range(stop - start):
+        if totals[j] < best:
+            best, found = totals[j], start + j
+    return found
+
+
+@numba.njit(nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _load(
     tile: Singles, margins: Doubles, X: Doubles, origin: Doubles, scale: float
 ) -> None:  # pragma: no cover - compiled
@@ -163,6 +181,7 @@ def assign(
     centers: Doubles,
     doubled: Singles,
     norms: Singles,
+    groups: Doubles,
     origin: Doubles,
     scale: float,
     found: npt.NDArray[np.int64],
@@ -173,18 +192,20 @@ def assign(
     if doubled.shape[1] == CHUNK:
         tile = board[: CHUNK * TILE].reshape(CHUNK, TILE)
     state, which = np.empty((2, TILE), np.float32), np.empty(TILE, np.int32)
-    margins = np.empty(TILE)
+    margins, totals = np.empty(TILE), np.empty(GROUP)
     ties = 0
     for start in range(0, X.shape[0], TILE):
         rows = X[start : start + TILE]
         _load(tile, margins, rows, origin, scale)
         _two_best(board, tile, doubled, norms, state, which)
         for b in range(rows.shape[0]):
-            first, last = which[b] * GROUP, (which[b] + 1) * GROUP
-            if not np.float64(state[1, b]) > np.float64(state[0, b]) + margins[b]:
-                first, last = 0, centers.shape[0]
+            if np.float64(state[1, b]) > np.float64(state[0, b]) + margins[b]:
+                first = which[b] * GROUP
+                last = min(first + GROUP, centers.shape[0])
+                found[start + b] = _exact_in_group(rows[b], groups[which[b]], first, last, totals)
+            else:
+                found[start + b] = _exact(rows[b], centers, 0, centers.shape[0])
                 ties += 1
-            found[start + b] = _exact(rows[b], centers, first, min(last, centers.shape[0]))
     return ties
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +21,7 @@ from privada.privacy.codec import Form, only_of, several_of
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Arrays = dict[str, npt.NDArray[Any]]
+FEW_FEATURES = 3  # of centres that are named by where they are
 DEEPEST = 8  # partitions inside each other
 _WRITTEN = {"key": "partitions", "path": ""}  # where files have partitions
 
@@ -36,6 +39,10 @@ class Partition(Form, ABC):
     def depth(self) -> int:
         """How many partitions lie inside each other."""
         return 1
+
+    def cell_names(self, features: Sequence[str]) -> list[str]:  # noqa: ARG002 - see the subclasses
+        """A name for each cell, by the names of the features."""
+        return [f"cell {i}" for i in range(self.n_cells)]
 
     @abstractmethod
     def assign(self, X: FloatArray) -> IntArray:
@@ -59,6 +66,16 @@ class Nearest(Partition):
     @property
     def n_cells(self) -> int:
         return len(self.centers)
+
+    def cell_names(self, features: Sequence[str]) -> list[str]:
+        """The number of each centre, and where it is if there are few features."""
+        if len(features) > FEW_FEATURES:
+            return super().cell_names(features)
+        places = [
+            ", ".join(f"{name} {value:.4g}" for name, value in zip(features, center, strict=True))
+            for center in self.centers
+        ]
+        return [f"cell {i} (near {place})" for i, place in enumerate(places)]
 
     def assign(self, X: FloatArray) -> IntArray:
         return self._search.assign(X)
@@ -103,6 +120,17 @@ class Bins(Partition):
     @property
     def n_cells(self) -> int:
         return len(self.edges) + 1 + (self.missing is not None)
+
+    def cell_names(self, features: Sequence[str]) -> list[str]:
+        """The bounds of each bin.
+
+        >>> Bins(feature=0, edges=np.array([1.0, 2.5])).cell_names(("age",))
+        ['age < 1', '1 <= age < 2.5', 'age >= 2.5']
+        """
+        name, ends = features[self.feature], [_digits(edge) for edge in self.edges]
+        between = [f"{low} <= {name} < {high}" for low, high in pairwise(ends)]
+        missing = [] if self.missing is None else [f"{name} is missing"]
+        return [f"{name} < {ends[0]}", *between, f"{name} >= {ends[-1]}", *missing]
 
     def assign(self, X: FloatArray) -> IntArray:
         cells = np.searchsorted(self.edges, X[:, self.feature], side="right").astype(np.int64)
@@ -213,6 +241,12 @@ def pack(partitions: tuple[Partition, ...]) -> tuple[dict[str, Any], Arrays]:
 def unpack(plain: dict[str, Any], arrays: Arrays) -> tuple[Partition, ...]:
     """Make partitions from what `pack` wrote."""
     return _Tables.from_parts(plain, arrays).tables
+
+
+def _digits(edge: float) -> str:
+    """A number in as many digits as it needs."""
+    short = f"{edge:g}"
+    return short if float(short) == edge else repr(float(edge))
 
 
 def _check_depth(partition: Partition) -> None:

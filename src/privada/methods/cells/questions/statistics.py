@@ -21,15 +21,16 @@ Epsilons and μ² add up over tables.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Nearest, Partition
+from privada.methods.cells.questions.partition import Bins, Nearest, Partition
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import several_of
 from privada.privacy.guarantee import Pure
@@ -119,6 +120,20 @@ class CellStatistics(Question):
         if self.n_classes is not None and self.n_classes != len(schema.classes):
             raise InputError(f"Expected n_classes to be {len(schema.classes)}, got {self.n_classes}.")
 
+    @property
+    def needs_label(self) -> bool:
+        """Only if counts are by class."""
+        return self.n_classes is not None
+
+    @property
+    def needed_features(self) -> frozenset[int] | None:
+        """Those of the bins, if there is nothing but bins and no sums."""
+        bins = [table for table in self.tables if isinstance(table, Bins)]
+        if self.radius is not None or len(bins) < len(self.tables):
+            return None
+        marks = (table.missing for table in bins if table.missing is not None)
+        return frozenset([*(table.feature for table in bins), *marks])
+
     def names(self, index: int) -> tuple[str, str]:
         """Payload names of a table's counts and sums."""
         mark = "" if len(self.tables) == 1 else f".{index}"
@@ -139,6 +154,16 @@ class CellStatistics(Question):
             if self.width is not None:
                 shapes[sums] = (table.n_cells, self.width)
         return shapes
+
+    def answer_axes(self, schema: Any) -> dict[str, tuple[Sequence[str] | None, ...]]:
+        """Cells, then classes or features."""
+        axes: dict[str, tuple[Sequence[str] | None, ...]] = {}
+        classes = () if self.n_classes is None else (tuple(map(str, schema.classes.names)),)
+        for index, table in enumerate(self.tables):
+            counts, sums = self.names(index)
+            cells = table.cell_names(schema.features)
+            axes |= {counts: (cells, *classes), sums: (cells, schema.features)}
+        return axes
 
     def planned(self) -> Plan:
         """Split the budget over tables, counts and sums, and calibrate each draw."""

@@ -13,6 +13,7 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.clustering.learner.cost_bound import CostBound, cost_bound
 from privada.methods.clustering.learner.forecast import estimate_cost
+from privada.methods.clustering.learner.lower_bound import LowerBound, lower_bound
 from privada.methods.clustering.learner.solver.expected import expected_medoids
 from privada.methods.clustering.learner.solver.objective import source_distances
 from privada.methods.clustering.learner.source.posterior import (
@@ -50,6 +51,8 @@ class Choice:
         One synthetic source that the release makes plausible, to look at.
     bound : CostBound
         What the choice can cost at most on the true source.
+    unavoidable : LowerBound
+        What every method with this guarantee errs by on some data set of this size.
     release : Release
         What was learnt from.
     """
@@ -60,7 +63,13 @@ class Choice:
     cost_band: tuple[float, float] | None
     source: FloatArray
     bound: CostBound
+    unavoidable: LowerBound
     release: Release
+
+    def axes(self, schema: Any) -> dict[str, tuple[Any, ...]]:
+        """Names along the lists of `to_dict`."""
+        points = [f"target row {index}" for index in self.indices]
+        return {"centers": (points, schema.features), "cost_band": (("low", "high"),)}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports."""
@@ -73,6 +82,8 @@ class Choice:
             "cost_band": None if self.cost_band is None else list(self.cost_band),
             "cost_bound": self.bound.cost if math.isfinite(self.bound.cost) else None,
             "confidence": self.bound.confidence,
+            "worst_case_error": self.unavoidable.error,
+            "worst_case_error_probability": self.unavoidable.probability,
         }
 
 
@@ -114,8 +125,16 @@ def choose(
         cost_band=estimate.band,
         source=sources[0],
         bound=cost_bound(points, centers, question, release, radius=radius, confidence=confidence),
+        unavoidable=_unavoidable(question, release, points, n_centers),
         release=release,
     )
+
+
+def _unavoidable(question: Question, release: Release, target: FloatArray, n_centers: int) -> LowerBound:
+    """What any method with the release's guarantee errs by on some target of this size in the same ball."""
+    radius = getattr(question, "domain", None) or question.radius  # type: ignore[attr-defined]
+    n, width = target.shape
+    return lower_bound(release.guarantee, n_centers=n_centers, n_targets=n, radius=radius, width=width)
 
 
 def learn(

@@ -72,6 +72,11 @@ class LocalMeans(Question):
     kind: ClassVar[str] = "clustering.local"
     answered_by: ClassVar[str] = "privada.methods.clustering.owner.answer:answer_local"
 
+    @property
+    def needs_label(self) -> bool:
+        """Never: rows count whatever their label."""
+        return False
+
     def validate(self) -> None:
         """Check every public parameter by name."""
         object.__setattr__(self, "cells", frozen(cells=self.cells))

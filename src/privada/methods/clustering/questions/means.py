@@ -97,6 +97,11 @@ class NearestMeans(Question):
     kind: ClassVar[str] = "clustering.nna"
     answered_by: ClassVar[str] = "privada.methods.clustering.owner.answer:answer_nearest"
 
+    @property
+    def needs_label(self) -> bool:
+        """Never: rows count whatever their label."""
+        return False
+
     def validate(self) -> None:
         """Check every public parameter by name."""
         object.__setattr__(self, "cells", frozen(cells=self.cells))

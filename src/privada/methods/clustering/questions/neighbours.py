@@ -64,6 +64,11 @@ class _Neighbours(Question):
     t: int
     radius: float
 
+    @property
+    def needs_label(self) -> bool:
+        """Never: rows count whatever their label."""
+        return False
+
     def validate(self) -> None:
         """Check every public parameter by name."""
         object.__setattr__(self, "targets", frozen(targets=self.targets))

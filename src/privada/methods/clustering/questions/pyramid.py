@@ -64,6 +64,11 @@ class GridPyramid(Question):
     kind: ClassVar[str] = "clustering.pyramid"
     answered_by: ClassVar[str] = "privada.methods.clustering.owner.answer:answer_pyramid"
 
+    @property
+    def needs_label(self) -> bool:
+        """Never: rows count whatever their label."""
+        return False
+
     def validate(self) -> None:
         """Check every public parameter by name."""
         levels = tuple(_check.count(level=level) for level in self.levels)

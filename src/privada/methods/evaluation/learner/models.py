@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from privada import _files
 from privada._extras import require
 from privada.exceptions import InputError
 from privada.methods.evaluation.learner.onnx_scores import cut_to_scores, name_classes
-from privada.methods.hypotheses.questions.forms import Hypothesis, Network
+from privada.methods.hypotheses.questions.forms import Hypothesis, Network, from_plain
 from privada.methods.hypotheses.questions.onnx import LARGEST_MODEL, Onnx
 
 
@@ -23,8 +25,9 @@ def as_hypothesis(model: Any, *, width: int, classes: Sequence[Any] | None = Non
     Parameters
     ----------
     model : Hypothesis, bytes, path, or fitted model
-        A hypothesis is taken as it is. Bytes, or a path, are ONNX. Anything else has a method ``to_onnx()``,
-        as the estimators of privada do, or is a fitted model of scikit-learn, which skl2onnx exports.
+        A hypothesis is taken as it is. A path that ends with ``.json`` is one that `to_plain` wrote; bytes,
+        or any other path, are ONNX. Anything else has a method ``to_onnx()``, as the estimators of privada
+        do, or is a fitted model of scikit-learn, which skl2onnx exports.
     width : int
         The number of features.
     classes : sequence, optional
@@ -32,6 +35,8 @@ def as_hypothesis(model: Any, *, width: int, classes: Sequence[Any] | None = Non
     """
     if isinstance(model, Hypothesis):
         return model
+    if isinstance(model, (str, os.PathLike)) and Path(model).suffix == ".json":
+        return _read_form(Path(model))
     require("onnx", "onnx", "onnxruntime", purpose="A model as ONNX")
     blob = _as_bytes(model, width)
     scores = cut_to_scores(blob, classes)
@@ -43,6 +48,17 @@ def as_hypothesis(model: Any, *, width: int, classes: Sequence[Any] | None = Non
 def link_of(hypothesis: Hypothesis) -> str:
     """How scores become probabilities: ours are not, those of exported models are taken as such."""
     return "softmax" if isinstance(hypothesis, Network) else "none"
+
+
+def _read_form(file: Path) -> Hypothesis:
+    """One of our own forms, as `to_plain` writes them."""
+    text = _files.read_text(file, largest=LARGEST_MODEL)
+    try:
+        return from_plain(json.loads(text))
+    except InputError as error:
+        raise InputError(f"{file.name}: {error}") from None
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        raise InputError(f"Expected {file.name} to be a hypothesis as to_plain writes it.") from None
 
 
 def _as_bytes(model: Any, width: int) -> bytes:

@@ -37,7 +37,9 @@ def even_edges(bins: int, *, threshold: float = 0.5) -> FloatArray:
     >>> even_edges(4).tolist()
     [0.25, 0.5, 0.75]
     """
-    inner = np.linspace(0.0, 1.0, _check.count(bins=bins) + 1)[1:-1]
+    if _check.count(bins=bins) > MOST_EDGES:  # said before a list of that length is made
+        raise InputError(f"Expected bins to be at most {MOST_EDGES}, got {bins}.")
+    inner = np.linspace(0.0, 1.0, bins + 1)[1:-1]
     return np.unique(np.append(inner, _check.finite(threshold=threshold)))
 
 

@@ -121,8 +121,14 @@ class LinearDescent(Question):
             raise InputError(f"Expected momentum below 1, got {self.momentum!r}.")
         if _check.count(steps=self.steps) > public.MOST_STEPS:
             raise InputError(f"Expected steps of at most {public.MOST_STEPS:,}, got {self.steps:,}.")
-        public.few_numbers(self.size * self.width_mapped, "the mapped rows")
         public.few_numbers(self.steps * self.width_mapped * self.outputs, "all gradients")
+
+    @property
+    def kept_bytes(self) -> int:
+        """Prepared rows: in single precision with base, label and cap, or in double precision for softmax."""
+        if self.loss == "softmax":
+            return 8 * self.size * (self.width_mapped + self.outputs + 1)
+        return self.size * (4 * self.width_mapped + 24)
 
     def fits(self, schema: PublicSchema) -> None:
         """Check size, features and label against the owner's schema."""

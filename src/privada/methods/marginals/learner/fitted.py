@@ -119,6 +119,10 @@ class MarginalFit:
         except InputError as error:
             return {"form": "none", "reason": str(error)}
 
+    def axes(self, schema: Any) -> dict[str, tuple[Any, ...]]:  # noqa: ARG002 - it knows its classes
+        """Names along the lists of `to_dict`."""
+        return {"class shares of the synthetic target": (tuple(map(str, self.classes)),)}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports, with the synthetic target and the classifier's wire form.
 

@@ -104,6 +104,12 @@ class AdaptedModel:
         level = self.intercept - (features.mean / features.spread) @ own + features.starts @ of_model
         return weights, level
 
+    def axes(self, schema: Any) -> dict[str, tuple[Any, ...]]:
+        """Names along the lists of `to_dict`: features, then public models; and classes, or the label."""
+        inputs = (*schema.features, *(f"public model {i + 1}" for i in range(self.features.models)))
+        outputs = _name_outputs(schema, self.coef.shape[1])
+        return {"coef": (inputs, outputs), "intercept": (outputs,)}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports."""
         return {
@@ -114,6 +120,14 @@ class AdaptedModel:
             "coef": self.coef.tolist(),
             "intercept": self.intercept.tolist(),
         }
+
+
+def _name_outputs(schema: Any, count: int) -> tuple[str, ...]:
+    """The label for one number; of one score of two classes, the second; else the classes."""
+    values = getattr(schema.label, "values", None)
+    if values is None:
+        return (str(schema.label.name),)
+    return tuple(str(value) for value in values[-count:])
 
 
 @dataclass(frozen=True, eq=False)

@@ -80,15 +80,7 @@ def greedy_rounds(
     """
     participants = Participants.of(owners, matching.size)
     target, variance = yield from ask_validation(consumer, validation_size, participants, matching)
-    joining = Participation(
-        size=matching.size,
-        batch=batch,
-        dimension=matching.embedding.dimension,
-        ask_share=ask_share,
-        coalition=coalition,
-        guarantee=matching.owners,
-        salt=matching.salt,
-    )
+    joining = _participation(matching, batch=batch, ask_share=ask_share, coalition=coalition)
     participants.keep_answering((yield [Ask(name, joining) for name in participants.sizes]))
     table = RoundTable(
         embedding=matching.embedding,
@@ -112,6 +104,33 @@ def greedy_rounds(
             absent=tuple(participants.absent),
             against=plan.against,
         )
+    )
+
+
+def planned_round_asks(
+    consumer: str,
+    owners: Mapping[str, int],
+    matching: Matching,
+    *,
+    batch: int = 1,
+    ask_share: float = 0.0,
+    coalition: int = 1,
+) -> tuple[Ask, ...]:
+    """All that `greedy_rounds` pays for: the validation mean once, and each owner's part in all rounds."""
+    joining = _participation(matching, batch=batch, ask_share=ask_share, coalition=coalition)
+    validation = Ask(consumer, matching.validation_question())
+    return (validation, *(Ask(name, joining) for name, size in owners.items() if size))
+
+
+def _participation(matching: Matching, *, batch: int, ask_share: float, coalition: int) -> Participation:
+    return Participation(
+        size=matching.size,
+        batch=batch,
+        dimension=matching.embedding.dimension,
+        ask_share=ask_share,
+        coalition=coalition,
+        guarantee=matching.owners,
+        salt=matching.salt,
     )
 
 
@@ -193,4 +212,4 @@ def shrink_sum(noisy: FloatArray, expected: FloatArray, *, count: int, variance:
     return expected + signal / (signal + variance) * (noisy - expected) if count else expected
 
 
-__all__ = ["Rounds", "greedy_rounds", "shrink_sum"]
+__all__ = ["Rounds", "greedy_rounds", "planned_round_asks", "shrink_sum"]

@@ -63,6 +63,11 @@ class EmbeddingSum(Question):
     kind: ClassVar[str] = "summarization.sum"
     answered_by: ClassVar[str] = "privada.methods.summarization.owner.answer:answer_sum"
 
+    @property
+    def needs_label(self) -> bool:
+        """Never: rows count whatever their label."""
+        return False
+
     def validate(self) -> None:
         """Check the embedding."""
         _embedding(self.embedding)
@@ -119,6 +124,11 @@ class NearCount(Question):
     threshold: float
     kind: ClassVar[str] = "summarization.near"
     answered_by: ClassVar[str] = "privada.methods.summarization.owner.answer:answer_near"
+
+    @property
+    def needs_label(self) -> bool:
+        """Never: rows count whatever their label."""
+        return False
 
     def validate(self) -> None:
         """Check every public parameter by name."""

@@ -78,6 +78,10 @@ class TransportModel:
         images = self.features.spread(self.mapped)
         return extend(_check.matrix(Z=Z, width=self.features.components), self.sources, images)
 
+    def axes(self, schema: Any) -> dict[str, tuple[Any, ...]]:  # noqa: ARG002 - it knows its classes
+        """Names along the lists of `to_dict`."""
+        return {"prior": (tuple(map(str, self.classes)),)}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports: labels of the target points, shares, guarantees."""
         chosen = np.asarray(self.classes, dtype=object)[self.probabilities.argmax(axis=1)]

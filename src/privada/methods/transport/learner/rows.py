@@ -85,8 +85,14 @@ def class_weights(codes: npt.NDArray[np.int64], response: RandomisedResponse) ->
 
 def plain_distance(batch: NoisyRows, targets: FloatArray) -> float:
     """Squared-cost Wasserstein distance with the constant bias removed: still too small on average."""
+    return distance_and_plan(batch, targets)[0]
+
+
+def distance_and_plan(batch: NoisyRows, targets: FloatArray) -> tuple[float, FloatArray]:
+    """The same, with the plan that attains it."""
     cost = batch.cost(targets)
-    return float(np.sum(exact(cost - cost.min()) * cost))
+    plan = exact(cost - cost.min())
+    return float(np.sum(plan * cost)), plan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,4 +184,12 @@ def _extrapolated(batch: NoisyRows, targets: FloatArray, rng: np.random.Generato
     return float(at_zero @ values), float(at_zero[1:] ** 2 @ spread)
 
 
-__all__ = ["Estimate", "NoisyRows", "class_weights", "corrected_distance", "estimate", "plain_distance"]
+__all__ = [
+    "Estimate",
+    "NoisyRows",
+    "class_weights",
+    "corrected_distance",
+    "distance_and_plan",
+    "estimate",
+    "plain_distance",
+]

@@ -15,7 +15,7 @@ def paid(T, chosen, caps):
     return np.minimum(caps, source_distances(T, T[list(chosen)])).mean()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000))
 def test_it_is_nearly_always_the_optimum(seed):
     rng = np.random.default_rng(seed)

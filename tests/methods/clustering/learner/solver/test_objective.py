@@ -74,7 +74,7 @@ def test_bad_input_is_named(target, source, chosen, weights, message):
 points = arrays(np.float64, st.tuples(st.integers(1, 12), st.just(2)), elements=st.floats(-10, 10))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(target=points, source=points, chosen=points)
 def test_more_centres_never_cost_more(target, source, chosen):
     both = cost(target, source, chosen)

@@ -216,7 +216,7 @@ coordinates = st.one_of(st.integers(-2, 2).map(float), st.floats(-100, 100, widt
 targets = arrays(np.float64, st.tuples(st.integers(1, 14), st.integers(1, 3)), elements=coordinates)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(target=targets, k=st.integers(0, 16), data=st.data())
 def test_whatever_the_target_the_solution_is_sound(target, k, data):
     n, width = target.shape

@@ -134,6 +134,16 @@ class MatrixProblem(Problem):
         return found if few else found[wanted]
 
 
+class GivenProblem(MatrixProblem):
+    """Distances are given: a symmetric matrix, of any unit; every point counts alike and may be chosen."""
+
+    def __init__(self, distances: Float64s, caps: Float64s) -> None:
+        n, unit = len(distances), float(distances.max()) or 1.0
+        limits = np.minimum(caps / unit, 1.0 + 1e-5)
+        Problem.__init__(self, np.zeros((n, 1)), limits, np.ones(n), np.arange(n))
+        self._matrix = np.ascontiguousarray(distances / unit, dtype=self.dtype)
+
+
 class PointProblem(Problem):
     """Distances are made when they are needed, in memory that grows like n.
 
@@ -212,4 +222,13 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-__all__ = ["Float64s", "Floats", "Ints", "MatrixProblem", "PointProblem", "Problem", "Ranking"]
+__all__ = [
+    "Float64s",
+    "Floats",
+    "GivenProblem",
+    "Ints",
+    "MatrixProblem",
+    "PointProblem",
+    "Problem",
+    "Ranking",
+]
