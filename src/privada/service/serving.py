@@ -56,11 +56,25 @@ class Service:
         self._desks, self._open = tuple(desks), open_courier
         self.metrics = Metrics() if metrics is None else metrics
         self._stop = threading.Event()
+        self._clerks = [Clerk(desk, open_courier, self._stop, self.metrics) for desk in self._desks]
+
+    @property
+    def desks(self) -> tuple[Desk, ...]:
+        """The owners that are served."""
+        return self._desks
+
+    @property
+    def open_courier(self) -> Callable[[], Courier]:
+        """Opens one more connection to the exchange."""
+        return self._open
+
+    def waiting(self) -> list[tuple[Desk, Pending]]:
+        """The questions that wait for a person, by owner."""
+        return [(clerk.desk, each) for clerk in self._clerks for each in clerk.waiting()]
 
     def run(self) -> None:
         """Serve until `stop` is called, from another thread or a signal's handler."""
-        clerks = [Clerk(desk, self._open, self._stop, self.metrics) for desk in self._desks]
-        threads = [threading.Thread(target=clerk.run, name=clerk.desk.name) for clerk in clerks]
+        threads = [threading.Thread(target=clerk.run, name=clerk.desk.name) for clerk in self._clerks]
         for thread in threads:
             thread.start()
         LOG.info("serving", extra={"owners": [desk.name for desk in self._desks]})
@@ -82,6 +96,10 @@ class Clerk:
         self.desk, self._open, self._stop, self._metrics = desk, open_courier, stop, metrics
         self._unsettled: dict[str, Pending] = {}
         self._said: dict[str, str] = {}
+
+    def waiting(self) -> list[Pending]:
+        """The questions that wait for a person; another thread may ask."""
+        return [each for each in [*self._unsettled.values()] if self._said.get(each.key) == "waiting"]
 
     def run(self) -> None:
         """Connect and serve, again after each failure, until stopped."""

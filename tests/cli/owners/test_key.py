@@ -24,7 +24,7 @@ def test_a_new_owner_with_a_passphrase(cli, tmp_path, say):
     assert (
         "set PRIVADA_KEY_PASSPHRASE" in cli("owner", "init", tmp_path / "a", "--passphrase", expect=5).stderr
     )
-    assert not list((tmp_path / "a").iterdir())
+    assert not (tmp_path / "a").exists()
     say(OLD)
     made = cli.json("owner", "init", tmp_path / "a", "--passphrase")
     assert OwnerKey.load(tmp_path / "a" / "owner.key", passphrase=OLD).public == made["public_key"]

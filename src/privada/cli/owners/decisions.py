@@ -101,15 +101,18 @@ def person(by: str | None) -> str:
 
 
 def _learner(file: OwnerFile, name: str | None) -> Asker | None:
+    return None if name is None else find_learner(file, name)
+
+
+def find_learner(file: OwnerFile, name: str) -> Asker:
+    """A learner of an owner's file, by its name."""
     from privada.privacy.asker import Asker
     from privada.privacy.ledger.names import normal_name
 
-    if name is None:
-        return None
     for known in file.learners or ():
         if known.name == normal_name(name):
             return Asker(known.name, known.key)
-    raise InputError(f"--learner: owner.toml lists no learner {name!r}.")
+    raise InputError(f"owner.toml lists no learner {name!r}.")
 
 
 def _say(receipt: Receipt, what: str, *, as_json: bool) -> None:
@@ -118,4 +121,4 @@ def _say(receipt: Receipt, what: str, *, as_json: bool) -> None:
     show.emit(plain, (f"Question {receipt.question[:12]} is {what}: {where}.",), as_json=as_json)
 
 
-__all__ = ["approve", "person", "refuse"]
+__all__ = ["By", "approve", "find_learner", "person", "refuse"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,23 +10,25 @@ import typer
 
 from privada.cli import show
 from privada.cli.options import AsJson, OwnerToml, existing_file, new_file
-from privada.cli.owners import check, decisions, key, serve
+from privada.cli.owners import allow, check, console_user, decisions, key, serve
 from privada.cli.owners.learners import learners
-from privada.cli.owners.template import FILL_IN, ColumnHeader, owner_toml
-from privada.exceptions import InputError, SchemaError
+from privada.exceptions import InputError
 
 if TYPE_CHECKING:
     from privada.parties.csv.dialect import Dialect
+    from privada.service.setup.headers import ColumnHeader
+    from privada.service.setup.making import NewOwner
 
-TOML, KEY, LEDGER = "owner.toml", "owner.key", "ledger.sqlite"
 app = typer.Typer(no_args_is_help=True, help="Set up an owner, and give learners its public schema.")
 app.add_typer(key.app, name="key")
 app.command("serve", epilog=f"Example: {serve.EXAMPLE}")(serve.command)
 app.command("learners", epilog="Example: privada owner learners clinic/owner.toml")(learners)
+app.command("allow", epilog=f"Example: {allow.EXAMPLE}")(allow.command)
 _A_DIGEST = "5c" * 32
 _DECIDE = f"Example: privada owner {{}} clinic/owner.toml {_A_DIGEST} --by 'Dr Who'"
 app.command("approve", epilog=_DECIDE.format("approve"))(decisions.approve)
 app.command("refuse", epilog=_DECIDE.format("refuse") + " --reason 'ask for less'")(decisions.refuse)
+app.command("console-user", epilog=f"Example: {console_user.EXAMPLE}")(console_user.command)
 app.command("check", epilog=check.EXAMPLE)(check.command)
 
 
@@ -39,7 +41,7 @@ def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The owner's folder.", show_default=False)],
     data: Annotated[
         Path | None,
-        typer.Option("--data", metavar="FILE", help="The rows: CSV, Parquet, or a folder of Parquet files."),
+        typer.Option("--data", metavar="FILE", help="The rows: CSV, Parquet, or a folder of either."),
     ] = None,
     name: Annotated[
         str | None,
@@ -54,6 +56,18 @@ def init(
     encoding: Annotated[str | None, _of_csv("--encoding", "Of the text: cp1252, latin-1, utf-16.")] = None,
     quote: Annotated[str | None, _of_csv("--quote", "Around fields.")] = None,
     date_format: Annotated[str | None, _of_csv("--date-format", "Of dates: '%d.%m.%Y'.")] = None,
+    database: Annotated[
+        str | None,
+        typer.Option("--database", metavar="URL", help="Instead of --data: postgresql://reader@host/clinic."),
+    ] = None,
+    table: Annotated[str | None, typer.Option("--table", metavar="NAME", help="Of the database.")] = None,
+    ask: Annotated[
+        bool | None,
+        typer.Option("--ask/--no-ask", help="Ask for bounds, values and budget; by default at a terminal."),
+    ] = None,
+    page: Annotated[
+        bool, typer.Option("--page", help="Ask on a page of this machine, in your browser, instead.")
+    ] = False,
     passphrase: Annotated[
         bool,
         typer.Option(
@@ -64,49 +78,91 @@ def init(
 ) -> None:
     """Write owner.toml with every key explained, a new signing key and an empty ledger.
 
-    Only the names of the columns are read from the file, and their declared
-    types if it is Parquet; never a value. How a CSV file is written is what you
-    say by options, and stands in owner.toml under data.csv. You fill in bounds, classes and budget
-    before the owner can be loaded.
+    At a terminal, or with --page in your browser, you are asked for bounds,
+    values and budget; otherwise there are places to fill in before the owner can
+    be loaded. Only the names of the columns are read, and their declared types
+    if there are any; never a value.
+    How a CSV file is written is what you say by options, and stands in
+    owner.toml under data.csv.
     """
     from privada.methods.registry import methods
     from privada.privacy.keys.passphrase import VARIABLE, choose_passphrase
-    from privada.privacy.ledger import Ledger
-    from privada.privacy.receipt import OwnerKey
+    from privada.service.setup.making import NewOwner
 
     said = {"delimiter": delimiter, "decimal": decimal, "thousands": thousands, "encoding": encoding}
     dialect = _dialect(said | {"quote": quote, "date_format": date_format})
-    columns = [ColumnHeader("x")] if data is None else read_header(data, dialect)
-    names = [column.name for column in columns]
-    if label is not None and label not in names:
-        raise InputError(f"Expected --label to be one of {', '.join(names)}, got {label!r}.")
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = [new_file(folder / part, "DIR") for part in (TOML, KEY, LEDGER)]
-    text = owner_toml(
-        name=name or (data.stem if data else folder.resolve().name),
-        path="data.parquet" if data is None else os.path.relpath(data.resolve(), folder.resolve()),
-        ledger=LEDGER,
-        key=KEY,
-        methods=methods(),
-        columns=columns,
-        label=label,
+    source = _source(data, database, table)
+    owner = NewOwner(
+        folder=folder,
+        data=source,
+        columns=tuple(_headers(source, dialect)),
+        methods=tuple(methods()),
+        name=name,
         dialect={} if dialect is None else dialect.to_dict(),
     )
+    if label is not None and label not in owner.names:
+        raise InputError(f"Expected --label to be one of {', '.join(owner.names)}, got {label!r}.")
     words = choose_passphrase(VARIABLE) if passphrase else None
-    paths[0].write_text(text, encoding="utf-8")
-    key = OwnerKey.generate()
-    key.save(paths[1], passphrase=words)
-    Ledger.open(paths[2], key).close()
+    if page:
+        _on_page(owner, words)
+        return
+    text = _complete(owner, label) if _is_asking(ask, as_json) else owner.text(label=label)
+    paths, key = owner.create(text, passphrase=words)
     plain = {"written": [str(path) for path in paths], "public_key": key.public}
     show.emit(plain, (*(f"Wrote {path}" for path in paths), _advice(paths[0], text)), as_json=as_json)
 
 
+def _is_asking(ask: bool | None, as_json: bool) -> bool:
+    """As the options say; else whether somebody sits at a terminal."""
+    if ask is not None:
+        return ask
+    return not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _on_page(owner: NewOwner, passphrase: str | None) -> None:
+    from privada.service.setup.hosting import serve_set_up
+
+    if owner.data is None:
+        raise InputError("--page: expected --data or --database, whose columns you are asked about.")
+    with serve_set_up(owner, passphrase=passphrase) as (address, page):
+        typer.echo(f"Open {address} on this machine. Ctrl-C ends without writing anything.")
+        page.wait()
+    typer.echo(f"Wrote {page.written[0]}. Next: privada owner open-budget {page.written[0]}")
+
+
+def _complete(owner: NewOwner, label: str | None) -> str:
+    from privada.cli.owners.asking import ask_for_answers
+
+    if owner.data is None:
+        raise InputError("--ask: expected --data or --database, whose columns you are asked about.")
+    return owner.text(answers=ask_for_answers(owner, label))
+
+
+def _source(data: Path | None, database: str | None, table: str | None) -> Any:
+    """The file or the table that options name; None for neither."""
+    from privada.parties.sources.databases import Database
+
+    if (database is None) != (table is None) or (database and data):
+        raise InputError("Expected either --data, or --database and --table.")
+    return data if database is None else Database(url=database, table=table)
+
+
+def _headers(source: Any, dialect: Dialect | None) -> list[ColumnHeader]:
+    from privada.service.setup.headers import ColumnHeader, read_header, read_table_header
+
+    if source is None:
+        return [ColumnHeader("x")]
+    return read_header(source, dialect) if isinstance(source, Path) else read_table_header(source)
+
+
 def _advice(path: Path, text: str) -> str:
+    from privada.service.setup.template import FILL_IN
+
     places = text.count(f'= "{FILL_IN}"')
-    return (
-        f'Next: replace "{FILL_IN}" at {places} places in {path}. They are public: take none from the rows. '
-        f"Then open the budget, once: privada owner open-budget {path}"
+    fill = (
+        f'replace "{FILL_IN}" at {places} places in {path}. They are public: take none from the rows. Then '
     )
+    return f"Next: {fill if places else ''}open the budget, once: privada owner open-budget {path}"
 
 
 def _dialect(said: dict[str, str | None]) -> Dialect | None:
@@ -116,41 +172,6 @@ def _dialect(said: dict[str, str | None]) -> Dialect | None:
     given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
     given |= {"delimiter": "\t"} if given.get("delimiter") in ("tab", "\\t") else {}
     return Dialect(**given) if given else None
-
-
-def read_header(path: Path, dialect: Dialect | None = None) -> list[ColumnHeader]:
-    """Names of a file's columns and, of Parquet, whether they are declared as numbers. No value is read."""
-    from privada.parties.csv.dialect import is_csv
-
-    if not (path.is_file() or path.is_dir()):
-        raise InputError(f"--data: there is nothing at {path}, or it is neither a file nor a folder.")
-    return _csv_header(path, dialect) if dialect or is_csv(path.name) else _parquet_header(path)
-
-
-def _csv_header(path: Path, dialect: Dialect | None) -> list[ColumnHeader]:
-    import pyarrow as pa
-
-    from privada.parties.csv.dialect import Dialect
-    from privada.parties.csv.reading import CsvFile
-
-    file = CsvFile(path.name, lambda: pa.OSFile(str(path)), dialect or Dialect(), ())
-    try:
-        return [ColumnHeader(name) for name in file.names()]
-    except SchemaError as error:
-        raise InputError(f"--data: {error} Say how it is written: --encoding, --delimiter.") from None
-
-
-def _parquet_header(path: Path) -> list[ColumnHeader]:
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
-    try:
-        fields: Any = ds.dataset(path, format="parquet").schema
-    except (pa.ArrowInvalid, OSError) as error:
-        kind = type(error).__name__
-        raise InputError(f"--data: {path.name} is neither CSV nor Parquet ({kind}).") from None
-    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return [ColumnHeader(field.name, number=any(holds(field.type) for holds in numbers)) for field in fields]
 
 
 @app.command("open-budget", epilog="Example: privada owner open-budget clinic/owner.toml")
@@ -195,4 +216,4 @@ def schema(
     show.emit(plain, lines, as_json=as_json)
 
 
-__all__ = ["app", "init", "open_budget", "read_header", "schema"]
+__all__ = ["app", "init", "open_budget", "schema"]

@@ -40,16 +40,37 @@ def command(
             help="Publish /health and /metrics (Prometheus) on this machine; 0 takes any free port.",
         ),
     ] = None,
+    console: Annotated[
+        bool,
+        typer.Option("--console", help="Serve the console, too: pages on this machine to see and decide."),
+    ] = False,
+    console_port: Annotated[
+        int,
+        typer.Option(
+            "--console-port", metavar="PORT", min=0, max=65535, help="Its port; 0 takes any free one."
+        ),
+    ] = 8400,
+    console_users: Annotated[
+        Path | None,
+        typer.Option(
+            "--console-users",
+            metavar="FILE",
+            help="Who may sign in; by default console-users.json beside the first owner's file.",
+        ),
+    ] = None,
 ) -> None:
     """Serve one or many data sets over an exchange until the process is told to stop.
 
-    The process dials out and listens to nobody. It answers each question at most
-    once, whatever is repeated or restarted; questions that need approval wait for
-    privada owner approve. The log on stderr is one JSON object per line, without
-    data. SIGTERM or Ctrl-C ends it after the answer that is being computed.
+    The process dials out and listens to nobody but this machine. It answers each
+    question at most once, whatever is repeated or restarted; questions that need
+    approval wait for privada owner approve, or for a decision in the console. The
+    log on stderr is one JSON object per line, without data. SIGTERM or
+    Ctrl-C ends it after the answer that is being computed.
     """
     from privada.exchange import open_courier
     from privada.exchange.posting import check_owner
+    from privada.service.console.hosting import host
+    from privada.service.console.users import FILE, Users
     from privada.service.log import json_log
     from privada.service.metrics import Metrics, publish
     from privada.service.serving import LOG, Service, open_desks
@@ -63,8 +84,12 @@ def command(
         if port is not None:
             LOG.info("publishing metrics", extra={"port": port})
         service = Service(desks, lambda: open_courier(exchange), metrics=metrics)
-        with _stopped_by_signals(service.stop):
-            service.run()
+        beside = Path(owners[0].rpartition("=")[2]).with_name(FILE)
+        with host(service, Users(console_users or beside), console_port if console else None) as address:
+            if address is not None:
+                LOG.info("console", extra={"address": address})
+            with _stopped_by_signals(service.stop):
+                service.run()
 
 
 def _read(argument: str) -> tuple[str, Callable[[], Owner]]:

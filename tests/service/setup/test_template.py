@@ -4,7 +4,8 @@ import tomllib
 
 import pytest
 
-from privada.cli.owners.template import FILL_IN, ColumnHeader, owner_toml
+from privada.service.setup.headers import ColumnHeader
+from privada.service.setup.template import FILL_IN, owner_toml
 
 ODD = 'a "quoted" \\ name\n\t[x]'
 
@@ -12,7 +13,7 @@ ODD = 'a "quoted" \\ name\n\t[x]'
 def made(*columns, label=None, name="patients", path="rows.csv"):
     return owner_toml(
         name=name,
-        path=path,
+        source=path,
         ledger="ledger.sqlite",
         key="owner.key",
         methods=("cells",),
@@ -22,7 +23,7 @@ def made(*columns, label=None, name="patients", path="rows.csv"):
 
 
 def test_budget_relation_and_bounds_are_left_to_the_owner():
-    read = tomllib.loads(made(ColumnHeader("age", number=True), ColumnHeader("sex", number=False)))
+    read = tomllib.loads(made(ColumnHeader("age", "number"), ColumnHeader("sex", "category")))
     assert {read["privacy"][key] for key in ("relation", "epsilon")} == {FILL_IN}
     age, sex = read["schema"]["columns"]
     assert age == {"name": "age", "low": FILL_IN, "high": FILL_IN}
@@ -38,14 +39,14 @@ def test_questions_wait_for_a_person_and_nobody_is_a_curator():
 
 
 def test_the_label_is_no_column():
-    read = tomllib.loads(made(ColumnHeader("age"), ColumnHeader("ill", number=False), label="ill"))
+    read = tomllib.loads(made(ColumnHeader("age"), ColumnHeader("ill", "category"), label="ill"))
     assert [column["name"] for column in read["schema"]["columns"]] == ["age"]
     assert read["schema"]["label"]["name"] == "ill"
 
 
 def test_a_column_of_no_declared_type_may_be_a_category():
     assert "instead of low and high, if it is a category" in made(ColumnHeader("age"))
-    assert "instead of low and high" not in made(ColumnHeader("age", number=True))
+    assert "instead of low and high" not in made(ColumnHeader("age", "number"))
 
 
 @pytest.mark.parametrize("odd", [ODD, "Größe", "'''"])

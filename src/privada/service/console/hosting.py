@@ -1,0 +1,86 @@
+"""Run the console beside a service, on this machine, for as long as the service runs."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from privada._extras import require
+from privada.exceptions import InputError
+from privada.service.console.users import Users
+from privada.service.serving import Service
+
+HOST = "127.0.0.1"
+START = 10.0  # seconds that the server may take to start or to stop
+
+
+@contextmanager
+def host(service: Service, users: Users, port: int | None) -> Iterator[str | None]:
+    """Serve the console while a service runs; yields its address. None as the port serves nothing."""
+    if port is None:
+        yield None
+        return
+    require_pages("The console")
+    from privada.service.console.application import make_application
+    from privada.service.console.guard import local_origins
+    from privada.service.console.inbox import Inbox
+    from privada.service.console.stage import Console
+
+    if not users.read():
+        raise InputError(f"Nobody may sign in: add people to {users.path} with privada owner console-user.")
+    listening = listen("--console-port", port)
+    origins = local_origins(listening.getsockname()[1])
+    console = Console(inbox=Inbox(service), users=users, origins=origins)
+    with run(make_application(console), listening):
+        yield origins[0]
+
+
+def require_pages(purpose: str) -> None:
+    """Name the extra that pages need if it is not there."""
+    require("console", "fastapi", "jinja2", "multipart", "uvicorn", purpose=purpose)
+
+
+@contextmanager
+def run(application: Any, listening: socket.socket) -> Iterator[None]:
+    """Serve pages in a thread of this process."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        application,
+        log_config=None,
+        log_level=logging.ERROR,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="off",
+        timeout_graceful_shutdown=2,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listening],), name="console", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(START)
+        listening.close()
+
+
+def listen(flag: str, port: int) -> socket.socket:
+    """A socket of this machine only; an error names the option of the port."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((HOST, port))
+    except OSError as error:
+        made.close()
+        raise InputError(f"{flag}: port {port} cannot be used: {error.strerror}.") from None
+    made.listen()
+    return made
+
+
+__all__ = ["host", "listen", "require_pages", "run"]

@@ -1,0 +1,48 @@
+"""How the console looks: the reports' style, and what forms and navigation need beside it."""
+
+from __future__ import annotations
+
+from privada.report.style import CSS as REPORT
+
+CSS = (
+    REPORT
+    + """
+.htmx-indicator{opacity:0}
+a{color:var(--accent)}
+:focus-visible{outline:3px solid var(--accent);outline-offset:2px;border-radius:4px}
+.skip{position:absolute;left:-99rem}
+.skip:focus{left:1rem;top:1rem;background:var(--card);padding:.5rem}
+nav{display:flex;flex-wrap:wrap;gap:.4rem 1.2rem;align-items:center;margin:0 0 1.6rem}
+nav a{text-decoration:none;padding:.25rem 0}
+nav a[aria-current]{font-weight:650;border-bottom:2px solid var(--accent)}
+nav .end{margin-left:auto;color:var(--soft);font-size:.9rem;display:flex;gap:.8rem;align-items:center}
+form{margin:0}
+fieldset{border:1px solid var(--line);border-radius:8px;margin:1rem 0 0;padding:.2rem 1rem 1rem;min-width:0}
+legend{font-weight:650;overflow-wrap:anywhere}
+input.check{width:auto}
+label{display:block;margin:.8rem 0 .2rem;font-weight:550}
+input,select,textarea{font:inherit;color:var(--ink);background:var(--paper);border:1px solid var(--plain);
+border-radius:8px;padding:.5rem .7rem;width:100%;max-width:32rem}
+button{font:inherit;font-weight:600;color:var(--card);background:var(--accent);border:1px solid var(--accent);
+border-radius:8px;padding:.55rem 1.1rem;margin:.8rem .5rem 0 0;cursor:pointer}
+button.quiet{color:var(--accent);background:transparent}
+nav button{margin:0;padding:.2rem .7rem}
+dl{display:grid;grid-template-columns:minmax(7rem,12rem) 1fr;gap:.35rem 1rem;margin:.6rem 0 0}
+dt{color:var(--soft)}
+dd{margin:0;overflow-wrap:anywhere}
+code{font-size:.86em;overflow-wrap:anywhere}
+.error{background:var(--warn-tint);color:var(--warn);border-radius:8px;padding:.6rem .9rem;max-width:none}
+.done{background:var(--tint);color:var(--accent);border-radius:8px;padding:.6rem .9rem;max-width:none}
+.choices{display:grid;grid-template-columns:repeat(auto-fit,minmax(16rem,1fr));gap:1.4rem}
+figure svg.burn,figure svg.burn:only-of-type{flex:0 0 100%;max-width:none;height:7rem;
+border-bottom:1px solid var(--plain);border-left:1px solid var(--plain)}
+.burn .fill{fill:var(--tint)}
+.burn .edge{fill:none;stroke:var(--accent);stroke-width:2;vector-effect:non-scaling-stroke}
+.burn+figcaption{display:flex;justify-content:space-between;max-width:none}
+@media (max-width:40rem){body{padding:1.2rem .9rem 3rem}section{padding:1rem}dl{grid-template-columns:1fr}
+dd{margin-bottom:.4rem}nav .end{margin-left:0}}
+@media print{nav,form,.skip{display:none}}
+"""
+)
+
+__all__ = ["CSS"]

@@ -1,0 +1,33 @@
+import urllib.error
+import urllib.request
+
+import pytest
+
+from privada.exceptions import InputError
+from privada.service.console.hosting import host
+from privada.service.console.users import Users
+
+
+def test_the_console_listens_on_this_machine_and_stops_with_the_service(house, people):
+    with host(house.service, people, 0) as address:
+        with urllib.request.urlopen(f"{address}/sign-in", timeout=5) as reply:
+            assert b"Passphrase" in reply.read()
+            assert reply.headers["Content-Security-Policy"]
+            assert reply.headers["Server"] is None
+        with (
+            pytest.raises(InputError, match="cannot be used"),
+            host(house.service, people, int(address.rpartition(":")[2])),
+        ):
+            pass
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(f"{address}/sign-in", timeout=5)
+
+
+def test_no_port_serves_nothing_and_no_people_is_an_error(house, people, tmp_path):
+    with host(house.service, people, None) as address:
+        assert address is None
+    with (
+        pytest.raises(InputError, match="Nobody may sign in"),
+        host(house.service, Users(tmp_path / "none.json"), 0),
+    ):
+        pass
