@@ -20,7 +20,7 @@ def test_a_complete_answer_names_one_method(cli, said, method):
 
 
 def test_a_model_is_scored_by_evaluation(cli):
-    assert "docs/methods/evaluation.md" in cli("advise", "--want", "score").stdout
+    assert "privada init DIR --method evaluation" in cli("advise", "--want", "score").stdout
 
 
 def test_what_is_missing_or_wrong_is_named(cli):

@@ -2,6 +2,7 @@ def test_demo_shows_rows_ledger_and_page(cli, tmp_path):
     text = cli("demo", "--out", tmp_path / "out").stdout
     assert "ε = 1 (pure), add/remove one row" in text
     assert "Ledger lines of cells" in text
+
     assert str(tmp_path / "out" / "index.html") in text.replace("\n", "")
     assert "<svg" in (tmp_path / "out" / "index.html").read_text()
 

@@ -24,7 +24,8 @@ def test_ask_answer_learn(cli, home, learner, exchange, tmp_path):
     assert json.loads(out.read_text()) == plain
     file = exchange / "releases/clinic" / f"{digest}.release"
     counts = plain["result"]["tables"][0]["counts"]
-    assert np.array_equal(np.column_stack(list(counts.values())), load_release(file)["counts"])
+    columns = [list(by_cell.values()) for by_cell in counts.values()]
+    assert np.array_equal(np.column_stack(columns), load_release(file)["counts"])
     assert plain["releases"][0]["question"] == digest
 
     shown = cli.json("release", "show", file, "--question", question)

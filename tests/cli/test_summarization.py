@@ -104,6 +104,20 @@ def test_a_run_gathers_a_summary_and_logs_what_was_disclosed(cli, market):
     assert "summary.npz is there already" in again.stderr
 
 
+def test_a_run_in_rounds_charges_each_owner_once_for_all_of_them(cli, market):
+    begin(market)
+    study = market / "study.toml"
+    study.write_text(study.read_text().replace("size = 30", "size = 30\nrounds = true\nbatch = 10"))
+    plain = cli.json("run", study)
+    assert plain["result"]["points"] == 30
+    assert plain["result"]["points_seen"] >= 30
+    lines = plain["ledgers"]["east"]["datasets"]["east"]["lines"]
+    assert [line["kind"] for line in lines].count("charge") == 1
+    (market / "summary.npz").unlink()
+    refused = cli("run", study, expect=3)
+    assert "budget" in refused.stderr.lower(), "a second start is a second charge"
+
+
 def test_an_owner_that_names_no_curator_refuses(cli, market):
     file = market / "east.toml"
     file.write_text(file.read_text().replace('curators = ["curator"]', "curators = []"))

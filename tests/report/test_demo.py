@@ -3,8 +3,10 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from privada.methods.pictures import Picture, Tiles
 from privada.methods.registry import DemoRow
 from privada.privacy import Ledger, OwnerKey, Pure
 from privada.report.demo import demo_lines, demo_page, demo_plain, demo_table
@@ -45,26 +47,33 @@ def test_the_plain_form_is_the_row(row):
     assert plain["stamps"] == ["idealised"]
 
 
-def test_the_page_has_a_panel_for_each_method_and_each_ledger(row):
+def test_the_page_has_a_story_for_each_method_and_one_ledger(row):
     page = demo_page([row, replace(row, method="other")])
     titles = [panel.title for panel in page.panels]
-    assert titles == [
-        "cells: counts",
-        "other: counts",
-        "Between knowing nothing and seeing everything",
-        "Ledger of cells",
-        "Ledger of other",
-    ]
+    assert titles == ["At a glance", "cells: counts", "other: counts", "The ledger"]
+    budgets, lines = page.panels[-1].tables
+    assert [each[0] for each in budgets.rows] == ["cells", "other"]
+    assert {each[0] for each in lines.rows} == {"cells", "other"}
     html = page.to_html()
     assert "&lt;rows&gt;" in html
     assert "idealised" in html
     assert "51.2" in html
 
 
-def test_scores_of_one_name_label_the_picture(row):
-    assert "accuracy" in demo_page([row]).panels[1].picture
-    mixed = demo_page([row, replace(row, score="cost")]).panels[2].picture
-    assert "accuracy" not in mixed
+@pytest.mark.parametrize(
+    ("better", "clear", "shown"), [("higher", 50, True), ("higher", 52, False), ("lower", 52, True)]
+)
+def test_a_private_score_that_beats_the_clear_one_is_explained(row, better, clear, shown):
+    odd = replace(row, better=better, clear=clear, surprise="By chance.")
+    assert ("By chance." in demo_page([odd]).to_html()) == shown
+    assert (demo_plain(odd)["surprise"] == "By chance.") == shown
+
+
+def test_a_picture_has_its_caption(row):
+    tiles = Tiles(title="digits", images=np.ones((2, 8, 8)))
+    panel = demo_page([replace(row, picture=Picture(caption="Two digits.", parts=(tiles,)))]).panels[1]
+    assert panel.picture.startswith("<svg")
+    assert "<figcaption>Two digits.</figcaption>" in panel.to_html()
 
 
 def test_every_ledger_has_its_table(row):

@@ -1,11 +1,12 @@
 """What an experiment shows beside its figures."""
 
 import csv
+import math
 
 import numpy as np
 import pytest
 
-from privada.report.exhibit import Curves, Layer, Map, Series, write
+from privada.report.exhibit import Curves, Dots, Layer, Map, Series, write
 from privada.report.tables import Table
 
 VALUES = np.array([[1.0, 2.0], [3.0, 2.0], [2.0, 2.0]])
@@ -35,6 +36,16 @@ def test_a_series_has_means_and_standard_errors_over_runs():
             Map(title="A map", layers=(Layer(name="source", points=VALUES),)),
             {".csv", ".svg"},
             ["source", "1", "2"],
+        ),
+        (
+            Dots(
+                title="Two places",
+                xlabel="accuracy",
+                places=("a", "b"),
+                methods={"ours": (1.0, 2.0), "other": (math.nan, 1.5)},
+            ),
+            {".csv", ".svg"},
+            ["a", "ours", "1"],
         ),
         (Table(title="A table", columns=("a",), rows=(("1",),)), {".csv"}, ["1"]),
     ],

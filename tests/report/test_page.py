@@ -1,7 +1,10 @@
 import re
 from html.parser import HTMLParser
 
-from privada.report import Page, Panel, Table, pictures
+import numpy as np
+
+from privada.methods.pictures import Picture, Plane, Points
+from privada.report import Page, Panel, Table, demo_pictures
 from privada.report.page import Score
 
 HOSTILE = "<img src=x onerror=alert(1)>"
@@ -29,14 +32,16 @@ class Balanced(HTMLParser):
 
 
 def page():
-    span = pictures.Span(name=HOSTILE, without=1, ours=3, clear=4)
+    layer = Points(name=f"{HOSTILE} $x$", at=np.eye(2), names=(HOSTILE, HOSTILE))
     panel = Panel(
         title=HOSTILE,
         text=HOSTILE,
         guarantee=HOSTILE,
         stamps=("rehearsal: not private", HOSTILE),
         scores=(Score(label=HOSTILE, value=HOSTILE, ours=True),),
-        picture=pictures.spans([span], xlabel=f"{HOSTILE} $x$"),
+        picture=demo_pictures.draw(Picture(caption="", parts=(Plane(title=HOSTILE, layers=(layer,)),))),
+        caption=HOSTILE,
+        note=HOSTILE,
         tables=(Table(title=HOSTILE, columns=(HOSTILE,), rows=((HOSTILE,),), note=HOSTILE),),
     )
     return Page(title=HOSTILE, lead=HOSTILE, panels=(panel,), stamps=(HOSTILE,), footer=HOSTILE)

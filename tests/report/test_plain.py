@@ -38,3 +38,16 @@ def test_columns_of_unequal_length_or_of_words_are_no_table_by_columns():
 
 def test_nothing_gives_no_table():
     assert tables_of({}, title="all") == []
+
+
+def test_named_rows_are_one_table_with_the_names_as_they_are():
+    share = {"value": 0.5, "low": 0.4}
+    (rows,) = tables_of({"recall": {"not_ill": share, "ill": share}}, title="all")
+    assert rows.columns == ("", "value", "low")
+    assert rows.rows[0] == ("not_ill", "0.5", "0.4")
+    cells = {f"cell {i}": i for i in range(12)}
+    (turned,) = tables_of({"counts": {"well": cells, "ill": cells}}, title="all")
+    assert turned.columns == ("", "well", "ill")
+    assert turned.rows[11] == ("cell 11", "11", "11")
+    (bins,) = tables_of({"bins": [{"low": 0, "share": share}, {"low": 1, "share": share}]}, title="all")
+    assert bins.columns == ("", "low", "share value", "share low")

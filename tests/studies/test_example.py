@@ -14,6 +14,7 @@ def test_every_method_that_makes_something_has_an_example():
     assert set(example_methods()) >= {
         "cells",
         "clustering",
+        "evaluation",
         "marginals",
         "reweighting",
         "summarization",

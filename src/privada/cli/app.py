@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from privada.cli import audit, demo, exits, learner, ledger, link, predict, release, reproduce
+from privada.cli import audit, demo, exits, learner, ledger, link, predict, question, release, reproduce
 from privada.cli.owners import card, owner
 from privada.cli.studies import advise, answer, ask, evaluate, forecast, init, learn, price, run
 
@@ -78,7 +78,7 @@ for _verb in (
 ):
     _name = _verb.__name__.rpartition(".")[2]
     app.command(_name, epilog=f"Example: {_verb.EXAMPLE}")(_verb.command)
-for _group in (owner, card, learner, ledger, release, link):
+for _group in (owner, card, learner, ledger, question, release, link):
     app.add_typer(_group.app, name=_group.__name__.rpartition(".")[2])
 
 __all__ = ["Commands", "app", "root"]

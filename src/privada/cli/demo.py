@@ -34,7 +34,7 @@ def command(
 
     ready = [method for method in methods().values() if method.demo_path is not None]
     with show.progress(quiet=as_json) as track:
-        rows = [method.demo(seed) for method in track(ready, "demos")]
+        rows = [method.demo(seed) for method in track(ready, "stories")]
     written = demo_page(rows).save(out / "index.html") if page else None
     plain = {"rows": [demo_plain(row) for row in rows], "page": None if written is None else str(written)}
     where = () if written is None else (f"Page: {written}",)

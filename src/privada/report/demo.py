@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from privada.methods.registry import DemoRow
-from privada.report import pictures
-from privada.report.ledger import budgets_table, lines_table
+from privada.report import demo_pictures
+from privada.report.ledger import all_lines, budgets_table, lines_table
 from privada.report.page import Page, Panel, Score
 from privada.report.tables import Table
 
@@ -59,19 +60,20 @@ def demo_plain(row: DemoRow) -> dict[str, Any]:
         "without": row.without,
         "ours": row.ours,
         "clear": row.clear,
+        "better": row.better,
+        "surprise": row.surprise if _has_surprise(row) else "",
         "stamps": list(row.stamps),
         "ledger": dict(row.ledger),
     }
 
 
 def demo_page(rows: Sequence[DemoRow]) -> Page:
-    """The page: one panel for each method, a picture of all, the ledgers."""
-    overview = Panel(title="Between knowing nothing and seeing everything", picture=_picture(rows))
-    panels = (overview,) if overview.picture else ()
+    """The page: all results at a glance, one story for each method, one ledger."""
+    glance = replace(demo_table(rows).without("who holds what"), title="At a glance")
     return Page(
         title="What private data can still teach",
         lead=_LEAD,
-        panels=(*(_panel(row) for row in rows), *panels, *(_ledger(row) for row in rows)),
+        panels=(Panel(title=glance.title, tables=(glance,)), *(_panel(row) for row in rows), _ledger(rows)),
     )
 
 
@@ -87,23 +89,35 @@ def _panel(row: DemoRow) -> Panel:
         guarantee=str(row.guarantee),
         stamps=row.stamps,
         scores=scores,
+        note=f"Why the private score is the better one here: {row.surprise}" if _has_surprise(row) else "",
+        picture=demo_pictures.draw(row.picture),
+        caption=row.picture.caption if row.picture else "",
     )
 
 
-def _ledger(row: DemoRow) -> Panel:
+def _has_surprise(row: DemoRow) -> bool:
+    return row.is_surprising and bool(row.surprise)
+
+
+def _ledger(rows: Sequence[DemoRow]) -> Panel:
+    """All that was paid, in one place."""
     return Panel(
-        title=f"Ledger of {row.method}",
-        text="Every line is signed and names the digest of the line before it.",
-        tables=(budgets_table(row.ledger, title="Budget"), lines_table(row.ledger, title="Lines")),
+        title="The ledger",
+        text=(
+            "What every owner paid for the numbers above. Each line was written before the rows were opened, "
+            "is signed, and names the digest of the line before it."
+        ),
+        tables=(
+            _joined("Budgets", rows, [budgets_table(row.ledger) for row in rows]),
+            _joined("Lines", rows, [all_lines(row.ledger) for row in rows]),
+        ),
     )
 
 
-def _picture(rows: Sequence[DemoRow]) -> str:
-    made = [
-        pictures.Span(name=row.method, without=row.without, ours=row.ours, clear=row.clear) for row in rows
-    ]
-    scores = sorted({row.score for row in rows})
-    return pictures.spans(made, xlabel=scores[0] if len(scores) == 1 else "score")
+def _joined(title: str, rows: Sequence[DemoRow], tables: Sequence[Table]) -> Table:
+    pairs = zip(rows, tables, strict=True)
+    body = tuple((row.method, *cells) for row, table in pairs for cells in table.rows)
+    return Table(title=title, columns=("story", *tables[0].columns), rows=body).without_empty_columns()
 
 
 def _promise(row: DemoRow) -> str:

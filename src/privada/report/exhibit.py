@@ -7,8 +7,9 @@ there, as a picture (SVG).
 from __future__ import annotations
 
 import csv
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -134,27 +135,67 @@ class Map:
         for layer in self.layers:
             x, y = layer.points[:, 0], layer.points[:, 1]
             look = {"marker": layer.marker, "color": layer.color, "s": layer.size}
-            axes.scatter(x, y, label=layer.name, linewidths=0.8, **look)
+            axes.scatter(x, y, label=layer.name, linewidths=0.8, rasterized=True, **look)
         axes.set(title=self.title, aspect="equal", xticks=[], yticks=[])
         axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
 
 
-Exhibit = Curves | Map | Table
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dots:
+    """Values of several methods at named places, one line per place; NaN where a method was not measured."""
+
+    title: str
+    xlabel: str
+    places: tuple[str, ...]
+    methods: Mapping[str, Sequence[float]]
+
+    def table(self) -> Table:
+        """The numbers."""
+        rows = tuple(
+            (place, name, f"{value:.6g}")
+            for name, values in self.methods.items()
+            for place, value in zip(self.places, values, strict=True)
+            if math.isfinite(value)
+        )
+        return Table(title=self.title, columns=("place", "method", self.xlabel), rows=rows)
+
+    def draw(self, figure: Any) -> None:
+        """Draw into a matplotlib figure."""
+        axes = figure.add_subplot()
+        looks = cycle([(c, m) for role in COLOURS for c, m in zip(COLOURS[role], "oDPX*", strict=False)])
+        heights = -np.arange(len(self.places))
+        for (name, values), (colour, marker) in zip(self.methods.items(), looks, strict=False):
+            axes.scatter(values, heights, label=name, color=colour, marker=marker, s=30, alpha=0.85)
+        axes.set(xlabel=self.xlabel, title=self.title)
+        axes.set_yticks(heights, self.places, fontsize="small")
+        axes.grid(axis="y", color="#e5e7eb")
+        axes.set_axisbelow(True)
+        figure.set_figheight(max(3.0, 1.8 + 0.32 * len(self.places)))
+        figure.legend(frameon=False, fontsize="small", loc="outside lower center", ncols=2)
+
+
+Exhibit = Curves | Dots | Map | Table
+
+
+def file_stem(exhibit: Exhibit) -> str:
+    """The title as the name of a file."""
+    return re.sub(r"[^a-z0-9]+", "-", exhibit.title.lower()).strip("-")
 
 
 def write(exhibit: Exhibit, folder: Path) -> list[Path]:
     """Write an exhibit's numbers and, if matplotlib is there, its picture; say which files."""
     folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / re.sub(r"[^a-z0-9]+", "-", exhibit.title.lower()).strip("-")
+    stem = folder / file_stem(exhibit)
     table = exhibit if isinstance(exhibit, Table) else exhibit.table()
     numbers = stem.with_suffix(".csv")
     with numbers.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([table.columns, *table.rows])
-    drawn = [] if isinstance(exhibit, Table) else _draw(exhibit, stem.with_suffix(".svg"))
+    drawn = [] if isinstance(exhibit, Table) else draw(exhibit, stem.with_suffix(".svg"))
     return [numbers, *drawn]
 
 
-def _draw(exhibit: Curves | Map, path: Path) -> list[Path]:
+def draw(exhibit: Curves | Dots | Map, path: Path) -> list[Path]:
+    """Write a picture, if matplotlib is there; say which file. Points are pixels in it, the rest is lines."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -163,8 +204,8 @@ def _draw(exhibit: Curves | Map, path: Path) -> list[Path]:
     exhibit.draw(figure)
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, metadata={"Date": None}, dpi=150)
     return [path]
 
 
-__all__ = ["Curves", "Exhibit", "Layer", "Map", "Series", "write"]
+__all__ = ["Curves", "Dots", "Exhibit", "Layer", "Map", "Series", "draw", "file_stem", "write"]

@@ -13,7 +13,8 @@ _LINE = (
     *("data set", "line", "time (UTC)", "what", "who"),
     *("guarantee", "of the budget", "spent by then", "digest"),
 )
-_FREE = ("key", "approval", "refusal", "copy")  # kinds of lines by which nothing of the rows got out
+# kinds of lines by which nothing of the rows got out
+_FREE = ("key", "approval", "refusal", "copy", "allowance")
 _WHO = "who"
 _LEARNER = ("data set", "learner", "key", "charged", "of the budget", "copies", "refused", "last", "projects")
 _DIGITS = 8  # of a digest, enough to tell lines apart by eye
@@ -49,13 +50,20 @@ def lines_table(
     export: Mapping[str, Any], *, title: str = "Ledger lines", last: int | None = None, after: int = -1
 ) -> Table:
     """One row for each line above index ``after``, or only the ``last`` of them."""
+    table = all_lines(export, title=title, last=last, after=after)
+    if all(not row[_LINE.index(_WHO)] for row in table.rows):
+        table = table.without(_WHO)
+    return table.without(_LINE[0]) if len(export["datasets"]) == 1 else table
+
+
+def all_lines(
+    export: Mapping[str, Any], *, title: str = "Ledger lines", last: int | None = None, after: int = -1
+) -> Table:
+    """The same with every column, so that tables of several ledgers can be joined."""
     rows = tuple(row for name in export["datasets"] for row in _line_rows(export, name, after=after))
     kept = rows if last is None else rows[-last:]
     note = f"{len(rows) - len(kept)} earlier lines are not shown." if len(kept) < len(rows) else ""
-    table = Table(title=title, columns=_LINE, rows=kept, note=note)
-    if all(not row[_LINE.index(_WHO)] for row in kept):
-        table = table.without(_WHO)
-    return table.without(_LINE[0]) if len(export["datasets"]) == 1 else table
+    return Table(title=title, columns=_LINE, rows=kept, note=note)
 
 
 def _line_rows(export: Mapping[str, Any], name: str, *, after: int) -> Iterator[tuple[str, ...]]:
@@ -96,6 +104,8 @@ def by_learner(export: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, account in export["datasets"].items():
         for line in account["lines"]:
             asked = line["asker"] or {"learner": "", "key": "", "project": ""}
+            if line["kind"] == "allowance":
+                continue  # nothing that the learner asked
             if asked["learner"] or line["kind"] == "charge":
                 place = (name, asked["learner"], asked["key"])
                 one = found.setdefault(place, _nothing_yet(*place))
@@ -156,4 +166,4 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g}%"
 
 
-__all__ = ["budgets_table", "by_learner", "keeper", "learners_table", "lines_table", "percent"]
+__all__ = ["all_lines", "budgets_table", "by_learner", "keeper", "learners_table", "lines_table", "percent"]

@@ -39,8 +39,10 @@ class Panel:
         Warnings such as "rehearsal: not private".
     scores : tuple of Score
         Large numbers, side by side.
-    picture : str
-        SVG of `privada.report.pictures`.
+    picture, caption : str
+        SVG of `privada.report.pictures`, one or more, and what it shows.
+    note : str
+        Plain text in smaller print, below the scores.
     tables : tuple of Table
         Shown one below the other.
     """
@@ -50,7 +52,9 @@ class Panel:
     guarantee: str = ""
     stamps: tuple[str, ...] = ()
     scores: tuple[Score, ...] = ()
+    note: str = ""
     picture: str = ""
+    caption: str = ""
     tables: tuple[Table, ...] = ()
 
     def to_html(self) -> str:
@@ -60,7 +64,8 @@ class Panel:
             _badges(self.guarantee, self.stamps),
             f"<p>{escape(self.text)}</p>" if self.text else "",
             _scores(self.scores),
-            f"<figure>{self.picture}</figure>" if self.picture else "",
+            f'<p class="note">{escape(self.note)}</p>' if self.note else "",
+            _figure(self.picture, self.caption),
             *(_table(table, alone=table.title == self.title) for table in self.tables),
         )
         return f"<section>{''.join(parts)}</section>"
@@ -111,6 +116,11 @@ def _badges(guarantee: str, stamps: Iterable[str]) -> str:
     return f'<div class="badges">{promised}{warned}</div>' if promised or warned else ""
 
 
+def _figure(picture: str, caption: str) -> str:
+    words = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f"<figure>{picture}{words}</figure>" if picture else ""
+
+
 def _scores(scores: Iterable[Score]) -> str:
     cells = "".join(
         f'<div class="score{" ours" if score.ours else ""}"><b>{escape(score.value)}</b>'
@@ -123,7 +133,8 @@ def _scores(scores: Iterable[Score]) -> str:
 def _table(table: Table, *, alone: bool) -> str:
     title = "" if alone else f"<h3>{escape(table.title)}</h3>"
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
-    return f'{title}<div class="scroll">{table.to_html()}</div>{note}'
+    scroll = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.title)}">'
+    return f"{title}{scroll}{table.to_html()}</div>{note}"
 
 
 __all__ = ["Page", "Panel", "Score"]

@@ -27,8 +27,10 @@ font-weight:550}
 .score span{color:var(--soft);font-size:.9rem}
 .score.ours{border-color:var(--accent)}
 .score.ours b{color:var(--accent)}
-figure{margin:1rem 0 .2rem}
-figure svg{display:block;width:100%;height:auto;max-width:54rem}
+figure{margin:1rem 0 .2rem;display:flex;flex-wrap:wrap;gap:.6rem 1.5rem}
+figure svg{display:block;flex:1 1 17rem;min-width:0;width:100%;height:auto;max-width:30rem}
+figure svg:only-of-type{max-width:38rem}
+figcaption{flex:0 0 100%;color:var(--soft);font-size:.9rem;max-width:46rem}
 .scroll{overflow-x:auto;margin-top:.6rem}
 table{border-collapse:collapse;width:100%;font-size:.9rem}
 th{text-align:left;color:var(--soft);font-weight:600;font-size:.82rem}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from privada.exceptions import InputError
 from privada.methods.registry import load, method, methods
-from privada.methods.templates import StudyTemplate
+from privada.methods.templates import StudyTemplate, Table
 
 README = """\
 # An example study: {method}
@@ -32,7 +32,7 @@ def write_example(folder: Path, *, name: str = "cells") -> list[Path]:
     """Write the example study of a method into a new or empty folder; returns the files."""
     template = find_template(name)
     texts = {"README.md": _readme(name, template), "study.toml": template.study}
-    texts |= {file: table.to_csv() for file, table in template.files.items()}
+    texts |= {file: _text(content) for file, content in template.files.items()}
     for owner, described in template.owners.items():
         texts |= {f"{owner}/owner.toml": described.toml, f"{owner}/rows.csv": described.table.to_csv()}
     for file, text in texts.items():
@@ -49,6 +49,10 @@ def find_template(name: str) -> StudyTemplate:
         raise InputError(f"The method {name} has no example study; {', '.join(example_methods())} have one.")
     made: StudyTemplate = load(path)()
     return made
+
+
+def _text(content: Table | str) -> str:
+    return content if isinstance(content, str) else content.to_csv()
 
 
 def _open_ledger(folder: Path) -> list[Path]:

@@ -13,7 +13,10 @@ from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
 from privada.parties.running import check_ahead, run
 from privada.privacy.release import Release
+from privada.studies.naming import name_result, names_of
 from privada.studies.study import Study
+
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +27,7 @@ class Outcome:
     ----------
     study : Study
     result : mapping
-        Plain form of what the method's learner returned.
+        Plain form of what the method's learner returned, with names (`privada.studies.naming`).
     releases : tuple of Release
         All releases that the learner received.
     ledgers : mapping of owner's name to export
@@ -48,7 +51,9 @@ class Outcome:
             "study": self.study.title,
             "method": self.study.method.name,
             "seed": self.study.seed,
+            "budget": str(self.study.guarantee),
             "guarantee": self.study.guarantee.to_dict(),
+            "names": names_of(self.study.schema) | {"owners": list(self.study.parties)},
             "stamps": list(self.stamps),
             "result": dict(self.result),
             "releases": [_plain(release) for release in self.releases],
@@ -60,11 +65,22 @@ def _plain(release: Release) -> dict[str, Any]:
     return {
         "kind": release.kind,
         "dataset": release.receipt.dataset,
+        "promise": str(release.guarantee),
         "guarantee": release.guarantee.to_dict(),
+        "noise": _noise(release),
         "stamps": list(release.stamps),
         "question": release.question,
         "line": release.receipt.index,
         "signed_by": release.receipt.public,
+    }
+
+
+def _noise(release: Release) -> dict[str, Any]:
+    """How far each released number may be from the exact one, where its noise says so."""
+    widths = release.half_widths(CONFIDENCE)
+    return {
+        name: {"family": note["family"], "within": widths.get(name), "confidence": CONFIDENCE}
+        for name, note in release.noise.items()
     }
 
 
@@ -81,7 +97,7 @@ def run_study(study: Study) -> Outcome:
     result = run(study.learner(), owners, witness=seen.append)
     return Outcome(
         study=study,
-        result=result.to_dict(),
+        result=name_result(result, study.schema),
         releases=tuple(seen),
         ledgers={name: _written(owner, before[name]) for name, owner in owners.items()},
     )
@@ -105,7 +121,7 @@ def learn_from(
     result = mailbox.learn(study.learner(), patience=patience, witness=seen.append, watch=watch)
     return Outcome(
         study=study,
-        result=result.to_dict(),
+        result=name_result(result, study.schema),
         releases=tuple(seen),
         ledgers={},
     )

@@ -104,6 +104,11 @@ class Study:
         return {name: party.schema for name, party in self.parties.items()}
 
     @property
+    def schema(self) -> Schema:
+        """The schema of the first owner, by which results are named."""
+        return next(iter(self.schemas.values()))
+
+    @property
     def keys(self) -> dict[str, str]:
         """The public keys that owners' cards name."""
         cards = {name: party for name, party in self.parties.items() if isinstance(party, Card)}

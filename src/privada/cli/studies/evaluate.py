@@ -12,7 +12,10 @@ from privada.cli.options import AsJson, PageFile, ResultFile, StudyFile, existin
 
 EXAMPLE = "privada evaluate model.onnx study.toml --bins 10"
 ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="The model: ONNX, or saved by privada.", show_default=False)
+    Path,
+    typer.Argument(
+        metavar="MODEL", help="The model: ONNX, or JSON of one of our own forms.", show_default=False
+    ),
 ]
 OwnerName = Annotated[
     str | None, typer.Option("--owner", metavar="NAME", help="Which of the study's owners; the first.")

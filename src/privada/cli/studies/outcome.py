@@ -124,7 +124,8 @@ def outcome_page(outcome: Outcome) -> Page:
     ]
     if outcome.ledgers:
         panels.append(Panel(title="Ledgers", tables=tuple(_ledgers(outcome))))
-    lead = f"Method: {outcome.study.method.name}. Asked: {', '.join(outcome.study.parties)}."
+    asked, promised = ", ".join(outcome.study.parties), outcome.study.guarantee
+    lead = f"Method: {outcome.study.method.name}. Asked: {asked}. Budget of the study: {promised}."
     return Page(title=outcome.study.title, lead=lead, panels=tuple(panels), stamps=outcome.stamps)
 
 
