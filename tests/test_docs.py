@@ -6,7 +6,9 @@ A page is read from top to bottom in a folder of its own. Its blocks are
 * ``python`` or ``toml`` whose first line is ``# path``: written to that file; owners' and studies'
   files then go through the real readers,
 * ``console``: lines ``$ privada …`` and ``$ python …`` are run; they end with 0 unless the line
-  says ``# exit code N``; ``$ make …`` must be a target of the Makefile.
+  says ``# exit code N``; ``$ make …`` must be a target of the Makefile. Every other command stands
+  in ``NOT_RUN`` with the reason why it is not run here,
+* ``sh``: commands that stay in the foreground or need another machine; each line stands in ``NOT_RUN``.
 """
 
 from __future__ import annotations
@@ -77,6 +79,28 @@ def prose_of(page: Path) -> str:
     return FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
+NOT_RUN = {
+    "make demo": "it installs privada first; tests/cli/test_demo.py runs the demo",
+    "make test": "it is this suite",
+    "make demo-network": "it installs privada first; tests/exchange/test_network_demo.py runs the demo",
+    "git clone REPOSITORY privada && cd privada": "the address is the reader's",
+    "mkdir -m 755 exchange": "the accounts of the next lines have to own folders in it",
+    "install -d -o learner exchange/questions": "it takes root, and an account learner",
+    "install -d -o clinic exchange/releases exchange/refusals": "it takes root, and an account clinic",
+    "privada owner serve clinic=clinic/owner.toml --exchange owner-clinic/link.toml --metrics-port 9464": (
+        "it serves until it is told to end, over a broker"
+    ),
+    "privada run study.toml --exchange learner-alice/link.toml --key alice.key --out result.json": (
+        "it waits for owners that are reached over a broker"
+    ),
+    "privada owner serve clinic=clinic/owner.toml --exchange s3://bucket/trial": "it takes a bucket",
+    "privada run study.toml --exchange s3://bucket/trial --key alice.key": "it takes a bucket",
+    "privada answer clinic/owner.toml --exchange s3://bucket/trial --name clinic": "it takes a bucket",
+    "privada link serve broker": "it runs until it is told to end",
+    "privada link create broker/parties/administrator/link.toml --replicas 3": "it takes three brokers",
+}
+
+
 class Reader:
     """Reads a page in a folder, as a patient person would."""
 
@@ -94,6 +118,9 @@ class Reader:
                     compare(following, said)
             elif block.language == "console":
                 self.type(block)
+            elif block.language == "sh":
+                for line in block.text.splitlines():
+                    refuse_unlisted(block, line)
 
     def write(self, block: Block) -> None:
         target = self.folder / block.path
@@ -114,6 +141,8 @@ class Reader:
                 said, code = self.command(line)
                 wanted = re.search(r"# exit code (\d)", line)
                 assert code == int(wanted.group(1) if wanted else 0), f"{block.where}: {line}\n{said}"
+            elif line.startswith("$"):
+                refuse_unlisted(block, line)
 
     def command(self, line: str) -> tuple[str, int]:
         program, *words = shlex.split(line.removeprefix("$ "), comments=True)
@@ -126,6 +155,15 @@ class Reader:
 
     def matches(self, word: str) -> list[str]:
         return [str(path.relative_to(self.folder)) for path in self.folder.glob(word)] if "*" in word else []
+
+
+def bare(line: str) -> str:
+    """The command of a console's line, without prompt and comment."""
+    return re.sub(r"\s+# .*", "", line.removeprefix("$")).strip()
+
+
+def refuse_unlisted(block: Block, line: str) -> None:
+    assert bare(line) in NOT_RUN, f"{block.where}: no test runs {line!r}; say in NOT_RUN why"
 
 
 def compare(block: Block, said: str) -> None:
@@ -163,6 +201,8 @@ def test_every_block_does_what_the_page_says(page, reader):
 LIES = {
     "output": [("python", "print(1)\n"), ("text", "2\n")],
     "exit code": [("console", "$ privada run nothing.toml   # exit code 3\n")],
+    "command that no test runs": [("console", "$ rm -r exchange\n")],
+    "command of a shell that no test runs": [("sh", "privada owner serve nobody.toml\n")],
     "owner": [("toml", "# owner.toml\n[data]\nname = 'a'\n[ledger]\nurl = 'b'\n")],
     "warning": [("python", "import warnings\nwarnings.warn('x')\n")],
 }
@@ -173,6 +213,11 @@ def test_a_page_that_lies_is_caught(lie, reader):
     page = [Block(Path("page.md"), 1, language, text) for language, text in LIES[lie]]
     with pytest.raises((AssertionError, StudyError, UserWarning, pytest.fail.Exception)):
         reader.read(page)
+
+
+def test_what_no_test_runs_stands_on_a_page():
+    blocks = [block for page in PAGES for block in blocks_of(page) if block.language in ("console", "sh")]
+    assert NOT_RUN.keys() <= {bare(line) for block in blocks for line in block.text.splitlines()}
 
 
 def test_the_method_that_contributing_adds_keeps_every_contract(reader):
