@@ -97,7 +97,10 @@ NOT_RUN = {
     "privada run study.toml --exchange s3://bucket/trial --key alice.key": "it takes a bucket",
     "privada answer clinic/owner.toml --exchange s3://bucket/trial --name clinic": "it takes a bucket",
     "privada link serve broker": "it runs until it is told to end",
-    "privada link create broker/parties/administrator/link.toml --replicas 3": "it takes three brokers",
+    "nats-server -c nats.conf": "tests/exchange/broker/test_configuration.py starts three so",
+    "privada link create consortium/parties/administrator/link.toml --replicas 3": (
+        "tests/exchange/broker/test_configuration.py creates it on three servers"
+    ),
 }
 
 

@@ -11,9 +11,9 @@ def test_init_says_what_to_hand_over(cli, tmp_path):
 def test_init_again_adds_a_party_and_changes_nothing_else(cli, tmp_path):
     folder = tmp_path / "b"
     first = cli.json("link", "init", folder, "--owner", "clinic", "--port", "5000")
-    assert first["url"] == "tls://localhost:5000"
+    assert first["urls"] == ["tls://localhost:5000"]
     second = cli.json("link", "init", folder, "--learner", "bob")
-    assert second["url"] == first["url"]
+    assert second["urls"] == first["urls"]
     assert [path.rpartition("/")[2] for path in second["parties"]][1:] == ["owner-clinic", "learner-bob"]
     assert "change port in its broker.toml" in cli("link", "init", folder, "--port", "1", expect=2).stderr
 

@@ -113,8 +113,9 @@ def s3_server(tmp_path_factory):
 def broker(tmp_path_factory):
     """The folder of a running broker with TLS, two owners and two learners."""
     from privada.exceptions import InputError
+    from privada.exchange.broker.plan import BrokerPlan
     from privada.exchange.broker.server import find_program, running_server
-    from privada.exchange.broker.setup import BrokerPlan, set_up_broker
+    from privada.exchange.broker.setup import set_up_broker
 
     try:
         find_program()

@@ -13,7 +13,7 @@ from privada.cli.options import AsJson, existing_file
 from privada.exceptions import InputError
 
 if TYPE_CHECKING:
-    from privada.exchange.broker.setup import BrokerPlan
+    from privada.exchange.broker.plan import BrokerPlan
 
 app = typer.Typer(no_args_is_help=True, help="Set up and run a broker: a NATS server of your own.")
 BrokerFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The broker's folder.", show_default=False)]
@@ -38,6 +38,12 @@ def init(
         typer.Option("--host", help="Name by which parties reach it; default: localhost, this machine only."),
     ] = None,
     port: Annotated[int | None, typer.Option("--port", help="Its port; default: 4222.")] = None,
+    server: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--server", metavar="HOST[:PORT]", help="A server of a cluster of three or five; repeatable."
+        ),
+    ] = None,
     exchange: Annotated[
         str | None,
         typer.Option("--exchange", metavar="NAME", help="Name of the exchange; default: exchange."),
@@ -52,9 +58,13 @@ def init(
     Each party gets a folder with a link.toml: hand it over by a safe way, and keep authority/ to yourself.
     Run it again to add parties; what is there stays.
     """
-    from privada.exchange.broker.setup import BrokerPlan, set_up_broker
+    from privada.exchange.broker.plan import BrokerPlan
+    from privada.exchange.broker.setup import set_up_broker
 
-    wished = {"host": host, "port": port, "exchange": exchange, "days": days}
+    if host is not None and server:
+        raise InputError("Expected --host for one server or --server for each of a cluster, not both.")
+    servers = tuple(server) if server else None
+    wished = {"host": host, "port": port, "servers": servers, "exchange": exchange, "days": days}
     given: dict[str, Any] = {name: value for name, value in wished.items() if value is not None}
     there = (folder / "broker.toml").exists()
     if there and given:
@@ -64,8 +74,19 @@ def init(
     )
     made = set_up_broker(folder, plan)
     view = [f"{place.name}: hand over {place}" for place in made[1:]]
-    view.append(f"Start it: privada link serve {folder}")
-    show.emit({"url": plan.url, "parties": [str(place) for place in made]}, view, as_json=as_json)
+    view += _next_steps(folder, plan, made[0])
+    show.emit({"urls": plan.urls, "parties": [str(place) for place in made]}, view, as_json=as_json)
+
+
+def _next_steps(folder: Path, plan: BrokerPlan, administrator: Path) -> list[str]:
+    """How the broker is started."""
+    if not plan.servers:
+        return [f"Start it: privada link serve {folder}"]
+    return [
+        *(f"{each.host}: copy {folder / 'servers' / each.name} there" for each in plan.all_servers),
+        "Start each server in its folder: nats-server -c nats.conf",
+        f"Then, once: privada link create {administrator / 'link.toml'} --replicas {len(plan.servers)}",
+    ]
 
 
 @app.command("serve", epilog="Example: privada link serve broker")
@@ -80,8 +101,8 @@ def serve(folder: BrokerFolder, as_json: AsJson = False) -> None:
 def _say_ready(plan: BrokerPlan, *, as_json: bool) -> None:
     """One line as soon as parties can connect, even into a pipe."""
     who = f"{len(plan.owners)} owners and {len(plan.learners)} learners"
-    plain = {"url": plan.url, "exchange": plan.exchange, "owners": plan.owners, "learners": plan.learners}
-    show.emit(plain, [f"Serving {plan.exchange} at {plan.url} for {who}."], as_json=as_json)
+    plain = {"urls": plan.urls, "exchange": plan.exchange, "owners": plan.owners, "learners": plan.learners}
+    show.emit(plain, [f"Serving {plan.exchange} at {plan.urls[0]} for {who}."], as_json=as_json)
     sys.stdout.flush()
 
 

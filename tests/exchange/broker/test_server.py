@@ -11,7 +11,8 @@ import pytest
 
 from privada.exceptions import CourierError, InputError
 from privada.exchange.broker import server
-from privada.exchange.broker.setup import BrokerPlan, set_up_broker
+from privada.exchange.broker.plan import BrokerPlan
+from privada.exchange.broker.setup import set_up_broker
 from privada.exchange.link import Link
 
 SERVE = "import sys; from privada.cli import main; sys.exit(main())"

@@ -36,16 +36,16 @@ def test_close_ends_the_thread_and_may_be_repeated(own_nats_server, connect):
 
 def test_a_request_that_was_sent_twice_counts_once(courier, monkeypatch):
     """The reply was lost: the same message is sent again and is still the first."""
-    attempt, sent = courier._connection._attempt, []
+    attempt, sent = courier._connection.request_once, []
 
-    def lose_first_reply(subject, payload, headers, seconds):
-        reply = attempt(subject, payload, headers, seconds)
+    def lose_first_reply(subject, payload, *, headers=None, seconds):
+        reply = attempt(subject, payload, headers=headers, seconds=seconds)
         sent.append(headers)
         if len(sent) == 1:
             raise OSError("the reply is lost")
         return reply
 
-    monkeypatch.setattr(courier._connection, "_attempt", lose_first_reply)
+    monkeypatch.setattr(courier._connection, "request_once", lose_first_reply)
     assert courier.put("a/b", b"x") is True
     assert sent[0] == sent[1]
     assert courier.put("a/b", b"x") is False

@@ -1,5 +1,6 @@
 """Keys as they arrive, whatever happens to the server."""
 
+import json
 import threading
 
 import pytest
@@ -15,6 +16,24 @@ def test_a_watch_that_missed_something_starts_again(courier):
     watch.keys.clear()
     watch._missed = True
     assert courier.wait("q/", known=(), seconds=5) == ["q/a"]
+
+
+def test_a_watch_that_gets_no_answer_is_begun_anew_at_another_place(courier, monkeypatch):
+    """A cluster may give a watch to a server that has just died; asking for the same one again never ends."""
+    once, asked = courier._connection.request_once, []
+
+    def lose_first_two(subject, data, *, headers=None, seconds):
+        if "CONSUMER.CREATE" in subject:
+            asked.append(json.loads(data)["config"])
+            if len(asked) < 3:
+                raise TimeoutError
+        return once(subject, data, headers=headers, seconds=seconds)
+
+    monkeypatch.setattr(courier._connection, "request_once", lose_first_two)
+    courier.put("q/a", b"x")
+    assert courier.keys("q/") == ["q/a"]
+    assert len({each["name"] for each in asked}) == 3
+    assert len({each["deliver_subject"] for each in asked}) == 3
 
 
 def test_a_wait_goes_on_when_the_server_comes_back(courier, own_nats_server, connect):
@@ -61,6 +80,6 @@ def test_a_list_is_whole_while_the_server_is_killed_again_and_again(courier, own
 
 @pytest.mark.parametrize("answer", [b"", b"[]", b'{"error":{"description":"no"}}', b'{"num_pending":"x"}'])
 def test_an_answer_that_is_none_is_one_named_error(courier, monkeypatch, answer):
-    monkeypatch.setattr(courier._connection, "request", lambda *given: Message(1, "a", answer))
+    monkeypatch.setattr(courier._connection, "request_once", lambda *_, **__: Message(1, "a", answer))
     with pytest.raises(CourierError, match="refuses to list keys"):
         courier.keys("q/")

@@ -82,21 +82,25 @@ class Authority:
 
     def issue_to_party(self, name: str, *, days: int) -> tuple[bytes, bytes]:
         """Certificate and key of a party, as PEM; the broker knows it by this name."""
-        return self._issue(name, _CLIENT, (), days)
+        return self._issue(name, (_CLIENT,), (), days)
 
     def issue_to_server(self, hosts: Iterable[str], *, days: int) -> tuple[bytes, bytes]:
         """Certificate and key of a server at these addresses, as PEM."""
-        return self._issue("server", _SERVER, tuple(hosts), days)
+        return self._issue("server", (_SERVER,), hosts, days)
+
+    def issue_to_route(self, hosts: Iterable[str], *, days: int) -> tuple[bytes, bytes]:
+        """Certificate and key by which the servers of a cluster know each other, as PEM."""
+        return self._issue("server", (_CLIENT, _SERVER), hosts, days)
 
     def _issue(
-        self, name: str, usage: x509.ObjectIdentifier, hosts: Iterable[str], days: int
+        self, name: str, usages: Iterable[x509.ObjectIdentifier], hosts: Iterable[str], days: int
     ) -> tuple[bytes, bytes]:
         key, issuer = ec.generate_private_key(ec.SECP256R1()), self.certificate
         above = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         made = (
             _begin(name, _common_name(issuer), key.public_key(), days=days)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+            .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
             .add_extension(above, critical=False)
         )
         if names := [_general_name(host) for host in hosts]:

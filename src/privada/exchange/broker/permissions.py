@@ -12,9 +12,9 @@ administrator   nothing                               nothing; creates the excha
 Nobody may delete, purge, change a stream, or listen to another party's replies.
 
 Each party has an account of its own at the server, into which exactly these subjects are imported from the
-account that keeps the exchange (`privada.exchange.broker.setup`). Permissions alone would not do: they say
-where a party may write, not where the server sends its reply, and a reply that is sent to another party's
-key would be stored there. A reply stays in the account of who asked.
+account that keeps the exchange (`privada.exchange.broker.configuration`). Permissions alone would not do:
+they say where a party may write, not where the server sends its reply, and a reply that is sent to another
+party's key would be stored there. A reply stays in the account of who asked.
 """
 
 from __future__ import annotations

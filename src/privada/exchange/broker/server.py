@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from privada.exceptions import CourierError, InputError
-from privada.exchange.broker.setup import ADMINISTRATOR, BrokerPlan
+from privada.exchange.broker.plan import ADMINISTRATOR, BrokerPlan
 from privada.exchange.link import Link
 
 _SECONDS_TO_START = 20.0
@@ -36,6 +36,8 @@ def find_program() -> str:
 def running_server(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A server that is ready and holds the exchange; stopped at the end."""
     plan = BrokerPlan.read(folder)
+    if plan.servers:
+        raise InputError("This is a cluster: start nats-server -c nats.conf in each of its servers' folders.")
     program, configuration = find_program(), folder / "nats.conf"
     if not configuration.is_file():
         raise InputError(f"There is no nats.conf in {folder.name}: run privada link init first.")

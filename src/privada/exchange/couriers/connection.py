@@ -29,7 +29,7 @@ from privada.exchange.couriers.protocol import (
 )
 
 _ATTEMPT = 5.0  # seconds until a request is sent again although the connection stands
-_PAUSE = 0.1
+PAUSE = 0.1
 _SILENCE = 10.0  # seconds after which the server is asked whether it is there; twice that, it is not
 _PORT = 4222
 _REPLIES = 1  # the subscription of all replies
@@ -113,11 +113,31 @@ class Connection:
         until = time.monotonic() + self.patience
         while (left := until - time.monotonic()) > 0:
             try:
-                return self._attempt(subject, data, headers or {}, min(left, _ATTEMPT))
+                return self.request_once(subject, data, headers=headers, seconds=left)
             except OSError as error:
                 self._fault = error
-                time.sleep(min(_PAUSE, max(until - time.monotonic(), 0)))
-        raise self._give_up()
+                time.sleep(min(PAUSE, max(until - time.monotonic(), 0)))
+        raise self.explain(self._fault)
+
+    def request_once(
+        self, subject: str, data: bytes, *, headers: Mapping[str, str] | None = None, seconds: float
+    ) -> Message:
+        """Send a request and return the reply; an OSError if there is none within a few seconds."""
+        stream = self._stream
+        if stream is None:
+            raise self._fault if isinstance(self._fault, OSError) else ProtocolError("no answer")
+        reply, request = f"{self._inbox}.reply.{next(self._numbers)}", _Request(subject)
+        self._requests[reply] = request
+        try:
+            stream.write(*write_message(subject, reply, headers or {}, data))
+            if not request.done.wait(min(seconds, _ATTEMPT)):
+                raise ProtocolError("no answer")
+        finally:
+            del self._requests[reply]
+        if request.fault is not None:
+            raise request.fault
+        assert request.reply is not None  # settled by one of the two
+        return request.reply
 
     def subscribe(self, hear: Callable[[Message], None]) -> tuple[int, str]:
         """Listen at a new place of one's own: the subscription's number, and the place's subject."""
@@ -138,23 +158,6 @@ class Connection:
             if (stream := self._stream) is not None:
                 stream.write(line)
 
-    def _attempt(self, subject: str, data: bytes, headers: Mapping[str, str], seconds: float) -> Message:
-        stream = self._stream
-        if stream is None:
-            raise self._fault if isinstance(self._fault, OSError) else ProtocolError("no answer")
-        reply, request = f"{self._inbox}.reply.{next(self._numbers)}", _Request(subject)
-        self._requests[reply] = request
-        try:
-            stream.write(*write_message(subject, reply, headers, data))
-            if not request.done.wait(seconds):
-                raise ProtocolError("no answer")
-        finally:
-            del self._requests[reply]
-        if request.fault is not None:
-            raise request.fault
-        assert request.reply is not None  # settled by one of the two
-        return request.reply
-
     def _connect_first(self) -> Stream:
         """Connect for the first time; who is not let in is told at once."""
         until = time.monotonic() + self.patience
@@ -163,9 +166,9 @@ class Connection:
                 return self._connect(max(until - time.monotonic(), 0.1))
             except OSError as error:
                 self._fault = error
-                if _is_final(error) or time.monotonic() + _PAUSE > until:
-                    raise self._give_up() from None
-            time.sleep(_PAUSE)
+                if _is_final(error) or time.monotonic() + PAUSE > until:
+                    raise self.explain(error) from None
+            time.sleep(PAUSE)
 
     def _connect(self, seconds: float) -> Stream:
         seconds = min(seconds, _ATTEMPT)
@@ -245,15 +248,16 @@ class Connection:
             request.settle(fault=self._fault)
         self._notify()
         if stream is None and not self._closed:
-            time.sleep(_PAUSE)
+            time.sleep(PAUSE)
 
     def _notify(self) -> None:
         with self.changed:
             self.changed.notify_all()
 
-    def _give_up(self) -> CourierError:
+    def explain(self, fault: Exception | None) -> CourierError:
+        """What to say when there was no answer for too long."""
         where = ", ".join(url.rpartition("//")[2] for url in self.servers)
-        why = _reason(self._fault)
+        why = _reason(fault)
         return CourierError(
             f"The broker at {where} cannot be used ({why}); waited at most {self.patience:g} s."
         )
@@ -280,4 +284,4 @@ def _reason(fault: Exception | None) -> str:
     return getattr(fault, "strerror", None) or str(fault or "") or "no answer"
 
 
-__all__ = ["Connection"]
+__all__ = ["PAUSE", "Connection"]

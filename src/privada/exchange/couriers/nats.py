@@ -23,6 +23,7 @@ from privada.exchange.couriers.watching import Watch
 
 _ROOM_FOR_HEADERS = 4096
 _KEY_EXISTS = {10071, 10164}  # the subject's last sequence is not 0
+_NOT_YET = {10005, 10008}  # a cluster that has no leader, or too few servers, so far
 _SECOND = 10**9  # of JetStream's durations
 
 
@@ -113,9 +114,17 @@ class NatsCourier(Courier):
         """Create the stream of the exchange, if it is not there; an administrator does so once."""
         name = stream_of(self._exchange)
         config = json.dumps(_stream_config(self._exchange, replicas)).encode()
-        reply = self._connection.request(f"{self._api}.STREAM.CREATE.{name}", config)
-        if fault := _answer(reply).get("error"):
-            raise CourierError(f"Cannot create the exchange {self._exchange}: {fault.get('description')}.")
+        until = time.monotonic() + self._connection.patience
+        while fault := self._ask(f"STREAM.CREATE.{name}", config).get("error"):
+            if fault.get("err_code") not in _NOT_YET or time.monotonic() > until:
+                raise CourierError(
+                    f"Cannot create the exchange {self._exchange}: {fault.get('description')}."
+                )
+            time.sleep(0.1)
+
+    def _ask(self, what: str, body: bytes) -> dict[str, Any]:
+        """What JetStream answers to a request."""
+        return _answer(self._connection.request(f"{self._api}.{what}", body))
 
     def _new_watch(self, prefix: str) -> Watch:
         pattern = subject_of(self._exchange, f"{prefix}>")

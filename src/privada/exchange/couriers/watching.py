@@ -14,7 +14,7 @@ from collections.abc import Callable, Container
 
 from privada._text import printable_line
 from privada.exceptions import CourierError
-from privada.exchange.couriers.connection import Connection
+from privada.exchange.couriers.connection import PAUSE, Connection
 from privada.exchange.couriers.protocol import Message
 
 _SECOND = 10**9  # of JetStream's durations
@@ -60,18 +60,29 @@ class Watch:
                 self.start()
 
     def start(self) -> None:
-        """Listen from the beginning; return when everything that is there was seen."""
+        """Listen from the beginning; return when everything that is there was seen.
+
+        Every attempt is a new watch at a new place: the server of a cluster that was to keep the last one may
+        have died, and what it still sends must not be counted.
+        """
         until = time.monotonic() + self._connection.patience
-        while not self._listen(until):
+        while True:
+            try:
+                if self._listen(until):
+                    return
+                fault = CourierError("The broker does not send the keys that it announced.")
+            except OSError as error:
+                fault = self._connection.explain(error)
+                time.sleep(PAUSE)
             if time.monotonic() >= until:
-                raise CourierError("The broker does not send the keys that it announced.")
+                raise fault
 
     def _listen(self, until: float) -> bool:
         """Begin to listen; whether everything that was announced came before the connection was lost."""
         self.stop()
         self._restarts, self._missed, self._arrived = self._connection.restarts, False, 0
         self._subscription, place = self._connection.subscribe(self._hear)
-        expected = self._create_consumer(place)
+        expected = self._create_consumer(place, until)
         with self._connection.changed:
             self._connection.changed.wait_for(
                 lambda: self._arrived >= expected or self._is_lost(), timeout=until - time.monotonic()
@@ -96,7 +107,7 @@ class Watch:
         with self._connection.changed:
             self._connection.changed.wait_for(there_are, timeout=max(min(seconds, _HEARTBEAT), 0))
 
-    def _create_consumer(self, place: str) -> int:
+    def _create_consumer(self, place: str, until: float) -> int:
         """Ask the server to send headers of all messages to a place; how many there are now."""
         name = secrets.token_hex(12)
         config = {
@@ -114,7 +125,8 @@ class Watch:
         }
         request = json.dumps({"stream_name": self._stream, "config": config, "action": "create"}).encode()
         subject = f"{self._api}.CONSUMER.CREATE.{self._stream}.{name}.{self._pattern}"
-        reply = self._connection.request(subject, request).data
+        left = max(until - time.monotonic(), PAUSE)
+        reply = self._connection.request_once(subject, request, seconds=left).data
         self._heard = time.monotonic()
         try:
             answer = json.loads(reply)
