@@ -47,7 +47,7 @@ class BucketCourier(PollingCourier):
         if isinstance(made, store.HTTPStore):
             raise InputError(
                 "A web server cannot refuse to overwrite a file; expected a URL such as s3://bucket/path, "
-                "gs://bucket/path or az://account/container/path."
+                "gs://bucket/path or az://container/path."
             )
         return cls(made)
 
