@@ -139,6 +139,9 @@ def test_sources_have_persons_of_their_own_domain():
     ).fit(X, y, sample_domain=domain, person=people)
     assert len(model.releases_) == 2
     assert model.question_.size == 20 * 2  # persons of one source, and the rows that each may have
+    shared = np.where(np.arange(120) == 0, people[40], people) + 100  # one of source 2 in source 1, too
+    with pytest.raises(InputError, match="all rows of a person in one source"):
+        model.fit(X, y, sample_domain=domain, person=shared)
     with pytest.raises(InputError, match="no max_rows"):
         TransportClassifier(
             epsilon=0.5,

@@ -2,8 +2,10 @@
 
 import pytest
 
+from privada import Owner
 from privada.privacy import Ledger, OwnerKey
 from privada.privacy.keys import LearnerKey
+from privada.privacy.ledger.grants import FILE
 
 
 @pytest.fixture
@@ -22,14 +24,23 @@ def lines(home):
 
 def test_a_change_is_a_line_and_what_learners_shows(cli, home, owner):
     said = cli("owner", "allow", owner, "alice", "--epsilon", "0.5", "--by", "Dr Who").stdout
-    assert "'alice' may have ε = 0.5 (pure), add/remove one row: line 1 of 'patients'" in said
-    (line,) = lines(home)
+    assert "'alice' may have ε = 0.5 (pure), add/remove one row: line 2 of 'patients'" in said
+    first, line = lines(home)
+    assert (first.approver, first.detail["new"]["epsilon"]) == (FILE, 1.5)
     assert (line.approver, line.asker.learner, line.detail["new"]["epsilon"]) == ("Dr Who", "alice", 0.5)
     (row,) = cli.json("owner", "learners", owner)["learners"]
     assert (row["allowance"]["epsilon"], row["declared"]["epsilon"], row["last"]) == (0.5, 1.5, None)
     assert "may have" in cli("ledger", "show", owner).stdout
     found = cli.json("owner", "allow", owner, "alice", "--whole", "--by", "Dr Who")
-    assert (found["allowance"], found["receipt"]["index"]) == (None, 2)
+    assert (found["allowance"], found["receipt"]["index"]) == (None, 3)
+
+
+def test_an_owner_that_opens_for_the_first_time_does_not_undo_a_change(cli, home, owner):
+    cli("owner", "allow", owner, "alice", "--epsilon", "0.5", "--by", "Dr Who")
+    for _ in range(2):
+        Owner.from_toml(owner).ledger.close()
+    (row,) = cli.json("owner", "learners", owner)["learners"]
+    assert (row["allowance"]["epsilon"], len(lines(home))) == (0.5, 2)
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,30 @@ def test_a_file_that_is_read_again_undoes_no_decision_and_one_that_is_edited_cou
     assert told(opened) == [(FILE, None, 0.25), ("dora", 0.25, 0.125), (FILE, 0.125, 0.5), (FILE, 0.5, None)]
 
 
+def test_a_file_that_is_read_for_the_first_time_raises_nothing_that_a_person_decided(opened: Ledger) -> None:
+    allow(opened, ALICE, rho(0.125))
+    for most in (rho(0.25), None):
+        opened.declare("patients", declared(ALICE, most))
+    assert told(opened) == [("dora", None, 0.125)]
+    opened.declare("patients", declared(ALICE, rho(0.0625)))
+    assert told(opened)[1:] == [(FILE, 0.125, 0.0625)]
+
+
+def test_what_a_person_granted_to_one_learner_is_not_handed_on_with_its_key(opened: Ledger) -> None:
+    for one in (ALICE, BOB):
+        opened.declare("patients", declared(one, rho(0.125)))
+    allow(opened, ALICE, rho(0.5))
+    opened.declare("patients", declared(ALICE, rho(0.125)))
+    assert told(opened)[-1] == ("dora", 0.125, 0.5)
+    heir = declared(Asker("bob", ALICE.key), rho(0.125))
+    opened.declare("patients", heir)
+    assert opened.allowed("patients", heir).filter == heir.filter
+    allow(opened, Asker("bob", ALICE.key), rho(0.25))
+    opened.declare("patients", heir)
+    assert told(opened)[-2:] == [(FILE, 0.5, 0.125), ("dora", 0.125, 0.25)]
+    assert opened.verify().lines == 6
+
+
 def test_more_than_the_budget_or_other_terms_are_refused_and_nothing_is_written(opened: Ledger) -> None:
     for wrong in (rho(0.75), Pure(epsilon=0.1, relation=AR)):
         with pytest.raises(InputError, match="The allowance is"):

@@ -13,7 +13,9 @@ from privada.exceptions import InputError
 
 if TYPE_CHECKING:
     from privada.parties.owner_file import OwnerFile
+    from privada.privacy.asker import Asker
     from privada.privacy.guarantee import Guarantee
+    from privada.privacy.ledger import Ledger
 
 EXAMPLE = "privada owner allow clinic/owner.toml alice --epsilon 0.5 --by 'Dr Who'"
 
@@ -41,6 +43,7 @@ def command(
     asker = find_learner(file, learner)
     most = _most(file, epsilon, delta, rho, whole=whole)
     with file.open_ledger() as ledger:
+        _declare(file, ledger, asker)  # first, or the file would seem to be edited when it is read next
         receipt = ledger.allow(file.dataset, learner=asker.learner, key=asker.key, most=most, by=person(by))
     plain = {
         "learner": asker.learner,
@@ -50,6 +53,14 @@ def command(
     where = f"line {receipt.index} of {receipt.dataset!r}, {receipt.time[:19].replace('T', ' ')} UTC"
     said = f"{asker.learner!r} may have {most or 'the whole budget'}: {where}."
     show.emit(plain, (said,), as_json=as_json)
+
+
+def _declare(file: OwnerFile, ledger: Ledger, asker: Asker) -> None:
+    """Record what the file declares for a learner, as an owner does that opens."""
+    from privada.parties.permissions.known_learners import KnownLearners
+
+    known = KnownLearners(file.learners or (), budget=ledger.budget(file.dataset))
+    ledger.declare(file.dataset, next(each for each in known.allowances if each.key == asker.key))
 
 
 def _most(

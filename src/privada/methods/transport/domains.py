@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.domains import split_domains
+from privada.parties.one_process.holding import count_persons
 from privada.parties.schema import is_missing
 from privada.privacy.bounds import Classes
 
@@ -44,7 +46,18 @@ def split(
     target = _check.matrix(target=found.target.X)
     sources = tuple((part.X, np.asarray(part.y)) for part in found.each_source())
     persons = tuple(part.groups for part in found.each_source())
+    if person is not None:
+        _check_apart(persons)
     return Domains(sources, target, _codes(found.target.y, classes), persons)
+
+
+def _check_apart(persons: Sequence[Any]) -> None:
+    """Refuse a person in two sources: each is asked with the whole guarantee, and bounds the rows anew."""
+    if sum(map(count_persons, persons)) > count_persons(np.concatenate(persons)):
+        raise InputError(
+            "Expected all rows of a person in one source: who is in several would lose what each of them "
+            "costs. Give the rows of a person one sample_domain."
+        )
 
 
 def target_only(Xt: Any, yt: Any, classes: tuple[Any, ...]) -> Domains:

@@ -4,6 +4,8 @@ The chain is the truth. A charge is checked, in its transaction, against the las
 learner's name or key, so a change counts from the moment that its line is written, for every process.
 What an owner's file declares is written as a line when it differs from what the file declared last: a file
 that is edited changes the allowance, one that is only read again does not undo what a person decided since.
+A file that declares for the first time does not raise what a person decided before, and more than the file
+declares, which a person granted, is for the name and key that it was granted to.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ class Grants(ABC):
         wanted = Allowance.of(learner, key, part, accounting=budget.name)
         with self._store.writing() as connection:
             head, before = self._head_and_grants(connection, dataset, wanted)
-            if before and _granted(before[-1]) == part:
+            if before and _is_of(before[-1], wanted) and _granted(before[-1]) == part:
                 return before[-1].receipt(rotation.signer(connection, before[-1], self.key.public))
             line = self._grant(connection, head, before, wanted, by=by)
         self._heads.remember(line)
@@ -86,11 +88,11 @@ class Grants(ABC):
         """Record what an owner's file allows a learner, if the file did not say so when it was last read."""
         name = self._known_as(dataset)
         with self._store.reading() as connection:
-            if _declared(_grants(connection, name, allowance)) == _most(allowance):
+            if _stands(_grants(connection, name, allowance), allowance):
                 return
         with self._store.writing() as connection:
             head, before = self._head_and_grants(connection, dataset, allowance)
-            if _declared(before) == _most(allowance):
+            if _stands(before, allowance):
                 return
             line = self._grant(connection, head, before, allowance, by=FILE, declared=True)
         self._heads.remember(line)
@@ -147,10 +149,26 @@ def _most(allowance: Allowance) -> Guarantee | None:
     return None if allowance.filter is None else allowance.filter.budget
 
 
-def _declared(lines: list[Line]) -> Guarantee | None:
-    """What the owner's file declared last; the whole budget before it declared anything."""
+def _stands(lines: list[Line], allowance: Allowance) -> bool:
+    """Whether the allowance in force stays what it is, although an owner's file declares this one."""
+    most = _most(allowance)
+    if not lines:
+        return most is None
+    within = _is_within(_granted(lines[-1]), most)
     said = [line for line in lines if line.detail.get("declared")]
-    return _granted(said[-1]) if said else None
+    if not said:
+        return within
+    return _granted(said[-1]) == most and (within or _is_of(lines[-1], allowance))
+
+
+def _is_of(line: Line, allowance: Allowance) -> bool:
+    """Whether a line is about a learner of this very name and key."""
+    return line.asker == Asker(allowance.learner, allowance.key)
+
+
+def _is_within(part: Guarantee | None, most: Guarantee | None) -> bool:
+    """Whether an allowance is no larger than another; None is the whole budget."""
+    return most is None or (part is not None and part <= most)
 
 
 def _granted(line: Line) -> Guarantee | None:
