@@ -35,11 +35,13 @@ from privada.parties.one_process.holding import (
     count_persons,
     hold_owner,
     hold_rows,
+    require_owner,
     salt_learner,
     settling,
     state_spent,
     warn_of_earlier_uses,
 )
+from privada.parties.one_process.statement import Statement
 from privada.parties.protocol import Learner
 from privada.parties.running import run
 from privada.parties.schema import Schema
@@ -58,8 +60,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     guarantee_ : Guarantee
         Of this fit.
     spent_ : Guarantee or None
-        Of everything that the rows of this fit were used for: on the ledger or by the owner that was given,
-        else in this process. None for rows that were declared public.
+        Of everything that the rows of this fit were used for up to now: in this process, and on the ledger or
+        by the owner that was given. Later fits on the same rows are in it, too. None for rows that were
+        declared public.
 
     Privacy
     -------
@@ -72,8 +75,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     bounds: Any = None
     dataset: Dataset | None
     rehearsal: int | None
-    spent_: Guarantee | None
     n_features_in_: int
+    _statement: Statement
+
+    @property
+    def spent_(self) -> Guarantee | None:
+        """What everything that the rows of this fit were used for has cost, up to now."""
+        if "_statement" not in vars(self):
+            raise AttributeError(f"This {type(self).__name__} is not fitted yet: nothing was spent.")
+        return self._statement.read()
 
     def __sklearn_tags__(self) -> Tags:
         """Noise differs from fit to fit; rows are dense and complete unless a schema says otherwise."""
@@ -200,7 +210,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> Holding:
         """The private side of a fit: an owner that was given, or rows. ``turn`` numbers it among several."""
         if owner is not None:
-            return hold_owner(owner)
+            return hold_owner(owner, budget)
         warn_of_unpaid_steps(self)
         known = self._dataset()
         if budget.unit != ROW:
@@ -213,9 +223,15 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             name=name,
             ledger=known.ledger,
             dataset=known.names(1)[0] if dataset is None else dataset,
+            columns=self._columns(rows),
             rehearsal=None if self.rehearsal is None else self.rehearsal + turn,
             **more,
         )
+
+    def _columns(self, rows: Any) -> list[str] | None:
+        """Names of the columns of private rows; none if a schema has encoded them."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None or len(names) != np.shape(rows)[1] else names.tolist()
 
     def _ask(self, learner: Learner[T], held: Mapping[str, Holding]) -> T:
         """Let a learner ask, and state what was spent."""
@@ -229,7 +245,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         holdings = tuple(held)
         with settling(holdings):
             yield
-            self.spent_ = state_spent(holdings)
+            self._statement = state_spent(holdings)
         warn_of_earlier_uses(holdings)
 
 
@@ -250,7 +266,7 @@ def check_owner(owner: Any, **arrays: Any) -> None:
     if owner is None:
         return
     for each in owner.values() if isinstance(owner, Mapping) else (owner,):
-        hold_owner(each)
+        require_owner(each)
     given = [name for name, array in arrays.items() if array is not None]
     if given:
         raise InputError(f"Expected no {' and '.join(given)} beside owner=, who holds the private rows.")

@@ -38,6 +38,7 @@ from privada.parties.one_process.holding import (
     warn_of_earlier_uses,
 )
 from privada.parties.one_process.process_ledger import public_rows
+from privada.parties.one_process.statement import Statement, join_statements
 from privada.parties.permissions.policy import Policy
 from privada.parties.protocol import ask_one
 from privada.parties.running import run as run_learner
@@ -247,7 +248,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.scores_ = np.array([float(np.mean(each)) for each in found])
         index = int(self.scores_.argmax())
         best = models[index].fit(X, y, **more)
-        return self._keep(index, best, best.spent_)
+        return self._keep(index, best, best._statement)
 
     def _fit_by_private_choice(
         self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
@@ -274,9 +275,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 release = self.release_ = run_learner(learner, {"owner": holding.owner})
                 chosen = state_spent([holding])
         warn_of_earlier_uses([holding])
-        spent = [each for each in (fitted[-1].spent_, chosen) if each is not None]
         best = int(release["choice"][0])
-        return self._keep(best, fitted[best], weakest(spent) if spent else None)
+        return self._keep(best, fitted[best], join_statements([fitted[best]._statement, chosen]))
 
     def _fit_by_random_stopping(
         self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
@@ -297,7 +297,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         warn_of_earlier_uses([holding])
         index = int(release["choice"][0])
         best.set_params(**{each: getattr(models[index], each) for each in ("dataset", "rehearsal")})
-        best.spent_ = spent
+        best._statement = spent
         return self._keep(index, best, spent)
 
     def _run_on(
@@ -392,8 +392,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             rehearsal=model.rehearsal,
         )
 
-    def _keep(self, index: int, best: Any, spent: Guarantee | None) -> Self:
-        self.best_index_, self.best_estimator_, self.spent_ = index, best, spent
+    @property
+    def spent_(self) -> Guarantee | None:
+        """What everything that these rows were used for has cost, up to now."""
+        if "_statement" not in vars(self):
+            raise AttributeError("This PrivateSearchCV is not fitted yet: nothing was spent.")
+        return self._statement.read()
+
+    def _keep(self, index: int, best: Any, spent: Statement) -> Self:
+        self.best_index_, self.best_estimator_, self._statement = index, best, spent
         self.best_params_ = list(ParameterGrid({} if self.param_grid is None else self.param_grid))[index]
         if hasattr(best, "classes_"):
             self.classes_ = best.classes_

@@ -238,7 +238,7 @@ class PrivateSummarizer(PrivateEstimator):
         """The validation set, or one owner's rows, labels and persons."""
         rows, labels, person = data
         if isinstance(rows, Owner):
-            return hold_owner(rows)
+            return hold_owner(rows, budget)
         if (person is None) != (budget.unit == ROW):
             raise InputError("Expected the persons of every party beside max_rows, and of none without it.")
         size = len(rows) if person is None else count_persons(np.asarray(person))  # each has one row or more

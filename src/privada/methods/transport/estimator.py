@@ -199,7 +199,7 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
         features = self._features(domains.target, kind)
         schemas = {name: each.schema for name, each in given.items()} or self._schemas(domains)
         questions = {name: self._question(kind, features, schema) for name, schema in schemas.items()}
-        held = {name: hold_owner(each) for name, each in given.items()}
+        held = {name: hold_owner(each, questions[name].guarantee) for name, each in given.items()}
         if not given:
             held = self._hold_sources(domains, schemas, questions)
         self.forecast_ = self._forecast(kind, domains.target, list(schemas.values()))
