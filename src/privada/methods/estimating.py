@@ -27,6 +27,14 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.frames import in_order, names_of, refuse_sparse, take_column, without_column
 from privada.methods.models.model_file import save_model
+from privada.methods.models.model_plot import (
+    Flattening,
+    Map,
+    Numbers,
+    PublicRows,
+    draw_model,
+    show_predictions,
+)
 from privada.methods.models.onnx_export import export_onnx
 from privada.methods.pipelines import warn_of_unpaid_steps
 from privada.parties.one_process.dataset import Dataset, read_dataset
@@ -47,7 +55,7 @@ from privada.parties.running import run
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import ROW, Unit
-from privada.privacy.release import Question
+from privada.privacy.release import Question, Release
 
 T = TypeVar("T")
 
@@ -76,6 +84,8 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     dataset: Dataset | None
     rehearsal: int | None
     n_features_in_: int
+    release_: Release
+    guarantee_: Guarantee
     _statement: Statement
 
     @property
@@ -194,6 +204,36 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def to_onnx(self) -> bytes:
         """The fitted model as ONNX: features in their own units, class names in the metadata."""
         return export_onnx(self)
+
+    def plot(self, X: Any = None) -> Any:
+        """A matplotlib figure of what was learnt.
+
+        Needs ``pip install 'privada[plot]'``.
+
+        Parameters
+        ----------
+        X : array or frame, optional
+            **Public** rows to draw beside it, such as the target: they are shown as they are.
+        """
+        check_is_fitted(self)
+        predict = getattr(self, "predict", None)
+        rows = None if X is None else PublicRows(self._matrix(X), None if predict is None else predict(X))
+        panels = self._panels(rows)
+        stamps = "".join(f"  [{stamp}]" for stamp in self.release_.stamps)
+        return draw_model(panels, title=f"{type(self).__name__}\n{self.guarantee_}{stamps}")
+
+    def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
+        """What `plot` shows beside public rows: here, what is predicted of them."""
+        if rows is None:
+            raise InputError("Expected X, public rows to draw what is predicted of them.")
+        plane = self._flattening(rows.at)
+        groups = show_predictions(rows, plane, getattr(self, "classes_", None))
+        return [Map(title="what is predicted", layers=[], groups=groups, axes=plane.names)]
+
+    def _flattening(self, public: npt.ArrayLike) -> Flattening:
+        """How rows of the features are drawn on a plane."""
+        names = getattr(self, "feature_names_in_", None)
+        return Flattening(public, None if names is None else list(names))
 
     def _hold(
         self,

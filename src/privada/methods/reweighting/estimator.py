@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from privada.exceptions import InputError
 from privada.methods.domains import private_persons
 from privada.methods.estimating import PrivateEstimator
+from privada.methods.models.model_plot import Map, Numbers, PublicRows
 from privada.methods.reweighting.domains import Domains, label_number, split
 from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
 from privada.parties.one_process.dataset import Dataset
@@ -70,6 +71,19 @@ class _Reweighted(PrivateEstimator):
         self.n_features_in_ = schema.width
         self.bounds_ = (schema.box.low, schema.box.high)
         return self.model_
+
+    def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
+        """The weight of each standardised feature and of each public model; what a network predicts."""
+        model = getattr(self, "model_", None)
+        if model is None:
+            return super()._panels(rows)
+        own = getattr(self, "feature_names_in_", None)
+        width = model.features.columns
+        names = [f"feature {i}" for i in range(width)] if own is None or len(own) != width else list(own)
+        names += [f"public model {i + 1}" for i in range(len(model.coef) - width)]
+        outputs = getattr(self, "classes_", ["label"])[-model.coef.shape[1] :]
+        title = "weight of each feature and public model"
+        return [Numbers(title=title, names=names, values=model.coef, series=[str(name) for name in outputs])]
 
     def _inside(self, X: Any) -> FloatArray:
         """Rows within the public bounds, as the private ones were."""
