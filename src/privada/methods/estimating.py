@@ -24,6 +24,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._progress import showing
 from privada.exceptions import InputError
 from privada.methods.frames import in_order, names_of, refuse_sparse, take_column, without_column
 from privada.methods.models.model_file import save_model
@@ -276,7 +277,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def _ask(self, learner: Learner[T], held: Mapping[str, Holding]) -> T:
         """Let a learner ask, and state what was spent."""
         salt = next((each.salt for each in held.values() if each.salt), "")
-        with self._stating(held.values()):
+        with self._stating(held.values()), showing(type(self).__name__):
             return run(salt_learner(learner, salt), {name: each.owner for name, each in held.items()})
 
     @contextmanager

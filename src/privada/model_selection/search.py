@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterGrid, cross_val_score
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._progress import track
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Nearest
 from privada.methods.marginals.questions.choice import HypothesisChoice
@@ -244,7 +245,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         assert self.public is not None
         rows, labels = self.public
         with public_rows():
-            found = [cross_val_score(each, rows, labels, cv=self.cv, params=dict(more)) for each in models]
+            found = [
+                cross_val_score(each, rows, labels, cv=self.cv, params=dict(more))
+                for each in track(models, "candidates on public rows")
+            ]
         self.scores_ = np.array([float(np.mean(each)) for each in found])
         index = int(self.scores_.argmax())
         best = models[index].fit(X, y, **more)
@@ -258,10 +262,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         rest = ~held
         if person is not None:
             more = {**more, "person": person[rest]}
-        fitted = [models[0].fit(X[rest], y[rest], **more)]
+        waiting = track(models, "candidates")
+        fitted = [next(waiting).fit(X[rest], y[rest], **more)]
         with warnings.catch_warnings():  # that all candidates use the same rows is in the price
             warnings.filterwarnings("ignore", message="Private rows of this fit were used before")
-            fitted += [each.fit(X[rest], y[rest], **more) for each in models[1:]]
+            fitted += [each.fit(X[rest], y[rest], **more) for each in waiting]
         with keeping(fitted, fitted[0].classes_) as candidates:
             question = HypothesisChoice(
                 candidates=candidates,
@@ -349,7 +354,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         persons = {"person": np.arange(size)} if more.get("person") is not None else {}
         with public_rows(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for each in models:
+            for each in track(models, "candidates on generated rows"):
                 _uncharged(each).fit(X, y, **{**more, **persons})
 
     def _hold_out(self, units: npt.NDArray[Any], fit: Guarantee) -> npt.NDArray[np.bool_]:

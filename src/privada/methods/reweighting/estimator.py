@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from privada._progress import showing
 from privada.exceptions import InputError
 from privada.methods.domains import private_persons
 from privada.methods.estimating import PrivateEstimator
@@ -50,6 +51,11 @@ class _Reweighted(PrivateEstimator):
             bounds = (low - room, high + room)
         width = domains.Xs.shape[1]
         return Schema.of_numbers(bounds=bounds, width=width, label=label, size=domains.size)
+
+    def _plan(self, Xs: FloatArray, ys: npt.NDArray[Any], **settings: Any) -> Ladder:
+        """Fit the public models; nothing is asked yet."""
+        with showing(f"{type(self).__name__}: models of the public source"):
+            return plan(Xs, ys, **settings)
 
     def _adapt(self, domains: Domains, made: Ladder, schema: Schema) -> AdaptedModel:
         guarantee = made.guarantee
@@ -207,7 +213,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
         domains = self._with_persons(domains, private_persons(people, sample_domain, sign=-1))
         label = label_number(self.label_bounds, domains.ys)
-        made = plan(
+        made = self._plan(
             domains.Xs,
             domains.ys,
             size=domains.size,
@@ -308,7 +314,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
         label = Category(name="label", values=tuple(names))
         schema = self._schema(domains, label)
-        made = plan(
+        made = self._plan(
             domains.Xs,
             schema.classes.encode(domains.ys),
             size=domains.size,
