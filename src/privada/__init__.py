@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from privada._lazy import attach
 
 if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
+    from privada._progress import progress as progress
     from privada.exchange.mailbox import Mailbox as Mailbox
     from privada.methods.cells.estimator import CellClassifier as CellClassifier
     from privada.methods.cells.estimator import CellMeans as CellMeans
@@ -65,6 +66,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
 __version__ = "0.2.0"
 
 _HOMES = {
+    "_progress": ("progress",),
     "exchange.mailbox": ("Mailbox",),
     "methods.cells.estimator": ("CellClassifier", "CellMeans"),
     "methods.cells.questions.partition": ("Bins", "Nearest", "Product"),

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from privada.exceptions import InputError, RelationError
 from privada.privacy import ZCDP, Approximate, Price, Pure, Unit
 from privada.privacy.accounting import curves
-from privada.privacy.accounting.odometer import STATED_DELTA, Use, state_total, weakest
+from privada.privacy.accounting.odometer import STATED_DELTA, Use, add_statements, state_total, weakest
 
 ADD, REPLACE = "add/remove", "replace-one"
 
@@ -112,3 +112,27 @@ def test_the_weakest_follows_from_all():
         found = weakest(guarantees)
         assert all(each.implies(found) for each in guarantees)
     assert weakest(some[:1] * 2) == some[0]
+
+
+def test_statements_of_other_answers_add_up():
+    pure = Pure(epsilon=0.5, relation="add/remove")
+    loose = Approximate(epsilon=1.0, delta=1e-6, relation="add/remove")
+    rho = ZCDP(rho=0.1, relation="add/remove")
+    assert add_statements([rho]) is rho
+    assert add_statements([pure, pure]) == Pure(epsilon=1.0, relation="add/remove")
+    both = add_statements([pure, loose, loose])
+    assert (both.epsilon, both.delta) == (2.5, 2e-6)
+    mixed = add_statements([loose, rho])
+    assert mixed.epsilon == pytest.approx(1 + curves.zcdp_epsilon(STATED_DELTA, 0.1))
+    assert mixed.delta == 1e-6 + STATED_DELTA
+    replaced = add_statements([pure, Pure(epsilon=0.25, relation="replace-one")])
+    assert replaced == Pure(epsilon=1.25, relation="replace-one")
+    person = Pure(epsilon=0.5, relation="add/remove", unit=Unit(name="person", max_rows=2))
+    with pytest.raises(RelationError, match="no sum"):
+        add_statements([pure, person])
+
+
+@pytest.mark.parametrize(("a", "b"), [(a, b) for a in (-2.0, -0.1, 0.0, 0.3) for b in (-1.0, 0.0, 2.0)])
+def test_the_inequality_that_their_proof_uses(a, b):
+    excess = [max(0.0, 1 - math.exp(each)) for each in (a + b, a, b)]
+    assert excess[0] <= excess[1] + excess[2] + 1e-15

@@ -24,9 +24,18 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._progress import showing
 from privada.exceptions import InputError
 from privada.methods.frames import in_order, names_of, refuse_sparse, take_column, without_column
 from privada.methods.models.model_file import save_model
+from privada.methods.models.model_plot import (
+    Flattening,
+    Map,
+    Numbers,
+    PublicRows,
+    draw_model,
+    show_predictions,
+)
 from privada.methods.models.onnx_export import export_onnx
 from privada.methods.pipelines import warn_of_unpaid_steps
 from privada.parties.one_process.dataset import Dataset, read_dataset
@@ -35,17 +44,19 @@ from privada.parties.one_process.holding import (
     count_persons,
     hold_owner,
     hold_rows,
+    require_owner,
     salt_learner,
     settling,
     state_spent,
     warn_of_earlier_uses,
 )
+from privada.parties.one_process.statement import Statement
 from privada.parties.protocol import Learner
 from privada.parties.running import run
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import ROW, Unit
-from privada.privacy.release import Question
+from privada.privacy.release import Question, Release
 
 T = TypeVar("T")
 
@@ -58,8 +69,9 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     guarantee_ : Guarantee
         Of this fit.
     spent_ : Guarantee or None
-        Of everything that the rows of this fit were used for: on the ledger or by the owner that was given,
-        else in this process. None for rows that were declared public.
+        Of everything that the rows of this fit were used for up to now: in this process, and on the ledger or
+        by the owner that was given. Later fits on the same rows are in it, too. None for rows that were
+        declared public.
 
     Privacy
     -------
@@ -72,8 +84,17 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     bounds: Any = None
     dataset: Dataset | None
     rehearsal: int | None
-    spent_: Guarantee | None
     n_features_in_: int
+    release_: Release
+    guarantee_: Guarantee
+    _statement: Statement
+
+    @property
+    def spent_(self) -> Guarantee | None:
+        """What everything that the rows of this fit were used for has cost, up to now."""
+        if "_statement" not in vars(self):
+            raise AttributeError(f"This {type(self).__name__} is not fitted yet: nothing was spent.")
+        return self._statement.read()
 
     def __sklearn_tags__(self) -> Tags:
         """Noise differs from fit to fit; rows are dense and complete unless a schema says otherwise."""
@@ -185,6 +206,36 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         """The fitted model as ONNX: features in their own units, class names in the metadata."""
         return export_onnx(self)
 
+    def plot(self, X: Any = None) -> Any:
+        """A matplotlib figure of what was learnt.
+
+        Needs ``pip install 'privada[plot]'``.
+
+        Parameters
+        ----------
+        X : array or frame, optional
+            **Public** rows to draw beside it, such as the target: they are shown as they are.
+        """
+        check_is_fitted(self)
+        predict = getattr(self, "predict", None)
+        rows = None if X is None else PublicRows(self._matrix(X), None if predict is None else predict(X))
+        panels = self._panels(rows)
+        stamps = "".join(f"  [{stamp}]" for stamp in self.release_.stamps)
+        return draw_model(panels, title=f"{type(self).__name__}\n{self.guarantee_}{stamps}")
+
+    def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
+        """What `plot` shows beside public rows: here, what is predicted of them."""
+        if rows is None:
+            raise InputError("Expected X, public rows to draw what is predicted of them.")
+        plane = self._flattening(rows.at)
+        groups = show_predictions(rows, plane, getattr(self, "classes_", None))
+        return [Map(title="what is predicted", layers=[], groups=groups, axes=plane.names)]
+
+    def _flattening(self, public: npt.ArrayLike) -> Flattening:
+        """How rows of the features are drawn on a plane."""
+        names = getattr(self, "feature_names_in_", None)
+        return Flattening(public, None if names is None else list(names))
+
     def _hold(
         self,
         rows: Any,
@@ -200,7 +251,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> Holding:
         """The private side of a fit: an owner that was given, or rows. ``turn`` numbers it among several."""
         if owner is not None:
-            return hold_owner(owner)
+            return hold_owner(owner, budget)
         warn_of_unpaid_steps(self)
         known = self._dataset()
         if budget.unit != ROW:
@@ -213,14 +264,20 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             name=name,
             ledger=known.ledger,
             dataset=known.names(1)[0] if dataset is None else dataset,
+            columns=self._columns(rows),
             rehearsal=None if self.rehearsal is None else self.rehearsal + turn,
             **more,
         )
 
+    def _columns(self, rows: Any) -> list[str] | None:
+        """Names of the columns of private rows; none if a schema has encoded them."""
+        names = getattr(self, "feature_names_in_", None)
+        return None if names is None or len(names) != np.shape(rows)[1] else names.tolist()
+
     def _ask(self, learner: Learner[T], held: Mapping[str, Holding]) -> T:
         """Let a learner ask, and state what was spent."""
         salt = next((each.salt for each in held.values() if each.salt), "")
-        with self._stating(held.values()):
+        with self._stating(held.values()), showing(type(self).__name__):
             return run(salt_learner(learner, salt), {name: each.owner for name, each in held.items()})
 
     @contextmanager
@@ -229,7 +286,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         holdings = tuple(held)
         with settling(holdings):
             yield
-            self.spent_ = state_spent(holdings)
+            self._statement = state_spent(holdings)
         warn_of_earlier_uses(holdings)
 
 
@@ -250,7 +307,7 @@ def check_owner(owner: Any, **arrays: Any) -> None:
     if owner is None:
         return
     for each in owner.values() if isinstance(owner, Mapping) else (owner,):
-        hold_owner(each)
+        require_owner(each)
     given = [name for name, array in arrays.items() if array is not None]
     if given:
         raise InputError(f"Expected no {' and '.join(given)} beside owner=, who holds the private rows.")

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from privada import _check
+from privada._progress import hidden
 from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.one_process.process_ledger import public_rows
@@ -138,14 +139,14 @@ def take_winner(name: str, release: Release, key: OwnerKey) -> Any:
 
 
 def answer_search(question: RandomStopping, rows: Rows, draw: Draws) -> dict[str, Any]:  # noqa: ARG001
-    """Search; warnings stay here, since their number would tell that of the runs."""
+    """Search; warnings and progress stay here, since they would tell the number of runs."""
     kept = _find(question)
 
     def run(noise: Noise) -> tuple[float, tuple[int, Any]]:
         score, index, model = kept.run(noise)
         return score, (index, model)
 
-    with public_rows(), warnings.catch_warnings():  # all runs are paid for by this question
+    with public_rows(), hidden(), warnings.catch_warnings():  # all runs are paid for by this question
         warnings.simplefilter("ignore")
         index, kept.winner = best_of_random_runs(run, runs=question.runs, noise=draw.noise)
     return {"choice": np.array([index], dtype=np.int64)}

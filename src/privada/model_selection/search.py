@@ -15,6 +15,7 @@ from sklearn.model_selection import ParameterGrid, cross_val_score
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._progress import track
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Nearest
 from privada.methods.marginals.questions.choice import HypothesisChoice
@@ -38,6 +39,7 @@ from privada.parties.one_process.holding import (
     warn_of_earlier_uses,
 )
 from privada.parties.one_process.process_ledger import public_rows
+from privada.parties.one_process.statement import Statement, join_statements
 from privada.parties.permissions.policy import Policy
 from privada.parties.protocol import ask_one
 from privada.parties.running import run as run_learner
@@ -243,11 +245,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         assert self.public is not None
         rows, labels = self.public
         with public_rows():
-            found = [cross_val_score(each, rows, labels, cv=self.cv, params=dict(more)) for each in models]
+            found = [
+                cross_val_score(each, rows, labels, cv=self.cv, params=dict(more))
+                for each in track(models, "candidates on public rows")
+            ]
         self.scores_ = np.array([float(np.mean(each)) for each in found])
         index = int(self.scores_.argmax())
         best = models[index].fit(X, y, **more)
-        return self._keep(index, best, best.spent_)
+        return self._keep(index, best, best._statement)
 
     def _fit_by_private_choice(
         self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
@@ -257,10 +262,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         rest = ~held
         if person is not None:
             more = {**more, "person": person[rest]}
-        fitted = [models[0].fit(X[rest], y[rest], **more)]
+        waiting = track(models, "candidates")
+        fitted = [next(waiting).fit(X[rest], y[rest], **more)]
         with warnings.catch_warnings():  # that all candidates use the same rows is in the price
             warnings.filterwarnings("ignore", message="Private rows of this fit were used before")
-            fitted += [each.fit(X[rest], y[rest], **more) for each in models[1:]]
+            fitted += [each.fit(X[rest], y[rest], **more) for each in waiting]
         with keeping(fitted, fitted[0].classes_) as candidates:
             question = HypothesisChoice(
                 candidates=candidates,
@@ -274,9 +280,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 release = self.release_ = run_learner(learner, {"owner": holding.owner})
                 chosen = state_spent([holding])
         warn_of_earlier_uses([holding])
-        spent = [each for each in (fitted[-1].spent_, chosen) if each is not None]
         best = int(release["choice"][0])
-        return self._keep(best, fitted[best], weakest(spent) if spent else None)
+        return self._keep(best, fitted[best], join_statements([fitted[best]._statement, chosen]))
 
     def _fit_by_random_stopping(
         self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
@@ -297,7 +302,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         warn_of_earlier_uses([holding])
         index = int(release["choice"][0])
         best.set_params(**{each: getattr(models[index], each) for each in ("dataset", "rehearsal")})
-        best.spent_ = spent
+        best._statement = spent
         return self._keep(index, best, spent)
 
     def _run_on(
@@ -349,7 +354,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         persons = {"person": np.arange(size)} if more.get("person") is not None else {}
         with public_rows(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for each in models:
+            for each in track(models, "candidates on generated rows"):
                 _uncharged(each).fit(X, y, **{**more, **persons})
 
     def _hold_out(self, units: npt.NDArray[Any], fit: Guarantee) -> npt.NDArray[np.bool_]:
@@ -392,8 +397,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             rehearsal=model.rehearsal,
         )
 
-    def _keep(self, index: int, best: Any, spent: Guarantee | None) -> Self:
-        self.best_index_, self.best_estimator_, self.spent_ = index, best, spent
+    @property
+    def spent_(self) -> Guarantee | None:
+        """What everything that these rows were used for has cost, up to now."""
+        if "_statement" not in vars(self):
+            raise AttributeError("This PrivateSearchCV is not fitted yet: nothing was spent.")
+        return self._statement.read()
+
+    def _keep(self, index: int, best: Any, spent: Statement) -> Self:
+        self.best_index_, self.best_estimator_, self._statement = index, best, spent
         self.best_params_ = list(ParameterGrid({} if self.param_grid is None else self.param_grid))[index]
         if hasattr(best, "classes_"):
             self.classes_ = best.classes_

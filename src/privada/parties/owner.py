@@ -24,6 +24,9 @@ from privada.parties.answering import answer_rows, answerer
 from privada.parties.checks.memory import CheckMemory
 from privada.parties.compute.engine import Engine
 from privada.parties.compute.threads import Threads
+from privada.parties.one_process.fingerprints import stack_columns
+from privada.parties.one_process.given_budget import GivenBudget
+from privada.parties.one_process.process_ledger import OpenUse, enter_rows
 from privada.parties.owner_file import OwnerFile
 from privada.parties.permissions.admission import Admission
 from privada.parties.permissions.known_learners import KnownLearner, KnownLearners, Terms
@@ -142,6 +145,25 @@ class Owner:
     def public_key(self) -> str:
         """The key that verifies this owner's releases."""
         return self.ledger.key.public
+
+    def note_use(self, given: GivenBudget, guarantee: Guarantee) -> OpenUse | None:
+        """Let this process recognise rows that it holds in memory for the owner, if it uses them again.
+
+        Keyed fingerprints are all that is kept, in this process; rows in files and databases are not read.
+        """
+        source = open_private(self._rows).source
+        if not source.is_held:
+            return None
+        names, who = [column.name for column in self.schema.columns], self.schema.person_id
+        return enter_rows(
+            stack_columns([source.column(name) for name in names]),
+            person=None if who is None else source.column(who),
+            columns=names,
+            guarantee=guarantee,
+            ledger=self.ledger,
+            dataset=self.dataset,
+            given=given,
+        )
 
     def price(self, question: Question, *, asker: Asker | None = None) -> Quote:
         """What a question would cost, also of the asker's allowance; nothing is charged, no row opened."""

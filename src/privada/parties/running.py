@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
+from privada._progress import showing
 from privada.exceptions import InputError
 from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
@@ -30,16 +31,26 @@ def run(
     if isinstance(learner, PlannedLearner):
         check_ahead(learner.asks, owners)
 
+    planned = len(learner.asks) if isinstance(learner, PlannedLearner) else None
+
     def reply(ask: Ask) -> Release | Disclosure:
         if ask.owner not in owners:
             raise InputError(
                 f"The learner asks {ask.owner!r}; known owners: {', '.join(sorted(owners)) or 'none'}."
             )
-        if ask.question.discloses:
-            return owners[ask.owner].disclose(ask.question, to=ask.to)
-        return owners[ask.owner].answer(ask.question)
+        with showing(f"{ask.owner}: {ask.question.kind}"):
+            if ask.question.discloses:
+                return owners[ask.owner].disclose(ask.question, to=ask.to)
+            return owners[ask.owner].answer(ask.question)
 
-    return drive(learner, reply, witness=witness)
+    with showing("questions answered", planned) as advance:
+
+        def count(release: Release) -> None:
+            advance()
+            if witness is not None:
+                witness(release)
+
+        return drive(learner, reply, witness=count)
 
 
 def check_ahead(asks: Iterable[Ask], parties: Mapping[str, Owner | OwnerFile]) -> None:

@@ -6,7 +6,8 @@ from joblib import Parallel, delayed
 
 from privada import CellClassifier, Dataset, Ledger, Owner, OwnerKey, Pure, Schema
 from privada.exceptions import BudgetError, InputError, LedgerError
-from privada.parties.one_process.holding import hold_owner, open_ledger
+from privada.parties.one_process.given_budget import open_ledger
+from privada.parties.one_process.holding import hold_owner
 
 X = np.random.default_rng(0).uniform(size=(30, 1))
 Y = (X[:, 0] > 0.5).astype(int)
@@ -65,9 +66,9 @@ def test_what_is_missing_is_named_before_anything_is_opened(place, tmp_path):
 def test_an_owner_pays_from_its_own_ledger_and_answers_the_same_question_once():
     schema = Schema.of_numbers(bounds=(0, 1), width=1)
     owner = Owner(X, schema=schema, dataset="clinic", budget=BUDGET)
-    assert hold_owner(owner).spent() is None
+    assert hold_owner(owner, BUDGET).statement().read() is None
     with pytest.raises(InputError, match="Expected owner to be an Owner, got ndarray"):
-        hold_owner(X)
+        hold_owner(X, BUDGET)
 
 
 def test_a_fit_without_the_ledger_knows_what_the_ledger_paid_for(place):

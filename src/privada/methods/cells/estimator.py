@@ -15,9 +15,13 @@ from privada.methods.cells.learner.learn import CellEstimates, learn
 from privada.methods.cells.questions.partition import Nearest
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.estimating import PrivateEstimator, check_owner
+from privada.methods.models.model_plot import Map, Numbers, PublicRows
+from privada.methods.pictures import Points
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee, request
+
+FloatArray = npt.NDArray[np.float64]
 
 
 class _Cells(PrivateEstimator):
@@ -52,6 +56,26 @@ class _Cells(PrivateEstimator):
         self.guarantee_ = estimates.release.guarantee
         self.n_features_in_ = schema.width
         return estimates
+
+    def _cell_names(self) -> list[str]:
+        return [f"cell {place}" for place in range(len(self.centers))]
+
+    def _half_width(self, confidence: float) -> float:
+        """How far each count may be from the exact one."""
+        return next(iter(self.release_.half_widths(confidence).values()))
+
+
+def share_intervals(counts: FloatArray, half: float) -> FloatArray:
+    """Least and largest share of each class in each cell, if every count is within ``half`` of the exact one.
+
+    >>> share_intervals(np.array([[8.0, 2.0]]), 1.0).tolist()
+    [[[0.7, 0.1]], [[0.9, 0.3]]]
+    """
+    least, most = np.maximum(counts - half, 0.0), np.maximum(counts + half, 0.0)
+    others_most, others_least = (side.sum(axis=1, keepdims=True) - side for side in (most, least))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        low, high = least / (least + others_most), most / (most + others_least)
+    return np.stack([np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)])
 
 
 class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
@@ -149,6 +173,22 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         self.counts_ = estimates.tables[0].counts
         self.probabilities_ = estimates.tables[0].probabilities
         return self
+
+    def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
+        """Where each class is likely, and its share in each cell."""
+        centers, likely = np.asarray(self.centers), self.classes_[self.probabilities_.argmax(axis=1)]
+        plane = self._flattening(centers)
+        shown = [] if rows is None else [Points(name="rows (public)", at=plane.apply(rows.at))]
+        words = Points(name="cells", at=plane.apply(centers), names=[str(each) for each in likely])
+        half = self._half_width(1 - 0.05 / len(self.classes_))
+        shares = Numbers(
+            title="share of each class (95 % intervals of the noise)",
+            names=self._cell_names(),
+            values=self.probabilities_,
+            ends=share_intervals(self.counts_, half),
+            series=[str(name) for name in self.classes_],
+        )
+        return [Map(title="most likely class", layers=[*shown, words], axes=plane.names), shares]
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class probabilities of each row's cell."""
@@ -252,6 +292,21 @@ class CellMeans(_Cells):
         self.counts_ = estimates.tables[0].counts
         self.means_ = estimates.tables[0].means
         return self
+
+    def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
+        """Where the rows of each cell are, and how many."""
+        centers, half = np.asarray(self.centers), self._half_width(0.95)
+        plane, counts = self._flattening(centers), self.counts_[:, None]
+        shown = [] if rows is None else [Points(name="rows (public)", at=plane.apply(rows.at))]
+        shown.append(Points(name="centres (public)", at=plane.apply(centers), role="limit"))
+        shown.append(Points(name="private means", at=plane.apply(self.means_), role="result"))
+        numbers = Numbers(
+            title="rows in each cell (95 % intervals of the noise)",
+            names=self._cell_names(),
+            values=counts,
+            ends=np.stack([counts - half, counts + half]),
+        )
+        return [Map(title="private means", layers=shown, axes=plane.names), numbers]
 
 
 __all__ = ["CellClassifier", "CellMeans"]

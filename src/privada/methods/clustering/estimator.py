@@ -19,6 +19,8 @@ from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.methods.domains import private_persons, split_domains
 from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
+from privada.methods.models.model_plot import Map, Numbers, PublicRows
+from privada.methods.pictures import Points
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.one_process.holding import Holding
 from privada.parties.schema import Schema
@@ -212,6 +214,16 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         from privada.methods.cells.questions.partition import Nearest
 
         return Nearest(centers=self.cluster_centers_).assign(self._matrix(X))
+
+    def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
+        """The chosen points, beside the target, if that is given, and a source that is plausible."""
+        plane = self._flattening(self.cluster_centers_ if rows is None else rows.at)
+        name = "plausible source (synthetic)"
+        layers = [Points(name=name, at=plane.apply(self.source_), role="limit")]
+        layers += [] if rows is None else [Points(name="target (public)", at=plane.apply(rows.at))]
+        layers.append(Points(name="chosen points", at=plane.apply(self.cluster_centers_), role="result"))
+        title = f"chosen points: mean distance {self.cost_:.3g}"
+        return [Map(title=title, layers=layers, axes=plane.names)]
 
     def forecast(self, target: Any) -> Forecast:
         """Expected cost over that of choosing by the public target alone, before anything is spent.

@@ -64,7 +64,9 @@ class PrivateEvaluator(PrivateEstimator):
     spent_
         What everything that these rows were used for cost together.
 
-    Privacy ------- Unit: one row, which adds 1 to one entry of a table, or at most 1 to each of three sums.
+    Privacy
+    -------
+    Unit: one row, which adds 1 to one entry of a table, or at most 1 to each of three sums.
     Proof: privacy.md, section 6.8.
 
     Examples
@@ -161,6 +163,13 @@ class PrivateEvaluator(PrivateEstimator):
         check_is_fitted(self)
         found = self.evaluation_
         return found.accuracy.value if isinstance(found, Classification) else -found.squared_error.value
+
+    def plot(self, X: Any = None) -> Any:
+        """A matplotlib figure: of the evaluation of a classifier, else of the release. ``X`` is not used."""
+        del X
+        check_is_fitted(self)
+        found = self.evaluation_
+        return found.plot() if isinstance(found, Classification) else self.release_.plot()
 
     def _schema(self, width: int) -> Schema:
         if self.bounds is None:

@@ -15,6 +15,8 @@ from privada.methods.domains import refuse_masked, split_domains
 from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
 from privada.methods.marginals.learner.learn import Public
+from privada.methods.models.model_plot import Map, Numbers, PublicRows, group_points
+from privada.methods.pictures import Points
 from privada.parties.protocol import Learner
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee
@@ -104,6 +106,19 @@ class HiddenTargetEstimator(PrivateEstimator, ABC):
         self.release_ = self.releases_[-1]
         self.model_, self.synthetic_target_ = self.fit_.model, self.fit_.synthetic
         self.n_features_in_ = schema.width
+
+    @abstractmethod
+    def _groups(self) -> tuple[npt.NDArray[Any], list[Any]]:
+        """What the rows of the source are labelled with, in words, and all such words."""
+
+    def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
+        """The public source as it was labelled."""
+        made = self.synthetic_target_
+        plane, (labels, names) = self._flattening(made.X), self._groups()
+        layers = [] if rows is None else [Points(name="rows (public)", at=plane.apply(rows.at), role="limit")]
+        groups = group_points(plane.apply(made.X), labels, names)
+        title = "public source, as the releases label it"
+        return [Map(title=title, layers=layers, groups=groups, axes=plane.names)]
 
     def _clipped(self, X: Any) -> npt.NDArray[np.float64]:
         rows = self._matrix(X)

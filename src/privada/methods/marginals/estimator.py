@@ -159,6 +159,9 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
             raise InputError(f"Expected classes to be a list of labels, got {self.classes!r}.")
         return Category(name="label", values=tuple(self.classes))
 
+    def _groups(self) -> tuple[npt.NDArray[Any], list[Any]]:
+        return self.classes_[self.synthetic_target_.codes], list(self.classes_)
+
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class probabilities of each row."""
         rows = self._clipped(X)

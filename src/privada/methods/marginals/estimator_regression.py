@@ -15,6 +15,7 @@ from privada.methods.marginals.learner.descent import learn_number
 from privada.methods.marginals.learner.forecast import forecast_error
 from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.regression import RegressionFit, default_regression, learn_regression
+from privada.methods.models.model_plot import name_thirds
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.protocol import Learner
 from privada.parties.schema import Number, Schema
@@ -160,6 +161,10 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
             public.source, guarantee=guarantee, size=self.size, seed=public.seed, cells=self.cells
         )
         return learn_regression("owner", plan.cells, public, bounds=bounds, guarantees=plan.guarantees)
+
+    def _groups(self) -> tuple[npt.NDArray[Any], list[Any]]:
+        """Thirds of the labels."""
+        return name_thirds(self.synthetic_target_.labels)
 
     def predict(self, X: Any) -> FloatArray:
         """Number for each row."""

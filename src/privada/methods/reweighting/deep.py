@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from privada._progress import track
 from privada.exceptions import InputError
 from privada.methods.domains import private_persons
 from privada.methods.reweighting.domains import Domains, label_number, split
@@ -399,7 +400,7 @@ def fitted(module: Any, loss: str, X: FloatArray, y: FloatArray) -> Any:
     rows = torch.from_numpy(np.array(X))
     labels = torch.from_numpy(y if loss == "squared" else y.astype(np.int64))
     descent = torch.optim.AdamW(module.parameters(), lr=PUBLIC_RATE, weight_decay=PUBLIC_DECAY)
-    for _ in range(PUBLIC_STEPS):
+    for _ in track(range(PUBLIC_STEPS), "network of the public source"):
         descent.zero_grad()
         scores = module(rows)
         if loss == "squared":

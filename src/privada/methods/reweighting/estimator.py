@@ -9,9 +9,11 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from privada._progress import showing
 from privada.exceptions import InputError
 from privada.methods.domains import private_persons
 from privada.methods.estimating import PrivateEstimator
+from privada.methods.models.model_plot import Map, Numbers, PublicRows
 from privada.methods.reweighting.domains import Domains, label_number, split
 from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
 from privada.parties.one_process.dataset import Dataset
@@ -50,6 +52,11 @@ class _Reweighted(PrivateEstimator):
         width = domains.Xs.shape[1]
         return Schema.of_numbers(bounds=bounds, width=width, label=label, size=domains.size)
 
+    def _plan(self, Xs: FloatArray, ys: npt.NDArray[Any], **settings: Any) -> Ladder:
+        """Fit the public models; nothing is asked yet."""
+        with showing(f"{type(self).__name__}: models of the public source"):
+            return plan(Xs, ys, **settings)
+
     def _adapt(self, domains: Domains, made: Ladder, schema: Schema) -> AdaptedModel:
         guarantee = made.guarantee
         self.forecast_ = made.forecast
@@ -70,6 +77,19 @@ class _Reweighted(PrivateEstimator):
         self.n_features_in_ = schema.width
         self.bounds_ = (schema.box.low, schema.box.high)
         return self.model_
+
+    def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
+        """The weight of each standardised feature and of each public model; what a network predicts."""
+        model = getattr(self, "model_", None)
+        if model is None:
+            return super()._panels(rows)
+        own = getattr(self, "feature_names_in_", None)
+        width = model.features.columns
+        names = [f"feature {i}" for i in range(width)] if own is None or len(own) != width else list(own)
+        names += [f"public model {i + 1}" for i in range(len(model.coef) - width)]
+        outputs = getattr(self, "classes_", ["label"])[-model.coef.shape[1] :]
+        title = "weight of each feature and public model"
+        return [Numbers(title=title, names=names, values=model.coef, series=[str(name) for name in outputs])]
 
     def _inside(self, X: Any) -> FloatArray:
         """Rows within the public bounds, as the private ones were."""
@@ -193,7 +213,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
         domains = self._with_persons(domains, private_persons(people, sample_domain, sign=-1))
         label = label_number(self.label_bounds, domains.ys)
-        made = plan(
+        made = self._plan(
             domains.Xs,
             domains.ys,
             size=domains.size,
@@ -294,7 +314,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
         label = Category(name="label", values=tuple(names))
         schema = self._schema(domains, label)
-        made = plan(
+        made = self._plan(
             domains.Xs,
             schema.classes.encode(domains.ys),
             size=domains.size,

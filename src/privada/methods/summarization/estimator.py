@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.estimating import PrivateEstimator, check_owner
+from privada.methods.models.model_plot import Map, Numbers
 from privada.methods.summarization.curator import Curator
 from privada.methods.summarization.learner.initial_rows import InitialRows
 from privada.methods.summarization.learner.matching import Matching
@@ -210,6 +211,16 @@ class PrivateSummarizer(PrivateEstimator):
             raise InputError("The owners have no labels to train on.")
         return classifier.fit(self.X_, self.y_)
 
+    def _panels(self, rows: Any) -> list[Map | Numbers]:  # noqa: ARG002 - no row is drawn
+        """How many rows each owner contributed, and how many of its rows are estimated to suit."""
+        found = self.allocation_
+        names = list(found.rows)
+        given, suiting = (np.array([[each[name]] for name in names]) for each in (found.rows, found.suitable))
+        return [
+            Numbers(title="rows of each owner in the summary", names=names, values=given),
+            Numbers(title="estimated share of its rows that suit", names=names, values=suiting),
+        ]
+
     def _matching(self, width: int) -> Matching:
         if self.gamma is None or self._bounds() is None:
             raise InputError("Expected gamma and bounds, both public; none is guessed.")
@@ -238,7 +249,7 @@ class PrivateSummarizer(PrivateEstimator):
         """The validation set, or one owner's rows, labels and persons."""
         rows, labels, person = data
         if isinstance(rows, Owner):
-            return hold_owner(rows)
+            return hold_owner(rows, budget)
         if (person is None) != (budget.unit == ROW):
             raise InputError("Expected the persons of every party beside max_rows, and of none without it.")
         size = len(rows) if person is None else count_persons(np.asarray(person))  # each has one row or more

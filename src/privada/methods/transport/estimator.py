@@ -16,6 +16,8 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
+from privada.methods.models.model_plot import Flattening, Map, Numbers, PublicRows, show_predictions
+from privada.methods.pictures import Points
 from privada.methods.transport.domains import Domains, split, target_only
 from privada.methods.transport.learner.default import default_map, standardised_map
 from privada.methods.transport.learner.forecast import FEWEST_COLUMNS, advise, forecast
@@ -199,7 +201,7 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
         features = self._features(domains.target, kind)
         schemas = {name: each.schema for name, each in given.items()} or self._schemas(domains)
         questions = {name: self._question(kind, features, schema) for name, schema in schemas.items()}
-        held = {name: hold_owner(each) for name, each in given.items()}
+        held = {name: hold_owner(each, questions[name].guarantee) for name, each in given.items()}
         if not given:
             held = self._hold_sources(domains, schemas, questions)
         self.forecast_ = self._forecast(kind, domains.target, list(schemas.values()))
@@ -315,6 +317,29 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
     def _n_features_out(self) -> int:
         """Columns of `transform`, which `get_feature_names_out` names."""
         return self.model_.features.components
+
+    def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
+        """Where each class is in the target, and how what was released of the sources moved."""
+        plane = self._flattening(self.mapped_ if rows is None else rows.at)
+        layers = [Points(name="what was moved there", at=plane.apply(self.mapped_), role="result")]
+        if len(self.mapped_) == len(self.classes_):
+            names = [str(name) for name in self.classes_]
+            layers = [Points(name="classes", at=plane.apply(self.mapped_), names=names)]
+        groups = [] if rows is None else show_predictions(rows, plane, self.classes_)
+        target = Map(title="target, as it is classified", layers=layers, groups=groups, axes=plane.names)
+        return [target, *self._moves()]
+
+    def _moves(self) -> list[Map]:
+        """Before and after transport, in components; a descent moves nothing."""
+        before, after = self.model_.sources, self.model_.features.spread(self.mapped_)
+        if np.allclose(before, after):
+            return []
+        plane = Flattening(after)
+        layers = [
+            Points(name="before: as released", at=plane.apply(before), role="limit"),
+            Points(name="after transport", at=plane.apply(after), role="result"),
+        ]
+        return [Map(title="sources before and after, in components", layers=layers, axes=plane.names)]
 
     def _schema(self, size: int, width: int) -> Schema:
         """The public schema; the caller of `fit` declares the size by the rows it passes."""

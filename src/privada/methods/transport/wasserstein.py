@@ -191,7 +191,7 @@ def private_wasserstein(
     learner = learn_distance("source", question, points, seed=random_state)
     with settling([held]):
         found = run(salt_learner(learner, held.salt), {"source": held.owner})
-        stated = replace(found, spent=held.spent())
+        stated = replace(found, spent=held.statement().read())
     warn_of_earlier_uses([held])
     return stated
 

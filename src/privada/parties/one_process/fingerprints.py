@@ -8,12 +8,13 @@ What counts as the same row errs on the safe side, towards recognising too much:
 
 * numbers are rounded to single precision, so that a copy in float32, float64 or whole numbers, in NumPy,
   pandas or Arrow, is the same row; -0.0 is 0.0, and all NaN are one;
+* columns that have names may come in any order;
 * text and categories count by their text;
 * labels do not count: the same features with another label column are the same row;
 * persons count by their identifiers: 7, 7.0 and "7" are one person.
 
-A row that was changed (scaled, encoded, with other columns) is not recognised. For that, charge a named data
-set: ``dataset=Dataset(name, ledger=...)``.
+A row that was changed (scaled, encoded by another schema, rounded to half precision, with other columns) is
+not recognised. For that, charge a named data set: ``dataset=Dataset(name, ledger=...)``.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,12 +46,19 @@ class RowHasher:
     def __reduce__(self) -> Any:
         raise TypeError("Fingerprints are keyed for one process; they cannot be pickled or copied.")
 
-    def hash_rows(self, rows: Any, *, kind: str = "row") -> Fingerprints:
+    def hash_rows(
+        self, rows: Any, *, kind: str = "row", columns: Sequence[str] | None = None
+    ) -> Fingerprints:
         """The distinct fingerprints of the rows of a matrix or frame, or of single persons; sorted.
 
-        Fingerprints of different kinds never agree, but by chance.
+        Fingerprints of different kinds never agree, but by chance. Rows whose columns have names have two
+        each, the other one in the order of the names.
         """
-        return np.unique(digest_rows(rows, key=self.__key, kind=kind))
+        found = digest_rows(rows, key=self.__key, kind=kind)
+        if columns is not None and (order := np.argsort(columns)).tolist() != list(range(len(columns))):
+            named = digest_rows(np.asarray(rows)[:, order], key=self.__key, kind=kind)
+            found = np.concatenate([found, named])
+        return np.unique(found)
 
 
 def digest_rows(rows: Any, *, key: bytes, kind: str = "row") -> Fingerprints:
@@ -66,6 +75,16 @@ def digest_rows(rows: Any, *, key: bytes, kind: str = "row") -> Fingerprints:
         each.update(whole[start : start + width])
         digests += each.digest()
     return np.frombuffer(bytes(digests), dtype=np.uint64)
+
+
+def stack_columns(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Columns of whatever types as one matrix, each value as it is."""
+    if all(column.dtype.kind in "biuf" for column in columns):
+        return np.column_stack(columns)
+    table = np.empty((len(columns[0]), len(columns)), dtype=object)
+    for place, column in enumerate(columns):
+        table[:, place] = column
+    return table
 
 
 def _write_rows(rows: Any) -> npt.NDArray[np.uint8]:
@@ -116,4 +135,4 @@ def _text(value: Any) -> str:
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else str(value)
 
 
-__all__ = ["Fingerprints", "RowHasher", "digest_rows"]
+__all__ = ["Fingerprints", "RowHasher", "digest_rows", "stack_columns"]

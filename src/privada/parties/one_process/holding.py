@@ -3,7 +3,7 @@
 ======================================  ==================================================================
 given to the estimator                  charged to
 ======================================  ==================================================================
-an `Owner`                              that owner's ledger
+an `Owner`                              that owner's ledger; rows in memory are recognised like arrays
 arrays, a `Dataset` with a ledger       the budget of that data set, which has to be open
 arrays                                  a budget of this fit alone; the process's own ledger recognises rows
                                         that were used before (`privada.parties.one_process.process_ledger`)
@@ -15,14 +15,12 @@ as the folds of a cross-validation are, and an answer that is kept for some of t
 
 from __future__ import annotations
 
-import os
 import secrets
 import sys
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -30,16 +28,15 @@ import numpy.typing as npt
 
 from privada.exceptions import InputError, PrivacyLeakWarning, SchemaError
 from privada.parties.in_memory import owner_in_memory
-from privada.parties.one_process.process_ledger import OpenUse, enter_rows, note_rows
+from privada.parties.one_process.given_budget import GivenBudget, open_ledger
+from privada.parties.one_process.process_ledger import OpenUse, enter_rows
+from privada.parties.one_process.statement import Statement, join_statements
 from privada.parties.owner import Owner
 from privada.parties.permissions.policy import Policy
 from privada.parties.persons import number_persons
 from privada.parties.protocol import Ask, Learner, PlannedLearner
 from privada.parties.schema import Schema, is_missing
-from privada.privacy.accounting.odometer import weakest
 from privada.privacy.guarantee import Guarantee
-from privada.privacy.ledger import Ledger
-from privada.privacy.receipt import OwnerKey
 from privada.privacy.release import Question
 
 T = TypeVar("T")
@@ -49,7 +46,6 @@ USED_BEFORE = (
     "is a limit."
 )
 OURS = ("privada", "contextlib")  # between a warning and whoever called
-KEY_OF_URL = "PRIVADA_LEDGER_KEY"  # environment: path of the key that a ledger at a URL was made with
 
 
 class Holding:
@@ -68,13 +64,12 @@ class Holding:
         owner: Owner,
         *,
         use: OpenUse | None = None,
+        given: GivenBudget | None = None,
         salt: str = "",
-        stated: bool = True,
         opened: bool = False,
     ) -> None:
         self.owner, self.salt = owner, salt
-        self._use, self._stated, self._opened = use, stated, opened
-        self.noted: OpenUse | None = None
+        self._use, self._given, self._opened = use, given, opened
 
     @property
     def is_notable(self) -> bool:
@@ -82,18 +77,18 @@ class Holding:
         uses = 0 if self._use is None else self._use.uses
         return uses > 1 and uses & (uses - 1) == 0 and self.owner.is_private
 
-    def spent(self) -> Guarantee | None:
-        """What everything that the rows were used for has cost; None for rows that were declared public."""
+    def statement(self) -> Statement:
+        """What everything that the rows were used for has cost, now and later."""
         if self._use is not None:
-            return self._use.spent()
-        return self.owner.ledger.spent(self.owner.dataset) if self._stated else None
+            return Statement([self._use])
+        return Statement(budgets=[] if self._given is None else [self._given])
 
     def settle(self) -> None:
         """End the fit: read the charges for the last time, and close a ledger that was opened for it."""
         if self._use is not None:
             self._use.settle()
-        if self.noted is not None:
-            self.noted.settle()
+        elif self._given is not None:
+            self._given.release_ledger()
         if self._opened:
             self.owner.ledger.close()
 
@@ -109,10 +104,9 @@ def settling(held: Iterable[Holding]) -> Iterator[None]:
             each.settle()
 
 
-def state_spent(held: Iterable[Holding]) -> Guarantee | None:
+def state_spent(held: Iterable[Holding]) -> Statement:
     """What all uses of what is held cost together, at most: that of the data set that lost most."""
-    known = [spent for each in held if (spent := each.spent()) is not None]
-    return weakest(known) if known else None
+    return join_statements([each.statement() for each in held])
 
 
 def warn_of_earlier_uses(held: Iterable[Holding]) -> None:
@@ -129,11 +123,17 @@ def _levels_to_caller() -> int:
     return levels
 
 
-def hold_owner(owner: Owner) -> Holding:
-    """Hold what an owner has."""
+def require_owner(owner: Any) -> None:
+    """Refuse what is not an owner."""
     if not isinstance(owner, Owner):
         raise InputError(f"Expected owner to be an Owner, got {type(owner).__name__}.")
-    return Holding(owner)
+
+
+def hold_owner(owner: Owner, budget: Guarantee) -> Holding:
+    """Hold what an owner has, for a fit that may cost so much. Rows that it has in memory are noted, too."""
+    require_owner(owner)
+    given = GivenBudget.of(owner.ledger, owner.dataset, owner.ledger)
+    return Holding(owner, use=owner.note_use(given, budget), given=given)
 
 
 def hold_rows(
@@ -147,6 +147,7 @@ def hold_rows(
     dataset: str | None = None,
     y: Any = None,
     person: Any = None,
+    columns: Sequence[str] | None = None,
     policy: Policy | None = None,
     rehearsal: int | None = None,
     allow_empty: bool = False,
@@ -165,27 +166,21 @@ def hold_rows(
         Name of the data set in that ledger.
     person : array, default=None
         Person of each row.
+    columns : sequence of str, default=None
+        Names of the columns, if they have some.
 
     Privacy
     -------
     A row is noted as used before anything is charged for it, and stays so if the fit fails.
     """
     more = {"y": y, "person": person, "policy": policy, "rehearsal": rehearsal, "allow_empty": allow_empty}
+    noted = {"person": person, "guarantee": budget, "columns": columns}
     if ledger is not None:
-        held = _hold_on_ledger(rows, ledger, dataset, schema=schema, **more)
-        held.noted = note_rows(
-            rows,
-            person=person,
-            guarantee=budget,
-            ledger=held.owner.ledger,
-            dataset=held.owner.dataset,
-        )
-        return held
+        return _hold_on_ledger(rows, ledger, dataset, noted, schema=schema, **more)
     if dataset is not None:
         raise InputError(f"Expected ledger= beside dataset={dataset!r}: which ledger has its budget?")
     owner = owner_in_memory(rows, questions, schema=schema, budget=budget, dataset=name, **more)
-    use = enter_rows(rows, person=person, guarantee=budget, ledger=owner.ledger, dataset=owner.dataset)
-    return Holding(owner, use=use, stated=False)
+    return Holding(owner, use=enter_rows(rows, ledger=owner.ledger, dataset=owner.dataset, **noted))
 
 
 def count_persons(people: npt.NDArray[Any]) -> int:
@@ -195,9 +190,11 @@ def count_persons(people: npt.NDArray[Any]) -> int:
     return len(np.unique(number_persons(people, "person")))
 
 
-def _hold_on_ledger(rows: Any, given: Any, dataset: str | None, **more: Any) -> Holding:
+def _hold_on_ledger(
+    rows: Any, place: Any, dataset: str | None, noted: Mapping[str, Any], **more: Any
+) -> Holding:
     """An owner whose budget is the one that is open for a data set."""
-    ledger = open_ledger(given)
+    ledger = open_ledger(place)
     try:
         if not dataset:
             known = ", ".join(ledger.datasets()) or "none"
@@ -206,33 +203,14 @@ def _hold_on_ledger(rows: Any, given: Any, dataset: str | None, **more: Any) -> 
         owner = Owner(
             rows, ledger=ledger, dataset=dataset, budget=keeps.budget, accounting=keeps.name, **more
         )
+        given = GivenBudget.of(ledger, owner.dataset, place)
+        use = enter_rows(rows, ledger=ledger, dataset=owner.dataset, given=given, **noted)
     except BaseException:
-        if ledger is not given:
+        if ledger is not place:
             ledger.close()
         raise
-    return Holding(owner, salt=f"fit {secrets.token_hex(16)}", opened=ledger is not given)
-
-
-def open_ledger(ledger: Any) -> Ledger:
-    """A ledger that was given as itself, as a path (its key is ``PATH.key``) or as a URL.
-
-    The key of a ledger at a URL is in the file that the environment variable ``PRIVADA_LEDGER_KEY`` names.
-    A ledger that does not exist is never created: its budget has to be opened first.
-    """
-    if isinstance(ledger, Ledger):
-        return ledger
-    if not isinstance(ledger, (str, os.PathLike)):
-        raise InputError(f"Expected ledger to be a Ledger, a path or a URL, got {type(ledger).__name__}.")
-    place = os.fspath(ledger)
-    return Ledger.open(place, OwnerKey.load(_key_of(place)), create=False)
-
-
-def _key_of(place: str) -> Path:
-    if "://" not in place or place.startswith("sqlite:///"):
-        return Path(place.removeprefix("sqlite:///") + ".key")
-    if not (path := os.environ.get(KEY_OF_URL)):
-        raise InputError(f"Expected {KEY_OF_URL} to name the key file of the ledger at a URL.")
-    return Path(path)
+    salt = f"fit {secrets.token_hex(16)}"
+    return Holding(owner, use=use, given=given, salt=salt, opened=ledger is not place)
 
 
 def salt_learner(learner: Learner[T], salt: str) -> Learner[T]:
@@ -271,7 +249,7 @@ __all__ = [
     "count_persons",
     "hold_owner",
     "hold_rows",
-    "open_ledger",
+    "require_owner",
     "salt_ask",
     "salt_learner",
     "settling",

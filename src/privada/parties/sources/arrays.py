@@ -37,6 +37,10 @@ class ArraySource(Source):
             self._columns[name] = column
         self._height = len(X)
 
+    @property
+    def is_held(self) -> bool:
+        return True
+
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         for start in range(0, self._height, size):
             yield {name: self._columns[name][start : start + size] for name in names or self._columns}

@@ -62,6 +62,13 @@ class ArrowSource(Source):
         """As files in Parquet; what is in memory stays there."""
         return is_parquet(self._dataset)
 
+    @property
+    def is_held(self) -> bool:
+        """Tables and frames are; files are not."""
+        from pyarrow.dataset import InMemoryDataset
+
+        return isinstance(self._dataset, InMemoryDataset)
+
     def _of(self, dataset: Any) -> Source:
         part = copy(self)
         part._dataset = dataset

@@ -54,6 +54,11 @@ class Source(ABC):
         """Whether another process can read the parts that `addresses` gives."""
         return False
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the rows are objects of this process, which may use them in other ways, too."""
+        return False
+
     def addresses(self) -> list[Source]:
         """The same rows in the same order, in parts that another process can open by itself."""
         return self.parts()

@@ -29,6 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from privada.exceptions import InputError, RelationError
 from privada.privacy.accounting import accountant, curves
@@ -92,6 +93,27 @@ def weakest(guarantees: Sequence[Guarantee]) -> Guarantee:
     return Approximate(epsilon=epsilon, delta=delta, relation=relation, unit=alike[0].unit)
 
 
+def add_statements(statements: Sequence[Guarantee]) -> Guarantee:
+    """What several statements about one unit imply together, each of other answers, in whatever order.
+
+    Epsilons and deltas add up, also where every answer is chosen after seeing those of all others
+    (accounting.md, "Rows that are used again").
+    """
+    if len(statements) == 1:
+        return statements[0]
+    relation = _weakest_relation(each.relation for each in statements)
+    if len({each.unit for each in statements}) > 1:
+        raise RelationError("Statements about rows and about persons have no sum.")
+    alike = [each.under(relation) for each in statements]
+    about: dict[str, Any] = {"relation": relation, "unit": alike[0].unit}
+    if all(isinstance(each, Pure) for each in alike):
+        return Pure(epsilon=math.fsum(_epsilon_at(each, 0.0) for each in alike), **about)
+    deltas = [0.0 if isinstance(each, Pure) else _delta_of(each) for each in alike]
+    epsilons = [_epsilon_at(each, delta) for each, delta in zip(alike, deltas, strict=True)]
+    delta = min(math.fsum(deltas), MOST_DELTA)
+    return Approximate(epsilon=math.fsum(epsilons), delta=delta, **about)
+
+
 def _epsilon_at(guarantee: Guarantee, delta: float) -> float:
     if isinstance(guarantee, (Approximate, Pure)):
         return guarantee.epsilon
@@ -142,4 +164,4 @@ def _weakest_relation(relations: Iterable[Relation]) -> Relation:
     raise InputError("Expected at least one use.")
 
 
-__all__ = ["ORDERS", "STATED_DELTA", "Use", "state_total", "weakest"]
+__all__ = ["ORDERS", "STATED_DELTA", "Use", "add_statements", "state_total", "weakest"]

@@ -1,0 +1,71 @@
+"""What a fit's rows have lost, as it is whenever somebody asks: not as it was when the fit ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from privada.parties.one_process.given_budget import GivenBudget
+from privada.parties.one_process.process_ledger import OpenUse, find_use
+from privada.privacy.accounting.odometer import weakest
+from privada.privacy.guarantee import Guarantee
+
+
+class Statement:
+    """What all uses of what was held for a fit cost together, at most: that of the data set that lost most.
+
+    A copy or a pickle in the same process goes on with it. In another process it states what was known when
+    it was pickled, and reads given budgets again that have a path or URL.
+
+    Parameters
+    ----------
+    uses : sequence of OpenUse
+    budgets : sequence of GivenBudget
+    known : Guarantee or None
+        What another process knew.
+
+    Privacy
+    -------
+    A pickle holds no fingerprint and nothing else of the rows.
+    """
+
+    def __init__(
+        self,
+        uses: Sequence[OpenUse] = (),
+        budgets: Sequence[GivenBudget] = (),
+        known: Guarantee | None = None,
+    ) -> None:
+        self._uses, self._budgets, self._known = tuple(uses), tuple(budgets), known
+
+    def read(self) -> Guarantee | None:
+        """What was lost so far; None for rows that were declared public."""
+        now = [each.spent() for each in self._uses] + [each.read() for each in self._budgets]
+        known = [each for each in (self._known, *now) if each is not None]
+        return weakest(known) if known else None
+
+    def __repr__(self) -> str:
+        return f"<Statement: {self.read()}>"
+
+    def __reduce__(self) -> Any:
+        given = [use.given for use in self._uses if use.given is not None]
+        return _restore, (tuple(use.name for use in self._uses), (*given, *self._budgets), self.read())
+
+
+def join_statements(statements: Sequence[Statement]) -> Statement:
+    """One statement for all."""
+    known = [each._known for each in statements if each._known is not None]
+    return Statement(
+        [use for each in statements for use in each._uses],
+        [budget for each in statements for budget in each._budgets],
+        weakest(known) if known else None,
+    )
+
+
+def _restore(names: Sequence[str], budgets: Sequence[GivenBudget], known: Guarantee | None) -> Statement:
+    uses = [use for name in names if (use := find_use(name)) is not None]
+    if names and len(uses) == len(names):
+        return Statement(uses)
+    return Statement(uses, budgets, known)
+
+
+__all__ = ["Statement", "join_statements"]
