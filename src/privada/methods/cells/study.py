@@ -22,10 +22,11 @@ import numpy as np
 from privada._toml import Section
 from privada.exceptions import InputError, RelationError
 from privada.methods import _study
+from privada.methods.cells.learner.forecast import forecast_counts
 from privada.methods.cells.learner.learn import CellEstimates, learn
 from privada.methods.cells.questions.partition import Bins, Nearest, Partition
 from privada.methods.cells.questions.statistics import CellStatistics
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Learner, with_forecast
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 
@@ -54,7 +55,8 @@ def learner(
         question.fits(schema)
     except (InputError, RelationError) as error:
         section.fail("", str(error))
-    return learn(owner, question, classes=schema.classes.names if by_label else None)
+    made = learn(owner, question, classes=schema.classes.names if by_label else None)
+    return with_forecast(made, forecast_counts(question, size=schema.size))
 
 
 def _tables(section: Section, schema: Schema, home: Path) -> tuple[Partition, ...]:
