@@ -23,6 +23,12 @@ ResultFile = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Write the result as JSON, too.")
 ]
 PageFile = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Write an HTML page, too.")]
+ModelOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--model", metavar="FILE", help="Save the model that was learnt, for privada predict; a new file."
+    ),
+]
 ExchangeUrl = Annotated[
     str,
     typer.Option(
@@ -85,6 +91,7 @@ __all__ = [
     "ExchangeUrl",
     "LearnerKeyFile",
     "MethodName",
+    "ModelOut",
     "OwnerToml",
     "PageFile",
     "ResultFile",

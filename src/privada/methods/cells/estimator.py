@@ -48,8 +48,7 @@ class _Cells(PrivateEstimator):
             owner=owner,
         )
         estimates = self._ask(learn("owner", question), {"owner": held})
-        self.release_ = estimates.release
-        self.guarantee_ = estimates.release.guarantee
+        self.release_, self.guarantee_ = estimates.release, estimates.release.guarantee
         self.n_features_in_ = schema.width
         return estimates
 
@@ -145,9 +144,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
             guarantee=self._guarantee(),
         )
         estimates = self._estimate(np.asarray(X), np.asarray(y), person, schema, question, owner)
-        self.classes_ = np.asarray(schema.classes.names)
-        self.counts_ = estimates.tables[0].counts
-        self.probabilities_ = estimates.tables[0].probabilities
+        keep_counts(self, estimates, classes=schema.classes.names)
         return self
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
@@ -254,4 +251,11 @@ class CellMeans(_Cells):
         return self
 
 
-__all__ = ["CellClassifier", "CellMeans"]
+def keep_counts(model: CellClassifier, found: CellEstimates, *, classes: tuple[Any, ...]) -> None:
+    """Give a classifier what was learnt: here, or in a study."""
+    model.classes_ = np.asarray(classes)
+    model.counts_, model.probabilities_ = found.tables[0].counts, found.tables[0].probabilities
+    model.release_, model.guarantee_ = found.release, found.release.guarantee
+
+
+__all__ = ["CellClassifier", "CellMeans", "keep_counts"]
