@@ -150,7 +150,9 @@ def test_the_model_of_a_study_is_saved_and_predicts(cli, home, tmp_path):
     predicted = cli("predict", model, home / "centers.csv").stdout.splitlines()
     assert predicted[0] == "prediction,probability of well,probability of ill"
     assert len(predicted) == 13
-    assert "exists and is not overwritten" in cli("run", home / "study.toml", "--model", model, expect=2).stderr
+    assert (
+        "exists and is not overwritten" in cli("run", home / "study.toml", "--model", model, expect=2).stderr
+    )
 
 
 def test_a_model_that_there_cannot_be_is_refused_before_the_charge(cli, home, edit, tmp_path):

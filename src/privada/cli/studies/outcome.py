@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     Keep = Callable[[Outcome], Path]
 
 
+NAMED = {"confusion": "rows by true class, and what was predicted of them", "auc": "area under the ROC curve"}
 MARKS = ('"written_by": "privada"', 'content="written by privada"')  # how an earlier result is known
 
 
@@ -94,12 +95,15 @@ def _results(outcome: Outcome) -> list[Table]:
 
 
 def _numbers(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without what is in the table of releases, and without the parameters of a model."""
-    kept = {name: value for name, value in plain.items() if name not in ("guarantee", "stamps")}
+    """A result without what is in the table of releases, and without the parts of a model."""
+    kept = {name: value for name, value in plain.items() if name not in ("guarantee", "guarantees", "stamps")}
     if "hypothesis" in kept:
         model = kept["hypothesis"]
         kept["hypothesis"] = model.get("reason", f"{model['form']}, written out in the JSON")
-    return kept
+    if "synthetic_target" in kept:
+        rows = len(kept["synthetic_target"]["weights"])
+        kept["synthetic_target"] = f"{rows} public rows with weights and probabilities, in the JSON"
+    return {NAMED.get(name, name): value for name, value in kept.items() if value is not None}
 
 
 def _releases(outcome: Outcome) -> list[Table]:
