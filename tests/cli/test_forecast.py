@@ -17,5 +17,16 @@ def test_a_forecast_says_what_it_is_compared_with_and_spends_nothing(cli, tmp_pa
     assert "charge" not in str(lines)
 
 
-def test_a_method_without_one_says_so(cli, home):
-    assert "no forecast of its error" in cli("forecast", home / "study.toml").stdout
+def test_counts_have_an_error_of_their_own(cli, home):
+    shown = cli("forecast", home / "study.toml").stdout
+    assert "The error is the share of rows that are counted in a wrong cell" in shown
+    first = cli.json("forecast", home / "study.toml")["outlooks"][0]
+    assert first["beside"] is None
+    assert first["measure"].startswith("the share of rows")
+
+
+def test_a_question_without_a_forecast_shows_its_noise(cli, tmp_path):
+    write_example(tmp_path, name="transport")
+    study = tmp_path / "study.toml"
+    study.write_text(study.read_text() + 'rescale = "unit"\n')
+    assert "has no forecast of its error" in cli("forecast", study).stdout

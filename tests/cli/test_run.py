@@ -141,3 +141,22 @@ def test_a_signed_question_says_on_the_ledger_who_asked_and_what_for(cli, home, 
     text = cli("ledger", "export", home / "clinic/owner.toml").stdout
     assert '"alice"' in text
     assert '"stroke"' in text
+
+
+def test_the_model_of_a_study_is_saved_and_predicts(cli, home, tmp_path):
+    model = tmp_path / "model.privada"
+    shown = cli("run", home / "study.toml", "--model", model).stdout
+    assert f"Wrote {model}" in shown
+    predicted = cli("predict", model, home / "centers.csv").stdout.splitlines()
+    assert predicted[0] == "prediction,probability of well,probability of ill"
+    assert len(predicted) == 13
+    assert (
+        "exists and is not overwritten" in cli("run", home / "study.toml", "--model", model, expect=2).stderr
+    )
+
+
+def test_a_model_that_there_cannot_be_is_refused_before_the_charge(cli, home, edit, tmp_path):
+    edit("study.toml", "by_label = true", "by_label = false")
+    refused = cli("run", home / "study.toml", "--model", tmp_path / "model.privada", expect=2)
+    assert "by_label = true" in refused.stderr
+    assert charges(cli, home) == 0

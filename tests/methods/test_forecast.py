@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.methods.forecast import ClassLine, Forecast, leading_share
+from privada.methods.forecast import ClassLine, Forecast, leading_share, say_size
 
 
 def made(**more):
@@ -23,10 +23,32 @@ def test_a_band_holds_its_ratio(wrong):
 
 
 @pytest.mark.parametrize("name", ["ratio", "low", "high"])
-@pytest.mark.parametrize("wrong", [0, -1.0, float("nan"), float("inf"), "1"])
+@pytest.mark.parametrize("wrong", [-1.0, float("nan"), float("inf"), "1"])
 def test_numbers_are_refused_by_name(name, wrong):
     with pytest.raises(InputError, match=name):
         made(**{name: wrong})
+
+
+def test_a_band_may_begin_at_nothing_but_no_error_is_nothing():
+    assert made(low=0.0).low == 0
+    with pytest.raises(InputError, match="ratio"):
+        made(low=0.0, ratio=0.0)
+
+
+def test_an_error_is_compared_with_doing_nothing_or_is_one_by_itself():
+    itself = made(beside="", measure="the share of rows in a wrong cell")
+    assert itself.explanation == "The error is the share of rows in a wrong cell."
+    assert made().explanation == "100 % is the error of the public model."
+    for wrong in ({"beside": ""}, {"measure": "something"}):
+        with pytest.raises(InputError, match="beside or measure"):
+            made(**wrong)
+
+
+def test_a_number_of_rows_is_the_announced_one_or_a_guess_that_is_said():
+    assert say_size(40) == (40, "of 40 rows")
+    rows, said = say_size(None)
+    assert rows == 1000
+    assert "no number is announced" in said
 
 
 def test_it_is_printed_in_words():

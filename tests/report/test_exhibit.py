@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from privada.report.exhibit import Curves, Dots, Layer, Map, Series, write
+from privada.report.exhibit import Bands, Curves, Dots, Layer, Map, Series, write
 from privada.report.tables import Table
 
 VALUES = np.array([[1.0, 2.0], [3.0, 2.0], [2.0, 2.0]])
@@ -46,6 +46,19 @@ def test_a_series_has_means_and_standard_errors_over_runs():
             ),
             {".csv", ".svg"},
             ["a", "ours", "1"],
+        ),
+        (
+            Bands(
+                title="Forecasts that came true",
+                label="error",
+                places=("a", "b"),
+                expected=(0.5, 0.2),
+                low=(0.4, 0.0),
+                high=(0.6, 0.3),
+                outcome=(0.45, 0.9),
+            ),
+            {".csv", ".svg"},
+            ["a", "0.5", "0.4", "0.6", "0.45"],
         ),
         (Table(title="A table", columns=("a",), rows=(("1",),)), {".csv"}, ["1"]),
     ],

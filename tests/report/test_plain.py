@@ -36,6 +36,35 @@ def test_columns_of_unequal_length_or_of_words_are_no_table_by_columns():
     assert words.rows == (("x", "p, q"),)
 
 
+def test_a_long_list_of_words_is_counted():
+    (table,) = tables_of({"labels": ["ill", "well", "well"] * 10}, title="all")
+    assert table.title == "labels"
+    assert table.rows == (("well", "20"), ("ill", "10"))
+    assert table.note == "All 30 are in the JSON."
+
+
+def test_numbers_stand_with_their_intervals():
+    share = {"value": 0.5, "low": 0.4, "high": 0.6, "confidence": 0.9}
+    single, recall = tables_of({"accuracy": share, "recall": {"ill": share, "well": share}}, title="all")
+    assert single.rows == (("accuracy", "0.5 (0.4 to 0.6)"), ("confidence of each interval", "0.9"))
+    assert recall.rows == (("ill", "0.5 (0.4 to 0.6)"), ("well", "0.5 (0.4 to 0.6)"))
+    counts = {"well": {"cell 0": 5, "cell 1": 6}, "ill": {"cell 0": 1, "cell 1": 2}}
+    (table,) = tables_of({"counts": counts, "low": counts, "high": counts}, title="all")
+    assert table.rows[0][1] == "5 (5 to 5)"
+
+
+def test_ends_of_something_else_stay_where_they_are():
+    (bins,) = tables_of(
+        {"bins": [{"low": 0, "high": 1, "rows": 5}, {"low": 1, "high": 2, "rows": 6}]}, title="all"
+    )
+    assert bins.columns == ("", "low", "high", "rows")
+    titles = [
+        each.title
+        for each in tables_of({"means": {"a": 1, "b": 2}, "low": {"a": 0}, "high": {"a": 1}}, title="r")
+    ]
+    assert titles == ["means", "low", "high"]
+
+
 def test_nothing_gives_no_table():
     assert tables_of({}, title="all") == []
 

@@ -54,7 +54,7 @@ def test_stamps_are_those_of_all_releases_once():
             self.stamps = stamps
 
     releases = (Stamped("b", "a"), Stamped("a"))
-    assert Outcome(study=None, result={}, releases=releases, ledgers={}).stamps == ("a", "b")
+    assert Outcome(study=None, result={}, releases=releases, ledgers={}, learnt=None).stamps == ("a", "b")
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privada.exceptions import InputError
+
+if TYPE_CHECKING:
+    from privada.parties.csv.dialect import Dialect
 
 _DIGITS = 64
 
@@ -23,6 +26,24 @@ ResultFile = Annotated[
     Path | None, typer.Option("--out", metavar="FILE", help="Write the result as JSON, too.")
 ]
 PageFile = Annotated[Path | None, typer.Option("--page", metavar="FILE", help="Write an HTML page, too.")]
+
+
+def _of_csv(flag: str, what: str) -> Any:
+    return typer.Option(flag, metavar="TEXT", help=what, show_default=False)
+
+
+CsvDelimiter = Annotated[str | None, _of_csv("--delimiter", "Between fields of CSV: ';' or a tab.")]
+CsvDecimal = Annotated[str | None, _of_csv("--decimal", "Before the fraction of a number: ','.")]
+CsvThousands = Annotated[str | None, _of_csv("--thousands", "Between groups of digits: '.'.")]
+CsvEncoding = Annotated[str | None, _of_csv("--encoding", "Of the text: cp1252, latin-1, utf-16.")]
+CsvQuote = Annotated[str | None, _of_csv("--quote", "Around fields.")]
+CsvDateFormat = Annotated[str | None, _of_csv("--date-format", "Of dates: '%d.%m.%Y'.")]
+ModelOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--model", metavar="FILE", help="Save the model that was learnt, for privada predict; a new file."
+    ),
+]
 ExchangeUrl = Annotated[
     str,
     typer.Option(
@@ -60,6 +81,15 @@ def existing_exchange(url: str, what: str) -> str:
     return url
 
 
+def csv_dialect(**said: str | None) -> Dialect | None:
+    """The dialect that options declare; None if they are silent."""
+    from privada.parties.csv.dialect import Dialect
+
+    given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    given |= {"delimiter": "\t"} if given.get("delimiter") in ("tab", "\\t") else {}
+    return Dialect(**given) if given else None
+
+
 def whole_digest(flag: str, text: str) -> str:
     """A whole digest in lower case: two questions can be made whose digests begin alike."""
     digits = text.lower()
@@ -82,13 +112,21 @@ def new_file(path: Path, what: str) -> Path:
 
 __all__ = [
     "AsJson",
+    "CsvDateFormat",
+    "CsvDecimal",
+    "CsvDelimiter",
+    "CsvEncoding",
+    "CsvQuote",
+    "CsvThousands",
     "ExchangeUrl",
     "LearnerKeyFile",
     "MethodName",
+    "ModelOut",
     "OwnerToml",
     "PageFile",
     "ResultFile",
     "StudyFile",
+    "csv_dialect",
     "existing_exchange",
     "existing_file",
     "existing_folder",

@@ -1,8 +1,9 @@
-"""What the studies of all methods read alike: the owner that is asked, and a file of public rows."""
+"""What the studies of all methods have alike: the owner that is asked, public rows, settings of a model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from privada.exceptions import InputError
 from privada.methods._public_rows import PublicFile
 from privada.parties.csv.dialect import Dialect
 from privada.parties.schema import Schema
+from privada.privacy.guarantee import Guarantee
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -55,4 +57,17 @@ def _read(
         section.fail(key, str(error).replace("Cannot read", "cannot read", 1))
 
 
-__all__ = ["asked", "known", "labelled_rows", "public_rows"]
+def model_settings(schema: Schema, guarantee: Guarantee) -> dict[str, Any]:
+    """Settings of the estimator that a study's result becomes: its columns, and what was asked for."""
+    columns = replace(schema, label=None, size=None, person_id=None, max_rows=None)
+    given = {name: getattr(guarantee, name, None) for name in ("epsilon", "delta", "rho")}
+    return {"schema": columns, "relation": guarantee.relation.value, **given}
+
+
+def name_columns(model: Any, schema: Schema) -> None:
+    """Let a fitted estimator know the columns that its rows have."""
+    model.n_features_in_ = schema.width
+    model.feature_names_in_ = np.array([column.name for column in schema.columns], dtype=object)
+
+
+__all__ = ["asked", "known", "labelled_rows", "model_settings", "name_columns", "public_rows"]

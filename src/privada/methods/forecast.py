@@ -18,6 +18,7 @@ from privada.exceptions import InputError
 from privada.methods.scaling import PublicScale
 
 CONFIDENCE = 0.8
+GUESSED_ROWS = 1000  # where none are announced
 HALF_HEARD = 30.0  # rows times μ for each class, at which half of a gain is expected
 MOST_DEVIATIONS, MOST_ROWS = 3.0, 2000  # of public rows that are looked at
 
@@ -26,29 +27,38 @@ MOST_DEVIATIONS, MOST_ROWS = 3.0, 2000  # of public rows that are looked at
 class Forecast:
     """The expected error with the private rows, over the error of doing nothing; made of public facts alone.
 
+    Where doing nothing has no error to compare with, the error itself, as a share: ``measure`` says of what.
+
     Parameters
     ----------
     ratio : float
         Below 1, something is gained.
     low, high : float
         A band that holds four outcomes of five.
-    beside : str
+    beside : str, default=""
         What doing nothing is, in words.
+    measure : str, default=""
+        What the error is, in words, if it is not compared with anything.
 
     >>> print(Forecast(ratio=0.8, low=0.6, high=1.05, beside="the public model"))
     about 80 % of the error of the public model (60 to 105 % in four cases of five)
+    >>> print(Forecast(ratio=0.02, low=0.01, high=0.04, measure="the share of rows in a wrong cell"))
+    about 2 % as the share of rows in a wrong cell (1 to 4 % in four cases of five)
     """
 
     ratio: float
     low: float
     high: float
-    beside: str
+    beside: str = ""
+    measure: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("ratio", "low", "high"):
+        for name in ("ratio", "high"):
             _check.positive(**{name: getattr(self, name)})
-        if not self.low <= self.ratio <= self.high:
+        if _check.finite(low=self.low) < 0 or not self.low <= self.ratio <= self.high:
             raise InputError(f"Expected low <= ratio <= high, got {self.low}, {self.ratio}, {self.high}.")
+        if bool(self.beside) == bool(self.measure):
+            raise InputError("Expected beside or measure: what 100 % is, or what the error is.")
 
     @property
     def worthwhile(self) -> bool:
@@ -56,10 +66,17 @@ class Forecast:
         return self.ratio < 1
 
     def __str__(self) -> str:
-        return (
-            f"about {self.ratio:.0%} of the error of {self.beside} ".replace("%", " %")
-            + f"({self.low * 100:.0f} to {self.high * 100:.0f} % in four cases of five)"
+        what = f"of the error of {self.beside}" if self.beside else f"as {self.measure}"
+        low, middle, high = (
+            f"{share * 100:.2g}" if share < 0.1 else f"{share * 100:.0f}"
+            for share in (self.low, self.ratio, self.high)
         )
+        return f"about {middle} % {what} ({low} to {high} % in four cases of five)"
+
+    @property
+    def explanation(self) -> str:
+        """One sentence on what its numbers are."""
+        return f"100 % is the error of {self.beside}." if self.beside else f"The error is {self.measure}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +108,17 @@ class ClassLine:
         return band_around(line, self.below, self.above, beside)
 
 
+def say_size(size: int | None) -> tuple[int, str]:
+    """The rows to reckon with, and the words for it: those announced, or a round guess.
+
+    >>> say_size(None)
+    (1000, 'if there are 1,000 rows; no number is announced')
+    """
+    if size is None:
+        return GUESSED_ROWS, f"if there are {GUESSED_ROWS:,} rows; no number is announced"
+    return _check.count(size=size), f"of {size:,} rows"
+
+
 def band_around(line: float, below: float, above: float, beside: str) -> Forecast:
     """A forecast from logarithms: the middle and the widths of both sides.
 
@@ -120,4 +148,4 @@ def leading_share(public: npt.ArrayLike) -> float:
     return max(0.0, float((spread[-1] / spread.sum() - 1 / width) / (1 - 1 / width)))
 
 
-__all__ = ["CONFIDENCE", "ClassLine", "Forecast", "band_around", "leading_share"]
+__all__ = ["CONFIDENCE", "GUESSED_ROWS", "ClassLine", "Forecast", "band_around", "leading_share", "say_size"]

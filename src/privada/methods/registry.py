@@ -103,6 +103,10 @@ class Method:
         ``(seed) -> DemoRow``; the seed is of public randomness only.
     template_path : "module:function" or None
         ``() -> StudyTemplate``, the example study that ``privada init --method NAME`` writes.
+    model_path : "module:function" or None
+        ``(questions, schema, guarantee) -> (result -> fitted estimator)``, for methods whose studies learn a
+        model that can be saved. It is called before anything is charged, and raises `InputError` where the
+        questions make no model.
     situation : Situation, optional
         When it is the method to take, for ``privada advise``.
     """
@@ -115,6 +119,7 @@ class Method:
     example_path: str
     demo_path: str | None = None
     template_path: str | None = None
+    model_path: str | None = None
     situation: Situation | None = None
 
     def questions(self) -> tuple[type[Question], ...]:

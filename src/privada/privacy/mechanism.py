@@ -45,6 +45,7 @@ IntArray = npt.NDArray[np.int64]
 
 SMOOTHING = 2.0  # grid steps of Gaussian that the rounding lemma spends; error 2 exp(-2 π² 4) = 1e-34
 LARGEST_MOVE = 2.0**60  # grid steps of a contribution: a larger one would not fit 64 bits with its noise
+LARGEST_INVERSE = 700.0  # steps to a scale, beyond which Laplace noise is too rare for a number to tell
 _MARGIN = 1 + 1e-9  # calibrated scales are rounded up by this, so that no last bit overspends
 
 
@@ -124,6 +125,11 @@ class Lattice(Mechanism):
     def variance(self) -> float:
         """Variance of the noise on each number."""
 
+    @property
+    @abstractmethod
+    def mean_absolute(self) -> float:
+        """Mean of ``|noise|`` of each number."""
+
     @abstractmethod
     def characteristic(self, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Of the noise: the mean of ``cos(theta noise)``. What is made of a release may use its exact law."""
@@ -198,6 +204,16 @@ class Laplace(Lattice):
         """Of the discrete law: ``2q/(1-q)²`` steps² with ``q = exp(-1/b)``, a little under ``2b²``."""
         return self.grid.step**2 * self._variance
 
+    @property
+    def mean_absolute(self) -> float:
+        """Of the discrete law: ``2q/(1-q²)`` steps, that is ``1/sinh(1/b)``.
+
+        >>> round(Laplace(sensitivity=1, scale=20.0).mean_absolute, 2)
+        19.99
+        """
+        inverse = 1 / self.steps
+        return self.grid.step / math.sinh(inverse) if inverse < LARGEST_INVERSE else 0.0
+
     def characteristic(self, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Of the discrete law: ``1 / (1 + 2 v sin²(theta/2))``, v its variance, theta in radians a step."""
         found: npt.NDArray[np.float64] = 1 / (
@@ -270,6 +286,11 @@ class Gaussian(Lattice):
     def variance(self) -> float:
         """The scale squared; the lattice is fine enough for the discrete law to have it too."""
         return self.scale**2
+
+    @property
+    def mean_absolute(self) -> float:
+        """Of the normal law, from which the lattice is too fine to tell it."""
+        return self.scale * math.sqrt(2 / math.pi)
 
     def characteristic(self, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Of the normal law, from which the lattice is too fine to tell it."""

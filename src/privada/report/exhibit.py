@@ -1,4 +1,4 @@
-"""What an experiment shows beside its figures: curves with error bars, maps of points, tables.
+"""What an experiment shows beside its figures: curves with error bars, bands, maps of points, tables.
 
 `privada reproduce NAME --out FOLDER` writes each as numbers (CSV) and, where matplotlib is
 there, as a picture (SVG).
@@ -174,7 +174,54 @@ class Dots:
         figure.legend(frameon=False, fontsize="small", loc="outside lower center", ncols=2)
 
 
-Exhibit = Curves | Dots | Map | Table
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Bands:
+    """Outcomes against what was forecast, each with the band that it was to lie in.
+
+    Attributes
+    ----------
+    places : tuple of str
+        Of each outcome: where it was measured.
+    expected, low, high, outcome : sequence of float
+        Above 0: both axes are logarithmic.
+    """
+
+    title: str
+    label: str
+    places: tuple[str, ...]
+    expected: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    outcome: Sequence[float]
+
+    def table(self) -> Table:
+        """The numbers."""
+        numbers = zip(self.expected, self.low, self.high, self.outcome, strict=True)
+        rows = tuple(
+            (place, *(f"{value:.6g}" for value in values))
+            for place, values in zip(self.places, numbers, strict=True)
+        )
+        return Table(title=self.title, columns=("place", "forecast", "low", "high", "outcome"), rows=rows)
+
+    def draw(self, figure: Any) -> None:
+        """Draw into a matplotlib figure: a grey line is a band, a dot what came."""
+        axes = figure.add_subplot()
+        held = (np.asarray(self.low) <= self.outcome) & (np.asarray(self.outcome) <= self.high)
+        axes.vlines(self.expected, self.low, self.high, color="#d1d5db", linewidth=1.2, label="band")
+        for inside, colour, name in (
+            (True, COLOURS["ours"][0], "in"),
+            (False, COLOURS["paper"][0], "out of"),
+        ):
+            chosen = held == inside
+            x, y = np.asarray(self.expected)[chosen], np.asarray(self.outcome)[chosen]
+            axes.scatter(x, y, s=14, color=colour, label=f"{name} its band ({chosen.sum()})", zorder=3)
+        axes.axline((1, 1), slope=1, color=COLOURS["bound"][1], linewidth=1)
+        axes.set(xscale="log", yscale="log", title=self.title)
+        axes.set(xlabel=f"forecast: {self.label}", ylabel="outcome")
+        figure.legend(frameon=False, fontsize="small", loc="outside lower center", ncols=3)
+
+
+Exhibit = Bands | Curves | Dots | Map | Table
 
 
 def file_stem(exhibit: Exhibit) -> str:
@@ -194,7 +241,7 @@ def write(exhibit: Exhibit, folder: Path) -> list[Path]:
     return [numbers, *drawn]
 
 
-def draw(exhibit: Curves | Dots | Map, path: Path) -> list[Path]:
+def draw(exhibit: Bands | Curves | Dots | Map, path: Path) -> list[Path]:
     """Write a picture, if matplotlib is there; say which file. Points are pixels in it, the rest is lines."""
     try:
         from matplotlib.figure import Figure
@@ -208,4 +255,4 @@ def draw(exhibit: Curves | Dots | Map, path: Path) -> list[Path]:
     return [path]
 
 
-__all__ = ["Curves", "Dots", "Exhibit", "Layer", "Map", "Series", "draw", "file_stem", "write"]
+__all__ = ["Bands", "Curves", "Dots", "Exhibit", "Layer", "Map", "Series", "draw", "file_stem", "write"]

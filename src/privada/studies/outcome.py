@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from privada.exceptions import InputError
@@ -32,12 +32,15 @@ class Outcome:
         All releases that the learner received.
     ledgers : mapping of owner's name to export
         The owners' ledgers, with the lines of this study only; empty for ledgers that are not available.
+    learnt : object
+        What the method's learner returned.
     """
 
     study: Study
     result: Mapping[str, Any]
     releases: tuple[Release, ...]
     ledgers: Mapping[str, Mapping[str, Any]]
+    learnt: Any = field(repr=False)
 
     @property
     def stamps(self) -> tuple[str, ...]:
@@ -100,6 +103,7 @@ def run_study(study: Study) -> Outcome:
         result=name_result(result, study.schema),
         releases=tuple(seen),
         ledgers={name: _written(owner, before[name]) for name, owner in owners.items()},
+        learnt=result,
     )
 
 
@@ -124,6 +128,7 @@ def learn_from(
         result=name_result(result, study.schema),
         releases=tuple(seen),
         ledgers={},
+        learnt=result,
     )
 
 

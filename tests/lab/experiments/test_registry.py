@@ -9,7 +9,7 @@ from privada.lab.experiments import experiment, experiments, registry
 
 def test_the_registry():
     assert all(name == each.name and each.runs >= each.quick_runs for name, each in experiments().items())
-    with pytest.raises(InputError, match="one of cells, clustering, clustering-all-targets, core, marginals"):
+    with pytest.raises(InputError, match="one of cells, clustering, clustering-all-targets, core, forecasts"):
         experiment("everything")
 
 

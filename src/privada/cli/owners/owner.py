@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privada.cli import show
-from privada.cli.options import AsJson, OwnerToml, existing_file, new_file
+from privada.cli.options import (
+    AsJson,
+    CsvDateFormat,
+    CsvDecimal,
+    CsvDelimiter,
+    CsvEncoding,
+    CsvQuote,
+    CsvThousands,
+    OwnerToml,
+    csv_dialect,
+    existing_file,
+    new_file,
+)
 from privada.cli.owners import allow, check, console_user, decisions, key, serve
 from privada.cli.owners.learners import learners
 from privada.exceptions import InputError
@@ -32,10 +44,6 @@ app.command("console-user", epilog=f"Example: {console_user.EXAMPLE}")(console_u
 app.command("check", epilog=check.EXAMPLE)(check.command)
 
 
-def _of_csv(flag: str, what: str) -> Any:
-    return typer.Option(flag, metavar="TEXT", help=what, show_default=False)
-
-
 @app.command("init", epilog="Example: privada owner init clinic --data patients.parquet --label outcome")
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The owner's folder.", show_default=False)],
@@ -50,12 +58,12 @@ def init(
     label: Annotated[
         str | None, typer.Option("--label", metavar="COLUMN", help="The column to predict.")
     ] = None,
-    delimiter: Annotated[str | None, _of_csv("--delimiter", "Between fields of CSV: ';' or a tab.")] = None,
-    decimal: Annotated[str | None, _of_csv("--decimal", "Before the fraction of a number: ','.")] = None,
-    thousands: Annotated[str | None, _of_csv("--thousands", "Between groups of digits: '.'.")] = None,
-    encoding: Annotated[str | None, _of_csv("--encoding", "Of the text: cp1252, latin-1, utf-16.")] = None,
-    quote: Annotated[str | None, _of_csv("--quote", "Around fields.")] = None,
-    date_format: Annotated[str | None, _of_csv("--date-format", "Of dates: '%d.%m.%Y'.")] = None,
+    delimiter: CsvDelimiter = None,
+    decimal: CsvDecimal = None,
+    thousands: CsvThousands = None,
+    encoding: CsvEncoding = None,
+    quote: CsvQuote = None,
+    date_format: CsvDateFormat = None,
     database: Annotated[
         str | None,
         typer.Option("--database", metavar="URL", help="Instead of --data: postgresql://reader@host/clinic."),
@@ -89,8 +97,14 @@ def init(
     from privada.privacy.keys.passphrase import VARIABLE, choose_passphrase
     from privada.service.setup.making import NewOwner
 
-    said = {"delimiter": delimiter, "decimal": decimal, "thousands": thousands, "encoding": encoding}
-    dialect = _dialect(said | {"quote": quote, "date_format": date_format})
+    dialect = csv_dialect(
+        delimiter=delimiter,
+        decimal=decimal,
+        thousands=thousands,
+        encoding=encoding,
+        quote=quote,
+        date_format=date_format,
+    )
     source = _source(data, database, table)
     owner = NewOwner(
         folder=folder,
@@ -163,15 +177,6 @@ def _advice(path: Path, text: str) -> str:
         f'replace "{FILL_IN}" at {places} places in {path}. They are public: take none from the rows. Then '
     )
     return f"Next: {fill if places else ''}open the budget, once: privada owner open-budget {path}"
-
-
-def _dialect(said: dict[str, str | None]) -> Dialect | None:
-    """The dialect that options declare; None if they are silent."""
-    from privada.parties.csv.dialect import Dialect
-
-    given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
-    given |= {"delimiter": "\t"} if given.get("delimiter") in ("tab", "\\t") else {}
-    return Dialect(**given) if given else None
 
 
 @app.command("open-budget", epilog="Example: privada owner open-budget clinic/owner.toml")

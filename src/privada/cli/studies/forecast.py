@@ -18,8 +18,9 @@ COLUMNS = ("guarantee", "expected error", "in four cases of five", "each number 
 def command(study: StudyFile, as_json: AsJson = False) -> None:
     """Say what a study may expect at a quarter to four times its budget. Nothing is asked or spent.
 
-    The expected error is a share of the error of doing nothing; below 100 %, something is gained. It is made
-    of public facts alone: the size, the noise, and your own rows.
+    The expected error is a share of the error of doing nothing; below 100 %, something is gained. Of counts
+    and evaluations it is the error itself. It is made of public facts alone: the size, the noise, and your
+    own rows.
     """
     import warnings
 
@@ -46,17 +47,25 @@ def _row(outlook: Outlook) -> tuple[str, ...]:
     """The forecast, or, where there is none, the noise of what would be released."""
     found = outlook.forecast
     if found is not None:
-        return str(outlook.guarantee), f"{found.ratio:.0%}", f"{found.low:.0%} to {found.high:.0%}", ""
+        low, middle, high = map(_percent, (found.low, found.ratio, found.high))
+        return str(outlook.guarantee), middle, f"{low} to {high}", ""
     widths = [f"{name} ±{width:.3g}" for name, width in outlook.half_widths.items()]
     return str(outlook.guarantee), "", "", ", ".join(widths[:3])
+
+
+def _percent(share: float) -> str:
+    """Two digits of a small share, whole percents of others."""
+    return f"{share:.0%}" if share >= 0.1 else f"{share * 100:.2g}%"
 
 
 def _beside(outlooks: list[Outlook]) -> list[str]:
     """What 100 % is, and a word of advice."""
     found = [each.forecast for each in outlooks if each.forecast is not None]
     if not found:
-        return ["This method has no forecast of its error; the noise of each number is known exactly."]
-    lines = [f"100 % is the error of {found[0].beside}."]
+        return [
+            "What this study asks has no forecast of its error; the noise of each number is known exactly."
+        ]
+    lines = [found[0].explanation]
     if not any(each.worthwhile for each in found):
         lines.append("No gain is expected at any of these budgets: keep the budget.")
     return lines
@@ -65,11 +74,12 @@ def _beside(outlooks: list[Outlook]) -> list[str]:
 def _plain(outlook: Outlook) -> dict[str, Any]:
     found = outlook.forecast
     told = None if found is None else {"ratio": found.ratio, "low": found.low, "high": found.high}
-    beside = None if found is None else found.beside
+    beside, measure = (None, None) if found is None else (found.beside or None, found.measure or None)
     return {
         "guarantee": str(outlook.guarantee),
         "forecast": told,
         "beside": beside,
+        "measure": measure,
         "half_widths": outlook.half_widths,
     }
 

@@ -8,6 +8,7 @@ from privada.cli.options import (
     ExchangeUrl,
     LearnerKeyFile,
     MethodName,
+    ModelOut,
     PageFile,
     ResultFile,
     StudyFile,
@@ -25,6 +26,7 @@ def command(
     key: LearnerKeyFile = None,
     out: ResultFile = None,
     page: PageFile = None,
+    model: ModelOut = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute a study's result from the releases that owners put into the exchange.
@@ -34,7 +36,7 @@ def command(
     of the next round are then written.
     """
     from privada.cli.studies.mailbox import open_mailbox
-    from privada.cli.studies.outcome import finish, prepare
+    from privada.cli.studies.outcome import finish, prepare, prepare_model
     from privada.parties.owner_file import Card
     from privada.studies.outcome import learn_from
     from privada.studies.study import Study, check_method
@@ -42,6 +44,7 @@ def command(
     read = Study.read(existing_file(study, "STUDY"))
     check_method(read, method)
     prepare(out, page)
+    keep = prepare_model(model, read)
     with (
         open_mailbox(existing_exchange(exchange, "--exchange"), read, key) as mailbox,
         show.working(f"Learning {read.title}"),
@@ -50,7 +53,7 @@ def command(
     for name, party in read.parties.items():
         if isinstance(party, Card) and party.public_key is None:
             show.note(f"the schema of {name} names no public_key: anyone may have signed its releases.")
-    finish(outcome, out=out, page=page, as_json=as_json)
+    finish(outcome, out=out, page=page, keep=keep, as_json=as_json)
 
 
 __all__ = ["EXAMPLE", "command"]

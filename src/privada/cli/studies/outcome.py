@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privada.cli import show
+from privada.cli.options import new_file
 from privada.exceptions import InputError
 
 if TYPE_CHECKING:
     from privada.report.page import Page
     from privada.report.tables import Table
     from privada.studies.outcome import Outcome
+    from privada.studies.study import Study
+
+    Keep = Callable[[Outcome], Path]
 
 
+NAMED = {"confusion": "rows by true class, and what was predicted of them", "auc": "area under the ROC curve"}
 MARKS = ('"written_by": "privada"', 'content="written by privada"')  # how an earlier result is known
 
 
@@ -42,12 +47,29 @@ def prepare(*files: Path | None) -> None:
             raise InputError(f"{file} cannot be written: {error.strerror}.") from None
 
 
+def prepare_model(file: Path | None, study: Study) -> Keep | None:
+    """How the model will be saved, if one is wanted; that there can be one is checked before any charge."""
+    if file is None:
+        return None
+    from privada.studies.model import model_maker
+
+    path, make = new_file(file, "--model"), model_maker(study)
+
+    def keep(outcome: Outcome) -> Path:
+        saved: Path = make(outcome.learnt).save(path)
+        return saved
+
+    return keep
+
+
 def _beginning(file: Path) -> str:
     with file.open("rb") as stream:
         return stream.read(2000).decode("utf-8", errors="replace")
 
 
-def finish(outcome: Outcome, *, out: Path | None, page: Path | None, as_json: bool) -> None:
+def finish(
+    outcome: Outcome, *, out: Path | None, page: Path | None, as_json: bool, keep: Keep | None = None
+) -> None:
     """Show the result, which is paid for by now, then write the requested files."""
     view: list[Table | str] = [
         outcome.study.title,
@@ -60,7 +82,8 @@ def finish(outcome: Outcome, *, out: Path | None, page: Path | None, as_json: bo
         out.write_text(show.json_text(outcome.to_dict(), indent=2) + "\n", encoding="utf-8")
     if page is not None:
         outcome_page(outcome).save(page)
-    written = [f"Wrote {path}" for path in (out, page) if path is not None]
+    saved = None if keep is None else keep(outcome)
+    written = [f"Wrote {path}" for path in (out, page, saved) if path is not None]
     if written and not as_json:
         show.emit({}, written, as_json=False)
 
@@ -72,12 +95,15 @@ def _results(outcome: Outcome) -> list[Table]:
 
 
 def _numbers(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """A result without what is in the table of releases, and without the parameters of a model."""
-    kept = {name: value for name, value in plain.items() if name not in ("guarantee", "stamps")}
+    """A result without what is in the table of releases, and without the parts of a model."""
+    kept = {name: value for name, value in plain.items() if name not in ("guarantee", "guarantees", "stamps")}
     if "hypothesis" in kept:
         model = kept["hypothesis"]
         kept["hypothesis"] = model.get("reason", f"{model['form']}, written out in the JSON")
-    return kept
+    if "synthetic_target" in kept:
+        rows = len(kept["synthetic_target"]["weights"])
+        kept["synthetic_target"] = f"{rows} public rows with weights and probabilities, in the JSON"
+    return {NAMED.get(name, name): value for name, value in kept.items() if value is not None}
 
 
 def _releases(outcome: Outcome) -> list[Table]:
@@ -129,4 +155,4 @@ def outcome_page(outcome: Outcome) -> Page:
     return Page(title=outcome.study.title, lead=lead, panels=tuple(panels), stamps=outcome.stamps)
 
 
-__all__ = ["finish", "outcome_page", "prepare"]
+__all__ = ["finish", "outcome_page", "prepare", "prepare_model"]

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privada.cli import show
-from privada.cli.options import AsJson, LearnerKeyFile, PageFile, ResultFile, StudyFile, existing_file
+from privada.cli.options import (
+    AsJson,
+    LearnerKeyFile,
+    ModelOut,
+    PageFile,
+    ResultFile,
+    StudyFile,
+    existing_file,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,6 +43,7 @@ def command(
     ] = 600.0,
     out: ResultFile = None,
     page: PageFile = None,
+    model: ModelOut = None,
     as_json: AsJson = False,
 ) -> None:
     """Run a study: ask, charge, answer, learn.
@@ -46,18 +55,19 @@ def command(
     Another seed makes other questions. Ends with 3 if an owner refuses, with 4
     if one did not answer in time.
     """
-    from privada.cli.studies.outcome import finish, prepare
+    from privada.cli.studies.outcome import finish, prepare, prepare_model
     from privada.studies.outcome import run_study
     from privada.studies.study import Study
 
     read = Study.read(existing_file(study, "STUDY"))
     prepare(out, page)
+    keep = prepare_model(model, read)
     if exchange is not None:
         outcome = _run_over(exchange, read, key, patience)
     else:
         with show.working(f"Running {read.title}"):
             outcome = run_study(read)
-    finish(outcome, out=out, page=page, as_json=as_json)
+    finish(outcome, out=out, page=page, keep=keep, as_json=as_json)
 
 
 def _run_over(url: str, study: Study, key: Path | None, patience: float) -> Outcome:

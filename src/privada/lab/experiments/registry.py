@@ -151,6 +151,15 @@ _EXPERIMENTS = (
         path="privada.lab.experiments.core:run",
     ),
     Experiment(
+        name="forecasts",
+        title="What each method forecast before anything was spent, beside what came",
+        path="privada.lab.experiments.forecasts:run",
+        runs=5,
+        quick_runs=1,
+        shared=True,
+        settings=("half", "only", "quick"),
+    ),
+    Experiment(
         name="marginals",
         title="A hidden target: accuracy through tables of outcomes, beside the printed EXPRIL",
         path="privada.lab.experiments.marginals:run",

@@ -38,6 +38,7 @@ METHOD = Method(
     example_path="privada.methods.cells.example:example",
     demo_path="privada.methods.cells.demo:demo",
     template_path="privada.methods.cells.template:template",
+    model_path="privada.methods.cells.study:model_maker",
     situation=Situation(
         want="counts",
         because="one noisy release counts rows, by class if you like, in cells that you declare.",

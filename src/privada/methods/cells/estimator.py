@@ -52,8 +52,7 @@ class _Cells(PrivateEstimator):
             owner=owner,
         )
         estimates = self._ask(learn("owner", question), {"owner": held})
-        self.release_ = estimates.release
-        self.guarantee_ = estimates.release.guarantee
+        self.release_, self.guarantee_ = estimates.release, estimates.release.guarantee
         self.n_features_in_ = schema.width
         return estimates
 
@@ -169,9 +168,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
             guarantee=self._guarantee(),
         )
         estimates = self._estimate(np.asarray(X), np.asarray(y), person, schema, question, owner)
-        self.classes_ = np.asarray(schema.classes.names)
-        self.counts_ = estimates.tables[0].counts
-        self.probabilities_ = estimates.tables[0].probabilities
+        keep_counts(self, estimates, classes=schema.classes.names)
         return self
 
     def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
@@ -309,4 +306,11 @@ class CellMeans(_Cells):
         return [Map(title="private means", layers=shown, axes=plane.names), numbers]
 
 
-__all__ = ["CellClassifier", "CellMeans"]
+def keep_counts(model: CellClassifier, found: CellEstimates, *, classes: tuple[Any, ...]) -> None:
+    """Give a classifier what was learnt: here, or in a study."""
+    model.classes_ = np.asarray(classes)
+    model.counts_, model.probabilities_ = found.tables[0].counts, found.tables[0].probabilities
+    model.release_, model.guarantee_ = found.release, found.release.guarantee
+
+
+__all__ = ["CellClassifier", "CellMeans", "keep_counts"]

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +22,15 @@ import numpy as np
 from privada._toml import Section
 from privada.exceptions import InputError, RelationError
 from privada.methods import _study
+from privada.methods.cells.estimator import CellClassifier, keep_counts
+from privada.methods.cells.learner.forecast import forecast_counts
 from privada.methods.cells.learner.learn import CellEstimates, learn
 from privada.methods.cells.questions.partition import Bins, Nearest, Partition
 from privada.methods.cells.questions.statistics import CellStatistics
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Learner, with_forecast
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.release import Question
 
 
 def learner(
@@ -54,7 +57,8 @@ def learner(
         question.fits(schema)
     except (InputError, RelationError) as error:
         section.fail("", str(error))
-    return learn(owner, question, classes=schema.classes.names if by_label else None)
+    made = learn(owner, question, classes=schema.classes.names if by_label else None)
+    return with_forecast(made, forecast_counts(question, size=schema.size))
 
 
 def _tables(section: Section, schema: Schema, home: Path) -> tuple[Partition, ...]:
@@ -78,4 +82,28 @@ def _bins(section: Section, name: str, schema: Schema) -> Bins:
         section.fail(name, str(error))
 
 
-__all__ = ["learner"]
+def model_maker(
+    questions: Sequence[Question], *, schema: Schema, guarantee: Guarantee
+) -> Callable[[CellEstimates], CellClassifier]:
+    """Class counts by the nearest centre are a classifier; other tables are none."""
+    (question,) = questions
+    assert isinstance(question, CellStatistics)
+    cells = question.tables[0]
+    if question.n_classes is None or not isinstance(cells, Nearest):
+        raise InputError("Expected centers and by_label = true: only class counts near centres make a model.")
+    model = CellClassifier(
+        cells.centers,
+        classes=schema.classes.names,
+        size=schema.size,
+        **_study.model_settings(schema, guarantee),
+    )
+
+    def make(found: CellEstimates) -> CellClassifier:
+        _study.name_columns(model, schema)
+        keep_counts(model, found, classes=schema.classes.names)
+        return model
+
+    return make
+
+
+__all__ = ["learner", "model_maker"]

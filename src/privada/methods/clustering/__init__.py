@@ -53,6 +53,7 @@ METHOD = Method(
     example_path="privada.methods.clustering.example:example",
     demo_path="privada.methods.clustering.demo:demo",
     template_path="privada.methods.clustering.template:template",
+    model_path="privada.methods.clustering.study:model_maker",
     situation=Situation(
         want="points",
         because="it chooses public points where private ones do not help already, from one noisy release.",

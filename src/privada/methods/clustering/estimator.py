@@ -14,7 +14,7 @@ from privada import _check
 from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.clustering.learner.default_question import default_question
 from privada.methods.clustering.learner.forecast import GUESSED_SIZE, forecast_gain
-from privada.methods.clustering.learner.learn import learn
+from privada.methods.clustering.learner.learn import Choice, learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.methods.domains import private_persons, split_domains
 from privada.methods.estimating import PrivateEstimator, check_owner
@@ -197,15 +197,9 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
             ),
             {"owner": held},
         )
-        self.indices_ = choice.indices
-        self.cluster_centers_ = choice.centers
-        self.cost_, self.cost_band_ = choice.cost, choice.cost_band
-        self.cost_bound_, self.difference_bound_ = choice.bound.cost, choice.bound.difference
-        self.unavoidable_error_ = choice.unavoidable
-        self.source_ = choice.source
-        self.question_, self.release_ = question, choice.release
-        self.guarantee_ = budget
+        self.question_, self.guarantee_ = question, budget
         self.n_features_in_ = target.shape[1]
+        keep_choice(self, choice)
         return self
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
@@ -312,4 +306,13 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         )
 
 
-__all__ = ["SourceTargetMedoids"]
+def keep_choice(model: SourceTargetMedoids, choice: Choice) -> None:
+    """Give an estimator what was chosen: here, or in a study."""
+    model.indices_, model.cluster_centers_ = choice.indices, choice.centers
+    model.cost_, model.cost_band_ = choice.cost, choice.cost_band
+    model.cost_bound_, model.difference_bound_ = choice.bound.cost, choice.bound.difference
+    model.unavoidable_error_ = choice.unavoidable
+    model.source_, model.release_ = choice.source, choice.release
+
+
+__all__ = ["SourceTargetMedoids", "keep_choice"]

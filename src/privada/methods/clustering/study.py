@@ -14,12 +14,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from privada._toml import Section
 from privada.methods import _study
+from privada.methods.clustering.estimator import SourceTargetMedoids, keep_choice
 from privada.methods.clustering.learner.default_question import default_question
 from privada.methods.clustering.learner.forecast import GUESSED_SIZE, forecast_gain
 from privada.methods.clustering.learner.learn import Choice, learn
@@ -28,6 +29,7 @@ from privada.parties.protocol import Learner, with_forecast
 from privada.parties.schema import Schema
 from privada.privacy.accounting.budget import split_alike
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.release import Question
 
 
 def learner(
@@ -69,4 +71,20 @@ def _radius(
         return about, asking
 
 
-__all__ = ["learner"]
+def model_maker(
+    questions: Sequence[Question], *, schema: Schema, guarantee: Guarantee
+) -> Callable[[Choice], SourceTargetMedoids]:
+    """The chosen points, which predict the nearest of them."""
+
+    def make(choice: Choice) -> SourceTargetMedoids:
+        settings = _study.model_settings(schema, guarantee)
+        model = SourceTargetMedoids(len(choice.indices), source_size=schema.size, **settings)
+        _study.name_columns(model, schema)
+        model.question_, model.guarantee_ = questions[0], guarantee
+        keep_choice(model, choice)
+        return model
+
+    return make
+
+
+__all__ = ["learner", "model_maker"]

@@ -21,9 +21,10 @@ from privada import _check
 from privada._toml import Section
 from privada.methods import _study
 from privada.methods.evaluation.estimator import BINS, ask_about
+from privada.methods.evaluation.learner.forecast import forecast_interval
 from privada.methods.evaluation.learner.intervals import CONFIDENCE
 from privada.methods.evaluation.learner.learn import Evaluation, learn
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Learner, with_forecast
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee
 
@@ -52,7 +53,8 @@ def learner(
         confidence = _check.probability(confidence=section.number("confidence", CONFIDENCE))
     section.done()
     names = schema.classes.names if isinstance(schema.label, Category) else ()
-    return learn(owner, question, classes=names, size=schema.size, confidence=confidence)
+    made = learn(owner, question, classes=names, size=schema.size, confidence=confidence)
+    return with_forecast(made, forecast_interval(question, size=schema.size, confidence=confidence))
 
 
 def _positive(section: Section) -> str | int | None:

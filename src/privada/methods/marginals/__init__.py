@@ -48,6 +48,7 @@ METHOD = Method(
     example_path="privada.methods.marginals.example:example",
     demo_path="privada.methods.marginals.demo:demo",
     template_path="privada.methods.marginals.template:template",
+    model_path="privada.methods.marginals.study:model_maker",
     situation=Situation(
         want="model",
         private="target",

@@ -101,10 +101,7 @@ class HiddenTargetEstimator(PrivateEstimator, ABC):
             name="fit",
             owner=owner,
         )
-        self.fit_ = self._ask(learner, {"owner": held})
-        self.releases_, self.guarantee_ = self.fit_.releases, guarantee
-        self.release_ = self.releases_[-1]
-        self.model_, self.synthetic_target_ = self.fit_.model, self.fit_.synthetic
+        keep_fit(self, self._ask(learner, {"owner": held}), guarantee=guarantee)
         self.n_features_in_ = schema.width
 
     @abstractmethod
@@ -122,7 +119,14 @@ class HiddenTargetEstimator(PrivateEstimator, ABC):
 
     def _clipped(self, X: Any) -> npt.NDArray[np.float64]:
         rows = self._matrix(X)
-        return self._schema(self.n_features_in_).box.clip(rows)
+        return np.asarray(np.clip(rows, *self._bounds()))
+
+
+def keep_fit(model: Any, found: Any, *, guarantee: Guarantee) -> None:
+    """Give an estimator what was learnt: here, or in a study."""
+    model.fit_, model.guarantee_ = found, guarantee
+    model.releases_, model.release_ = found.releases, found.releases[-1]
+    model.model_, model.synthetic_target_ = found.model, found.synthetic
 
 
 def tell_apart(source: Any, X: Any, y: Any, sample_domain: Any) -> tuple[Any, Any, Any]:

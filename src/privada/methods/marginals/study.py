@@ -20,7 +20,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from privada import _check
 from privada._toml import Section
 from privada.exceptions import InputError
 from privada.methods import _study
+from privada.methods.marginals._one_process import keep_fit
+from privada.methods.marginals.estimator import MarginalLearner
 from privada.methods.marginals.learner.asking import KINDS, CellCounts, ErrorTables, make_learner
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.forecast import forecast_error
@@ -38,6 +40,7 @@ from privada.methods.marginals.learner.public import missing_marks
 from privada.parties.protocol import Learner, with_forecast
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.release import Question
 
 KEYS = ("size", "cells", "rounds", "bins", "stop", "reweight", "question")
 
@@ -93,4 +96,23 @@ def _source(
     return schema.box.clip(rows)
 
 
-__all__ = ["learner"]
+def model_maker(
+    questions: Sequence[Question],  # noqa: ARG001 - all of them make a model
+    *,
+    schema: Schema,
+    guarantee: Guarantee,
+) -> Callable[[MarginalFit], MarginalLearner]:
+    """The classifier that was fitted to the synthetic target."""
+
+    def make(found: MarginalFit) -> MarginalLearner:
+        names, settings = schema.classes.names, _study.model_settings(schema, guarantee)
+        model = MarginalLearner(classes=names, size=schema.size, **settings)
+        _study.name_columns(model, schema)
+        model.classes_ = np.asarray(names)
+        keep_fit(model, found, guarantee=guarantee)
+        return model
+
+    return make
+
+
+__all__ = ["learner", "model_maker"]

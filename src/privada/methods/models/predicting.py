@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,21 @@ import numpy.typing as npt
 from privada import _files
 from privada.exceptions import InputError
 from privada.methods.models.model_file import load
+from privada.parties.csv.dialect import Dialect
+from privada.parties.csv.reading import CsvFile
+from privada.parties.schema import Schema
 
 FloatArray = npt.NDArray[np.float64]
+BATCH = 65_536
 MOST_NAMED = 100  # classes whose probabilities are columns
 
 
-def predict_table(model_file: str | os.PathLike[str], rows_file: str | os.PathLike[str]) -> list[list[Any]]:
+def predict_table(
+    model_file: str | os.PathLike[str],
+    rows_file: str | os.PathLike[str],
+    *,
+    dialect: Dialect | None = None,
+) -> list[list[Any]]:
     """Predictions, with a header: the prediction, and the probability of each class where there is one.
 
     Parameters
@@ -27,13 +37,15 @@ def predict_table(model_file: str | os.PathLike[str], rows_file: str | os.PathLi
     model_file : path
         What ``save`` wrote.
     rows_file : path
-        Numbers separated by commas. Columns with a header are found by the model's feature names, if it has
-        any; without, they are the features in their order.
+        CSV. Columns with a header are found by the model's feature names, if it has any; without, they are
+        the features in their order.
+    dialect : Dialect, optional
+        How the rows are written; by default with commas and points, in UTF-8.
     """
     model = load(model_file)
     if not hasattr(model, "predict"):
         raise InputError(f"A {type(model).__name__} predicts nothing.")
-    X = _read_rows(model, rows_file)
+    X = _read_rows(model, Path(rows_file), Dialect() if dialect is None else dialect)
     predicted = np.asarray(model.predict(X)).tolist()
     if not hasattr(model, "predict_proba") or len(model.classes_) > MOST_NAMED:
         return [["prediction"], *([each] for each in predicted)]
@@ -42,27 +54,42 @@ def predict_table(model_file: str | os.PathLike[str], rows_file: str | os.PathLi
     return [header, *([each, *share] for each, share in zip(predicted, shares, strict=True))]
 
 
-def _read_rows(model: Any, path: str | os.PathLike[str]) -> Any:
+def _read_rows(model: Any, path: Path, dialect: Dialect) -> Any:
     """Rows as a model takes them: columns of its schema, or numbers."""
-    if getattr(model, "schema", None) is None:
-        names = getattr(model, "feature_names_in_", None)
-        return read_features(path, width=int(model.n_features_in_), names=names)
-    from pyarrow import ArrowInvalid
-    from pyarrow import csv as arrow_csv
+    schema = getattr(model, "schema", None)
+    if schema is not None:
+        return _read_columns(path, schema, dialect)
+    names = getattr(model, "feature_names_in_", None)
+    return read_features(path, width=int(model.n_features_in_), names=names, dialect=dialect)
+
+
+def _read_columns(path: Path, schema: Schema, dialect: Dialect) -> Any:
+    """The columns of a schema, found by name and read as they are declared; others are left out."""
+    import pyarrow as pa
 
     blob = _files.read_bytes(path, largest=_files.LARGEST_TABLE)
-    try:
-        return arrow_csv.read_csv(io.BytesIO(blob))
-    except ArrowInvalid:
+    plain = replace(dialect, compression="none")  # a small file could unfold to any size
+    file = CsvFile(path.name, lambda: pa.BufferReader(blob), plain, schema.columns)
+    names, wanted = file.names(), [column.name for column in schema.columns]
+    if missing := [name for name in wanted if name not in names]:
         raise InputError(
-            f"Cannot read {Path(path).name} as columns with a header, separated by commas."
-        ) from None
+            f"Expected a header with the columns {', '.join(wanted)}; there is no {missing[0]}. "
+            "If the file is not written with commas, say how it is: --delimiter."
+        )
+    batches = list(file.batches(wanted, BATCH))
+    if not batches:
+        raise InputError(f"There are no rows in {path.name}.")
+    return pa.Table.from_batches(batches)
 
 
-def read_features(path: str | os.PathLike[str], *, width: int, names: Any = None) -> FloatArray:
+def read_features(
+    path: str | os.PathLike[str], *, width: int, names: Any = None, dialect: Dialect | None = None
+) -> FloatArray:
     """Rows of a file of numbers, as a model takes them; errors name the line and the column."""
-    text = _files.read_text(path, largest=_files.LARGEST_TABLE)
-    lines = [line for line in csv.reader(io.StringIO(text)) if line]
+    written = Dialect() if dialect is None else dialect
+    text = _decode(Path(path), written.encoding)
+    found = csv.reader(io.StringIO(text), delimiter=written.delimiter, quotechar=written.quote)
+    lines = [[_point(word, written) for word in line] for line in found if line]
     if not lines:
         raise InputError(f"There are no rows in {Path(path).name}.")
     header = None if _are_numbers(lines[0]) else [name.strip() for name in lines[0]]
@@ -72,6 +99,22 @@ def read_features(path: str | os.PathLike[str], *, width: int, names: Any = None
         raise InputError(f"There are no rows in {Path(path).name}.")
     first = 1 if header is None else 2
     return np.array([_numbers(line, order, len(lines[0]), first + at) for at, line in enumerate(body)])
+
+
+def _decode(path: Path, encoding: str) -> str:
+    try:
+        text = _files.read_bytes(path, largest=_files.LARGEST_TABLE).decode(encoding)
+    except UnicodeDecodeError:
+        raise InputError(f"{path.name} is not text in the encoding {encoding}.") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _point(word: str, dialect: Dialect) -> str:
+    """A number as Python reads it; any other word stays as it is."""
+    plain = word if dialect.thousands is None else word.replace(dialect.thousands, "")
+    if dialect.decimal != ".":
+        plain = plain.replace(dialect.decimal, ".")
+    return plain if _are_numbers([plain]) else word
 
 
 def _find_columns(header: list[str] | None, found: int, width: int, names: Any) -> list[int]:

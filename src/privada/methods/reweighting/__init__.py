@@ -57,6 +57,7 @@ METHOD = Method(
     example_path="privada.methods.reweighting.example:example",
     demo_path="privada.methods.reweighting.demo:demo",
     template_path="privada.methods.reweighting.template:template",
+    model_path="privada.methods.reweighting.study:model_maker",
     situation=Situation(
         want="model",
         private="target",

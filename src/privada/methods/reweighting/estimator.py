@@ -28,6 +28,7 @@ class _Reweighted(PrivateEstimator):
     """What both estimators share: domains, public bounds, an owner in memory."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+    model_: AdaptedModel
     predicts_target_labels = True  # skada leaves the labels of the target to those who learn from them
 
     def _guarantee(self) -> Guarantee:
@@ -57,7 +58,7 @@ class _Reweighted(PrivateEstimator):
         with showing(f"{type(self).__name__}: models of the public source"):
             return plan(Xs, ys, **settings)
 
-    def _adapt(self, domains: Domains, made: Ladder, schema: Schema) -> AdaptedModel:
+    def _adapt(self, domains: Domains, made: Ladder, schema: Schema) -> None:
         guarantee = made.guarantee
         self.forecast_ = made.forecast
         held = self._hold(
@@ -70,13 +71,9 @@ class _Reweighted(PrivateEstimator):
             budget=guarantee,
             owner=domains.owner,
         )
-        self.model_ = self._ask(made.learner("owner"), {"owner": held})
-        self.release_ = self.model_.releases[-1]
-        self.releases_ = self.model_.releases
-        self.guarantee_ = self.model_.guarantee
+        model = self._ask(made.learner("owner"), {"owner": held})
         self.n_features_in_ = schema.width
-        self.bounds_ = (schema.box.low, schema.box.high)
-        return self.model_
+        keep_adapted(self, model, schema)
 
     def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
         """The weight of each standardised feature and of each public model; what a network predicts."""
@@ -223,10 +220,8 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
             standardize=self.standardize,
             random_state=self.random_state,
         )
-        model = self._adapt(domains, made, self._schema(domains, label))
         self.label_bounds_ = (label.low, label.high)
-        if (linear := model.linear_form()) is not None:
-            self.coef_, self.intercept_ = linear[0][:, 0], float(linear[1][0])
+        self._adapt(domains, made, self._schema(domains, label))
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -324,8 +319,8 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
             standardize=self.standardize,
             random_state=self.random_state,
         )
-        self._adapt(domains, made, schema)
         self.classes_ = np.asarray(names)
+        self._adapt(domains, made, schema)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -346,4 +341,16 @@ def _known_size(owner: Owner) -> Schema:
     return owner.schema
 
 
-__all__ = ["ReweightedClassifier", "ReweightedRegressor"]
+def keep_adapted(
+    model: ReweightedClassifier | ReweightedRegressor, found: AdaptedModel, schema: Schema
+) -> None:
+    """Give an estimator what was learnt: here, or in a study."""
+    model.model_, model.guarantee_ = found, found.guarantee
+    model.releases_, model.release_ = found.releases, found.releases[-1]
+    model.bounds_ = (schema.box.low, schema.box.high)
+    linear = found.linear_form() if isinstance(model, ReweightedRegressor) else None
+    if linear is not None:
+        model.coef_, model.intercept_ = linear[0][:, 0], float(linear[1][0])
+
+
+__all__ = ["ReweightedClassifier", "ReweightedRegressor", "keep_adapted"]

@@ -12,16 +12,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from privada._toml import Section
 from privada.methods import _study
+from privada.methods.reweighting.estimator import (
+    ReweightedClassifier,
+    ReweightedRegressor,
+    keep_adapted,
+)
 from privada.methods.reweighting.learner.ladder import AdaptedModel, plan
 from privada.parties.protocol import Learner
 from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.release import Question
 
 
 def learner(
@@ -53,4 +61,29 @@ def learner(
     return made.learner(owner)
 
 
-__all__ = ["learner"]
+def model_maker(
+    questions: Sequence[Question],  # noqa: ARG001 - all of them make a model
+    *,
+    schema: Schema,
+    guarantee: Guarantee,
+) -> Callable[[AdaptedModel], ReweightedClassifier | ReweightedRegressor]:
+    """The adapted regressor or classifier."""
+
+    def make(found: AdaptedModel) -> ReweightedClassifier | ReweightedRegressor:
+        settings = _study.model_settings(schema, guarantee)
+        del settings["relation"]  # always replace-one
+        model: ReweightedClassifier | ReweightedRegressor
+        if isinstance(schema.label, Number):
+            model = ReweightedRegressor(**settings)
+            model.label_bounds_ = (schema.label.low, schema.label.high)
+        else:
+            model = ReweightedClassifier(classes=schema.classes.names, **settings)
+            model.classes_ = np.asarray(schema.classes.names)
+        _study.name_columns(model, schema)
+        keep_adapted(model, found, schema)
+        return model
+
+    return make
+
+
+__all__ = ["learner", "model_maker"]

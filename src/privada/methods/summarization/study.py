@@ -35,6 +35,7 @@ from typing import Any
 from privada._toml import Section
 from privada.methods import _study
 from privada.methods.summarization.curator_noise import CuratorNoise, supply_noise
+from privada.methods.summarization.learner.forecast import forecast_summary
 from privada.methods.summarization.learner.learn import summarise
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.learner.rounds import greedy_rounds, planned_round_asks
@@ -69,7 +70,8 @@ def learner(
             asks = planned_round_asks(consumer, sizes, matching, **rounds)
         gathering = greedy_rounds(consumer, validation_size, sizes, matching, **rounds)
         summarising = supply_noise(gathering, CuratorNoise().draw)
-    return PlannedLearner(_save_summary(summarising, file), asks, dispensable=sizes)
+    expected = forecast_summary(matching, validation_size=validation_size)
+    return PlannedLearner(_save_summary(summarising, file), asks, dispensable=sizes, forecast=expected)
 
 
 def _rounds(section: Section) -> dict[str, Any] | None:

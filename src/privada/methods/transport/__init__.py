@@ -48,6 +48,7 @@ METHOD = Method(
     example_path="privada.methods.transport.example:example",
     demo_path="privada.methods.transport.demo:demo",
     template_path="privada.methods.transport.template:template",
+    model_path="privada.methods.transport.study:model_maker",
     situation=Situation(
         want="model",
         private="source",

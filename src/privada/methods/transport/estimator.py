@@ -124,6 +124,7 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
     """
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+    model_: TransportModel
 
     def __init__(
         self,
@@ -281,13 +282,8 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
         questions: dict[str, Any],
         held: dict[str, Holding],
     ) -> Self:
-        self.model_ = self._ask(learner, held)
-        self.classes_ = np.asarray(tuple(self.classes))
-        self.transduction_ = self.classes_[self.model_.probabilities.argmax(axis=1)]
-        self.coupling_, self.mapped_ = self.model_.coupling, self.model_.mapped
+        keep_model(self, self._ask(learner, held), classes=tuple(self.classes))
         self.question_ = next(iter(questions.values()))
-        self.releases_, self.release_ = self.model_.releases, self.model_.release
-        self.guarantee_ = self.release_.guarantee
         self.n_features_in_ = domains.target.shape[1]
         return self
 
@@ -400,4 +396,13 @@ def _by_name(owner: Any) -> dict[str, Any]:
     return dict(owner) if isinstance(owner, Mapping) else {"source 1": owner}
 
 
-__all__ = ["TransportClassifier"]
+def keep_model(model: TransportClassifier, found: TransportModel, *, classes: tuple[Any, ...]) -> None:
+    """Give a classifier what was learnt: here, or in a study."""
+    model.model_, model.classes_ = found, np.asarray(classes)
+    model.transduction_ = model.classes_[found.probabilities.argmax(axis=1)]
+    model.coupling_, model.mapped_ = found.coupling, found.mapped
+    model.releases_, model.release_ = found.releases, found.release
+    model.guarantee_ = found.release.guarantee
+
+
+__all__ = ["TransportClassifier", "keep_model"]

@@ -17,12 +17,13 @@ descent; else for class statistics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from privada._toml import Section
 from privada.exceptions import InputError
 from privada.methods import _study
+from privada.methods.transport.estimator import TransportClassifier, keep_model
 from privada.methods.transport.learner.default import default_map, standardised_map
 from privada.methods.transport.learner.forecast import forecast
 from privada.methods.transport.learner.learn import TransportModel, learn, learn_descent
@@ -33,6 +34,7 @@ from privada.parties.protocol import Learner, with_forecast
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import Relation
+from privada.privacy.release import Question
 
 
 def learner(
@@ -79,4 +81,20 @@ def _descent(features: FeatureMap, schema: Schema, guarantee: Guarantee, salt: s
     return question
 
 
-__all__ = ["learner"]
+def model_maker(
+    questions: Sequence[Question], *, schema: Schema, guarantee: Guarantee
+) -> Callable[[TransportModel], TransportClassifier]:
+    """The classifier of the target's domain."""
+
+    def make(found: TransportModel) -> TransportClassifier:
+        names = schema.classes.names
+        model = TransportClassifier(classes=names, **_study.model_settings(schema, guarantee))
+        _study.name_columns(model, schema)
+        model.question_ = questions[0]
+        keep_model(model, found, classes=names)
+        return model
+
+    return make
+
+
+__all__ = ["learner", "model_maker"]

@@ -152,7 +152,7 @@ def _csv(dialect: Mapping[str, Any]) -> str:
     if not dialect:
         return '# csv = { delimiter = ";", decimal = ",", encoding = "cp1252" }  # how CSV is written'
     pairs = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in dialect.items()]
-    return "\n".join(["", "[data.csv]", *pairs])
+    return "\n".join(["", "[data.csv]", *pairs, ""])
 
 
 def _column(column: ColumnHeader) -> str:

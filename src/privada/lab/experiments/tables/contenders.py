@@ -26,6 +26,7 @@ from privada.exceptions import PrivadaWarning
 from privada.lab.baselines.public import PublicLogistic, PublicRidge
 from privada.lab.datasets.table_split import TablePair, TablePart, TableSplit
 from privada.lab.experiments.rivals import CLASS_RIVALS, NUMBER_RIVALS, Budget, Rival, Sides
+from privada.methods.forecast import Forecast
 from privada.methods.marginals.estimator import MarginalLearner
 from privada.methods.marginals.estimator_regression import MarginalRegressor
 from privada.methods.reweighting.estimator import ReweightedClassifier, ReweightedRegressor
@@ -88,12 +89,16 @@ class Case(Sides):
 class Outcome:
     """Predictions of the test rows and, where there is one, what was forecast before anything was spent.
 
-    ``forecast`` is the expected error over that of doing nothing; ``band`` holds it with 80 %.
+    The forecast is of the error over that of doing nothing.
     """
 
     predicted: npt.NDArray[Any]
-    forecast: float | None = None
-    band: tuple[float, float] | None = None
+    forecast: Forecast | None = None
+
+    @property
+    def band(self) -> tuple[float, float] | None:
+        """What holds the outcome with 80 %."""
+        return None if self.forecast is None else (self.forecast.low, self.forecast.high)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -145,8 +150,7 @@ def _reweighted(model: Any, case: Case) -> Outcome:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivadaWarning)
         model.fit(case.public.X, case.public.y, case.private.X, case.private.y)
-    expected = model.forecast_
-    return Outcome(model.predict(case.test.X), expected.ratio, (expected.low, expected.high))
+    return Outcome(model.predict(case.test.X), model.forecast_)
 
 
 def _reweighted_regressor(case: Case, budget: Budget) -> Outcome:
@@ -169,8 +173,7 @@ def _marginal_learner(case: Case, budget: Budget) -> Outcome:
         size=len(case.private),
     )
     model.fit(case.private.X, case.private.y, source=case.public.X)
-    said = model.forecast_
-    return Outcome(model.predict(case.test.X), forecast=said.ratio, band=(said.low, said.high))
+    return Outcome(model.predict(case.test.X), model.forecast_)
 
 
 @public_rows()
@@ -183,17 +186,14 @@ def _marginal_regressor(case: Case, budget: Budget) -> Outcome:
         size=len(case.private),
     )
     model.fit(case.private.X, case.private.y, source=case.public.X)
-    said = model.forecast_
-    return Outcome(model.predict(case.test.X), forecast=said.ratio, band=(said.low, said.high))
+    return Outcome(model.predict(case.test.X), model.forecast_)
 
 
 @public_rows()
 def _transport(case: Case, budget: Budget) -> Outcome:
     model = TransportClassifier(**budget, classes=case.classes, bounds=case.bounds)
     model.fit(case.private.X, case.private.y, case.public.X)
-    expected = model.forecast_
-    assert expected is not None  # sizes are public under replace-one
-    return Outcome(model.predict(case.test.X), forecast=expected.ratio, band=(expected.low, expected.high))
+    return Outcome(model.predict(case.test.X), model.forecast_)
 
 
 def _target_ridge(case: Case, budget: Budget) -> Outcome:  # noqa: ARG001 - in the clear

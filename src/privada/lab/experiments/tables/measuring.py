@@ -102,7 +102,7 @@ def _measured(unit: Unit, contender: Contender, case: Case, epsilon: float | Non
         **about,
         **case.errors(outcome.predicted),
         seconds=round(time.perf_counter() - start, 3),
-        forecast=outcome.forecast,
+        forecast=None if outcome.forecast is None else outcome.forecast.ratio,
         band=outcome.band,
     )
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privada.lab.datasets.tables import TablePair
+from privada.lab.experiments.calibration import calibration_figures
 from privada.lab.experiments.tables.contenders import CONTENDERS, NOTHING, Contender
 from privada.lab.experiments.tables.results import Record, Results
 from privada.report.exhibit import Dots
@@ -16,8 +17,6 @@ from privada.report.figure import Figure
 from privada.report.tables import Table
 
 GOALS = {"reweighting": (1.05, 0.95), "transport": (1.05, 0.95), "marginals": (1.05, 0.97)}
-COVERAGE_GOAL, CORRELATION_GOAL = 0.75, 0.7
-FEWEST_CORRELATED = 5
 UNBALANCED = 0.8  # share of one class, beyond which balanced errors are shown too
 _HERE, _FLIPPED = ("labelled", "unlabelled"), ("transport",)
 SHOWN = (  # task, views, number and title of each table
@@ -173,25 +172,15 @@ def _regrets(name: str, group: list[Cell], unfinished: int) -> Iterator[Figure]:
 
 
 def _forecasts(name: str, group: list[Cell]) -> Iterator[Figure]:
-    from scipy.stats import spearmanr
-
-    splits = min(cell.splits for cell in group)
-    covered = [each for cell in group for each in cell.covered]
-    if covered:
-        said = "of splits lay in the 80 % band"
-        yield Figure(
-            f"forecast_coverage_{name}", float(np.mean(covered)), COVERAGE_GOAL, "higher", said, splits
-        )
     pairs = [
         (cell.forecast, cell.outcome)
         for cell in group
         if cell.forecast is not None and cell.outcome is not None
     ]
-    told = {forecast for forecast, _ in pairs}
-    if len(pairs) >= FEWEST_CORRELATED and len(told) > 1:
-        value = float(spearmanr(*zip(*pairs, strict=True)).statistic)
-        said = "forecast and true ratio to doing nothing, by rank"
-        yield Figure(f"forecast_correlation_{name}", value, CORRELATION_GOAL, "higher", said, splits)
+    covered = [each for cell in group for each in cell.covered]
+    yield from calibration_figures(
+        name, covered=covered, pairs=pairs, runs=min(cell.splits for cell in group)
+    )
 
 
 def tables(results: Results, pairs: Iterable[TablePair], epsilons: Iterable[float]) -> Iterator[Table]:
