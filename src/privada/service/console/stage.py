@@ -16,7 +16,7 @@ from privada.report.ledger import percent
 from privada.report.wording import best_guess, in_a_hundred
 from privada.service.console.inbox import SMALLER, Described, Inbox
 from privada.service.console.sessions import Attempts, Session, Sessions
-from privada.service.console.users import Users
+from privada.service.console.users import Person, Users
 
 HOME = Path(__file__).parent
 COOKIE = "privada-console"
@@ -37,11 +37,12 @@ class Refused(Exception):  # noqa: N818 - what a page says, with its status
 
 @dataclass
 class Console:
-    """What the pages work with."""
+    """What the pages work with; ``oidc`` is the file of a sign-in by OpenID Connect, if there is one."""
 
     inbox: Inbox
     users: Users
     origins: tuple[str, ...]
+    oidc: Path | None = None
     sessions: Sessions = field(default_factory=Sessions)
     attempts: Attempts = field(default_factory=Attempts)
 
@@ -60,6 +61,12 @@ class Console:
         if found is None:
             raise SignedOut
         return found
+
+    def sign_in(self, reply: Response, person: Person) -> None:
+        """Begin a session of a person, in the cookie of a reply."""
+        secure = all(origin.startswith("https:") for origin in self.origins)
+        cookie = self.sessions.begin(person)
+        reply.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=secure)
 
     def needs(self, role: str) -> Callable[[Request], Session]:
         """A dependency of a page: the session of a request, if its user's role includes another."""

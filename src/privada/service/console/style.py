@@ -23,8 +23,9 @@ input.check{width:auto}
 label{display:block;margin:.8rem 0 .2rem;font-weight:550}
 input,select,textarea{font:inherit;color:var(--ink);background:var(--paper);border:1px solid var(--plain);
 border-radius:8px;padding:.5rem .7rem;width:100%;max-width:32rem}
-button{font:inherit;font-weight:600;color:var(--card);background:var(--accent);border:1px solid var(--accent);
-border-radius:8px;padding:.55rem 1.1rem;margin:.8rem .5rem 0 0;cursor:pointer}
+button,a.button{font:inherit;font-weight:600;color:var(--card);background:var(--accent);
+border:1px solid var(--accent);border-radius:8px;padding:.55rem 1.1rem;margin:.8rem .5rem 0 0;cursor:pointer}
+a.button{display:inline-block;text-decoration:none}
 button.quiet{color:var(--accent);background:transparent}
 nav button{margin:0;padding:.2rem .7rem}
 dl{display:grid;grid-template-columns:minmax(7rem,12rem) 1fr;gap:.35rem 1rem;margin:.6rem 0 0}
