@@ -9,13 +9,12 @@ from typing import Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from privada.exceptions import PolicyError
-from privada.report.ledger import percent
 from privada.report.wording import best_guess, in_a_hundred
 from privada.service.console.inbox import SMALLER, Described, Inbox
 from privada.service.console.sessions import Attempts, Session, Sessions
+from privada.service.console.style import open_templates
 from privada.service.console.users import Person, Users
 
 HOME = Path(__file__).parent
@@ -47,13 +46,7 @@ class Console:
     attempts: Attempts = field(default_factory=Attempts)
 
     def __post_init__(self) -> None:
-        self._pages = Environment(
-            loader=FileSystemLoader(HOME / "pages"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-        )
-        self._pages.globals["percent"] = percent
+        self._pages = open_templates()
 
     def session(self, request: Request) -> Session:
         """The session of a request; `SignedOut` if there is none."""

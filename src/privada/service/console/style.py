@@ -1,7 +1,15 @@
-"""How the console looks: the reports' style, and what forms and navigation need beside it."""
+"""How the console looks: the reports' style and blocks, and what forms and navigation need beside them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from privada.report.ledger import percent
+from privada.report.page import Score, badge_row, score_row, table_block
 from privada.report.style import CSS as REPORT
 
 CSS = (
@@ -46,4 +54,26 @@ dd{margin-bottom:.4rem}nav .end{margin-left:0}}
 """
 )
 
-__all__ = ["CSS"]
+PAGES = Path(__file__).parent / "pages"
+
+
+def open_templates(*folders: Path) -> Environment:
+    """Templates of some folders and of the console, which escape everything but the reports' own blocks."""
+    loader = FileSystemLoader([*folders, PAGES])
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    blocks: dict[str, Callable[..., str]] = {"badges": badge_row, "scores": score_row, "table": table_block}
+    made.globals.update({name: _marked(block) for name, block in blocks.items()})
+    made.globals.update(percent=percent, score=Score)
+    return made
+
+
+def _marked(block: Callable[..., str]) -> Callable[..., Markup]:
+    """A block that a template does not escape again: the reports have escaped its text."""
+
+    def make(*args: object, **named: object) -> Markup:
+        return Markup(block(*args, **named))  # noqa: S704 - escaped by the block
+
+    return make
+
+
+__all__ = ["CSS", "PAGES", "open_templates"]
