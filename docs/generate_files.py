@@ -1,4 +1,4 @@
-"""Write ``docs/reference/files.md``: every key of study files and owner files.
+"""Write ``docs/reference/files.md``: every key of study files, owner files and the console's file.
 
 It comes from the docstrings of their readers.
 
@@ -18,7 +18,8 @@ from privada.methods.registry import methods
 HEAD = """\
 # Files
 
-A learner writes a study file, an owner an `owner.toml`. This page lists every key.
+A learner writes a study file, an owner an `owner.toml`, and a `console.toml` for its console.
+This page lists every key.
 It is generated: `make reference`.
 `privada init DIR --method NAME` writes a complete, commented example of both.
 """
@@ -34,7 +35,8 @@ def page() -> str:
     learners = _section(
         "`[[learners]]` of an owner file", "privada.parties.permissions.known_learners", level=3
     )
-    return "\n".join([*parts, learners])
+    console = _section("The console's file", "privada.service.console.oidc.settings")
+    return "\n".join([*parts, learners, console])
 
 
 def _section(title: str, module: str, *, level: int = 2) -> str:

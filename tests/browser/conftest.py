@@ -74,6 +74,7 @@ class Seen:
 
     def check(self) -> None:
         """No console error, no request elsewhere, no horizontal overflow, every picture visible."""
+        self.page.wait_for_load_state()  # a page whose style is not there yet overflows
         assert self.errors == []
         assert self.foreign_requests == []
         assert self.overflow <= 0

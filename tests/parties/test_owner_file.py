@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privada import CellStatistics, Nearest, Owner
-from privada.exceptions import AnswerError, BudgetError, LedgerError, SourceError, StudyError
+from privada.exceptions import AnswerError, BudgetError, LedgerError, SchemaError, SourceError, StudyError
 from privada.parties import owner as owner_module
 from privada.parties.compute.threads import Threads
 from privada.parties.owner_file import Card, OwnerFile
@@ -290,3 +290,69 @@ def test_a_price_for_a_learner_reads_its_allowance_and_writes_nothing(home):
     Owner.from_toml(home / "owner.toml").answer(ask(0.375, n_classes=2), asker=alice)
     found = file.price_all([ask(0.375, salt=salt, n_classes=2) for salt in ("", "a")], asker=alice)
     assert (found.affordable, found.allowance.share, found.allowance.remaining_share) == (True, 0.5, 0.5)
+
+
+PERIOD = """[data.vintage]
+name = "2026"
+column = "day"
+since = 2026-01-01
+until = 2027-01-01
+"""
+
+
+@pytest.fixture
+def divided(home):
+    """Two owners' files over one table and one ledger: a vintage each."""
+    (home / "rows.csv").write_text("x,y,day\n0.1,0,2026-05-01\n0.9,1,2027-05-01\n0.9,1,2027-06-01\n")
+    text = (home / "owner.toml").read_text().replace('"patients"', '"visits"')
+    text = text.replace("[privacy]", PERIOD + "\n[privacy]")
+    (home / "owner.toml").write_text(text)
+    later = text.replace("2027-01-01", "2028-01-01").replace("2026", "2027")
+    (home / "later.toml").write_text(later)
+    return home
+
+
+def test_two_vintages_of_one_table_have_a_budget_each_and_read_their_own_rows(divided):
+    files = [OwnerFile.read(divided / name) for name in ("owner.toml", "later.toml")]
+    assert [file.dataset for file in files] == ["visits-2026", "visits-2027"]
+    for file in files:
+        file.open_budget()
+    owners = [Owner.from_file(file) for file in files]
+    assert [owner_module.open_private(owner._rows).check() for owner in owners] == [1, 2]
+    owners[0].answer(ask())
+    assert [file.price(ask(salt="2")).remaining_share for file in files] == [0.75, 1.0]
+    assert [Owner.from_file(file).dataset for file in files] == ["visits-2026", "visits-2027"]  # remembered
+
+
+def test_a_period_that_is_moved_or_overlaps_is_refused(divided):
+    OwnerFile.read(divided / "owner.toml").open_budget()
+    text = (divided / "owner.toml").read_text()
+    (divided / "owner.toml").write_text(text.replace("2027-01-01", "2027-02-01"))
+    with pytest.raises(LedgerError, match="it cannot become one for"):
+        Owner.from_toml(divided / "owner.toml")
+    with pytest.raises(LedgerError, match="it cannot become one for"):
+        OwnerFile.read(divided / "owner.toml").price(ask())
+    (divided / "owner.toml").write_text(text.replace(PERIOD, ""))
+    with pytest.raises(LedgerError, match="has vintages"):
+        OwnerFile.read(divided / "owner.toml").open_budget()
+    (divided / "later.toml").write_text(
+        text.replace('"2026"', '"second"').replace("2027-01-01", "2026-02-01")
+    )
+    with pytest.raises(LedgerError, match="a second budget for some of them"):
+        OwnerFile.read(divided / "later.toml").open_budget()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("since = 2026", "since = 2028", r"data.vintage.since: Expected since before until"),
+        ("since = 2026-01-01", 'since = "soon"', r"data.vintage.since: expected a day"),
+        ('column = "day"', 'column = "x"', r"data.vintage.column: .*to be of kind date"),
+        ("until", "before", r"data.vintage.until: expected a day such as 2027-01-31, but it is missing"),
+    ],
+)
+def test_mistakes_in_a_vintage_are_named(divided, old, new, said):
+    path = divided / "owner.toml"
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises((StudyError, SchemaError), match=said):
+        OwnerFile.read(path)

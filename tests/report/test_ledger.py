@@ -1,9 +1,11 @@
 import dp_accounting
 import pytest
 
-from privada.privacy import Approximate, Asker, Ledger, OwnerKey, Price
+from privada.privacy import Approximate, Asker, Ledger, OwnerKey, Price, Pure
+from privada.privacy.accounting.vintage import Vintage
+from privada.privacy.relation import Unit
 from privada.report import budgets_table, lines_table
-from privada.report.ledger import by_learner, learners_table
+from privada.report.ledger import by_learner, learners_table, vintages_tables
 
 BUDGET = Approximate(epsilon=2, delta=1e-6, relation="add/remove")
 
@@ -76,3 +78,33 @@ def test_by_learner_the_shares_are_those_of_the_lines(ledger):
     assert shares == pytest.approx(spent["spent"] / spent["capacity"])
     table = learners_table(ledger.export())
     assert [row["learner"] for row in table.to_dict()] == ["(not named)", "alice", "bob"]
+
+
+def open_years(ledger, *years, of="visits", **guarantee):
+    for year in years:
+        days = {"since": f"{year}-01-01", "until": f"{year + 1}-01-01"}
+        vintage = Vintage(of=of, name=str(year), column="day", **days)
+        ledger.open_budget(vintage.dataset, Pure(epsilon=1.5, **guarantee), vintage=vintage)
+
+
+def test_vintages_stand_together_with_what_holds_over_all_of_them(ledger):
+    assert vintages_tables(ledger.export()) == []
+    open_years(ledger, 2026, 2025, relation="add/remove")
+    (table,) = vintages_tables(ledger.export())
+    assert table.title == "Vintages of visits"
+    assert [row["vintage"] for row in table.to_dict()] == ["2025", "2026"]
+    assert table.to_dict()[0]["rows"] == "day from 2025-01-01 and before 2026-01-01"
+    assert table.to_dict()[0]["left"] == "100%"
+    assert table.note.startswith("A row is in one vintage")
+    assert "public" not in table.note
+    opened = lines_table(ledger.export("visits-2026")).to_dict()[0]["guarantee"]
+    assert opened.endswith("for rows of 'visits' whose 'day' is from 2026-01-01 and before 2027-01-01")
+
+
+def test_what_vintages_do_not_protect_is_said(ledger):
+    open_years(ledger, 2025, 2026, relation="replace-one")
+    assert "is not protected" in vintages_tables(ledger.export())[-1].note
+    persons = Unit(name="person", max_rows=3)
+    open_years(ledger, 2025, 2026, of="stays", relation="add/remove", unit=persons)
+    note = vintages_tables(ledger.export())[0].note  # in the order of their names
+    assert "losses add up; in all of them, to at most ε = 3 (pure), add/remove one person" in note

@@ -61,7 +61,7 @@ def show_(
     as_json: AsJson = False,
 ) -> None:
     """Show budgets, what was spent and what is left, and the last lines or what each learner spent."""
-    from privada.report.ledger import budgets_table, by_learner, learners_table, lines_table
+    from privada.report.ledger import budgets_table, by_learner, learners_table, lines_table, vintages_tables
 
     if by not in (None, "learner"):
         raise InputError(f"Expected --by to be learner, got {by!r:.80}.")
@@ -89,6 +89,7 @@ def show_(
         plain["learners"] = by_learner(export)
     view: list[Table | str] = [
         budgets_table(export),
+        *vintages_tables(export),
         *(str(left) for left in remaining),
         lines_table(export, last=last) if by is None else learners_table(export),
     ]

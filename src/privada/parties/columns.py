@@ -150,6 +150,14 @@ class Date:
         days = (times.astype("datetime64[us]").astype(np.int64) - _micros(self._ends[0])) / DAY
         return np.where(np.isnat(times), np.nan, days)
 
+    def find_between(self, values: npt.NDArray[Any]) -> Flags:
+        """Which values are from the first date on and before the last; a missing one is not."""
+        times = self._near(as_times(values, self.name)).astype("datetime64[us]")
+        first, last = map(_micros, self._ends)
+        moments = times.astype(np.int64)
+        found: Flags = ~np.isnat(times) & (first <= moments) & (moments < last)
+        return found
+
     def at(self, days: float) -> np.datetime64:
         """The time, to the second, that is some days after the first, within the years that Python knows."""
         first = np.datetime64(_micros(self._ends[0]), "us").astype("datetime64[s]")

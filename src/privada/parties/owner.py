@@ -34,6 +34,7 @@ from privada.parties.permissions.policy import Policy, check_admissible, check_t
 from privada.parties.private import Private, open_private
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
+from privada.privacy.accounting.vintage import Vintage
 from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Approximate, Guarantee
 from privada.privacy.ledger import Ledger, Quote
@@ -81,6 +82,8 @@ class Owner:
         Where answers are computed; by default on every processor that this process may use.
     memory : CheckMemory, optional
         Remembers that rows were checked: the very same ones are not read again before the first answer.
+    vintage : Vintage, optional
+        Which rows of a larger data set it is about; ``dataset`` is then the vintage's.
 
     Privacy
     -------
@@ -105,17 +108,19 @@ class Owner:
         allow_empty: bool = False,
         compute: Engine | None = None,
         memory: CheckMemory | None = None,
+        vintage: Vintage | None = None,
     ) -> None:
         _check_budget(budget, schema)
         self.schema = schema
         self.policy = Policy() if policy is None else policy
         self._noise: Noise = SecureNoise() if rehearsal is None else Rehearsal(rehearsal)
         self._compute: Engine = Threads() if compute is None else compute
-        rows = Rows(data, schema=schema, y=y, person=person, noise=self._noise, compute=self._compute)
+        beside = {"y": y, "person": person, "vintage": vintage}
+        rows = Rows(data, schema=schema, noise=self._noise, compute=self._compute, **beside)
         _check_size(_count_rows(rows, memory), schema, budget, allow_empty=allow_empty)
         self._rows = Private(rows)
-        self.ledger = _in_memory(dataset, budget, accounting) if ledger is None else ledger
-        self.dataset = self.ledger.check_budget(dataset, budget, accounting=accounting)
+        self.ledger = _in_memory(dataset, budget, accounting, vintage) if ledger is None else ledger
+        self.dataset = self.ledger.check_budget(dataset, budget, accounting=accounting, vintage=vintage)
         keeps = self.ledger.budget(self.dataset)
         self.learners = None if learners is None else KnownLearners(learners, budget=keeps)
         for allowance in () if self.learners is None else self.learners.allowances:
@@ -417,6 +422,7 @@ class Owner:
             "compute": file.compute,
             "memory": file.memory,
             "learners": file.learners,
+            "vintage": file.vintage,
         }
         if "ledger" not in overrides:
             settings["ledger"] = file.open_ledger()
@@ -432,10 +438,10 @@ def _answerable(question: Question) -> Question:
     return question
 
 
-def _in_memory(dataset: str, budget: Guarantee, accounting: str | None) -> Ledger:
+def _in_memory(dataset: str, budget: Guarantee, accounting: str | None, vintage: Vintage | None) -> Ledger:
     """A ledger that ends with this process, its budget opened."""
     ledger = Ledger.open(":memory:", OwnerKey.generate())
-    ledger.open_budget(dataset, budget, accounting=accounting)
+    ledger.open_budget(dataset, budget, accounting=accounting, vintage=vintage)
     return ledger
 
 

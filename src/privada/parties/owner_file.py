@@ -9,6 +9,12 @@
 
     [data.csv]                       # optional: how a CSV file is written, see `Dialect`
 
+    [data.vintage]                   # optional: only the rows of a period, which have a budget of their own
+    name = "2026"                    # the budget is that of "patients-2026"
+    column = "admitted"              # dates; the same column for all vintages of a data set
+    since = 2026-01-01               # the first day
+    until = 2027-01-01               # the day after the last
+
     [privacy]
     relation = "add/remove"
     epsilon = 4.0                    # or rho; with delta for (epsilon, delta)
@@ -52,6 +58,8 @@ from privada.parties.permissions.policy import Policy, check_admissible, check_t
 from privada.parties.schema import Schema
 from privada.parties.sources import Database, StoredRows
 from privada.parties.sources.stores import check_store_url
+from privada.parties.sources.vintage_source import with_dates
+from privada.privacy.accounting.vintage import Vintage
 from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.ledger import Ledger, Quote
@@ -77,6 +85,7 @@ class OwnerFile:
     key: Path
     compute: Engine = field(default_factory=Threads)
     learners: tuple[KnownLearner, ...] | None = None
+    vintage: Vintage | None = None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -87,8 +96,11 @@ class OwnerFile:
         schema = Schema.from_section(top.section("schema"))
         url, budget = ledger.string("url"), _budget(privacy, schema)
         listed = top.sections("learners") if "learners" in top else None
+        name = data.string("name")
+        vintage = _vintage(data.section("vintage"), name, schema) if "vintage" in data else None
         made = cls(
-            dataset=data.string("name"),
+            dataset=name if vintage is None else vintage.dataset,
+            vintage=vintage,
             source=_source(data, home),
             allow_empty=data.flag("allow_empty", False),
             schema=schema,
@@ -109,6 +121,11 @@ class OwnerFile:
         """The relation of the budget."""
         return self.budget.relation
 
+    @property
+    def _kept_by(self) -> dict[str, Any]:
+        """How the budget is kept, and for which rows."""
+        return {"accounting": self.accounting, "vintage": self.vintage}
+
     def open_ledger(self) -> Ledger:
         """Open the ledger with the owner's key; a missing ledger is an error, never a new budget."""
         heads = self.key.with_name("ledger.heads") if "://" in self.ledger else None
@@ -123,7 +140,7 @@ class OwnerFile:
     def open_budget(self) -> Receipt:
         """Open the budget that the file names, once and for all; again, it returns the same receipt."""
         with self.open_ledger() as ledger:
-            return ledger.open_budget(self.dataset, self.budget, accounting=self.accounting)
+            return ledger.open_budget(self.dataset, self.budget, **self._kept_by)
 
     def price(self, question: Question, *, asker: Asker | None = None) -> Quote:
         """What a question would take now, also of the asker's allowance; nothing is written or opened."""
@@ -165,11 +182,11 @@ class OwnerFile:
         """
         with self.open_ledger() as ledger:
             if ledger.datasets():
-                ledger.check_budget(self.dataset, self.budget, accounting=self.accounting)
+                ledger.check_budget(self.dataset, self.budget, **self._kept_by)
                 yield ledger
                 return
         with Ledger.open(":memory:", OwnerKey.generate()) as unspent:
-            unspent.open_budget(self.dataset, self.budget, accounting=self.accounting)
+            unspent.open_budget(self.dataset, self.budget, **self._kept_by)
             yield unspent
 
     def card(self) -> Card:
@@ -247,6 +264,17 @@ def _source(section: Section, home: Path) -> StoredRows | Database:
         if "://" in place:
             check_store_url(place)
     return StoredRows(place if "://" in place else home / place, dialect)
+
+
+def _vintage(section: Section, of: str, schema: Schema) -> Vintage:
+    """The rows that are meant, of a data set that is divided by a date."""
+    days = {name: section.day(name) for name in ("since", "until")}
+    with section.blaming("name", "column", *days):
+        made = Vintage(of=of, name=section.string("name"), column=section.string("column"), **days)
+    with section.blaming("column"):
+        with_dates(schema, made)
+    section.done()
+    return made
 
 
 def _cluster(section: Section, home: Path) -> Engine:

@@ -26,6 +26,7 @@ from privada.parties.compute.threads import Threads
 from privada.parties.persons import bounded
 from privada.parties.schema import Schema
 from privada.parties.sources import Source, open_source
+from privada.privacy.accounting.vintage import Vintage
 from privada.privacy.noise import Noise
 
 IntArray = npt.NDArray[np.int64]
@@ -51,6 +52,8 @@ class Rows:
         person are dropped at random, once, before anything else.
     compute : Threads or Cluster, optional
         Where totals are computed. By default on every processor of this process.
+    vintage : Vintage, optional
+        Leaves out all rows whose date is outside its period. By default none is left out.
 
     Examples
     --------
@@ -69,10 +72,11 @@ class Rows:
         person: Any = None,
         noise: Noise | None = None,
         compute: Engine | None = None,
+        vintage: Vintage | None = None,
     ) -> None:
         self.schema = schema
         self._compute: Engine = Threads() if compute is None else compute
-        self._source, self._noise = open_source(data, schema, y, person), noise
+        self._source, self._noise = open_source(data, schema, y, person, vintage), noise
         self._compute.check_source(self._source)
         if schema.person_id is not None and noise is None:
             raise SchemaError("Rows of persons need a noise source to choose which rows are kept.")

@@ -13,6 +13,7 @@ from privada._lazy import attach
 if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.privacy.accounting.filters import Filter as Filter
     from privada.privacy.accounting.price import Price as Price
+    from privada.privacy.accounting.vintage import Vintage as Vintage
     from privada.privacy.asker import Asker as Asker
     from privada.privacy.bounds import Ball as Ball
     from privada.privacy.bounds import Box as Box
@@ -55,6 +56,7 @@ _HOMES = {
     "mechanism": ("Exponential", "Gaussian", "KNorm", "Laplace", "Mechanism", "RandomisedResponse"),
     "noise": ("Noise", "Rehearsal", "SecureNoise"),
     "accounting.price": ("Price",),
+    "accounting.vintage": ("Vintage",),
     "receipt": ("Receipt",),
     "relation": ("ROW", "Relation", "Unit"),
     "release": ("Disclosure", "Question", "QuestionHeader", "Release"),

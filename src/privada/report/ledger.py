@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from privada.privacy.accounting.filters import Filter
+from privada.privacy.accounting.vintage import Vintage, add_up
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.relation import Relation
 from privada.report.tables import Table
 
 _LINE = (
@@ -18,6 +20,7 @@ _FREE = ("key", "approval", "refusal", "copy", "allowance")
 _WHO = "who"
 _LEARNER = ("data set", "learner", "key", "charged", "of the budget", "copies", "refused", "last", "projects")
 _DIGITS = 8  # of a digest, enough to tell lines apart by eye
+_VINTAGE = ("vintage", "rows", "budget", "left")
 _BUDGET = ("data set", "budget", "filter", "lines", "spent", "left")
 
 
@@ -38,6 +41,43 @@ def _budget_row(name: str, account: Mapping[str, Any]) -> tuple[str, ...]:
         "nothing" if spent is None else f"{'' if keeps.running else 'at most '}{spent}",
         percent(1 - account["spent"] / account["capacity"]),
     )
+
+
+def vintages_tables(export: Mapping[str, Any]) -> list[Table]:
+    """For each data set that is divided by a date: its vintages, and what holds over all of them."""
+    found: dict[str, list[tuple[Vintage, Mapping[str, Any]]]] = {}
+    for account in export["datasets"].values():
+        if account.get("vintage"):
+            vintage = Vintage.from_dict(account["vintage"])
+            found.setdefault(vintage.of, []).append((vintage, account))
+    return [
+        _vintages_table(of, sorted(some, key=lambda one: str(one[0].since))) for of, some in found.items()
+    ]
+
+
+def _vintages_table(of: str, some: Sequence[tuple[Vintage, Mapping[str, Any]]]) -> Table:
+    budgets = [Guarantee.from_dict(account["budget"]) for _, account in some]
+    rows = tuple(
+        (
+            vintage.name,
+            f"{vintage.column} {vintage.period}",
+            str(budget),
+            percent(1 - account["spent"] / account["capacity"]),
+        )
+        for (vintage, account), budget in zip(some, budgets, strict=True)
+    )
+    return Table(title=f"Vintages of {of}", columns=_VINTAGE, rows=rows, note=_say_together(budgets))
+
+
+def _say_together(budgets: Sequence[Guarantee]) -> str:
+    """What the budgets of all vintages mean for one row or person."""
+    if budgets[0].unit.name == "row":
+        said = "A row is in one vintage, by its date: the budget of that one is all that is spent on it."
+        public = " Which vintage it is in is not protected: the number of rows of each is public."
+        return said + ("" if budgets[0].relation is Relation.ADD_REMOVE else public)
+    whole = add_up(budgets)
+    said = "Each budget protects a person's rows of that vintage. With rows in several, losses add up"
+    return f"{said}." if whole is None else f"{said}; in all of them, to at most {whole}."
 
 
 def keeper(account: Mapping[str, Any]) -> Filter:
@@ -149,7 +189,9 @@ def learners_table(export: Mapping[str, Any], *, title: str = "By learner") -> T
 
 def _guarantee(line: Mapping[str, Any], account: Mapping[str, Any]) -> str:
     if line["kind"] == "budget":
-        return f"opens {Guarantee.from_dict(account['budget'])}"
+        vintage = account.get("vintage")  # not in exports of earlier versions
+        rows = f", for {Vintage.from_dict(vintage)}" if vintage else ""
+        return f"opens {Guarantee.from_dict(account['budget'])}{rows}"
     if line["kind"] in _FREE:
         return "nothing charged"
     if line["guarantee"] is None:
@@ -166,4 +208,13 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g}%"
 
 
-__all__ = ["all_lines", "budgets_table", "by_learner", "keeper", "learners_table", "lines_table", "percent"]
+__all__ = [
+    "all_lines",
+    "budgets_table",
+    "by_learner",
+    "keeper",
+    "learners_table",
+    "lines_table",
+    "percent",
+    "vintages_tables",
+]

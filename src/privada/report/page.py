@@ -61,12 +61,12 @@ class Panel:
         """The block."""
         parts = (
             f"<h2>{escape(self.title)}</h2>",
-            _badges(self.guarantee, self.stamps),
+            badge_row(self.guarantee, self.stamps),
             f"<p>{escape(self.text)}</p>" if self.text else "",
-            _scores(self.scores),
+            score_row(self.scores),
             f'<p class="note">{escape(self.note)}</p>' if self.note else "",
             _figure(self.picture, self.caption),
-            *(_table(table, alone=table.title == self.title) for table in self.tables),
+            *(table_block(table, alone=table.title == self.title) for table in self.tables),
         )
         return f"<section>{''.join(parts)}</section>"
 
@@ -98,7 +98,7 @@ class Page:
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             '<meta name="color-scheme" content="light dark">'
             f"<title>{title}</title><style>{CSS}</style></head><body>"
-            f'<header><div class="mark">privada</div><h1>{title}</h1>{lead}{_badges("", self.stamps)}'
+            f'<header><div class="mark">privada</div><h1>{title}</h1>{lead}{badge_row("", self.stamps)}'
             f"</header><main>{panels}</main><footer>{escape(self.footer)}</footer></body></html>\n"
         )
 
@@ -110,7 +110,8 @@ class Page:
         return target
 
 
-def _badges(guarantee: str, stamps: Iterable[str]) -> str:
+def badge_row(guarantee: str, stamps: Iterable[str] = ()) -> str:
+    """A guarantee, and warnings beside it; nothing if there is neither."""
     promised = f'<span class="badge">{escape(guarantee)}</span>' if guarantee else ""
     warned = "".join(f'<span class="badge warn">{escape(stamp)}</span>' for stamp in stamps)
     return f'<div class="badges">{promised}{warned}</div>' if promised or warned else ""
@@ -121,7 +122,8 @@ def _figure(picture: str, caption: str) -> str:
     return f"<figure>{picture}{words}</figure>" if picture else ""
 
 
-def _scores(scores: Iterable[Score]) -> str:
+def score_row(scores: Iterable[Score]) -> str:
+    """Large numbers, side by side."""
     cells = "".join(
         f'<div class="score{" ours" if score.ours else ""}"><b>{escape(score.value)}</b>'
         f"<span>{escape(score.label)}</span></div>"
@@ -130,11 +132,12 @@ def _scores(scores: Iterable[Score]) -> str:
     return f'<div class="scores">{cells}</div>' if cells else ""
 
 
-def _table(table: Table, *, alone: bool) -> str:
+def table_block(table: Table, *, alone: bool = False) -> str:
+    """A table that scrolls within the page, with its title, unless it stands alone, and its note."""
     title = "" if alone else f"<h3>{escape(table.title)}</h3>"
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
     scroll = f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.title)}">'
     return f"{title}{scroll}{table.to_html()}</div>{note}"
 
 
-__all__ = ["Page", "Panel", "Score"]
+__all__ = ["Page", "Panel", "Score", "badge_row", "score_row", "table_block"]

@@ -57,3 +57,11 @@ def test_mistakes_are_named_before_anything_runs(cli, home, exchange):
     assert "a name of its own" in twice.stderr
     assert "memory://" in cli("owner", "serve", owner, "--exchange", "ftp://x", expect=2).stderr
     assert "owner's name" in cli("owner", "serve", f"a b={owner}", "--exchange", exchange, expect=5).stderr
+
+
+def test_the_consoles_file_is_found_beside_the_owners_and_its_mistakes_are_named(cli, home, exchange):
+    owner, settings = home / "clinic/owner.toml", home / "clinic/console.toml"
+    serve = ("owner", "serve", f"clinic={owner}", "--exchange", exchange, "--console", "--console-port", 0)
+    assert "there is no file" in cli(*serve, "--console-settings", settings, expect=2).stderr
+    settings.write_text('[oidc]\nissuer = "http://login.example.org"\n')
+    assert "console.toml, line" in cli(*serve, expect=2).stderr

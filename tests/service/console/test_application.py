@@ -3,6 +3,7 @@
 import hashlib
 import re
 from concurrent.futures import ThreadPoolExecutor
+from html import unescape
 
 import pytest
 from fastapi.testclient import TestClient
@@ -58,7 +59,7 @@ def test_a_learners_text_is_text(enter, path):
 
 
 def test_a_page_says_what_a_person_needs(enter, path):
-    page = enter().get(path).text
+    page = unescape(enter().get(path).text)
     for words in ("10%", "20%", "of the learner's allowance", "53 of 100", "add/remove", "±", "alice"):
         assert words in page, words
     assert "style=" not in page

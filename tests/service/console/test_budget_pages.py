@@ -1,10 +1,20 @@
 import re
 
+import pandas as pd
 import pytest
+from fastapi.testclient import TestClient
 
-from privada.privacy import Pure
+from privada import Owner, Schema
+from privada.exchange.couriers.local import LocalCourier
+from privada.parties.columns import Number
+from privada.privacy import Ledger, OwnerKey, Pure
+from privada.privacy.accounting.vintage import Vintage
+from privada.service.console.application import make_application
+from privada.service.console.inbox import Inbox
+from privada.service.console.stage import Console
+from privada.service.serving import Desk, Service
 
-from .conftest import AR
+from .conftest import AR, ORIGIN, PASSPHRASE
 
 
 @pytest.fixture
@@ -64,3 +74,27 @@ def test_forged_stale_and_false_forms_change_nothing(house, enter, path):
         assert ada.post(path, data=good | {"most": wrong}).status_code == 400
     assert "already" in ada.get(path, params={"most": "0.5"}).text
     assert len(house.lines("allowance")) == before
+
+
+def test_vintages_of_one_data_set_stand_together_with_their_periods(people):
+    key, budget = OwnerKey.generate(), Pure(epsilon=1, relation=AR)
+    ledger = Ledger.open(":memory:", key)
+    frame = pd.DataFrame({"x": [0.1, 0.9], "day": ["2025-06-01", "2026-06-01"]})
+    desks = []
+    for year in (2026, 2025, 2024):
+        days = {"since": f"{year}-01-01", "until": f"{year + 1}-01-01"}
+        vintage = Vintage(of="visits", name=str(year), column="day", **days)
+        ledger.open_budget(vintage.dataset, budget, vintage=vintage)
+        if year > 2024:  # an old one that nobody serves any more
+            schema = Schema(columns=[Number(name="x", low=0, high=1)])
+            settings = {"dataset": vintage.dataset, "ledger": ledger, "vintage": vintage}
+            desks.append(Desk(f"v{year}", Owner(frame, schema=schema, budget=budget, **settings)))
+    console = Console(inbox=Inbox(Service(desks, LocalCourier)), users=people, origins=(ORIGIN,))
+    client = TestClient(make_application(console), base_url=ORIGIN, headers={"origin": ORIGIN})
+    client.post("/sign-in", data={"name": "Vera", "passphrase": PASSPHRASE})
+    page = client.get("/budget").text
+    assert page.count("<h2>Vintages of visits</h2>") == 1
+    assert page.index("<h2>visits-2025</h2>") < page.index("<h2>visits-2026</h2>")
+    assert "<h2>visits-2024</h2>" not in page
+    assert "day from 2024-01-01 and before 2025-01-01" in page
+    assert "as a new vintage" in page

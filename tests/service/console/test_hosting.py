@@ -31,3 +31,22 @@ def test_no_port_serves_nothing_and_no_people_is_an_error(house, people, tmp_pat
         host(house.service, Users(tmp_path / "none.json"), 0),
     ):
         pass
+
+
+def test_people_of_an_identity_provider_are_enough(house, tmp_path):
+    settings = tmp_path / "console.toml"
+    settings.write_text(
+        '[oidc]\nissuer = "https://login.example.org"\nclient_id = "console"\n'
+        '[[oidc.people]]\nemail = "grace@example.org"\nrole = "viewer"\n'
+    )
+    nobody = Users(tmp_path / "none.json")
+    with (
+        host(house.service, nobody, 0, oidc=settings) as address,
+        urllib.request.urlopen(f"{address}/sign-in", timeout=5) as reply,
+    ):
+        page = reply.read().decode()
+    assert "Sign in with login.example.org" in page
+    assert 'type="password"' not in page
+    settings.write_text("[oidc]\n")
+    with pytest.raises(InputError, match="issuer"), host(house.service, nobody, 0, oidc=settings):
+        pass

@@ -192,7 +192,9 @@ def open_budget(owner: OwnerToml, as_json: AsJson = False) -> None:
     file = OwnerFile.read(existing_file(owner, "OWNER_TOML"))
     receipt = file.open_budget()
     plain = {"dataset": receipt.dataset, "budget": file.budget.to_dict(), "opened": receipt.time}
-    said = f"The budget of {receipt.dataset!r} is open since {receipt.time}: {file.budget}."
+    plain |= {} if file.vintage is None else {"vintage": file.vintage.to_dict()}
+    rows = "" if file.vintage is None else f" It is for {file.vintage}."
+    said = f"The budget of {receipt.dataset!r} is open since {receipt.time}: {file.budget}.{rows}"
     show.emit(plain, (said,), as_json=as_json)
 
 

@@ -58,6 +58,14 @@ def command(
             help="Who may sign in; by default console-users.json beside the first owner's file.",
         ),
     ] = None,
+    console_settings: Annotated[
+        Path | None,
+        typer.Option(
+            "--console-settings",
+            metavar="FILE",
+            help="Sign-in by OpenID Connect; by default console.toml beside the first owner's file, if any.",
+        ),
+    ] = None,
 ) -> None:
     """Serve one or many data sets over an exchange until the process is told to stop.
 
@@ -70,6 +78,7 @@ def command(
     from privada.exchange import open_courier
     from privada.exchange.posting import check_owner
     from privada.service.console.hosting import host
+    from privada.service.console.oidc.settings import FILE as SETTINGS
     from privada.service.console.users import FILE, Users
     from privada.service.log import json_log
     from privada.service.metrics import Metrics, publish
@@ -84,12 +93,21 @@ def command(
         if port is not None:
             LOG.info("publishing metrics", extra={"port": port})
         service = Service(desks, lambda: open_courier(exchange), metrics=metrics)
-        beside = Path(owners[0].rpartition("=")[2]).with_name(FILE)
-        with host(service, Users(console_users or beside), console_port if console else None) as address:
+        first = Path(owners[0].rpartition("=")[2])
+        users = Users(console_users or first.with_name(FILE))
+        oidc = _find_settings(console_settings, first.with_name(SETTINGS))
+        with host(service, users, console_port if console else None, oidc=oidc) as address:
             if address is not None:
                 LOG.info("console", extra={"address": address})
             with _stopped_by_signals(service.stop):
                 service.run()
+
+
+def _find_settings(given: Path | None, beside: Path) -> Path | None:
+    """The file that was named, which must be there; or the one beside the owner's, if there is one."""
+    if given is not None:
+        return existing_file(given, "--console-settings")
+    return beside if beside.is_file() else None
 
 
 def _read(argument: str) -> tuple[str, Callable[[], Owner]]:

@@ -116,7 +116,9 @@ def check_file(file: OwnerFile) -> tuple[CheckReport, bool]:
     The result counts for the same rows under the same schema alone, and only where something tells them
     from others: a server's rows may be others the next moment.
     """
-    rows = Rows(file.source, schema=file.schema, noise=SecureNoise(), compute=file.compute)
+    rows = Rows(
+        file.source, schema=file.schema, noise=SecureNoise(), compute=file.compute, vintage=file.vintage
+    )
     identity = rows.identity
     report = check_source(rows.source, file.schema)
     if report.fits:

@@ -24,7 +24,9 @@ from privada.parties.sources.files import data_files, identify, is_pattern, is_s
 from privada.parties.sources.lazy_frames import LazyFrameSource
 from privada.parties.sources.source import Source, WatchedSource
 from privada.parties.sources.stores import StoredFiles
+from privada.parties.sources.vintage_source import VintageSource, check_dividable, with_dates
 from privada.parties.tables import as_arrow
+from privada.privacy.accounting.vintage import Vintage
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,18 @@ class StoredRows:
         return self.dialect is not None or is_csv(os.fspath(self.place))
 
 
-def open_source(data: Any, schema: Schema, y: Any, person: Any) -> Source:
+def open_source(data: Any, schema: Schema, y: Any, person: Any, vintage: Vintage | None = None) -> Source:
     """Rows from an array, a frame, Arrow data, a path, a URL, a database or a source of one's own.
 
-    ``y`` and ``person`` accompany an array.
+    ``y`` and ``person`` accompany an array. Of a vintage, only its rows are read.
     """
+    if vintage is None:
+        return _open(data, schema, y, person)
+    check_dividable(data, y, person)
+    return VintageSource(_open(data, with_dates(schema, vintage), None, None), vintage, schema)
+
+
+def _open(data: Any, schema: Schema, y: Any, person: Any) -> Source:
     if isinstance(data, Source):
         if y is not None or person is not None:
             raise SchemaError("A source has labels and persons among its columns; pass none beside it.")

@@ -12,6 +12,7 @@ from privada.exceptions import BudgetError
 from privada.privacy.accounting import accountant, curves
 from privada.privacy.accounting.filters import GRAIN, Filter, RenyiFilter, accountings
 from privada.privacy.accounting.price import Price
+from privada.privacy.accounting.vintage import Vintage
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 
 
@@ -178,20 +179,23 @@ class Account:
     dataset: str
     filter: Filter
     capacity: int
+    vintage: Vintage | None = None
 
     @classmethod
-    def opened(cls, dataset: str, keeps: Filter) -> Self:
+    def opened(cls, dataset: str, keeps: Filter, vintage: Vintage | None = None) -> Self:
         """The account of a new budget."""
-        return cls(dataset, keeps, keeps.capacity)
+        return cls(dataset, keeps, keeps.capacity, vintage)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for line 0."""
-        return self.filter.to_dict() | {"capacity": self.capacity}
+        period = {} if self.vintage is None else {"vintage": self.vintage.to_dict()}
+        return self.filter.to_dict() | {"capacity": self.capacity} | period
 
     @classmethod
     def from_dict(cls, dataset: str, form: Mapping[str, Any]) -> Self:
         """Read the plain form back."""
-        return cls(dataset, Filter.from_dict(dict(form)), form["capacity"])
+        vintage = Vintage.from_dict(form["vintage"]) if "vintage" in form else None
+        return cls(dataset, Filter.from_dict(dict(form)), form["capacity"], vintage)
 
     def same_budget(self, keeps: Filter) -> bool:
         """Whether the account keeps the same budget in the same way."""

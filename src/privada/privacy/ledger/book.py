@@ -33,6 +33,7 @@ from privada.privacy.accounting import accountant
 from privada.privacy.accounting.allowance import Allowance
 from privada.privacy.accounting.filters import Filter, open_filter
 from privada.privacy.accounting.price import Price
+from privada.privacy.accounting.vintage import Vintage, check_apart
 from privada.privacy.asker import LONGEST_NAME, Asker, check_line
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger import outbox, rotation
@@ -54,7 +55,7 @@ from privada.privacy.ledger.lines import (
     opening,
     read_account,
 )
-from privada.privacy.ledger.names import check_distinct, normal_name
+from privada.privacy.ledger.names import check_distinct, is_alike, normal_name
 from privada.privacy.ledger.notes import Notes
 from privada.privacy.ledger.outbox import Debt, Outbox
 from privada.privacy.ledger.rotation import HandOver
@@ -178,7 +179,13 @@ class Ledger(Outbox, Notes, Grants, Allowances):
     def __reduce__(self) -> NoReturn:
         raise TypeError("A ledger cannot be pickled or copied; open it again where it is needed.")
 
-    def open_budget(self, dataset: str, budget: Guarantee, accounting: str | None = None) -> Receipt:
+    def open_budget(
+        self,
+        dataset: str,
+        budget: Guarantee,
+        accounting: str | None = None,
+        vintage: Vintage | None = None,
+    ) -> Receipt:
         """Open the budget of a data set, once and for all.
 
         Parameters
@@ -191,6 +198,9 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         accounting : str, optional
             The filter; by default ``"pure"``, ``"zcdp"`` or ``"renyi"`` by the
             kind of the budget (``"gaussian"`` is the other choice for (ε, δ)).
+        vintage : Vintage, optional
+            The rows that it is for, if it is not for all of a data set; ``dataset`` is the vintage's name.
+            Its period must be apart from those of all other vintages in this ledger.
 
         Returns
         -------
@@ -200,12 +210,15 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         check_text(dataset=dataset, longest=200)
         if not isinstance(budget, Guarantee):
             raise InputError(f"Expected budget to be a Guarantee, got {type(budget).__name__}.")
-        account = Account.opened(normal_name(dataset), open_filter(budget, accounting=accounting))
+        _check_name(dataset, vintage)
+        keeps = open_filter(budget, accounting=accounting)
+        account = Account.opened(normal_name(dataset), keeps, vintage)
         with self._store.writing() as connection:
             self._store.backend.lock_everything(connection)
             line = table.first(connection, account.dataset)
             if line is None:
                 check_distinct(account.dataset, table.names(connection))
+                check_apart(account.dataset, vintage, _vintages(connection), same=is_alike)
                 rotation.check_current(connection, self.key.public)
                 line = opening(account.dataset, account, self.key)
                 table.begin(connection, line)
@@ -214,15 +227,22 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         _check_same(read_account(line), account)
         return line.receipt(signed_by)
 
-    def check_budget(self, dataset: str, budget: Guarantee, accounting: str | None = None) -> str:
+    def check_budget(
+        self,
+        dataset: str,
+        budget: Guarantee,
+        accounting: str | None = None,
+        vintage: Vintage | None = None,
+    ) -> str:
         """Raise an error unless this very budget is open; return the name under which it is.
 
         A running owner opens no budget: a changed or mistyped name would start
         a new one for the same rows.
         """
         check_text(dataset=dataset, longest=200)
+        _check_name(dataset, vintage)
         there = self._account(dataset)
-        _check_same(there, Account.opened(there.dataset, open_filter(budget, accounting=accounting)))
+        _check_same(there, Account.opened(there.dataset, open_filter(budget, accounting=accounting), vintage))
         if budget.relation is Relation.ATTRIBUTE:
             self._check_prices(there.dataset)
         return there.dataset
@@ -365,6 +385,10 @@ class Ledger(Outbox, Notes, Grants, Allowances):
     def budget(self, dataset: str) -> Filter:
         """The filter that keeps the budget of a data set."""
         return self._account(dataset).filter
+
+    def vintage(self, dataset: str) -> Vintage | None:
+        """The rows that a budget is for, if it is not for all of a data set."""
+        return self._account(dataset).vintage
 
     def datasets(self) -> tuple[str, ...]:
         """The data sets that have a budget, in alphabetical order."""
@@ -510,7 +534,25 @@ def _check_whole(store: Store, heads: Heads) -> None:
         outbox.check(connection)
 
 
+def _check_name(dataset: str, vintage: Vintage | None) -> None:
+    """The name of a vintage's budget follows from data set and vintage."""
+    if vintage is not None and normal_name(dataset) != normal_name(vintage.dataset):
+        raise InputError(f"Expected dataset to be {vintage.dataset!r} for this vintage, got {dataset!r:.80}.")
+
+
+def _vintages(connection: Connection) -> Iterator[tuple[str, Vintage | None]]:
+    """Every data set that has a budget, and the rows that it is for."""
+    for name in table.names(connection):
+        line = table.first(connection, name)
+        yield name, None if line is None else read_account(line).vintage
+
+
 def _check_same(there: Account, wanted: Account) -> None:
+    if there.vintage != wanted.vintage:
+        raise LedgerError(
+            f"The budget of {there.dataset!r} is for {there.vintage or 'all rows'}; it cannot become one for "
+            f"{wanted.vintage or 'all rows'}."
+        )
     if not there.same_budget(wanted.filter):
         raise LedgerError(
             f"The budget of {there.dataset!r} is {there.filter.budget} on a {there.filter.name} filter; "

@@ -47,6 +47,7 @@ def export_account(account: Account, lines: Iterable[Line]) -> dict[str, Any]:
     made = [_export_line(line) for line in lines]
     return {
         "budget": account.filter.budget.to_dict(),
+        "vintage": None if account.vintage is None else account.vintage.to_dict(),
         "filter": account.filter.name,
         "order": getattr(account.filter, "order", None),
         "grain": GRAIN,

@@ -25,15 +25,20 @@ def normal_name(name: str) -> str:
 def check_distinct(name: str, known: Iterable[str]) -> None:
     """Raise `LedgerError` if a new name could be taken for a known one."""
     for other in known:
-        if _alike(other) == _alike(name):
+        if is_alike(other, name):
             raise LedgerError(
                 f"The ledger has a budget of {other!r}; one of {name!r} would be taken for it. "
                 "Use the name that is there: a second budget for the same rows would promise nothing."
             )
 
 
+def is_alike(name: str, other: str) -> bool:
+    """Whether one name could be taken for the other."""
+    return _alike(name) == _alike(other)
+
+
 def _alike(name: str) -> str:
     return normal_name(name).casefold()
 
 
-__all__ = ["check_distinct", "normal_name"]
+__all__ = ["check_distinct", "is_alike", "normal_name"]

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from privada.exceptions import PrivadaError, TamperError
+from privada.exceptions import LedgerError, PrivadaError, TamperError
 from privada.privacy.accounting import accountant
 from privada.privacy.accounting.price import Price
+from privada.privacy.accounting.vintage import Vintage, check_apart
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import ALLOWANCE, BUDGET, START, Line, read_account
+from privada.privacy.ledger.names import is_alike
 from privada.privacy.ledger.rotation import successor
 from privada.privacy.receipt import Receipt
 
@@ -62,10 +64,12 @@ def verify(
     for name in held.keys() - chains.keys():
         raise TamperError(f"A receipt was given for {name!r}, of which the ledger knows nothing.")
     affected: list[str] = []
+    opened: list[Account] = []
     heads = {
-        name: _head(name, _checked(lines, public, affected, earlier), held[name], public)
+        name: _head(name, _checked(lines, public, affected, opened, earlier), held[name], public)
         for name, lines in chains.items()
     }
+    _check_vintages(opened)
     return Verification(
         datasets=len(heads),
         lines=sum(line.index + 1 for line in heads.values()),
@@ -115,11 +119,15 @@ def _check_receipt(receipt: Receipt, line: Line) -> None:
 
 
 def _checked(
-    lines: Iterable[Line], public: str, affected: list[str], earlier: Sequence[str] = ()
+    lines: Iterable[Line],
+    public: str,
+    affected: list[str],
+    opened: list[Account],
+    earlier: Sequence[str] = (),
 ) -> Iterator[tuple[Line, str]]:
     """Pass on the lines of one data set and who signed them, each one proven against all before it.
 
-    Lines whose price was false are noted in ``affected``.
+    Lines whose price was false are noted in ``affected``, the account in ``opened``.
     """
     head: Line | None = None
     account: Account | None = None
@@ -130,6 +138,7 @@ def _checked(
         if account is None:
             holder, opening = _first_holder(line, public, earlier), line.digest
             account = _check_account(read_account(line))
+            opened.append(account)
         line.check_seal(holder)
         if _check_sum(line, head, account):
             affected.append(line.where)
@@ -155,6 +164,17 @@ def _check_account(account: Account) -> Account:
     if abs(account.capacity - account.filter.capacity) > _DRIFT * account.capacity:
         raise TamperError(f"Line 0 of {account.dataset!r} states a capacity that is not its budget's.")
     return account
+
+
+def _check_vintages(accounts: Sequence[Account]) -> None:
+    """No two budgets of the ledger are for the same rows of one data set."""
+    before: list[tuple[str, Vintage | None]] = []
+    for account in accounts:
+        try:
+            check_apart(account.dataset, account.vintage, before, same=is_alike)
+        except LedgerError as error:
+            raise TamperError(f"Line 0 of {account.dataset!r} opens a second budget: {error}") from None
+        before.append((account.dataset, account.vintage))
 
 
 def _check_link(line: Line, head: Line | None) -> None:

@@ -12,6 +12,7 @@ from privada.exceptions import PolicyError, PrivadaError
 from privada.service.console import guard
 from privada.service.console.budget_pages import add_budget
 from privada.service.console.history_pages import add_history
+from privada.service.console.oidc.pages import add_oidc
 from privada.service.console.receipts import LARGEST_UPLOAD
 from privada.service.console.sessions import Session
 from privada.service.console.stage import COOKIE, HOME, Console, Refused, SignedOut
@@ -69,25 +70,26 @@ def _guard(app: FastAPI, console: Console) -> None:
 
 
 def _sign_in_pages(app: FastAPI, console: Console) -> None:
+    provider = "" if console.oidc is None else add_oidc(app, console, console.oidc)
+
+    def show(status: int = 200, error: str = "") -> Response:
+        ways = {"provider": provider, "by_passphrase": bool(console.users.read())}
+        return console.page("sign_in.html", None, title="Sign in", status=status, error=error, **ways)
+
     @app.get("/sign-in")
     def form() -> Response:
-        return console.page("sign_in.html", None, title="Sign in")
+        return show()
 
     @app.post("/sign-in")
     def sign_in(name: Field, passphrase: Field) -> Response:
-        def again(status: int, error: str) -> Response:
-            return console.page("sign_in.html", None, title="Sign in", status=status, error=error)
-
         if not console.attempts.start(name):
-            return again(429, "Too many sign-ins failed. Wait five minutes.")
+            return show(429, "Too many sign-ins failed. Wait five minutes.")
         user = console.users.sign_in(name, passphrase)
         if user is None:
-            return again(403, "This name and passphrase do not belong together.")
+            return show(403, "This name and passphrase do not belong together.")
         console.attempts.succeed(name)
         reply = RedirectResponse("/", 303)
-        secure = all(origin.startswith("https:") for origin in console.origins)
-        cookie = console.sessions.begin(user)
-        reply.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=secure)
+        console.sign_in(reply, user)
         return reply
 
     @app.post("/sign-out")

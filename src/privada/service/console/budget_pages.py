@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -14,6 +15,8 @@ from privada.exceptions import InputError, PrivadaError
 from privada.parties.owner import Owner
 from privada.parties.permissions.known_learners import KnownLearner, KnownLearners, part_of
 from privada.privacy.guarantee import ZCDP, Guarantee
+from privada.report.ledger import vintages_tables
+from privada.report.tables import Table
 from privada.service.console.burn_down import BurnDown, of_budget, of_learner
 from privada.service.console.sessions import Session
 from privada.service.console.stage import Console, Refused
@@ -108,6 +111,23 @@ def find_terms(console: Console, owner: str, key: str) -> LearnerTerms:
     return terms
 
 
+def find_vintages(desks: Sequence[Desk]) -> list[Table]:
+    """All vintages of the data sets that are served, also those that are not, each ledger's once."""
+    served = [desk.owner for desk in desks if desk.owner.ledger.vintage(desk.owner.dataset) is not None]
+    found = {
+        (owner.public_key, table.title): table
+        for owner in served
+        for table in vintages_tables(owner.ledger.export())
+    }
+    return list(found.values())
+
+
+def _by_vintage(desk: Desk) -> tuple[str, str, str]:
+    """Vintages of a data set stand together, the first one first."""
+    vintage = desk.owner.ledger.vintage(desk.owner.dataset)
+    return (desk.owner.dataset, "", "") if vintage is None else (vintage.of, str(vintage.since), desk.name)
+
+
 def _terms(desk: Desk, now: datetime) -> tuple[BurnDown, list[LearnerTerms]]:
     """The burn-down of a data set, and the terms of each learner that its owner knows."""
     owner, lines = desk.owner, list(desk.owner.ledger.lines(desk.owner.dataset))
@@ -125,11 +145,12 @@ def _terms(desk: Desk, now: datetime) -> tuple[BurnDown, list[LearnerTerms]]:
 
 def _show(console: Console, session: Session, **more: Any) -> Response:
     now = datetime.now(UTC)
-    owners = [(desk, *_terms(desk, now)) for desk in console.inbox.desks]
+    owners = [(desk, *_terms(desk, now)) for desk in sorted(console.inbox.desks, key=_by_vintage)]
     said: dict[str, Any] = {
         "title": "Budget",
         "here": "/budget",
         "owners": owners,
+        "vintages": find_vintages(console.inbox.desks),
         "may_change": session.user.may("administrator"),
         "whole": WHOLE,
     }

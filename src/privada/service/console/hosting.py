@@ -6,7 +6,8 @@ import logging
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from privada._extras import require
@@ -19,8 +20,13 @@ START = 10.0  # seconds that the server may take to start or to stop
 
 
 @contextmanager
-def host(service: Service, users: Users, port: int | None) -> Iterator[str | None]:
-    """Serve the console while a service runs; yields its address. None as the port serves nothing."""
+def host(
+    service: Service, users: Users, port: int | None, *, oidc: Path | None = None
+) -> Iterator[str | None]:
+    """Serve the console while a service runs; yields its address. None as the port serves nothing.
+
+    ``oidc`` is the file of a sign-in by OpenID Connect, if there is one.
+    """
     if port is None:
         yield None
         return
@@ -30,12 +36,14 @@ def host(service: Service, users: Users, port: int | None) -> Iterator[str | Non
     from privada.service.console.inbox import Inbox
     from privada.service.console.stage import Console
 
-    if not users.read():
+    if oidc is not None:
+        require("console", "authlib", "requests", purpose="A sign-in by OpenID Connect")
+    elif not users.read():
         raise InputError(f"Nobody may sign in: add people to {users.path} with privada owner console-user.")
     listening = listen("--console-port", port)
     origins = local_origins(listening.getsockname()[1])
-    console = Console(inbox=Inbox(service), users=users, origins=origins)
-    with run(make_application(console), listening):
+    console = Console(inbox=Inbox(service), users=users, origins=origins, oidc=oidc)
+    with closing(listening), run(make_application(console), listening):
         yield origins[0]
 
 

@@ -18,6 +18,7 @@ from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger.account import Quote
 from privada.privacy.ledger.lines import Line
 from privada.privacy.release import Question
+from privada.report.tables import Table
 from privada.report.wording import Part, parts_of, say_risk
 from privada.service.serving import Desk, Service
 
@@ -65,6 +66,13 @@ class Described:
     def numbers(self) -> int:
         """How many numbers come back."""
         return sum(part.numbers for part in self.parts)
+
+    @property
+    def parts_table(self) -> Table:
+        """What comes back, as a table."""
+        rows = tuple((part.name, part.shape, part.noise, part.within) for part in self.parts)
+        columns = ("what comes back", "shape", "noise", "each number, 95 %")
+        return Table(title="What comes back", columns=columns, rows=rows)
 
     @property
     def risk(self) -> str:

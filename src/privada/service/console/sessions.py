@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from privada.service.console.users import User
+from privada.service.console.users import Person
 
 IDLE, LONGEST = 30 * 60.0, 8 * 3600.0  # seconds after which a session ends
 MOST_FAILURES, MOST_OF_ALL = 5, 30  # sign-ins of one name, and of all names, that may fail within a window
@@ -22,7 +22,7 @@ WINDOW = 300.0  # seconds
 class Session:
     """One person's session; ``secret`` binds its forms to it and never leaves the process."""
 
-    user: User
+    user: Person
     begun: float
     used: float
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
@@ -43,7 +43,7 @@ class Sessions:
         self._clock, self._lock = clock, threading.Lock()
         self._open: dict[str, Session] = {}
 
-    def begin(self, user: User) -> str:
+    def begin(self, user: Person) -> str:
         """Open a session; returns its cookie."""
         cookie, now = secrets.token_urlsafe(32), self._clock()
         with self._lock:

@@ -9,14 +9,13 @@ from typing import Any
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from privada.exceptions import PolicyError
-from privada.report.ledger import percent
 from privada.report.wording import best_guess, in_a_hundred
 from privada.service.console.inbox import SMALLER, Described, Inbox
 from privada.service.console.sessions import Attempts, Session, Sessions
-from privada.service.console.users import Users
+from privada.service.console.style import open_templates
+from privada.service.console.users import Person, Users
 
 HOME = Path(__file__).parent
 COOKIE = "privada-console"
@@ -37,22 +36,17 @@ class Refused(Exception):  # noqa: N818 - what a page says, with its status
 
 @dataclass
 class Console:
-    """What the pages work with."""
+    """What the pages work with; ``oidc`` is the file of a sign-in by OpenID Connect, if there is one."""
 
     inbox: Inbox
     users: Users
     origins: tuple[str, ...]
+    oidc: Path | None = None
     sessions: Sessions = field(default_factory=Sessions)
     attempts: Attempts = field(default_factory=Attempts)
 
     def __post_init__(self) -> None:
-        self._pages = Environment(
-            loader=FileSystemLoader(HOME / "pages"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-        )
-        self._pages.globals["percent"] = percent
+        self._pages = open_templates()
 
     def session(self, request: Request) -> Session:
         """The session of a request; `SignedOut` if there is none."""
@@ -60,6 +54,12 @@ class Console:
         if found is None:
             raise SignedOut
         return found
+
+    def sign_in(self, reply: Response, person: Person) -> None:
+        """Begin a session of a person, in the cookie of a reply."""
+        secure = all(origin.startswith("https:") for origin in self.origins)
+        cookie = self.sessions.begin(person)
+        reply.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=secure)
 
     def needs(self, role: str) -> Callable[[Request], Session]:
         """A dependency of a page: the session of a request, if its user's role includes another."""

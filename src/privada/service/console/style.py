@@ -1,7 +1,15 @@
-"""How the console looks: the reports' style, and what forms and navigation need beside it."""
+"""How the console looks: the reports' style and blocks, and what forms and navigation need beside them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from privada.report.ledger import percent
+from privada.report.page import Score, badge_row, score_row, table_block
 from privada.report.style import CSS as REPORT
 
 CSS = (
@@ -23,8 +31,9 @@ input.check{width:auto}
 label{display:block;margin:.8rem 0 .2rem;font-weight:550}
 input,select,textarea{font:inherit;color:var(--ink);background:var(--paper);border:1px solid var(--plain);
 border-radius:8px;padding:.5rem .7rem;width:100%;max-width:32rem}
-button{font:inherit;font-weight:600;color:var(--card);background:var(--accent);border:1px solid var(--accent);
-border-radius:8px;padding:.55rem 1.1rem;margin:.8rem .5rem 0 0;cursor:pointer}
+button,a.button{font:inherit;font-weight:600;color:var(--card);background:var(--accent);
+border:1px solid var(--accent);border-radius:8px;padding:.55rem 1.1rem;margin:.8rem .5rem 0 0;cursor:pointer}
+a.button{display:inline-block;text-decoration:none}
 button.quiet{color:var(--accent);background:transparent}
 nav button{margin:0;padding:.2rem .7rem}
 dl{display:grid;grid-template-columns:minmax(7rem,12rem) 1fr;gap:.35rem 1rem;margin:.6rem 0 0}
@@ -45,4 +54,26 @@ dd{margin-bottom:.4rem}nav .end{margin-left:0}}
 """
 )
 
-__all__ = ["CSS"]
+PAGES = Path(__file__).parent / "pages"
+
+
+def open_templates(*folders: Path) -> Environment:
+    """Templates of some folders and of the console, which escape everything but the reports' own blocks."""
+    loader = FileSystemLoader([*folders, PAGES])
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    blocks: dict[str, Callable[..., str]] = {"badges": badge_row, "scores": score_row, "table": table_block}
+    made.globals.update({name: _marked(block) for name, block in blocks.items()})
+    made.globals.update(percent=percent, score=Score)
+    return made
+
+
+def _marked(block: Callable[..., str]) -> Callable[..., Markup]:
+    """A block that a template does not escape again: the reports have escaped its text."""
+
+    def make(*args: object, **named: object) -> Markup:
+        return Markup(block(*args, **named))  # noqa: S704 - escaped by the block
+
+    return make
+
+
+__all__ = ["CSS", "PAGES", "open_templates"]

@@ -27,18 +27,28 @@ _COST = {"n": 1 << 15, "r": 8, "p": 1, "maxmem": 1 << 26}  # about a tenth of a 
 
 
 @dataclass(frozen=True, kw_only=True)
-class User:
-    """One person: a name, a role, and the scrypt hash of a passphrase."""
+class Person:
+    """Somebody who is or may be signed in: a name, as the ledger will show it, and a role."""
 
     name: str
     role: str
-    salt: str = field(repr=False)
-    scrypt: str = field(repr=False)
 
     def __post_init__(self) -> None:
         check_line(name=self.name, longest=LONGEST_NAME)
         if self.role not in ROLES:
             raise InputError(f"Expected role to be one of {', '.join(ROLES)}, got {self.role!r:.40}.")
+
+    def may(self, role: str) -> bool:
+        """Whether the person's role includes another."""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+
+@dataclass(frozen=True, kw_only=True)
+class User(Person):
+    """A person who signs in by a passphrase, of which the scrypt hash is kept."""
+
+    salt: str = field(repr=False)
+    scrypt: str = field(repr=False)
 
     @classmethod
     def made(cls, name: str, role: str, passphrase: str) -> Self:
@@ -49,10 +59,6 @@ class User:
     def accepts(self, passphrase: str) -> bool:
         """Whether it is this user's passphrase."""
         return hmac.compare_digest(_hash(passphrase, self.salt), self.scrypt)
-
-    def may(self, role: str) -> bool:
-        """Whether the user's role includes another."""
-        return ROLES.index(self.role) >= ROLES.index(role)
 
 
 _NOBODY = User(name="nobody", role="viewer", salt="00" * 16, scrypt="")
@@ -93,4 +99,4 @@ def _hash(passphrase: str, salt: str) -> str:
     return hashlib.scrypt(passphrase.encode()[:1000], salt=bytes.fromhex(salt), **_COST).hex()
 
 
-__all__ = ["FILE", "ROLES", "User", "Users"]
+__all__ = ["FILE", "ROLES", "Person", "User", "Users"]

@@ -15,13 +15,12 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.background import BackgroundTask
 
 from privada.exceptions import PrivadaError
 from privada.service.console import guard
 from privada.service.console.application import STATIC
-from privada.service.console.stage import HOME as CONSOLE
+from privada.service.console.style import open_templates
 from privada.service.setup.answers import KINDS, RELATIONS, WARNINGS, answers_of_form
 from privada.service.setup.making import NewOwner
 
@@ -50,9 +49,7 @@ class SetUp:
     _done: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def __post_init__(self) -> None:
-        folders = [HERE / "pages", CONSOLE / "pages"]
-        loader = FileSystemLoader(folders)
-        self._pages = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+        self._pages = open_templates(HERE / "pages")
 
     @property
     def path(self) -> str:
@@ -138,7 +135,7 @@ def _same(secret: str, page: SetUp) -> bool:
 
 
 def _unknown() -> Response:
-    return Response("Open the address that privada owner setup printed.", 404, media_type="text/plain")
+    return Response("Open the address that privada owner init --page printed.", 404, media_type="text/plain")
 
 
 __all__ = ["SetUp", "make_application"]

@@ -21,6 +21,12 @@ _TOP = """\
 name = "{name}"  # identity of the data set: its budget follows it, not the file
 {source}
 {csv}
+# [data.vintage]  # only the rows of a period; those of the next one can have a budget of their own
+# name = "2026"  # the budget is that of "{name}-2026"
+# column = "date"  # dates; the same column for all vintages
+# since = 2026-01-01  # the first day
+# until = 2027-01-01  # the day after the last
+
 [privacy]
 relation = {relation}  # "add/remove", "replace-one" (makes the number of rows public) or "attribute"
 epsilon = {epsilon}  # all that may ever be spent; with delta for (epsilon, delta), or use rho instead
