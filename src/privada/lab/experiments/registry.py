@@ -58,6 +58,9 @@ class Experiment:
         A `Run`.
     runs, quick_runs : int
         How many runs the figures stand on, in full and with ``--quick``.
+    quick_share : float
+        About how much of one run in full a quick run does: sets and rivals are left out of it, or what few
+        runs in full measure is measured in it.
     shared : bool
         Whether processes can share its runs (`privada.lab.experiments.sharing`).
     settings : tuple of str
@@ -71,6 +74,7 @@ class Experiment:
     path: str
     runs: int = 1
     quick_runs: int = 1
+    quick_share: float = 1.0
     shared: bool = False
     settings: tuple[str, ...] = ()
     optional: tuple[OptionalPart, ...] = ()
@@ -136,7 +140,8 @@ _EXPERIMENTS = (
         path="privada.lab.experiments.clustering:run",
         runs=30,
         quick_runs=1,
-        optional=(OptionalPart("the baseline DP-GAN (not in a quick look)", "torch", "deep"),),
+        quick_share=0.3,
+        optional=(OptionalPart("the baseline DP-GAN", "torch", "deep"),),
     ),
     Experiment(
         name="clustering-all-targets",
@@ -144,6 +149,7 @@ _EXPERIMENTS = (
         path="privada.lab.experiments.clustering:run_all_targets",
         runs=30,
         quick_runs=1,
+        quick_share=0.07,
     ),
     Experiment(
         name="core",
@@ -165,6 +171,7 @@ _EXPERIMENTS = (
         path="privada.lab.experiments.marginals:run",
         runs=100,
         quick_runs=1,
+        quick_share=2.5,
         shared=True,
     ),
     Experiment(
@@ -188,6 +195,7 @@ _EXPERIMENTS = (
         path="privada.lab.experiments.reweighting:run",
         runs=10,
         quick_runs=1,
+        quick_share=0.15,
         shared=True,
         optional=(OptionalPart("the baseline DP-SGD (not in a quick look)", "opacus", "deep"),),
     ),
@@ -220,9 +228,10 @@ _EXPERIMENTS = (
         path="privada.lab.experiments.transport:run",
         runs=10,
         quick_runs=1,
+        quick_share=0.5,
         optional=(
             OptionalPart("transport in the clear (OTDA) and the Wasserstein distance", "ot", "transport"),
-            OptionalPart("the baseline ADDA (not in a quick look)", "torch", "deep"),
+            OptionalPart("ADDA and the network as target model", "torch", "deep"),
         ),
     ),
     Experiment(

@@ -13,7 +13,7 @@ from privada.report.figure import Figure
 def test_one_small_run_has_every_method_and_ours_between_the_ends():
     costs, pair = Costs(), synthetic(2, seed=1, source_size=1500, target_size=200)
     light = {name: source for name, source in baselines().items() if name != "DP-GAN"}
-    measure(costs, pair, ks=(9,), seed=0, beside=trivial() | printed() | light | ablations(), coresets=True)
+    measure(costs, pair, ks=(9,), seed=0, beside=trivial() | printed() | light | ablations())
     assert costs.shares("STC")[0] == 100
     assert costs.shares("pure")[0] > 50
     for name in (

@@ -19,13 +19,24 @@ def test_a_quick_look_prints_every_figure_once_with_its_goal(small):
     found = list(marginals.run(runs=1))
     figures = {item.figure: item for item in found if isinstance(item, Figure)}
     margins = {"any_quarter_margin", "any_margin_over_trivial"}
-    assert set(figures) == {"any_pure_A", "any_pure_C", "marginal_pure_C"} | margins
+    tests = {
+        f"expril_cumulative_over_instantaneous_{each}_{name}"
+        for each in ("eps1", "no_privacy")
+        for name in "AC"
+    }
+    assert set(figures) == {"any_pure_A", "any_pure_C", "marginal_pure_C"} | margins | tests
     assert all(name in figures["any_margin_over_trivial"].beside for name in ("A ", "C "))
     assert figures["any_pure_A"].goal == 90
     assert "printed" in figures["any_pure_A"].beside
     assert all(0 <= figures[name].value <= 100 for name in ("any_pure_A", "any_pure_C", "marginal_pure_C"))
-    (table,) = (item for item in found if isinstance(item, Table))
+    settings, form, bins, table = (item for item in found if isinstance(item, Table))
+    assert settings.rows[0] == ("A", "2", "no", "200", "2", "[16, 256, 256, 16]")
+    assert [row[0] for row in form.rows] == ["A", "C"]
+    assert form.rows[0][4].endswith("(74.0)")
+    assert [row[0] for row in bins.rows] == ["C"], "only where there is an importance step"
     assert ("C", "target-trained") in {row[:2] for row in table.rows}
+    assert "PATE" not in " ".join(row[1] for row in table.rows), "baselines are left out of a quick look"
+    assert [item.title[0] for item in found if isinstance(item, Curves)] == ["A", "C"]
     (picture,) = (item for item in found if isinstance(item, Dots))
     assert picture.places == ("A", "C")
     assert picture.methods["any"][0] == figures["any_pure_A"].value
@@ -37,7 +48,7 @@ def test_more_runs_measure_baselines_perspectives_and_curves(small, monkeypatch)
     found = list(marginals.run(runs=3))
     (curves,) = (item for item in found if isinstance(item, Curves))
     assert [line.name for line in curves.series][:2] == ["cells, one round", "error tables, rounds"]
-    (table,) = (item for item in found if isinstance(item, Table))
+    *_, table = (item for item in found if isinstance(item, Table))
     rows = {row[1]: row for row in table.rows}
     for name in (
         "features subsampled",

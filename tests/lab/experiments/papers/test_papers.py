@@ -22,3 +22,9 @@ def test_without_a_folder_for_the_page_nothing_is_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="--out DIR"):
         next(papers.run(runs=1))
+
+
+def test_the_page_names_its_command_and_no_folder_of_the_machine(tmp_path):
+    told = papers._command(tmp_path, quick=True, runs=1, only=("core",))
+    assert told == "privada reproduce papers --quick --data DIR --only core"
+    assert papers._command(None, quick=False, runs=3) == "privada reproduce papers --runs 3"

@@ -82,6 +82,7 @@ def test_the_whole_command_ends_on_small_generated_sets(monkeypatch, tmp_path, t
     assert titles == [
         "Private methods",
         "Table 1",
+        "Table 2",
         "Table 3",
         "Table 4",
         "Figure 1",

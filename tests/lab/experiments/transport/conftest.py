@@ -42,4 +42,6 @@ def scores():
 
 @pytest.fixture(scope="session")
 def quick():
-    return transport.benchmark("googlenet", _domains("googlenet"), 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accuracies, "has_network", lambda: False)
+        return transport.benchmark("googlenet", _domains("googlenet"), 1)

@@ -17,5 +17,13 @@ def test_a_class_without_points_has_no_accuracy():
 
 def test_the_table_has_a_row_for_each_class_and_one_for_all(domains):
     table = classwise("SURF", next(cases("surf", domains("surf", n=60))), 1)
-    assert table.columns == ("class", "ours", "PATE", "DPDA as printed (attribute level)")
+    assert table.columns == (
+        "class",
+        "ours",
+        "PATE",
+        "DPDA made sound, minibatches",
+        "DPDA as printed, minibatches (attribute level)",
+        "source only (not private)",
+        "OTDA 0.2 (not private)",
+    )
     assert [row[0] for row in table.rows] == [*(f"class {code}" for code in range(10)), "all"]

@@ -25,8 +25,29 @@ def test_every_benchmark_has_its_curves(monkeypatch, domains):
         "Wasserstein error, whole sets: SURF, amazon to caltech",
     ]
     assert all(list(line.x) == [0.7, 1.3] for each in found for line in each.series)
-    (quick,) = distances.curves("surf", "SURF", domains("surf", n=50), 1, untracked)
-    assert list(quick.series[0].x) == list(distances.QUICK_RATIOS)
+    quick = list(distances.curves("surf", "SURF", domains("surf", n=50), 1, untracked))
+    assert [list(each.series[0].x) for each in quick] == [list(distances.QUICK_RATIOS)] * 2
+
+
+def test_whole_sets_that_are_too_large_are_left_out(monkeypatch, domains):
+    monkeypatch.setattr(distances, "LARGE", 10)
+    (batches,) = distances.curves("surf", "SURF", domains("surf", n=50), 1, untracked)
+    assert "batches" in batches.title
+
+
+def test_wide_features_are_scaled_for_whole_sets_as_for_batches(monkeypatch, domains):
+    """SURF's features reach 255: 50 of its units are one here, whatever the rows are."""
+    seen = []
+
+    def errors(S, T, *, ratio, high, seed):
+        seen.append((S.max(), high))
+        return np.zeros(3)
+
+    monkeypatch.setattr(distances, "relative_errors", errors)
+    list(distances.curves("surf", "SURF", domains("surf", n=50), 1, untracked))
+    largest = {round(most, 9) for most, _ in seen}
+    assert len(largest) == 1
+    assert {high for _, high in seen} == {50.0}
 
 
 def test_the_noise_of_a_distance_is_its_ratio(domain):

@@ -15,6 +15,7 @@ from privada.exceptions import RehearsalWarning
 from privada.lab.baselines.clustering import N_CENTERS, SOURCES
 from privada.lab.baselines.coreset import Coreset
 from privada.lab.datasets.source_target import RADIUS, Pair
+from privada.lab.experiments.clustering.compared import WITH_DELTA
 from privada.lab.papers.clustering import PaperSource, nas_noise, paper_nas, paper_nna
 from privada.methods.cells.estimator import CellMeans
 from privada.methods.clustering.estimator import SourceTargetMedoids
@@ -35,7 +36,6 @@ CORESET = 0.05  # radius of the paper's coreset of the target
 NEIGHBOURS = 150  # t of the paper's averages in the headline
 OTHER_NEIGHBOURS = (75, 300)
 DELTA = 1e-5  # of the printed NAS under Theorem 5.3
-WITH_DELTA = "printed NAS delta"  # no pure and no zero-concentrated guarantee: beside the pure budget alone
 TRIVIAL = {"noisy mean": 1, "noisy cells": 32}  # cells of the target
 CERTAIN_ROWS = 20.0  # of a cell: no noise of these budgets makes as many
 BASELINES = ("PrivateKmeans", "TreeKmeans", "DP-GAN")
@@ -127,7 +127,6 @@ __all__ = [
     "BUDGETS",
     "CORESET",
     "TRIVIAL",
-    "WITH_DELTA",
     "ablations",
     "baselines",
     "ours",

@@ -12,6 +12,7 @@ from privada.exceptions import RehearsalWarning
 from privada.lab.baselines import PATE, DPLogisticRegression, Majority, PrivateWeighting, TargetTrained
 from privada.lab.datasets.domain_pairs import Part
 from privada.lab.datasets.hidden_target import HiddenTarget
+from privada.lab.experiments.marginals.scores import ROUNDS
 from privada.lab.experiments.marginals.sets import Setting
 from privada.lab.experiments.rivals import Sides, predictions
 from privada.lab.papers.marginals import PaperFit, paper_expril
@@ -23,7 +24,6 @@ LIMIT = 3.0  # public bound of every standardised feature: beyond three deviatio
 STEPS = {2: 1200, 4: 600}  # of the optimiser by depth of the network, so that its training loss settles
 BATCH, RATE = 200, 3e-3
 DECAY = 2.0  # of weights, a row: few rows are fitted by small weights
-ROUNDS = 2  # of EXPRIL, beside its importance step
 NO_PRIVACY = 1e6
 DELTA = 1e-5  # of noisy gradients and votes, which have no pure form that learns anything here
 TEACHERS, VOTES = 25, 40

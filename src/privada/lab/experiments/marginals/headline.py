@@ -11,7 +11,14 @@ import numpy as np
 
 from privada.lab.experiments.marginals import perspectives
 from privada.lab.experiments.marginals.contenders import TRIVIAL, headline
-from privada.lab.experiments.marginals.scores import Scores, dots, table_two
+from privada.lab.experiments.marginals.scores import (
+    Scores,
+    bins_table,
+    dots,
+    settings_table,
+    table_two,
+    table_two_form,
+)
 from privada.lab.experiments.marginals.sets import CARDIOTOCOGRAMS, GENERATED, Setting
 from privada.lab.experiments.registry import Track, untracked
 from privada.lab.experiments.sharing import shared
@@ -19,7 +26,7 @@ from privada.report.exhibit import Curves, Exhibit
 from privada.report.figure import Figure
 
 FRESH = 80_000
-FEW_RUNS = 2  # a quick look: the headline alone
+FEW_RUNS = 2  # a quick look: the headline, and the paper's other rows and curves in the first run
 BESIDE_RUNS = 10  # at most, and a fifth of the runs: baselines, the paper's other rows, curves
 
 
@@ -38,6 +45,9 @@ def run(*, runs: int, data: Path | None = None, track: Track = untracked) -> Ite
     least = min(len(scores.found["any"]) for _, scores in found.values())
     yield Figure("any_quarter_margin", margin, 0.0, "higher", words, least)
     yield _over_trivial(found, least)
+    yield settings_table({name: (each, each.load(FRESH, data)) for name, (each, _) in found.items()})
+    yield table_two_form(found)
+    yield bins_table(found)
     yield table_two(found)
     yield dots("Accuracy on a hidden target", {name: scores for name, (_, scores) in found.items()})
 
@@ -71,11 +81,12 @@ def _over_trivial(found: dict[str, tuple[Setting, Scores]], runs: int) -> Figure
 
 
 def measured(setting: Setting, runs: int, folder: Path | None, track: Track) -> tuple[Scores, Curves | None]:
-    """All methods on one set; what few runs measure is left out of a quick look."""
-    runs = runs if runs <= FEW_RUNS else max(runs, setting.least_runs)
+    """All methods on one set; baselines and perspectives are left out of a quick look."""
+    quick = runs <= FEW_RUNS
+    runs = runs if quick else max(runs, setting.least_runs)
     scores, learnt, levels = Scores(), [], []
-    beside = min(BESIDE_RUNS, math.ceil(runs / 5)) if runs > FEW_RUNS else 0
-    measure = partial(_one_run, setting=setting, folder=folder, beside=beside)
+    beside = min(BESIDE_RUNS, math.ceil(runs / 5))
+    measure = partial(_one_run, setting=setting, folder=folder, beside=beside, quick=quick)
     for here, learning in shared(measure, range(FRESH, FRESH + runs), setting.name, track):
         scores.note(here)
         if learning:
@@ -85,14 +96,16 @@ def measured(setting: Setting, runs: int, folder: Path | None, track: Track) -> 
 
 
 def _one_run(
-    seed: int, *, setting: Setting, folder: Path | None, beside: int
+    seed: int, *, setting: Setting, folder: Path | None, beside: int, quick: bool
 ) -> tuple[dict[str, float], dict[str, list[float]]]:
     """Accuracies of a run, and its learning curves if it is one of the first ``beside``."""
     data = setting.load(seed, folder)
     here = headline(data, setting, seed)
     if seed >= FRESH + beside:
         return here, {}
-    here |= perspectives.beside(data, setting, seed)
+    here |= perspectives.paper_rows(data, setting, seed)
+    if not quick:
+        here |= perspectives.beside(data, setting, seed)
     return here, perspectives.learning(data, setting, seed, here["target-trained"])
 
 

@@ -29,8 +29,8 @@ PRINTED_CURVES = {  # name: epsilon, and whether all rounds count
 RULES = (2, 8)  # rows of a bin over its noise, beside the paper's 4
 
 
-def beside(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float]:
-    """Accuracy in percent of the paper's other rows, of baselines and of perspectives."""
+def paper_rows(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float]:
+    """Accuracy in percent of the paper's other rows."""
     found = {
         "printed, instantaneous": accuracy(expril(data, setting, seed, cumulative=False), data),
         "C-EXPRIL, no privacy": accuracy(expril(data, setting, seed, NO_PRIVACY), data),
@@ -38,7 +38,12 @@ def beside(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float]:
     }
     if setting.reweight:
         found["printed, weighted bins"] = accuracy(expril(data, setting, seed, weighted_bins=True), data)
-    found["trained on the synthetic target"] = synthetic(data, setting, seed)
+    return {name: 100 * value for name, value in found.items()}
+
+
+def beside(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float]:
+    """Accuracy in percent of baselines and of perspectives."""
+    found = {"trained on the synthetic target": synthetic(data, setting, seed)}
     if setting.marginal_goal is not None:
         for name, settings in _perspectives(data).items():
             fitted = learner(data, setting, seed, question=ErrorTables(reweight=setting.reweight, **settings))
@@ -105,4 +110,4 @@ def curves(name: str, runs: list[dict[str, list[float]]], one_round: list[float]
     )
 
 
-__all__ = ["CURVE_ROUNDS", "beside", "curves", "learning", "synthetic"]
+__all__ = ["CURVE_ROUNDS", "beside", "curves", "learning", "paper_rows", "synthetic"]

@@ -43,7 +43,7 @@ def run(
     names = [name for name in _experiments(items) if not only or any(each in name for each in only)]
     measure = partial(measured, runs=runs if runs > 1 else None, quick=quick, data=data)
     found = {each.name: each for each in shared(measure, names, "experiments", track)}
-    write_page(items, found, folder, command=_command(quick=quick, runs=runs, only=only))
+    write_page(items, found, folder, command=_command(data, quick=quick, runs=runs, only=only))
     absent = missing_items(items, found)
     told = f"of {len(items)}; without: {', '.join(f'{item.paper} {item.name}' for item in absent) or 'none'}"
     yield Figure("papers_items_shown", len(items) - len(absent), None, "higher", told, max(1, runs))
@@ -56,11 +56,11 @@ def measured(name: str, *, runs: int | None, quick: bool, data: Path | None) -> 
     asked = experiment(name)
     count = asked.count(None if quick else runs, quick=quick)
     settings = asked.taken(out=None, quick=quick)
-    start = time.perf_counter()
+    start = time.process_time()
     with warnings.catch_warnings(), public_rows():
         warnings.simplefilter("ignore")
         found = tuple(asked.run(runs=count, data=data, track=untracked, **settings))
-    return Measured(name, count, time.perf_counter() - start, found)
+    return Measured(name, count, time.process_time() - start, found)
 
 
 def _experiments(items: tuple[PaperItem, ...]) -> list[str]:
@@ -74,11 +74,12 @@ def _folder(out: Path | None) -> Path:
     return HERE if out is None else out
 
 
-def _command(*, quick: bool, runs: int, only: tuple[str, ...] = ()) -> str:
-    parts = "".join(f" --only {each}" for each in only)
-    return (
-        "privada reproduce papers" + (" --quick" if quick else f" --runs {runs}" if runs > 1 else "") + parts
-    )
+def _command(data: Path | None, *, quick: bool, runs: int, only: tuple[str, ...] = ()) -> str:
+    """The command that makes the page; where the data are is everybody's own matter."""
+    parts = ["privada reproduce papers"]
+    parts += ["--quick"] if quick else [f"--runs {runs}"] if runs > 1 else []
+    parts += ["--data DIR"] if data is not None else []
+    return " ".join([*parts, *(f"--only {each}" for each in only)])
 
 
 __all__ = ["measured", "run"]

@@ -6,6 +6,54 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from privada.exceptions import InputError
+from privada.report.exhibit import Curves, Exhibit
+from privada.report.tables import Table
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of an exhibit, to stand in the overview.
+
+    Attributes
+    ----------
+    exhibit : str
+        Title of the exhibit, with ``*`` for any text; the first one that has the cell counts.
+    row, column : str
+        First cell of the row, or name of the line; head of the column, or place on the axis. The first
+        such row counts.
+    says : str
+        What stands before the number.
+    """
+
+    exhibit: str
+    row: str
+    column: str
+    says: str
+
+    def read(self, exhibit: Exhibit) -> str | None:
+        """The number in an exhibit, or None if it is not there.
+
+        >>> table = Table(title="Table 1", columns=("set", "DM"), rows=(("gas", "0.4"),))
+        >>> Cell("Table*", "gas", "DM", "gas by DM").read(table)
+        'gas by DM 0.4'
+        """
+        if not fnmatchcase(exhibit.title, self.exhibit):
+            return None
+        if isinstance(exhibit, Curves):
+            found = {
+                (line.name, f"{x:g}"): f"{mean:.3g}"
+                for line in exhibit.series
+                for x, mean in zip(line.x, line.mean, strict=True)
+            }
+        else:
+            table = exhibit if isinstance(exhibit, Table) else exhibit.table()
+            found = {
+                (row[0], head): cell
+                for row in reversed(table.rows)
+                for head, cell in zip(table.columns, row, strict=True)
+            }
+        value = found.get((self.row, self.column))
+        return f"{self.says} {value}" if value else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,8 +72,10 @@ class PaperItem:
         The experiment of ``privada reproduce`` that prints it.
     figures, exhibits : tuple of str
         Names of figures and titles of tables, curves and maps, with ``*`` for any text.
+    cells : tuple of Cell
+        Numbers of exhibits that stand in the overview.
     printed : str
-        What the paper prints.
+        What the paper prints: its numbers, or in words what its curves show.
     claimed, true : str
         The printed mechanism's guarantee as claimed, and as it is.
     missing : str
@@ -38,6 +88,7 @@ class PaperItem:
     experiment: str
     figures: tuple[str, ...] = ()
     exhibits: tuple[str, ...] = ()
+    cells: tuple[Cell, ...] = ()
     printed: str = ""
     claimed: str = ""
     true: str = ""
@@ -47,9 +98,9 @@ class PaperItem:
         if not (self.figures or self.exhibits or self.missing):
             raise InputError(f"Expected {self.name} to name figures or exhibits, or say what is missing.")
 
-    def has_figure(self, name: str) -> bool:
-        """Whether a figure belongs to it."""
-        return any(fnmatchcase(name, pattern) for pattern in self.figures)
+    def place_of(self, figure: str) -> int | None:
+        """Which of its names of figures fits a figure first; None if it is not one of its own."""
+        return next((i for i, each in enumerate(self.figures) if fnmatchcase(figure, each)), None)
 
     def has_exhibit(self, title: str) -> bool:
         """Whether a table, curves or a map belong to it.
@@ -61,4 +112,4 @@ class PaperItem:
         return any(fnmatchcase(title, pattern) for pattern in self.exhibits)
 
 
-__all__ = ["PaperItem"]
+__all__ = ["Cell", "PaperItem"]

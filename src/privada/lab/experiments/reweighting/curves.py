@@ -25,7 +25,7 @@ from privada.lab.experiments.reweighting.contenders import (
     squared,
     with_constant,
 )
-from privada.lab.experiments.reweighting.tables import nonconvex, quick
+from privada.lab.experiments.reweighting.tables import nonconvex
 from privada.report.exhibit import Curves, Series
 
 EPSILONS = (1.0, 4.0, 15.0)
@@ -55,16 +55,16 @@ def _drawn(title: str, ylabel: str, sizes: tuple[int, ...], points: Points) -> C
 def gas_curves(data: Path, seeds: range, track: Track) -> Iterator[Curves]:
     """Figure 1 (epsilons), 2 (beside noisy SGD) and 3 (beside private DM), all on gas."""
     points: Points = {}
-    settings, sizes = gas_settings(data), SIZES[:: 2 if quick(seeds) else 1]
+    settings, sizes = gas_settings(data), SIZES
     for seed in track(seeds[:MOST_RUNS], "gas, Figures 1 to 3"):
         pair = domain_pairs.gas(data, seed)
         found: dict[str, list[float]] = {}
         for n in sizes:
-            for name, value in _at(pair, _first(pair.train, n), settings, _epsilons(seeds)):
+            for name, value in _at(pair, _first(pair.train, n), settings, seed):
                 found.setdefault(name, []).append(value)
         for name, values in found.items():
             points.setdefault(name, []).append(values)
-    for epsilon in _epsilons(seeds):
+    for epsilon in EPSILONS:
         end = f"epsilon {epsilon:g}"
         one = {_short(name): found for name, found in points.items() if end in name or "epsilon" not in name}
         own = {name: found for name, found in one.items() if _role(name) != "baseline" and "α" not in name}
@@ -89,43 +89,37 @@ def _short(name: str) -> str:
     return name.split(", epsilon", maxsplit=1)[0]
 
 
-def _epsilons(seeds: range) -> tuple[float, ...]:
-    return EPSILONS[:1] if quick(seeds) else EPSILONS
-
-
 def _at(
-    pair: DomainPair, train: Part, settings: tuple[float, float, float], epsilons: tuple[float, ...]
+    pair: DomainPair, train: Part, settings: tuple[float, float, float], seed: int
 ) -> Iterator[tuple[str, float]]:
-    for epsilon in epsilons:
+    for epsilon in EPSILONS:
         yield f"ours, epsilon {epsilon:g}", ours(pair, epsilon, train)
         for name, predicted in private_baselines(pair, epsilon, train, deep=False):
             if name in ("minibatch SGD", "private DM 0.001"):
                 yield f"{name}, epsilon {epsilon:g}", error(pair, predicted)
-        for name, value in _papers(pair, epsilon, train, (algorithms.ALPHA, 1.0)):
+        for name, value in _papers(pair, epsilon, train, seed):
             yield f"PCnvxAdap, {name}, epsilon {epsilon:g}", value
     yield "CnvxAdap", squared(cnvx(pair.source, train, *settings), pair.test)
     yield "public-only", squared(public_ridge(pair.source), pair.test)
 
 
-def _papers(
-    pair: DomainPair, epsilon: float, train: Part, alphas: tuple[float, ...]
-) -> Iterator[tuple[str, float]]:
+def _papers(pair: DomainPair, epsilon: float, train: Part, seed: int) -> Iterator[tuple[str, float]]:
     """The paper's algorithm, sound and printed; α = 1 is named."""
-    for alpha in alphas:
+    for alpha in (algorithms.ALPHA, 1.0):
         suffix = " (α = 1)" if alpha == 1 else ""
         yield f"sound{suffix}", algorithms.sound(pair, epsilon, train, alpha=alpha)
-        yield f"printed{suffix}", algorithms.printed(pair, epsilon, train, alpha=alpha)
+        yield f"printed{suffix}", algorithms.printed(pair, epsilon, train, alpha=alpha, seed=seed)
 
 
 def adult_curve(data: Path, seeds: range, track: Track) -> Iterator[Curves]:
     """Figure 4: error on adult against n and epsilon."""
-    points: dict[float, Points] = {epsilon: {} for epsilon in _epsilons(seeds)}
+    points: dict[float, Points] = {epsilon: {} for epsilon in EPSILONS}
     for seed in track(seeds[: MOST_RUNS - 1], "adult, Figure 4"):
         pair = domain_pairs.adult(data, seed)
         w = nonconvex(pair, alpha=0.02, steps=STEPS)[0]
         wrong = error(pair, (with_constant(pair.test.X) @ w > 0).astype(np.int64))
         for epsilon, found in points.items():
-            for name, row in _adult_lines(pair, epsilon):
+            for name, row in _adult_lines(pair, epsilon, seed):
                 found.setdefault(name, []).append(row)
             found.setdefault("NCnvxAdap", []).append([wrong] * len(ADULT_SIZES))
     for epsilon, found in points.items():
@@ -133,11 +127,11 @@ def adult_curve(data: Path, seeds: range, track: Track) -> Iterator[Curves]:
         yield _drawn(title, "share of errors", ADULT_SIZES, found)
 
 
-def _adult_lines(pair: DomainPair, epsilon: float) -> Iterator[tuple[str, list[float]]]:
+def _adult_lines(pair: DomainPair, epsilon: float, seed: int) -> Iterator[tuple[str, list[float]]]:
     parts = [_first(pair.train, n) for n in ADULT_SIZES]
     yield "ours", [ours(pair, epsilon, part) for part in parts]
     yield "PNCnvxAdap, sound", [algorithms.sound(pair, epsilon, part) for part in parts]
-    yield "PNCnvxAdap, printed", [algorithms.printed(pair, epsilon, part) for part in parts]
+    yield "PNCnvxAdap, printed", [algorithms.printed(pair, epsilon, part, seed=seed) for part in parts]
 
 
 def gradient_curve(data: Path, seeds: range) -> Iterator[Curves]:

@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from privada.lab.experiments.transport.accuracies import FEW, MAIN, QUICK
 from privada.lab.experiments.transport.case import Case, accuracy
-from privada.lab.experiments.transport.contenders import in_the_clear, minibatched, ours, pate, printed
+from privada.lab.experiments.transport.contenders import (
+    in_the_clear,
+    minibatched,
+    ours,
+    pate,
+    printed_in_batches,
+    quickly_in_the_clear,
+)
 from privada.report.tables import Table
 
 FloatArray = npt.NDArray[np.float64]
@@ -43,12 +50,10 @@ def classwise(title: str, case: Case, runs: int) -> Table:
 def _contenders(case: Case, seed: int, *, quick: bool) -> Iterator[tuple[str, FloatArray]]:
     yield "ours", ours(case, MAIN).model_.probabilities
     yield "PATE", pate(case, MAIN)
-    if case.small:
-        yield "DPDA as printed (attribute level)", printed(case, seed)
-    if quick:
-        return
     yield "DPDA made sound, minibatches", minibatched(case, MAIN)
-    for name, table in in_the_clear(case).items():
+    yield "DPDA as printed, minibatches (attribute level)", printed_in_batches(case, seed)
+    clear = quickly_in_the_clear(case) if quick else in_the_clear(case)
+    for name, table in clear.items():
         if "propagated" not in name:
             yield f"{name} (not private)", table
 

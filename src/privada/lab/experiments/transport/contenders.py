@@ -27,6 +27,7 @@ from privada.methods.transport.learner.adaptation import nearest_means
 from privada.methods.transport.learner.learn import learn_rows
 from privada.methods.transport.learner.prototypes import Prototypes
 from privada.methods.transport.learner.rows import NoisyRows
+from privada.methods.transport.questions.features import rescaled
 from privada.methods.transport.questions.rows import RowRelease
 from privada.parties import Category, Schema
 from privada.parties.in_memory import owner_in_memory
@@ -43,6 +44,7 @@ TEACHERS, QUERIES = 20, 20  # of PATE: votes on few points, or the noise drowns 
 NOISE_RATIO, LABEL_EPSILON, SHRUNK = 1.1, 1.0, 10  # printed: σ/w, ε' of counts, features over components
 FOLDS = 5
 BATCH, BATCHES = 128, 4  # rows in a minibatch of DPDA made sound, and how many
+PRINTED_BATCHES = 20  # of DPDA as printed
 LABEL_SHARE = 0.5  # of ε, for the labels of one batch
 RELEASES = {
     "reviews": "descent"
@@ -200,29 +202,57 @@ def otda_with_labels(case: Case, known: IntArray) -> FloatArray:
     return case.target.propagation.smooth(model.predict_proba(T))
 
 
-def printed(case: Case, seed: int, *, known: IntArray | None = None, network: bool = False) -> FloatArray:
+def printed(
+    case: Case, seed: int, *, known: IntArray | None = None, network: bool = False, unit: bool = False
+) -> FloatArray:
     """DPDA as the paper prints it, at its noise ratio: attribute level at most, not private as claimed.
 
-    ``known`` are target labels, -1 where unknown; they are trained on too, as Algorithm 2 says.
+    Features are raw, as the paper's are, and an attribute that moves by 1 is a small part of a row; with
+    ``unit`` rows have norm 1. ``known`` are target labels, -1 where unknown; they are trained on too, as
+    Algorithm 2 says.
     """
-    X, T = case.source.rows, case.target.rows
+    X, T = (side.rows if unit else side.domain.X for side in (case.source, case.target))
+    mapped, labels = _printed_rows(case, X, case.labels[0], T, seed=seed, known=known)
+    rows = mapped if unit else rescaled(mapped, "root")
+    if known is not None:
+        rows = np.vstack([rows, case.target.rows[known >= 0]])
+        labels = np.r_[labels, known[known >= 0]]
+    return _trained(rows, labels, case.target.rows, case.n_classes, network=network)
+
+
+def printed_in_batches(case: Case, seed: int, *, network: bool = False) -> FloatArray:
+    """The same in minibatches, as all of the paper's accuracies are; both sides' rows are drawn for each."""
+    rng, rows, labels = np.random.default_rng(seed), [], []
+    X, y, T = case.source.domain.X, case.labels[0], case.target.domain.X
+    for number in range(PRINTED_BATCHES):
+        mine, theirs = (rng.permutation(len(each))[:BATCH] for each in (X, T))
+        found = _printed_rows(case, X[mine], y[mine], T[theirs], seed=seed * PRINTED_BATCHES + number)
+        rows.append(rescaled(found[0], "root"))
+        labels.append(found[1])
+    return _trained(
+        np.vstack(rows), np.concatenate(labels), case.target.rows, case.n_classes, network=network
+    )
+
+
+def _printed_rows(
+    case: Case, X: FloatArray, y: IntArray, T: FloatArray, *, seed: int, known: IntArray | None = None
+) -> tuple[FloatArray, IntArray]:
+    """Mapped rows and their labels, at the noise ratio that the paper uses throughout."""
+    size = len(case.source.rows)
     sent = paper_dpda(
         X,
-        case.labels[0],
+        y,
         T,
         n_classes=case.n_classes,
         components=max(1, X.shape[1] // SHRUNK),
-        epsilon=printed_epsilon(len(X)),
-        delta=1 / (1.2 * len(X)),
+        epsilon=printed_epsilon(size),
+        delta=1 / (1.2 * size),
         label_epsilon=LABEL_EPSILON,
         target_labels=known,
         rehearsal=seed,
     )
     assert sent.mapped is not None
-    rows, labels = sent.mapped, sent.labels
-    if known is not None:
-        rows, labels = np.vstack([rows, T[known >= 0]]), np.r_[labels, known[known >= 0]]
-    return _trained(rows, labels, T, case.n_classes, network=network)
+    return sent.mapped, sent.labels
 
 
 def _trained(X: FloatArray, y: IntArray, T: FloatArray, n_classes: int, *, network: bool) -> FloatArray:
@@ -311,6 +341,7 @@ __all__ = [
     "pate",
     "printed",
     "printed_epsilon",
+    "printed_in_batches",
     "private_logistic",
     "quickly_in_the_clear",
     "target_folds",

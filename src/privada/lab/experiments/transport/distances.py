@@ -54,7 +54,7 @@ def distances(domains: dict[str, Domain], runs: int, track: Track) -> Iterator[F
 
 
 def curves(name: str, title: str, domains: dict[str, Domain], runs: int, track: Track) -> Iterator[Curves]:
-    """Figure 2 on a benchmark's first pair: batches, and whole sets if not quick and not too large.
+    """Figure 2 on a benchmark's first pair: batches, and whole sets if they are not too large.
 
     One unit of an attribute is that of raw features in [0, 50], and a fiftieth of its range in wider ones.
     """
@@ -64,10 +64,8 @@ def curves(name: str, title: str, domains: dict[str, Domain], runs: int, track: 
     few = QUICK_RATIOS if runs <= QUICK else RATIOS
     what = f"{title}, {first.name} to {second.name}"
     yield _curves(S, T, max(runs, 2), track, high=high, what=what, ratios=few)
-    if runs > QUICK and len(first.X) * len(second.X) <= LARGE:
-        yield _curves(
-            first.X, second.X, max(1, runs // 2), track, high=high, what=what, ratios=few, whole=True
-        )
+    if len(S) * len(T) <= LARGE:
+        yield _curves(S, T, max(1, runs // 2), track, high=high, what=what, ratios=few, whole=True)
 
 
 @public_rows()
