@@ -40,6 +40,7 @@ from privada.parties.one_process.holding import (
     state_spent,
     warn_of_earlier_uses,
 )
+from privada.parties.persons import read_persons
 from privada.parties.protocol import Learner
 from privada.parties.running import run
 from privada.parties.schema import Schema
@@ -156,7 +157,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             )
         if person is None:
             return None
-        people = take_column(rows, person) if isinstance(person, str) else np.asarray(person)
+        people = take_column(rows, person) if isinstance(person, str) else read_persons(person)
         if isinstance(person, str):
             self.person_column_ = person
         if people.shape != (np.shape(rows)[0],):

@@ -39,6 +39,7 @@ from privada.parties.one_process.holding import (
 )
 from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.permissions.policy import Policy
+from privada.parties.persons import read_persons
 from privada.parties.protocol import ask_one
 from privada.parties.running import run as run_learner
 from privada.parties.schema import Category, Schema
@@ -252,7 +253,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_by_private_choice(
         self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
-        person = None if (given := more.get("person")) is None else np.asarray(given)
+        person = None if (given := more.get("person")) is None else read_persons(given)
         held = self._hold_out(X if person is None else person, _requested(models[0]))
         rest = ~held
         if person is not None:
@@ -281,7 +282,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_by_random_stopping(
         self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
-        person = None if (given := more.get("person")) is None else np.asarray(given)
+        person = None if (given := more.get("person")) is None else read_persons(given)
         held = self._hold_out(X if person is None else person, _requested(models[0]))
         self._try_on_public_rows(models, X.shape[1], more)
         run = self._run_on(models, X, y, person, held, more)
