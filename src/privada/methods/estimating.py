@@ -35,12 +35,12 @@ from privada.parties.one_process.holding import (
     count_persons,
     hold_owner,
     hold_rows,
+    read_persons,
     salt_learner,
     settling,
     state_spent,
     warn_of_earlier_uses,
 )
-from privada.parties.persons import read_persons
 from privada.parties.protocol import Learner
 from privada.parties.running import run
 from privada.parties.schema import Schema

@@ -32,6 +32,7 @@ from privada.parties.one_process.fingerprints import digest_rows
 from privada.parties.one_process.holding import (
     Holding,
     hold_rows,
+    read_persons,
     salt_learner,
     settling,
     state_spent,
@@ -39,7 +40,6 @@ from privada.parties.one_process.holding import (
 )
 from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.permissions.policy import Policy
-from privada.parties.persons import read_persons
 from privada.parties.protocol import ask_one
 from privada.parties.running import run as run_learner
 from privada.parties.schema import Category, Schema

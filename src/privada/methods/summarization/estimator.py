@@ -22,7 +22,6 @@ from privada.parties.one_process.dataset import Dataset
 from privada.parties.one_process.holding import Holding, count_persons, hold_owner, salt_learner
 from privada.parties.owner import Owner
 from privada.parties.permissions.policy import Policy
-from privada.parties.persons import read_persons
 from privada.parties.protocol import Learner
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee, request
@@ -242,9 +241,7 @@ class PrivateSummarizer(PrivateEstimator):
             return hold_owner(rows)
         if (person is None) != (budget.unit == ROW):
             raise InputError("Expected the persons of every party beside max_rows, and of none without it.")
-        size = (
-            len(rows) if person is None else count_persons(read_persons(person))
-        )  # each has one row or more
+        size = len(rows) if person is None else count_persons(person)  # each has one row or more
         label = None
         if labels is not None:
             if self.classes is None:

@@ -26,14 +26,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada.exceptions import InputError, PrivacyLeakWarning, SchemaError
 from privada.parties.in_memory import owner_in_memory
 from privada.parties.one_process.process_ledger import OpenUse, enter_rows, note_rows
 from privada.parties.owner import Owner
 from privada.parties.permissions.policy import Policy
-from privada.parties.persons import number_persons
+from privada.parties.persons import number_persons, read_persons
 from privada.parties.protocol import Ask, Learner, PlannedLearner
 from privada.parties.schema import Schema, is_missing
 from privada.privacy.accounting.odometer import weakest
@@ -188,8 +187,9 @@ def hold_rows(
     return Holding(owner, use=use, stated=False)
 
 
-def count_persons(people: npt.NDArray[Any]) -> int:
+def count_persons(given: Any) -> int:
     """How many persons there are: public where a person is replaced by another."""
+    people = read_persons(given)
     if is_missing(people).any():
         raise SchemaError("Expected a person for each row; one is missing.")
     return len(np.unique(number_persons(people, "person")))
@@ -272,6 +272,7 @@ __all__ = [
     "hold_owner",
     "hold_rows",
     "open_ledger",
+    "read_persons",
     "salt_ask",
     "salt_learner",
     "settling",
