@@ -55,9 +55,11 @@ class Console:
         self._pages.globals["percent"] = percent
 
     def session(self, request: Request) -> Session:
-        """The session of a request; `SignedOut` if there is none."""
-        found = self.sessions.find(request.cookies.get(COOKIE, ""))
-        if found is None:
+        """The session of a request; `SignedOut` if there is none, or if its user was changed or removed."""
+        cookie = request.cookies.get(COOKIE, "")
+        found = self.sessions.find(cookie)
+        if found is None or self.users.read().get(found.user.name) != found.user:
+            self.sessions.end(cookie)
             raise SignedOut
         return found
 
