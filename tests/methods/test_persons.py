@@ -72,6 +72,16 @@ def test_rows_beyond_the_bound_do_not_count():
     assert model.counts_.sum() == pytest.approx(6, abs=0.5)
 
 
+def test_persons_of_a_list_do_not_become_one():
+    """If they did, whether one is there would decide which rows of the other count."""
+    X, y, _ = table(11, 3)
+    model = CellClassifier(**CELLS | {"epsilon": 500.0}, dataset=Dataset(max_rows=1))
+    assert model.fit(X, y, person=["a", "a\0", "b"]).counts_.sum() == pytest.approx(3, abs=0.5)
+    for people in ([1, "1", "2"], [True, 1, 2]):
+        with pytest.raises(SchemaError, match="several types"):
+            model.fit(X, y, person=people)
+
+
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "arrow"])
 def test_a_column_of_a_frame_names_persons_and_is_no_feature(frame):
     X, y, _ = table(5, ROWS)

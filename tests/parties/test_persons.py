@@ -6,6 +6,7 @@ import pytest
 
 from privada.exceptions import SchemaError
 from privada.parties import Number, Rows, Schema
+from privada.parties.sources import Source
 from privada.privacy import SecureNoise
 
 
@@ -122,3 +123,26 @@ def test_persons_that_floats_cannot_tell_apart_are_refused(rehearsal):
         Rows(
             np.zeros((2, 1)), schema=schema, person=np.array([2.0**53, 2.0**53 + 1]), noise=rehearsal
         ).check()
+
+
+class _Parts(Source):
+    """Two parts, of which the second has no rows; a source without rows knows no type."""
+
+    def __init__(self, people):
+        self._people = people
+
+    def tables(self, size, names=None):
+        if len(self._people):
+            yield {"x": np.zeros(len(self._people)), "who": self._people}
+
+    def column(self, name):
+        return self._people if len(self._people) else np.zeros(0)
+
+    def parts(self):
+        return [self, _Parts(np.zeros(0))]
+
+
+def test_a_part_without_rows_does_not_change_the_type_of_persons(rehearsal):
+    """As floats, large numbers are refused: an answer on a live table would fail after its charge."""
+    people = np.array([2**60, 2**60 + 1])
+    assert Rows(_Parts(people), schema=FEW, noise=rehearsal).check() == 2

@@ -44,6 +44,7 @@ from privada.parties.one_process.holding import (
     count_persons,
     hold_owner,
     hold_rows,
+    read_persons,
     require_owner,
     salt_learner,
     settling,
@@ -177,7 +178,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             )
         if person is None:
             return None
-        people = take_column(rows, person) if isinstance(person, str) else np.asarray(person)
+        people = take_column(rows, person) if isinstance(person, str) else read_persons(person)
         if isinstance(person, str):
             self.person_column_ = person
         if people.shape != (np.shape(rows)[0],):

@@ -33,6 +33,7 @@ from privada.parties.one_process.fingerprints import digest_rows
 from privada.parties.one_process.holding import (
     Holding,
     hold_rows,
+    read_persons,
     salt_learner,
     settling,
     state_spent,
@@ -257,7 +258,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_by_private_choice(
         self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
-        person = None if (given := more.get("person")) is None else np.asarray(given)
+        person = None if (given := more.get("person")) is None else read_persons(given)
         held = self._hold_out(X if person is None else person, _requested(models[0]))
         rest = ~held
         if person is not None:
@@ -286,7 +287,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_by_random_stopping(
         self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
-        person = None if (given := more.get("person")) is None else np.asarray(given)
+        person = None if (given := more.get("person")) is None else read_persons(given)
         held = self._hold_out(X if person is None else person, _requested(models[0]))
         self._try_on_public_rows(models, X.shape[1], more)
         run = self._run_on(models, X, y, person, held, more)

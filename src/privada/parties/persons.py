@@ -12,6 +12,11 @@ from privada.parties.schema import Schema, is_missing
 from privada.privacy.noise import Noise
 
 
+def read_persons(values: Any) -> npt.NDArray[Any]:
+    """An array of persons. A list's are kept as they are: a common type would make one of 1 and "1"."""
+    return np.array(values, dtype=object) if isinstance(values, (list, tuple)) else np.asarray(values)
+
+
 def bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> npt.NDArray[np.bool_]:
     """Which rows are kept so that no person has more than ``max_rows``, chosen at random."""
     assert schema.person_id is not None
@@ -66,4 +71,4 @@ def _check_floats(people: npt.NDArray[Any], name: str) -> None:
         raise SchemaError(f"Column {name!r} holds fractions; write persons as integers or strings.")
 
 
-__all__ = ["bounded", "number_persons"]
+__all__ = ["bounded", "number_persons", "read_persons"]

@@ -88,7 +88,8 @@ class Rows:
         if self.schema.person_id is None:
             return parts
         parts, people = self._compute.remember(parts, self.schema.person_id)
-        kept = bounded(np.concatenate(people), self.schema, self._noise)
+        known = [each for each in people if len(each)] or people  # of none there is no type to agree on
+        kept = bounded(np.concatenate(known), self.schema, self._noise)
         return self._compute.narrow(parts, _split(kept, [len(each) for each in people]))
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from privada import Owner
 from privada.audit.transcript import coupled
-from privada.exceptions import AnswerError, InputError, SchemaError
+from privada.exceptions import AnswerError, InputError, SchemaError, SourceError
 from privada.methods.cells import Bins, CellStatistics
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.compute import cluster as cluster_module
@@ -176,6 +176,23 @@ def test_a_killed_worker_is_computed_again(folder, tmp_path_factory):
         assert np.array_equal(states.total(add_up), expected)
         alone = Rows(folder, schema=SCHEMA, compute=Threads(1))
         assert_same(alone.total(sums), rows.total(sums))
+
+
+@pytest.mark.filterwarnings("ignore")  # of Dask about pandas
+def test_a_frame_that_is_another_one_when_it_is_computed_again_is_refused(tmp_path, tmp_path_factory):
+    """Which rows are kept was chosen for other persons: one could have any number of rows."""
+    dd = pytest.importorskip("dask.dataframe")
+    file, columns = tmp_path / "rows.parquet", dict.fromkeys(("x0", "x1", "x2"), np.zeros(50)) | {"y": "a"}
+    pd.DataFrame(columns | {"who": np.arange(50)}).to_parquet(file)
+    with running_cluster(tmp_path_factory.mktemp("tls")) as (cluster, running):
+        frame = dd.from_map(pd.read_parquet, [file])
+        rows = Rows(frame, schema=PERSONS, noise=coupled(1), compute=cluster)
+        assert rows.total(sums)["counts"].sum() == 50
+        pd.DataFrame(columns | {"who": np.full(50, 7)}).to_parquet(file)
+        for each in list(running.workers.values()):
+            os.kill(each.pid, signal.SIGKILL)
+        with pytest.raises(SourceError, match="persons have changed"):
+            rows.total(sums)
 
 
 def test_an_answer_that_cannot_be_finished_is_charged_once_and_says_so(folder, tmp_path_factory, monkeypatch):

@@ -1,3 +1,6 @@
+import json
+from dataclasses import asdict
+
 import pytest
 from fastapi.testclient import TestClient
 
@@ -5,7 +8,7 @@ from privada.service.console.application import make_application
 from privada.service.console.budget_pages import find_terms, read_most
 from privada.service.console.inbox import Inbox
 from privada.service.console.stage import COOKIE, Console, say_state
-from privada.service.console.users import ROLES
+from privada.service.console.users import ROLES, User
 
 from .conftest import ORIGIN
 
@@ -78,3 +81,26 @@ def test_every_page_asks_for_its_role(house, people, role):
             assert (reply.status_code == 403) >= refused
     assert len(house.lines("approval")) == (role in ("approver", "administrator"))
     assert len(house.lines("allowance")) == lines + (role == "administrator")
+
+
+@pytest.mark.parametrize("role", ["viewer", None])
+def test_who_is_demoted_or_removed_decides_nothing_more(house, people, role):
+    """A session is as good as its user is now, not as it was at the sign-in."""
+    house.ask()
+    house.wait()
+    console = Console(inbox=Inbox(house.service), users=people, origins=(ORIGIN,))
+    client = TestClient(make_application(console), base_url=ORIGIN, headers={"origin": ORIGIN})
+    cookie = console.sessions.begin(people.read()["Grace"])
+    client.cookies.set(COOKIE, cookie)
+    (one,) = console.inbox.waiting()
+    token = console.sessions.find(cookie).token(*one.bound)
+    if role is None:
+        left = [asdict(user) for user in people.read().values() if user.name != "Grace"]
+        people.path.write_text(json.dumps({"users": left}))
+    else:
+        people.put(User.made("Grace", role, "another passphrase"))
+    form = {"digest": one.waiting.digest, "decision": "approve", "token": token}
+    reply = client.post(one.path, data=form, follow_redirects=False)
+    assert (reply.status_code, reply.headers["location"]) == (303, "/sign-in")
+    assert house.lines("approval") == []
+    assert console.sessions.find(cookie) is None

@@ -252,7 +252,7 @@ class PrivateSummarizer(PrivateEstimator):
             return hold_owner(rows, budget)
         if (person is None) != (budget.unit == ROW):
             raise InputError("Expected the persons of every party beside max_rows, and of none without it.")
-        size = len(rows) if person is None else count_persons(np.asarray(person))  # each has one row or more
+        size = len(rows) if person is None else count_persons(person)  # each has one row or more
         label = None
         if labels is not None:
             if self.classes is None:

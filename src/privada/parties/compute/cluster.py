@@ -139,7 +139,10 @@ class Cluster:
     def remember(self, parts: Handles, name: str) -> tuple[Handles, list[npt.NDArray[Any]]]:
         """See `Engine`."""
         held = [self._submit(worker.remember_column, part, name) for part in parts]
-        return held, self._results([self._submit(worker.people_of, part) for part in held])
+        people = self._results([self._submit(worker.people_of, part) for part in held])
+        digests = map(worker.digest_people, people)
+        checked = zip(held, digests, strict=True)
+        return [self._submit(worker.check_people, part, digest) for part, digest in checked], people
 
     def counts(self, parts: Handles) -> list[int]:
         """See `Engine`."""

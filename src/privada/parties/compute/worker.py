@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from privada.exceptions import SourceError
 from privada.parties.compute.batch import Batch, Part
 from privada.parties.compute.folds import Fold
 from privada.parties.compute.tasks import Task
@@ -61,6 +63,22 @@ def people_of(part: Part) -> npt.NDArray[Any] | None:
     return part.people
 
 
+def check_people(part: Part, digest: str) -> Part:
+    """The part, if its persons are still those of a digest.
+
+    A part whose worker was lost is read again, and a frame may be another one by then. Which rows are kept
+    was chosen for the persons that the owner saw; of others, one could have any number of rows.
+    """
+    if digest_people(part.people) != digest:
+        raise SourceError("The rows' persons have changed since they were loaded; load the owner again.")
+    return part
+
+
+def digest_people(people: npt.NDArray[Any] | None) -> str:
+    """SHA-256 of the persons of all rows, in their order."""
+    return sha256(repr(None if people is None else people.tolist()).encode()).hexdigest()
+
+
 def count(part: Part) -> int:
     """Rows of a part that count; all are read."""
     return ALONE.counts([part])[0]
@@ -106,7 +124,9 @@ def map_prepared(prepared: list[Any], task: Task, question: bytes) -> list[Any]:
 
 
 __all__ = [
+    "check_people",
     "count",
+    "digest_people",
     "fold",
     "fold_prepared",
     "hold",

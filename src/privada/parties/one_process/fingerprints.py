@@ -114,20 +114,32 @@ def _whole(value: Any) -> Any:
 
 
 def _write_numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Numbers in single precision, four bytes each."""
+    """Numbers in single precision, each in as many bytes as a text has."""
     with np.errstate(over="ignore", invalid="ignore"):
         single = np.array(values, dtype=np.float32, order="C") + np.float32(0)  # -0.0 becomes 0.0
     single[np.isnan(single)] = np.nan
-    return np.ascontiguousarray(single).view(np.uint8).reshape(len(single), -1)
+    written = np.zeros((*single.shape, SIZE), dtype=np.uint8)
+    written[..., :4] = np.ascontiguousarray(single).view(np.uint8).reshape(*single.shape, 4)
+    return written.reshape(len(single), -1)
 
 
 def _write_column(column: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """A column of anything: as numbers if all of it can be, else as text."""
+    """A column of anything, each value by itself: as a number if it is or says one, else as text."""
+    numbers = [_number(value) for value in column.tolist()]
+    written = _write_numbers(np.array([0.0 if each is None else each for each in numbers])[:, None])
+    for place, each in enumerate(numbers):
+        if each is None:
+            digest = hashlib.blake2b(_text(column[place]).encode(), digest_size=SIZE).digest()
+            written[place] = np.frombuffer(digest, dtype=np.uint8)
+    return written
+
+
+def _number(value: Any) -> float | None:
+    """The number that a value is or says, NaN for a missing one; None for anything else."""
     try:
-        return _write_numbers(column.astype(np.float64)[:, None])
-    except (TypeError, ValueError):
-        texts = [hashlib.blake2b(_text(value).encode(), digest_size=SIZE).digest() for value in column]
-    return np.frombuffer(b"".join(texts), dtype=np.uint8).reshape(len(column), SIZE)
+        return math.nan if value is None else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def _text(value: Any) -> str:

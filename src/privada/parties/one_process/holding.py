@@ -24,7 +24,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada.exceptions import InputError, PrivacyLeakWarning, SchemaError
 from privada.parties.in_memory import owner_in_memory
@@ -33,7 +32,7 @@ from privada.parties.one_process.process_ledger import OpenUse, enter_rows
 from privada.parties.one_process.statement import Statement, join_statements
 from privada.parties.owner import Owner
 from privada.parties.permissions.policy import Policy
-from privada.parties.persons import number_persons
+from privada.parties.persons import number_persons, read_persons
 from privada.parties.protocol import Ask, Learner, PlannedLearner
 from privada.parties.schema import Schema, is_missing
 from privada.privacy.guarantee import Guarantee
@@ -183,8 +182,9 @@ def hold_rows(
     return Holding(owner, use=enter_rows(rows, ledger=owner.ledger, dataset=owner.dataset, **noted))
 
 
-def count_persons(people: npt.NDArray[Any]) -> int:
+def count_persons(given: Any) -> int:
     """How many persons there are: public where a person is replaced by another."""
+    people = read_persons(given)
     if is_missing(people).any():
         raise SchemaError("Expected a person for each row; one is missing.")
     return len(np.unique(number_persons(people, "person")))
@@ -249,6 +249,7 @@ __all__ = [
     "count_persons",
     "hold_owner",
     "hold_rows",
+    "read_persons",
     "require_owner",
     "salt_ask",
     "salt_learner",

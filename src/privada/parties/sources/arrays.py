@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import SchemaError
+from privada.parties.persons import read_persons
 from privada.parties.schema import Schema
 from privada.parties.sources.source import Source
 from privada.parties.tables import Table
@@ -28,7 +29,7 @@ class ArraySource(Source):
         for name, values, what in _extras(schema, y, person):
             if values is None:
                 raise SchemaError(f"The schema has a {what}; pass it beside the array.")
-            column = _exactly(values) if what == "person" else np.asarray(values)
+            column = read_persons(values) if what == "person" else np.asarray(values)
             if column.ndim != 1:
                 shape = f"(rows, {', '.join(map(str, column.shape[1:]))})" if column.ndim else "()"
                 raise SchemaError(f"Expected one {what} for each row, got an array of shape {shape}.")
@@ -52,11 +53,6 @@ class ArraySource(Source):
 def _extras(schema: Schema, y: Any, person: Any) -> list[tuple[str, Any, str]]:
     label = [(schema.label.name, y, "label")] if schema.label else []
     return label + ([(schema.person_id, person, "person")] if schema.person_id else [])
-
-
-def _exactly(values: Any) -> npt.NDArray[Any]:
-    """An array of what a list holds: without a common type, for which 1 and "1" would be one person."""
-    return np.array(values, dtype=object) if isinstance(values, (list, tuple)) else np.asarray(values)
 
 
 __all__ = ["ArraySource"]

@@ -15,7 +15,7 @@ from privada.report.wording import best_guess, in_a_hundred
 from privada.service.console.inbox import SMALLER, Described, Inbox
 from privada.service.console.sessions import Attempts, Session, Sessions
 from privada.service.console.style import open_templates
-from privada.service.console.users import Person, Users
+from privada.service.console.users import Person, User, Users
 
 HOME = Path(__file__).parent
 COOKIE = "privada-console"
@@ -49,11 +49,17 @@ class Console:
         self._pages = open_templates()
 
     def session(self, request: Request) -> Session:
-        """The session of a request; `SignedOut` if there is none."""
-        found = self.sessions.find(request.cookies.get(COOKIE, ""))
-        if found is None:
+        """The session of a request; `SignedOut` if there is none, or if its user was changed or removed."""
+        cookie = request.cookies.get(COOKIE, "")
+        found = self.sessions.find(cookie)
+        if found is None or not self._knows(found.user):
+            self.sessions.end(cookie)
             raise SignedOut
         return found
+
+    def _knows(self, person: Person) -> bool:
+        """Whether a user of a passphrase is still as when they signed in."""
+        return not isinstance(person, User) or self.users.read().get(person.name) == person
 
     def sign_in(self, reply: Response, person: Person) -> None:
         """Begin a session of a person, in the cookie of a reply."""

@@ -65,7 +65,7 @@ _NOBODY = User(name="nobody", role="viewer", salt="00" * 16, scrypt="")
 
 
 class Users:
-    """The users in a file; it is read at each sign-in, so that a change needs no restart."""
+    """The users in a file; it is read at each request, so that a change counts at once."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
