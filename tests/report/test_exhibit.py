@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from privada.report.exhibit import Bands, Curves, Dots, Layer, Map, Series, write
+from privada.report.exhibit import Bands, Curves, Dots, Layer, Map, Series, draw, write
 from privada.report.tables import Table
 
 VALUES = np.array([[1.0, 2.0], [3.0, 2.0], [2.0, 2.0]])
@@ -83,3 +83,18 @@ def test_several_lines_of_one_kind_differ_in_colour_and_marker():
     drawn = [bars.lines[0] for bars in axes.containers]
     assert len({line.get_color() for line in drawn}) == len({line.get_marker() for line in drawn}) == 4
     assert [label.get_text() for label in axes.get_xticklabels()] == ["5", "10"]
+
+
+def test_long_titles_go_on_below_and_points_of_a_legend_can_be_seen(tmp_path):
+    from matplotlib.figure import Figure
+
+    layer = Layer(name="small", points=np.zeros((3, 2)), size=3)
+    figure = Figure(layout="constrained")
+    Map(title="t", layers=(layer,)).draw(figure)
+    (handle,) = figure.axes[0].get_legend().legend_handles
+    assert handle.get_sizes()[0] >= 30
+    long = "Wasserstein error, batches of 128: MNIST and scikit-learn's digits, mnist to digits"
+    (path,) = draw(Map(title=long, layers=(layer,)), tmp_path / "long.svg")
+    text = path.read_text()
+    assert "mnist to digits<" in text, "letters are text"
+    assert long not in text

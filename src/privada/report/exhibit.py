@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ COLOURS = {  # that colour-blind readers tell apart (Okabe and Ito)
     "bound": ("#374151", "#9ca3af"),
 }
 MARKERS = {"ours": "oDPX", "paper": "sp", "baseline": "^v<>*", "bound": ("", "")}
+LONGEST_LINE = 56  # of a title: what is longer goes on below
+LEGEND_SIZE = 30.0  # least size of a point in a legend
 MOST_TICKS = 8  # settings on an axis that are written out
 
 
@@ -137,7 +140,9 @@ class Map:
             look = {"marker": layer.marker, "color": layer.color, "s": layer.size}
             axes.scatter(x, y, label=layer.name, linewidths=0.8, rasterized=True, **look)
         axes.set(title=self.title, aspect="equal", xticks=[], yticks=[])
-        axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+        legend = axes.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+        for handle, layer in zip(legend.legend_handles, self.layers, strict=True):
+            handle.set_sizes([max(LEGEND_SIZE, layer.size)])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -242,16 +247,22 @@ def write(exhibit: Exhibit, folder: Path) -> list[Path]:
 
 
 def draw(exhibit: Bands | Curves | Dots | Map, path: Path) -> list[Path]:
-    """Write a picture, if matplotlib is there; say which file. Points are pixels in it, the rest is lines."""
+    """Write a picture, if matplotlib is there; say which file.
+
+    Points are pixels in it, letters are text, and the rest is lines.
+    """
     try:
+        from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError:
         return []
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    exhibit.draw(figure)
-    for axes in figure.axes:
-        axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, metadata={"Date": None}, dpi=150)
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "privada"}):
+        figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+        exhibit.draw(figure)
+        for axes in figure.axes:
+            axes.spines[["top", "right"]].set_visible(False)
+            axes.set_title(fill(axes.get_title(), LONGEST_LINE))
+        figure.savefig(path, metadata={"Date": None}, dpi=150)
     return [path]
 
 

@@ -140,7 +140,7 @@ _EXPERIMENTS = (
         path="privada.lab.experiments.clustering:run",
         runs=30,
         quick_runs=1,
-        quick_share=0.3,
+        quick_share=0.33,
         optional=(OptionalPart("the baseline DP-GAN", "torch", "deep"),),
     ),
     Experiment(
@@ -171,7 +171,7 @@ _EXPERIMENTS = (
         path="privada.lab.experiments.marginals:run",
         runs=100,
         quick_runs=1,
-        quick_share=2.5,
+        quick_share=3.5,
         shared=True,
     ),
     Experiment(
@@ -228,7 +228,7 @@ _EXPERIMENTS = (
         path="privada.lab.experiments.transport:run",
         runs=10,
         quick_runs=1,
-        quick_share=0.5,
+        quick_share=0.55,
         optional=(
             OptionalPart("transport in the clear (OTDA) and the Wasserstein distance", "ot", "transport"),
             OptionalPart("ADDA and the network as target model", "torch", "deep"),

@@ -117,10 +117,11 @@ def _ours(item: PaperItem, measured: dict[str, Measured]) -> str:
     exhibits = _exhibits(item, measured)
     read = ((cell.read(exhibit) for exhibit in exhibits) for cell in item.cells)
     told = [text for text in (next(filter(None, each), None) for each in read) if text]
-    told += [f"`{each.figure}` {each.to_dict()['value']:g}" for each in _figures(item, measured)[:MOST_SAID]]
-    if exhibits and not told:
-        told.append("below")
-    return "; ".join(told) or ("see below" if item.missing else "not in this run")
+    figures = [] if told else _figures(item, measured)[:MOST_SAID]
+    told += [f"`{each.figure}` {each.to_dict()['value']:g}" for each in figures]
+    if told or not exhibits:
+        return "; ".join(told) or ("see below" if item.missing else "not in this run")
+    return "below"
 
 
 def _anchor(item: PaperItem) -> str:

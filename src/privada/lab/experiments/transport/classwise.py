@@ -43,7 +43,7 @@ def classwise(title: str, case: Case, runs: int) -> Table:
         title=f"{title}, {case.names[0]} to {case.names[1]}: accuracy for each class (%)",
         columns=("class", *means),
         rows=rows,
-        note=f"Private ones at epsilon {MAIN:g}, delta 1/(10 n), replace-one; {min(runs, FEW)} runs.",
+        note=f"Private ones at epsilon {MAIN:g}, delta 1/(10 n), replace-one. Runs: {min(runs, FEW)}.",
     )
 
 

@@ -44,8 +44,9 @@ TABLE_1 = {  # PATE, DPDA, OTDA, ADDA on DeCAF features
     (W, D): (98.7, 98.0, 98.7, 99.2),
 }
 Pair = tuple[str, str]
-NOTE = (
-    "Percent. ε at δ = 1/(10 n), replace-one. DPDA printed: raw features, σ/w = 1.1, so what is protected "
+NOTE = "Percent; ε at δ = 1/(10 n), replace-one."
+RAW = (
+    "DPDA printed: raw features, σ/w = 1.1, so what is protected "
     "is one attribute that moves by 1 in rows whose norm may be 40."
 )
 
@@ -53,12 +54,12 @@ NOTE = (
 def table_1_form(scores: Scores, *, title: str, printed: bool) -> Table:
     """Accuracies by pair; with ``printed`` beside what the paper has of the same pair of domains."""
     beside = {"the paper: PATE, DPDA, OTDA, ADDA": TABLE_1} if printed else {}
-    return _by_pair(scores, METHODS, title=f"{title}: Table 1's form", beside=beside)
+    return _by_pair(scores, METHODS, title=f"{title}: Table 1's form", beside=beside, note=f"{NOTE} {RAW}")
 
 
 def few_labels_form(scores: Scores, *, title: str) -> Table:
     """Accuracies with one label for each class, by pair: the right half of Table 3."""
-    return _by_pair(scores, FEW_LABELS, title=f"{title}: one label for each class", beside={})
+    return _by_pair(scores, FEW_LABELS, title=f"{title}: one label for each class", beside={}, note=NOTE)
 
 
 def _by_pair(
@@ -67,6 +68,7 @@ def _by_pair(
     *,
     title: str,
     beside: Mapping[str, Mapping[Pair, tuple[float, ...]]],
+    note: str,
 ) -> Table:
     there = {head: scores.found[name] for head, name in methods.items() if name in scores.found}
     pairs = list(dict.fromkeys(pair for found in there.values() for pair in found))
@@ -75,7 +77,7 @@ def _by_pair(
         cells = (f"{np.mean(found[pair]):.1f}" if pair in found else "" for found in there.values())
         paper = (", ".join(f"{value:.1f}" for value in found.get(pair, ())) for found in beside.values())
         rows.append((f"{pair[0]} to {pair[1]}", *cells, *paper))
-    return Table(title=title, columns=("pair", *there, *beside), rows=tuple(rows), note=NOTE)
+    return Table(title=title, columns=("pair", *there, *beside), rows=tuple(rows), note=note)
 
 
 __all__ = ["TABLE_1", "few_labels_form", "table_1_form"]

@@ -32,7 +32,7 @@ def items() -> tuple[PaperItem, ...]:
             "accuracies of C- and I-EXPRIL, with and without privacy, and the ratio indicator",
             printed="1DP-C-EXPRIL: A 74.0, C 85.8, E 63.0, CTG-A 73.0 (majority 77.7); ratio .045 to .27",
             cells=(
-                Cell(FORM, "A", "1DP-C-EXPRIL", "1DP-C-EXPRIL (printed): A"),
+                Cell(FORM, "A", "1DP-C-EXPRIL", "1DP-C-EXPRIL (in the paper): A"),
                 Cell(FORM, "C", "1DP-C-EXPRIL", "C"),
                 Cell(FORM, "E", "1DP-C-EXPRIL", "E"),
                 Cell(FORM, "ctg_a", "1DP-C-EXPRIL", "CTG-A"),
