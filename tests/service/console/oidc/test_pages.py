@@ -63,10 +63,7 @@ def refused(browser, provider):
         {"aud": None},
         {"iss": "http://localhost:1"},
         {"iss": None},
-        {"exp": int(time.time()) - 120},
         {"exp": None},
-        {"iat": int(time.time()) + 600},
-        {"nbf": int(time.time()) + 600},
         {"sub": None},
         {"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"},
     ],
@@ -74,6 +71,12 @@ def refused(browser, provider):
 )
 def test_a_token_with_one_wrong_claim_lets_nobody_in(browser, provider, claims):
     provider.claims = claims
+    assert "was not accepted" in refused(browser, provider)
+
+
+@pytest.mark.parametrize(("claim", "seconds"), [("exp", -120), ("iat", 600), ("nbf", 600)])
+def test_a_token_of_another_time_lets_nobody_in(browser, provider, claim, seconds):
+    provider.claims = {claim: int(time.time()) + seconds}
     assert "was not accepted" in refused(browser, provider)
 
 
