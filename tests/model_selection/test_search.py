@@ -14,9 +14,10 @@ from privada import (
     ReweightedClassifier,
     ReweightedRegressor,
 )
-from privada.exceptions import BudgetError, InputError
-from privada.model_selection import PrivateSearchCV
+from privada.exceptions import AnswerError, BudgetError, InputError
+from privada.model_selection import PrivateSearchCV, random_stopping
 from privada.parties.one_process import process_ledger
+from privada.parties.one_process.fingerprints import digest_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
 GRID = {"centers": [[[0.5]], [[0.25], [0.75]], [[0.1], [0.2]]]}
@@ -140,6 +141,34 @@ def test_random_stopping_is_charged_at_once_and_only_the_winner_leaves():
     assert set(search.release_.payload) == {"choice"}
     assert search.scores_ is None
     assert search.best_params_ == {"centers": best.centers}
+
+
+def test_random_stopping_is_charged_before_its_first_run(monkeypatch):
+    with Ledger.open(":memory:", OwnerKey.generate()) as ledger:
+        ledger.open_budget("patients", Pure(epsilon=9, relation="add/remove"))
+        model = clone(MODEL).set_params(dataset=Dataset("patients", ledger=ledger))
+        search, seen = PrivateSearchCV(model, MANY, selection_epsilon=0.5, runs=3), []
+
+        def fail_after_looking(run, *, runs, noise):
+            seen.append(ledger.spent("patients"))
+            raise ValueError("a run failed")
+
+        monkeypatch.setattr(random_stopping, "best_of_random_runs", fail_after_looking)
+        with pytest.raises(AnswerError, match="The charge stands") as error:
+            search.fit(*rows())
+        assert seen == [ledger.spent("patients")]
+        assert seen[0].epsilon == pytest.approx(search.price().epsilon)
+        assert "a run failed" not in str(error.value)
+        assert error.value.__cause__ is error.value.__context__ is None
+
+
+@pytest.mark.parametrize("choice", ["exponential", "random stopping"])
+def test_that_no_row_happens_to_be_held_out_is_not_told(choice):
+    """Of two rows, one more or less may decide whether there is one to hold out: no error says so."""
+    X, y = rows(size=300)
+    kept = X[digest_rows(X, key=b"held out 0") >= np.uint64(int(0.2 * 2**64))]
+    search = PrivateSearchCV(MODEL, GRID, selection_epsilon=0.5, choice=choice, runs=2)
+    assert search.fit(kept, y[: len(kept)]).best_index_ in range(3)
 
 
 def test_rows_of_random_stopping_are_remembered_and_persons_are_kept_whole():

@@ -372,8 +372,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             order = np.random.default_rng(seed).permutation(len(units))
             held = order < math.ceil(share * len(units))
-        if held.all() or not held.any():
-            raise InputError("Expected rows to hold out and rows to fit; there are too few.")
+            if held.all() or not held.any():
+                raise InputError("Expected rows to hold out and rows to fit; there are too few.")
         return np.asarray(held)
 
     def _hold(self, model: Any, X: Any, y: Any, person: Any, question: Question) -> Holding:
@@ -395,6 +395,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             dataset=model._dataset().names(1)[0],
             policy=Policy(longest_answer=LONGEST_ANSWER),
             rehearsal=model.rehearsal,
+            allow_empty=True,  # that no row happens to be held out is no public fact
         )
 
     @property
