@@ -13,6 +13,7 @@ from privada import (
     Pure,
     ReweightedClassifier,
     ReweightedRegressor,
+    Schema,
 )
 from privada.exceptions import AnswerError, BudgetError, InputError
 from privada.model_selection import PrivateSearchCV, random_stopping
@@ -214,4 +215,32 @@ def test_a_candidate_that_cannot_be_fitted_is_found_before_the_charge():
 def test_what_cannot_be_searched_is_refused_before_any_charge(search, match):
     with pytest.raises(InputError, match=match):
         search.fit(*rows())
+    assert len(process_ledger.THE_LEDGER._rows) == 0
+
+
+@pytest.mark.parametrize("choice", ["exponential", "random stopping"])
+@pytest.mark.parametrize("frames", ["pandas", "polars"])
+def test_columns_of_a_frame_are_known_by_name(frames, choice):
+    library = pytest.importorskip(frames)
+    X = np.random.default_rng(3).uniform(size=(400, 2))
+    frame = library.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    grid = {"centers": [[[0.2, 0.5], [0.8, 0.5]], [[0.2, 0.5], [0.7, 0.5]]]}
+    model = clone(MODEL).set_params(epsilon=4.0)
+    search = PrivateSearchCV(model, grid, selection_epsilon=1, choice=choice, runs=2)
+    search.fit(frame, (X[:, 0] > 0.5).astype(int))
+    assert search.feature_names_in_.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(search.predict(frame[["b", "a"]]), search.predict(frame))
+    with pytest.raises(InputError, match="missing: 'b'"):
+        search.predict(frame[["a"]])
+    assert search.spent_.epsilon == pytest.approx({"exponential": 8.0, "random stopping": 12.0}[choice])
+
+
+def test_a_schema_and_sparse_rows_are_refused_with_a_sentence():
+    from scipy.sparse import csr_matrix
+
+    schema = Schema.of_numbers(bounds=(0, 1), width=1)
+    with pytest.raises(InputError, match=r"schema\.encode"):
+        PrivateSearchCV(clone(MODEL).set_params(schema=schema), GRID, selection_epsilon=1).fit(*rows())
+    with pytest.raises(InputError, match="dense"):
+        PrivateSearchCV(MODEL, GRID, selection_epsilon=1).fit(csr_matrix(rows()[0]), rows()[1])
     assert len(process_ledger.THE_LEDGER._rows) == 0

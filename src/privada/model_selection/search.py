@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid, cross_val_score
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada._progress import track
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Nearest
+from privada.methods.frames import names_of, refuse_sparse
 from privada.methods.marginals.questions.choice import HypothesisChoice
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.model_selection.kept_model import keeping
@@ -211,10 +213,16 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return self._fit_by_public_scores(models, X, y, public)
         if not hasattr(models[0], "predict_proba"):
             raise InputError("Expected a classifier, whose right labels are counted, or public rows.")
-        rows = np.asarray(X), np.asarray(y)
+        if any(model.schema is not None for model in models):
+            raise InputError(
+                "Expected an estimator without schema=, or public rows: encode the frame by schema.encode "
+                "first, and give the bounds of schema.box."
+            )
+        refuse_sparse(X, name="X")
+        rows = X if names_of(X) is not None else np.asarray(X)
         if self.choice_ == "random stopping":
-            return self._fit_by_random_stopping(models, *rows, public)
-        return self._fit_by_private_choice(models, *rows, public)
+            return self._fit_by_random_stopping(models, rows, np.asarray(y), public)
+        return self._fit_by_private_choice(models, rows, np.asarray(y), public)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict by the best estimator."""
@@ -255,7 +263,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self._keep(index, best, best._statement)
 
     def _fit_by_private_choice(
-        self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
+        self, models: Sequence[Any], X: Any, y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
         person = None if (given := more.get("person")) is None else np.asarray(given)
         held = self._hold_out(X if person is None else person, _requested(models[0]))
@@ -263,10 +271,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if person is not None:
             more = {**more, "person": person[rest]}
         waiting = track(models, "candidates")
-        fitted = [next(waiting).fit(X[rest], y[rest], **more)]
+        fit_on = _safe_indexing(X, rest)
+        fitted = [next(waiting).fit(fit_on, y[rest], **more)]
         with warnings.catch_warnings():  # that all candidates use the same rows is in the price
             warnings.filterwarnings("ignore", message="Private rows of this fit were used before")
-            fitted += [each.fit(X[rest], y[rest], **more) for each in waiting]
+            fitted += [each.fit(fit_on, y[rest], **more) for each in waiting]
         with keeping(fitted, fitted[0].classes_) as candidates:
             question = HypothesisChoice(
                 candidates=candidates,
@@ -274,7 +283,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 guarantee=self._choice(_requested(models[0])),
             )
             people = None if person is None else person[held]
-            holding = self._hold(fitted[0], X[held], y[held], people, question)
+            rows = fitted[0]._read_rows(_safe_indexing(X, held))
+            holding = self._hold(fitted[0], rows, y[held], people, question)
             learner = salt_learner(ask_one("owner", question), holding.salt)
             with settling([holding]):
                 release = self.release_ = run_learner(learner, {"owner": holding.owner})
@@ -284,7 +294,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self._keep(best, fitted[best], join_statements([fitted[best]._statement, chosen]))
 
     def _fit_by_random_stopping(
-        self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
+        self, models: Sequence[Any], X: Any, y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
         person = None if (given := more.get("person")) is None else np.asarray(given)
         held = self._hold_out(X if person is None else person, _requested(models[0]))
@@ -293,7 +303,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         with keeping_search(run, epsilon=self._run_epsilon(models)) as name:
             runs = default_runs(len(models)) if self.runs is None else self.runs
             question = RandomStopping(search=name, candidates=len(models), runs=runs, guarantee=self.quote_)
-            holding = self._hold(models[0], X, y, person, question)
+            (rows,) = clone(models[0])._read_frames(X=X)
+            holding = self._hold(models[0], rows, y, person, question)
             learner = salt_learner(ask_one("owner", question), holding.salt)
             with settling([holding]):
                 release = self.release_ = run_learner(learner, {"owner": holding.owner})
@@ -308,7 +319,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _run_on(
         self,
         models: Sequence[Any],
-        X: npt.NDArray[Any],
+        X: Any,
         y: npt.NDArray[Any],
         person: npt.NDArray[Any] | None,
         held: npt.NDArray[np.bool_],
@@ -319,14 +330,16 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if person is not None:
             more = {**more, "person": person[rest]}
         people = None if person is None else person[held]
+        fit_on, held_out = _safe_indexing(X, rest), _safe_indexing(X, held)
 
         def run(noise: Noise) -> tuple[float, int, Any]:
             index = noise.below(len(models))
             model = _uncharged(models[index])
             if model.rehearsal is not None:  # or all fits of a candidate would have the same noise
                 model.set_params(rehearsal=noise.below(2**31))
-            model.fit(X[rest], y[rest], **more)
-            return self._score(model, X[held], y[held], people, score), index, model
+            model.fit(fit_on, y[rest], **more)
+            scored = model._read_rows(held_out)
+            return self._score(model, scored, y[held], people, score), index, model
 
         return run
 
@@ -411,6 +424,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(best, "classes_"):
             self.classes_ = best.classes_
         self.n_features_in_ = best.n_features_in_
+        if hasattr(best, "feature_names_in_"):
+            self.feature_names_in_ = best.feature_names_in_
         return self
 
 
