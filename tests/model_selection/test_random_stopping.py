@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from privada import Approximate, Category, Pure, Schema
+from privada import Approximate, Category, CellStatistics, Nearest, Pure, Schema
 from privada.audit import audit_mechanism, audit_question
 from privada.exceptions import InputError
 from privada.methods.hypotheses.questions.forms import Constant
 from privada.methods.marginals import HypothesisChoice
+from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.model_selection.random_stopping import (
     FACTOR,
     RandomStopping,
@@ -49,6 +50,10 @@ def stop_randomly():
 def best_of_ten():
     noise = Rehearsal(0)
     return lambda law: max(run(law)(noise)[0] for _ in range(10))
+
+
+CELL = Nearest(centers=[[0.0]])
+FITTED = [0, 0, 1]
 
 
 def claim(epsilon, relation="add/remove"):
@@ -94,6 +99,74 @@ def test_the_law_of_the_best_is_the_one_that_the_proof_bounds(stop_randomly):
     expected = np.diff(stop * at_most / (1 - (1 - stop) * at_most), prepend=0)
     seen = np.bincount([stop_randomly("D") for _ in range(n)], minlength=3) / n
     assert np.abs(seen - expected).max() < 5 * math.sqrt(0.25 / n)
+
+
+def law_of_best(law, stop):
+    """Probabilities of the best score, lowest first: what the proof computes."""
+    at_most = np.cumsum(law, axis=-1)
+    at_most /= at_most[..., -1:]
+    return np.diff(stop * at_most / (1 - (1 - stop) * at_most), prepend=0, axis=-1)
+
+
+def losses(first, second):
+    return np.abs(np.log(first) - np.log(second)).max(axis=-1)
+
+
+def private_pairs(rng, count, scores=4):
+    """Laws of one run on two neighbours, with the epsilon that they really have."""
+    first = rng.dirichlet(np.full(scores, 0.7), size=count) + 1e-6
+    second = first * np.exp(rng.uniform(-1, 1, size=first.shape))
+    first, second = (each / each.sum(axis=1, keepdims=True) for each in (first, second))
+    return first, second, losses(first, second)
+
+
+@pytest.mark.parametrize("runs", [1, 2, 20, 2000])
+def test_no_pair_of_laws_loses_more_than_three_runs(runs):
+    """Exactly, without sampling: for twenty thousand pairs of laws, of which many are extreme."""
+    first, second, epsilon = private_pairs(np.random.default_rng(runs), 20_000)
+    lost = losses(law_of_best(first, 1 / runs), law_of_best(second, 1 / runs))
+    assert np.all(lost <= FACTOR * epsilon * (1 + 1e-9))
+    if runs == 1:
+        np.testing.assert_allclose(lost, epsilon, rtol=1e-9)
+
+
+def test_the_factor_of_three_cannot_be_lowered():
+    """A rare score y, of which the neighbour has e^ε as much; what is above it is e^-ε as likely there."""
+    epsilon, above, seldom, runs = 0.1, 1e-3, 1e-9, 10**7
+    first = np.array([1 - above - seldom, seldom, above])
+    second = np.array([0.0, seldom * math.exp(epsilon), above * math.exp(-epsilon)])
+    second[0] = 1 - second.sum()
+    assert losses(first, second) == pytest.approx(epsilon, rel=1e-3)
+    lost = losses(law_of_best(first, 1 / runs)[1:], law_of_best(second, 1 / runs)[1:])
+    assert 2.9 * epsilon < lost < 3 * epsilon * (1 + 1e-3)
+
+
+def search_over(labels, noise):
+    """The search of a classifier, by the questions that it asks: noisy counts, then a noisy score."""
+    fit = CellStatistics(tables=(CELL,), n_classes=2, guarantee=claim(1.0))
+    fitted_on, held_out = rows(FITTED), rows(labels)
+    score = {"tables": (CELL,), "n_classes": 2, "count": "signed", "guarantee": claim(1.0)}
+
+    def once(drawn):
+        candidate = drawn.below(2)
+        counts = answer_rows(fit, fitted_on, noise=drawn)[fit.names(0)[0]][0]
+        code = int(counts.argmax()) if candidate else 0
+        asked = OutcomeTables(hypothesis=Constant(code=code), **score)
+        return -float(answer_rows(asked, held_out, noise=drawn)["table.0"][0]), (candidate, code)
+
+    return best_of_random_runs(once, runs=4, noise=noise)
+
+
+@pytest.mark.statistical
+def test_the_audit_of_real_fits_and_scores_stays_within_three_runs():
+    """The odd row is held out; false alarms: 1 %."""
+    noise = Rehearsal(1)
+    held = [0, 0, 1, 1], [0, 0, 1, 1, 1]
+    found = audit_mechanism(
+        lambda labels: search_over(labels, noise), *held, claimed=claim(FACTOR * 1.0), trials=1500
+    )
+    assert found.passed, str(found)
+    assert found.epsilon_lower > 0
 
 
 def test_each_candidate_is_tried_with_probability_nine_tenths():

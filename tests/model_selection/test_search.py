@@ -13,10 +13,12 @@ from privada import (
     Pure,
     ReweightedClassifier,
     ReweightedRegressor,
+    Schema,
 )
-from privada.exceptions import BudgetError, InputError
-from privada.model_selection import PrivateSearchCV
+from privada.exceptions import AnswerError, BudgetError, InputError
+from privada.model_selection import PrivateSearchCV, random_stopping
 from privada.parties.one_process import process_ledger
+from privada.parties.one_process.fingerprints import digest_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
 GRID = {"centers": [[[0.5]], [[0.25], [0.75]], [[0.1], [0.2]]]}
@@ -142,6 +144,34 @@ def test_random_stopping_is_charged_at_once_and_only_the_winner_leaves():
     assert search.best_params_ == {"centers": best.centers}
 
 
+def test_random_stopping_is_charged_before_its_first_run(monkeypatch):
+    with Ledger.open(":memory:", OwnerKey.generate()) as ledger:
+        ledger.open_budget("patients", Pure(epsilon=9, relation="add/remove"))
+        model = clone(MODEL).set_params(dataset=Dataset("patients", ledger=ledger))
+        search, seen = PrivateSearchCV(model, MANY, selection_epsilon=0.5, runs=3), []
+
+        def fail_after_looking(run, *, runs, noise):
+            seen.append(ledger.spent("patients"))
+            raise ValueError("a run failed")
+
+        monkeypatch.setattr(random_stopping, "best_of_random_runs", fail_after_looking)
+        with pytest.raises(AnswerError, match="The charge stands") as error:
+            search.fit(*rows())
+        assert seen == [ledger.spent("patients")]
+        assert seen[0].epsilon == pytest.approx(search.price().epsilon)
+        assert "a run failed" not in str(error.value)
+        assert error.value.__cause__ is error.value.__context__ is None
+
+
+@pytest.mark.parametrize("choice", ["exponential", "random stopping"])
+def test_that_no_row_happens_to_be_held_out_is_not_told(choice):
+    """Of two rows, one more or less may decide whether there is one to hold out: no error says so."""
+    X, y = rows(size=300)
+    kept = X[digest_rows(X, key=b"held out 0") >= np.uint64(int(0.2 * 2**64))]
+    search = PrivateSearchCV(MODEL, GRID, selection_epsilon=0.5, choice=choice, runs=2)
+    assert search.fit(kept, y[: len(kept)]).best_index_ in range(3)
+
+
 def test_rows_of_random_stopping_are_remembered_and_persons_are_kept_whole():
     X, y = rows(size=300)
     person = np.arange(300) // 2
@@ -185,4 +215,32 @@ def test_a_candidate_that_cannot_be_fitted_is_found_before_the_charge():
 def test_what_cannot_be_searched_is_refused_before_any_charge(search, match):
     with pytest.raises(InputError, match=match):
         search.fit(*rows())
+    assert len(process_ledger.THE_LEDGER._rows) == 0
+
+
+@pytest.mark.parametrize("choice", ["exponential", "random stopping"])
+@pytest.mark.parametrize("frames", ["pandas", "polars"])
+def test_columns_of_a_frame_are_known_by_name(frames, choice):
+    library = pytest.importorskip(frames)
+    X = np.random.default_rng(3).uniform(size=(400, 2))
+    frame = library.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    grid = {"centers": [[[0.2, 0.5], [0.8, 0.5]], [[0.2, 0.5], [0.7, 0.5]]]}
+    model = clone(MODEL).set_params(epsilon=4.0)
+    search = PrivateSearchCV(model, grid, selection_epsilon=1, choice=choice, runs=2)
+    search.fit(frame, (X[:, 0] > 0.5).astype(int))
+    assert search.feature_names_in_.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(search.predict(frame[["b", "a"]]), search.predict(frame))
+    with pytest.raises(InputError, match="missing: 'b'"):
+        search.predict(frame[["a"]])
+    assert search.spent_.epsilon == pytest.approx({"exponential": 8.0, "random stopping": 12.0}[choice])
+
+
+def test_a_schema_and_sparse_rows_are_refused_with_a_sentence():
+    from scipy.sparse import csr_matrix
+
+    schema = Schema.of_numbers(bounds=(0, 1), width=1)
+    with pytest.raises(InputError, match=r"schema\.encode"):
+        PrivateSearchCV(clone(MODEL).set_params(schema=schema), GRID, selection_epsilon=1).fit(*rows())
+    with pytest.raises(InputError, match="dense"):
+        PrivateSearchCV(MODEL, GRID, selection_epsilon=1).fit(csr_matrix(rows()[0]), rows()[1])
     assert len(process_ledger.THE_LEDGER._rows) == 0

@@ -10,6 +10,7 @@ bound exceeds the claim, the claim is false.
   (`privada.audit.replaying`).
 * `check_laws` tests whether the noise has its declared distribution and is independent
   (`privada.audit.laws`).
+* `audit_search` bounds from below what a private search for settings loses (`privada.audit.search`).
 * `audit_method` runs all of them over a registered method's example.
 
 All are for generated rows. None is a proof: passing means that no violation was found.
@@ -28,6 +29,7 @@ _HOMES = {
     "rows.records": ("landmarks",),
     "replaying": ("ReplayResult", "replay"),
     "rows.sample": ("Sample",),
+    "search": ("audit_search",),
     "views": ("RoundAudit", "ViewAudit", "replay_rounds", "replay_views"),
 }
 

@@ -94,7 +94,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     def spent_(self) -> Guarantee | None:
         """What everything that the rows of this fit were used for has cost, up to now."""
         if "_statement" not in vars(self):
-            raise AttributeError(f"This {type(self).__name__} is not fitted yet: nothing was spent.")
+            raise AttributeError(
+                f"This {type(self).__name__} is not fitted yet, or comes from a file: ask whoever fitted it "
+                "what its rows have lost."
+            )
         return self._statement.read()
 
     def __sklearn_tags__(self) -> Tags:

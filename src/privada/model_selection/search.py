@@ -12,12 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid, cross_val_score
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
 from privada._progress import track
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Nearest
+from privada.methods.frames import names_of, refuse_sparse
 from privada.methods.marginals.questions.choice import HypothesisChoice
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.model_selection.kept_model import keeping
@@ -212,10 +214,16 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return self._fit_by_public_scores(models, X, y, public)
         if not hasattr(models[0], "predict_proba"):
             raise InputError("Expected a classifier, whose right labels are counted, or public rows.")
-        rows = np.asarray(X), np.asarray(y)
+        if any(model.schema is not None for model in models):
+            raise InputError(
+                "Expected an estimator without schema=, or public rows: encode the frame by schema.encode "
+                "first, and give the bounds of schema.box."
+            )
+        refuse_sparse(X, name="X")
+        rows = X if names_of(X) is not None else np.asarray(X)
         if self.choice_ == "random stopping":
-            return self._fit_by_random_stopping(models, *rows, public)
-        return self._fit_by_private_choice(models, *rows, public)
+            return self._fit_by_random_stopping(models, rows, np.asarray(y), public)
+        return self._fit_by_private_choice(models, rows, np.asarray(y), public)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict by the best estimator."""
@@ -256,7 +264,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self._keep(index, best, best._statement)
 
     def _fit_by_private_choice(
-        self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
+        self, models: Sequence[Any], X: Any, y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
         person = None if (given := more.get("person")) is None else read_persons(given)
         held = self._hold_out(X if person is None else person, _requested(models[0]))
@@ -264,10 +272,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if person is not None:
             more = {**more, "person": person[rest]}
         waiting = track(models, "candidates")
-        fitted = [next(waiting).fit(X[rest], y[rest], **more)]
+        fit_on = _safe_indexing(X, rest)
+        fitted = [next(waiting).fit(fit_on, y[rest], **more)]
         with warnings.catch_warnings():  # that all candidates use the same rows is in the price
             warnings.filterwarnings("ignore", message="Private rows of this fit were used before")
-            fitted += [each.fit(X[rest], y[rest], **more) for each in waiting]
+            fitted += [each.fit(fit_on, y[rest], **more) for each in waiting]
         with keeping(fitted, fitted[0].classes_) as candidates:
             question = HypothesisChoice(
                 candidates=candidates,
@@ -275,7 +284,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 guarantee=self._choice(_requested(models[0])),
             )
             people = None if person is None else person[held]
-            holding = self._hold(fitted[0], X[held], y[held], people, question)
+            rows = fitted[0]._read_rows(_safe_indexing(X, held))
+            holding = self._hold(fitted[0], rows, y[held], people, question)
             learner = salt_learner(ask_one("owner", question), holding.salt)
             with settling([holding]):
                 release = self.release_ = run_learner(learner, {"owner": holding.owner})
@@ -285,7 +295,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self._keep(best, fitted[best], join_statements([fitted[best]._statement, chosen]))
 
     def _fit_by_random_stopping(
-        self, models: Sequence[Any], X: npt.NDArray[Any], y: npt.NDArray[Any], more: Mapping[str, Any]
+        self, models: Sequence[Any], X: Any, y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
         person = None if (given := more.get("person")) is None else read_persons(given)
         held = self._hold_out(X if person is None else person, _requested(models[0]))
@@ -294,7 +304,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         with keeping_search(run, epsilon=self._run_epsilon(models)) as name:
             runs = default_runs(len(models)) if self.runs is None else self.runs
             question = RandomStopping(search=name, candidates=len(models), runs=runs, guarantee=self.quote_)
-            holding = self._hold(models[0], X, y, person, question)
+            (rows,) = clone(models[0])._read_frames(X=X)
+            holding = self._hold(models[0], rows, y, person, question)
             learner = salt_learner(ask_one("owner", question), holding.salt)
             with settling([holding]):
                 release = self.release_ = run_learner(learner, {"owner": holding.owner})
@@ -309,7 +320,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _run_on(
         self,
         models: Sequence[Any],
-        X: npt.NDArray[Any],
+        X: Any,
         y: npt.NDArray[Any],
         person: npt.NDArray[Any] | None,
         held: npt.NDArray[np.bool_],
@@ -320,14 +331,16 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if person is not None:
             more = {**more, "person": person[rest]}
         people = None if person is None else person[held]
+        fit_on, held_out = _safe_indexing(X, rest), _safe_indexing(X, held)
 
         def run(noise: Noise) -> tuple[float, int, Any]:
             index = noise.below(len(models))
             model = _uncharged(models[index])
             if model.rehearsal is not None:  # or all fits of a candidate would have the same noise
                 model.set_params(rehearsal=noise.below(2**31))
-            model.fit(X[rest], y[rest], **more)
-            return self._score(model, X[held], y[held], people, score), index, model
+            model.fit(fit_on, y[rest], **more)
+            scored = model._read_rows(held_out)
+            return self._score(model, scored, y[held], people, score), index, model
 
         return run
 
@@ -373,8 +386,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             order = np.random.default_rng(seed).permutation(len(units))
             held = order < math.ceil(share * len(units))
-        if held.all() or not held.any():
-            raise InputError("Expected rows to hold out and rows to fit; there are too few.")
+            if held.all() or not held.any():
+                raise InputError("Expected rows to hold out and rows to fit; there are too few.")
         return np.asarray(held)
 
     def _hold(self, model: Any, X: Any, y: Any, person: Any, question: Question) -> Holding:
@@ -396,6 +409,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             dataset=model._dataset().names(1)[0],
             policy=Policy(longest_answer=LONGEST_ANSWER),
             rehearsal=model.rehearsal,
+            allow_empty=True,  # that no row happens to be held out is no public fact
         )
 
     @property
@@ -411,6 +425,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if hasattr(best, "classes_"):
             self.classes_ = best.classes_
         self.n_features_in_ = best.n_features_in_
+        if hasattr(best, "feature_names_in_"):
+            self.feature_names_in_ = best.feature_names_in_
         return self
 
 

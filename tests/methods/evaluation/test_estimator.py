@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from privada import Category, Owner, Pure, Schema
+from privada import Category, CellClassifier, Number, Owner, Pure, ReweightedClassifier, Schema
 from privada.exceptions import InputError
 from privada.methods.evaluation import Classification, PrivateEvaluator, Regression, evaluate
 from privada.methods.hypotheses import Constant
@@ -84,3 +84,35 @@ def test_rows_that_do_not_fit_are_refused():
     for rows, labels in ((X[:, 0], y), (X[:, :1], y), (X, np.append(y[:-1], "maybe")), (X * np.nan, y)):
         with pytest.raises(InputError):
             judge.fit(rows, labels)
+
+
+def test_columns_of_a_frame_are_those_of_the_model_in_any_order():
+    pd = pytest.importorskip("pandas")
+    X = np.random.default_rng(5).uniform(size=(900, 2))
+    frame, y = pd.DataFrame(X, columns=["a", "b"]), (X[:, 0] > 0.5).astype(int)
+    about = {"classes": (0, 1), "bounds": (0, 1), "epsilon": 2}
+    model = CellClassifier([[0.2, 0.5], [0.8, 0.5]], **about).fit(frame, y)
+    assert evaluate(model, frame[["b", "a"]], y, **about).accuracy.value > 0.95
+    with pytest.raises(InputError, match="missing: 'b'"):
+        evaluate(model, frame[["a"]], y, **about)
+    label = Category(name="label", values=(0, 1))
+    columns = [Number(name=name, low=0, high=1) for name in ("b", "a")]
+    budget = Pure(epsilon=9, relation="add/remove")
+    owner = Owner(X, y=y, schema=Schema(columns=columns, label=label), dataset="rows", budget=budget)
+    with pytest.raises(InputError, match="in the order in which the model was fitted"):
+        evaluate(model, owner=owner, epsilon=1)
+    assert owner.ledger.spent("rows") is None
+
+
+def test_text_and_missing_values_by_a_schema():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame({"ward": rng.choice(["a", "b"], 900), "age": rng.uniform(0, 90, 900)})
+    frame.loc[::9, "age"] = np.nan
+    y = (frame["ward"] == "b").astype(int).to_numpy()
+    columns = [Category(name="ward", values=("a", "b")), Number(name="age", low=0, high=90, missing=True)]
+    schema = Schema(columns=columns)
+    model = ReweightedClassifier(epsilon=2, delta=1e-5, base="linear", schema=schema)
+    model.fit(frame[:300], y[:300], frame[300:600], y[300:600])
+    found = evaluate(model, frame[600:][["age", "ward"]], y[600:], classes=(0, 1), schema=schema, epsilon=2)
+    assert found.accuracy.value > 0.9

@@ -16,6 +16,7 @@ from privada.methods.evaluation.learner.learn import Evaluation, learn
 from privada.methods.evaluation.learner.models import as_hypothesis, link_of
 from privada.methods.evaluation.questions.errors import ErrorMoments
 from privada.methods.evaluation.questions.outcomes import OutcomeCounts, even_edges
+from privada.methods.frames import in_order
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee, request
@@ -55,6 +56,9 @@ class PrivateEvaluator(PrivateEstimator):
         Seed for reproducible noise: not private.
     dataset : Dataset, default=None
         Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
+    schema : Schema, default=None
+        Public description of a frame's columns, for text, categories, dates and missing values; its limits
+        are the default of ``bounds``.
 
     Attributes
     ----------
@@ -99,6 +103,7 @@ class PrivateEvaluator(PrivateEstimator):
         confidence: float = CONFIDENCE,
         rehearsal: int | None = None,
         dataset: Dataset | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.model = model
         self.classes = classes
@@ -115,15 +120,18 @@ class PrivateEvaluator(PrivateEstimator):
         self.confidence = confidence
         self.rehearsal = rehearsal
         self.dataset = dataset
+        self.schema = schema
 
     def fit(self, X: Any = None, y: Any = None, *, person: Any = None, owner: Any = None) -> Self:
         """Ask once: an owner of private rows ``X, y``, or the `Owner` that is given in their place.
 
         ``person`` has the person of each row, or names a column of the frame ``X``,
-        beside a `Dataset` with ``max_rows``.
+        beside a `Dataset` with ``max_rows``. Columns of a frame are those that the model was fitted with, in
+        any order.
         """
         check_owner(owner, X=X, y=y)
         person = self._read_person(person, X, owner)
+        X = self._as_fitted(X, owner)
         (X,) = self._read_frames(X=X)
         rows = np.asarray(X)
         if owner is None and (rows.ndim != 2 or y is None):
@@ -171,8 +179,20 @@ class PrivateEvaluator(PrivateEstimator):
         found = self.evaluation_
         return found.plot() if isinstance(found, Classification) else self.release_.plot()
 
+    def _as_fitted(self, X: Any, owner: Any) -> Any:
+        """A frame with the columns of the model in their order; an owner has to have them so."""
+        names = getattr(self.model, "feature_names_in_", None)
+        if names is None or self.schema is not None:
+            return X
+        if owner is not None:
+            found = list(owner.schema.features)
+            if sorted(found) == sorted(names) and found != list(names):
+                raise InputError("Expected the owner's columns in the order in which the model was fitted.")
+            return X
+        return in_order(self._without_person(X), tuple(names), name="X")
+
     def _schema(self, width: int) -> Schema:
-        if self.bounds is None:
+        if (bounds := self._bounds()) is None:
             raise InputError("Expected bounds=(low, high), public limits of the features; none are guessed.")
         if (self.classes is None) == (self.label_bounds is None):
             raise InputError("Expected classes of a classifier, or label_bounds of a regressor; one of both.")
@@ -182,7 +202,7 @@ class PrivateEvaluator(PrivateEstimator):
         else:
             low, high = self.label_bounds
             label = Number(name="label", low=low, high=high)
-        return Schema.of_numbers(bounds=self.bounds, width=width, size=self.size, label=label)
+        return Schema.of_numbers(bounds=bounds, width=width, size=self.size, label=label)
 
 
 def evaluate(model: Any, X: Any = None, y: Any = None, *, owner: Any = None, **settings: Any) -> Evaluation:
