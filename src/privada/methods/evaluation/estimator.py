@@ -64,8 +64,10 @@ class PrivateEvaluator(PrivateEstimator):
     spent_
         What everything that these rows were used for cost together.
 
-    Privacy ------- Unit: one row, which adds 1 to one entry of a table, or at most 1 to each of three sums.
-    Proof: privacy.md, section 6.8.
+    Privacy
+    -------
+    Unit: one row, which adds 1 to one entry of a table, or at most 1 to each of three sums. Proof:
+    privacy.md, section 6.8.
 
     Examples
     --------
