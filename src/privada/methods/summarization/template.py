@@ -8,7 +8,7 @@ from privada.methods.templates import OwnerTemplate, StudyTemplate, Table, descr
 
 STUDY = """\
 [study]
-title = "Which rows of three hospitals look like a fourth one's patients?"
+title = "Which rows of two hospitals look like a third one's patients?"
 seed = 0 # another seed asks anew, and is paid for again
 
 [owners.north]
@@ -54,7 +54,7 @@ def template() -> StudyTemplate:
             rows,
             name=f"patients of {name}",
             method="summarization",
-            privacy='relation = "replace-one"\nepsilon = 4.0\ndelta = 1e-3',
+            privacy='relation = "replace-one"\nepsilon = 4.0\ndelta = 3e-4',
             bounds=(-3.0, 3.0),
             label=("outcome", ("well", "ill")),
             policy='curators = ["curator"] # who may receive rows\n',

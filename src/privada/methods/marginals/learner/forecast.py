@@ -13,9 +13,9 @@ from privada.methods.marginals.learner.learn import Public
 from privada.privacy.guarantee import Guarantee, Pure
 
 FEWEST_ROWS = 10.0  # for the noise: with fewer nothing is expected
-CLASSES = ClassLine(start=0.45, by_rows=0.57, by_direction=2.4, below=0.8, above=0.7)
+CLASSES = ClassLine(start=0.45, by_rows=0.57, by_direction=2.4, below=1.25, above=0.7)
 NUMBERS, NUMBERS_BY_ROWS = 0.38, -0.16  # of the logarithm of the ratio
-NUMBERS_BAND = (0.95, 0.7)
+NUMBERS_BAND = (1.25, 0.7)
 
 
 def forecast_error(public: Public, *, guarantee: Guarantee, size: int) -> Forecast:

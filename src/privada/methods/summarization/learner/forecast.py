@@ -2,7 +2,7 @@
 
 The mean of the validation set is known up to noise whose size is public. How far the owners are from it, and
 whether their rows can be chosen to match it, nobody knows beforehand; so the band is wide. Constants were
-fitted to generated sets and to one table (``docs/measurements/summarization.md``).
+fitted to generated sets and to one table (``docs/measurements/forecasts.md``).
 """
 
 from __future__ import annotations
