@@ -34,6 +34,7 @@ from typer.testing import CliRunner
 from privada.cli import app
 from privada.exceptions import RehearsalWarning, StudyError
 from privada.parties.owner_file import OwnerFile
+from privada.service.console.oidc.settings import OidcSettings
 from privada.studies import Study
 
 HOME = Path(__file__).parents[1]
@@ -97,6 +98,12 @@ NOT_RUN = {
     "privada run study.toml --exchange s3://bucket/trial --key alice.key": "it takes a bucket",
     "privada answer clinic/owner.toml --exchange s3://bucket/trial --name clinic": "it takes a bucket",
     "privada link serve broker": "it runs until it is told to end",
+    "privada owner init clinic --data visits.parquet --page": "tests/browser/test_setup_page.py does",
+    "privada owner open-budget clinic/owner.toml": "its owner is set up on a page",
+    'privada owner console-user clinic/owner.toml "Grace Hopper" --role approver': "it asks for a passphrase",
+    "privada owner serve clinic=clinic/owner.toml --exchange exchange --console": (
+        "it serves until it is told to end; tests/browser/test_console.py does"
+    ),
     "privada link create broker/parties/administrator/link.toml --replicas 3": "it takes three brokers",
 }
 
@@ -177,6 +184,8 @@ def check_toml(path: Path) -> None:
         OwnerFile.read(path)
     elif "study" in top:
         Study.read(path)
+    elif "oidc" in top:
+        OidcSettings.read(path)
 
 
 @pytest.fixture
@@ -184,6 +193,7 @@ def reader(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("PRIVADA_OIDC_SECRET", "of the page about the console")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", RehearsalWarning)
