@@ -34,6 +34,7 @@ from typer.testing import CliRunner
 from privada.cli import app
 from privada.exceptions import RehearsalWarning, StudyError
 from privada.parties.owner_file import OwnerFile
+from privada.service.console.oidc.settings import OidcSettings
 from privada.studies import Study
 
 HOME = Path(__file__).parents[1]
@@ -100,6 +101,12 @@ NOT_RUN = {
     "nats-server -c nats.conf": "tests/exchange/broker/test_configuration.py starts three so",
     "privada link create consortium/parties/administrator/link.toml --replicas 3": (
         "tests/exchange/broker/test_configuration.py creates it on three servers"
+    ),
+    "privada owner init clinic --data visits.parquet --page": "tests/browser/test_setup_page.py does",
+    "privada owner open-budget clinic/owner.toml": "its owner is set up on a page",
+    'privada owner console-user clinic/owner.toml "Grace Hopper" --role approver': "it asks for a passphrase",
+    "privada owner serve clinic=clinic/owner.toml --exchange exchange --console": (
+        "it serves until it is told to end; tests/browser/test_console.py does"
     ),
 }
 
@@ -180,6 +187,8 @@ def check_toml(path: Path) -> None:
         OwnerFile.read(path)
     elif "study" in top:
         Study.read(path)
+    elif "oidc" in top:
+        OidcSettings.read(path)
 
 
 @pytest.fixture
@@ -187,6 +196,7 @@ def reader(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("PRIVADA_OIDC_SECRET", "of the page about the console")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", RehearsalWarning)

@@ -10,6 +10,7 @@ import pytest
 from privada import CellStatistics, Nearest, Owner
 from privada.exceptions import AnswerError, BudgetError, LedgerError, SchemaError, SourceError, StudyError
 from privada.parties import owner as owner_module
+from privada.parties.checks.counting import check_file
 from privada.parties.compute.threads import Threads
 from privada.parties.owner_file import Card, OwnerFile
 from privada.parties.sources import Database, StoredRows
@@ -356,3 +357,9 @@ def test_mistakes_in_a_vintage_are_named(divided, old, new, said):
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises((StudyError, SchemaError), match=said):
         OwnerFile.read(path)
+
+
+def test_a_check_counts_the_rows_of_the_vintage(divided):
+    (divided / "rows.csv").write_text("x,y,day\n0.1,0,2026-05-01\n,1,2027-05-01\n0.9,1,2027-06-01\n")
+    found = [check_file(OwnerFile.read(divided / name))[0] for name in ("owner.toml", "later.toml")]
+    assert [(report.rows, report.fits) for report in found] == [(1, True), (2, False)]

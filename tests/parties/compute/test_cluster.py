@@ -20,7 +20,7 @@ from privada.parties.compute import cluster as cluster_module
 from privada.parties.compute import dividing
 from privada.parties.compute.cluster import Cluster
 from privada.parties.compute.threads import Threads
-from privada.privacy import Pure
+from privada.privacy import Pure, Vintage
 from privada.privacy.bounds import Grid
 from tests.clusters import running_cluster
 
@@ -130,6 +130,22 @@ def test_csv_files_have_the_bits_of_one_thread(cluster, folder, tmp_path_factory
 
 
 @pytest.mark.filterwarnings("ignore")  # of Dask about pandas
+@pytest.mark.parametrize("schema", [SCHEMA, PERSONS], ids=["rows", "persons"])
+def test_a_vintage_has_the_bits_of_one_thread(cluster, folder, schema):
+    for place in sorted(folder.glob("*.parquet")):
+        table = pq.read_table(place)
+        days = np.arange(len(table)) % 400 + np.datetime64("2026-01-01")
+        pq.write_table(table.append_column("day", pa.array(days)), place, row_group_size=90)
+    year = Vintage(of="rows", name="2026", column="day", since="2026-01-01", until="2027-01-01")
+    given = {"schema": schema, "vintage": year}
+    alone = Rows(folder, noise=coupled(1), compute=Threads(1), **given)
+    spread = Rows(folder, noise=coupled(1), compute=cluster, **given)
+    assert_same(all_of(alone), all_of(spread))
+    if schema is SCHEMA:
+        inside = sum(day % 400 < 365 for day in range(1000))
+        assert alone.check() == 2 * inside < N
+
+
 def test_partitions_of_a_dask_frame_stay_where_they_are(cluster, folder):
     dd = pytest.importorskip("dask.dataframe")
     frame = dd.from_map(pd.read_parquet, sorted(folder.glob("*.parquet")))

@@ -1,4 +1,6 @@
-from privada.service.console.history import Search, answered, release_in_words, tables, verify
+import pytest
+
+from privada.service.console.history import Search, answered, open_release, tables, verify
 
 from .conftest import question
 
@@ -19,6 +21,14 @@ def test_lines_are_found_by_learner_method_and_day_and_the_ledger_verifies(house
     ):
         assert len(tables(house.owner, search)[-1].rows) == found, search
     assert [one[0] for one in answered(house.owner, Search())] == [digest]
-    assert "each within ±" in release_in_words(house.owner, digest)
-    assert release_in_words(house.owner, question("never").digest) is None
+    opened = open_release(house.owner, digest)
+    assert "each within ±" in "\n".join(opened.words)
+    assert (opened.line.approver, opened.line.asker.learner, opened.line.question) == (
+        "Grace",
+        "alice",
+        digest,
+    )
+    assert opened.share == pytest.approx(0.1)
+    assert "53 of 100" in opened.risk
+    assert open_release(house.owner, question("never").digest) is None
     assert "receipts: 1" in str(verify(house.owner))

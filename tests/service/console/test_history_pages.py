@@ -19,7 +19,10 @@ def test_the_history_is_searched_opened_and_printed(enter, digest):
     assert "<b>Grace" not in page
     assert f"/releases/north/{digest}" in page
     assert digest not in vera.get("/history", params={"learner": "bob"}).text
-    assert "each within ±" in vera.get(f"/releases/north/{digest}").text
+    opened = vera.get(f"/releases/north/{digest}").text
+    for words in ("each within ±", "alice", "&lt;b&gt;Grace&lt;/b&gt;", "10% of the budget", "53 of 100"):
+        assert words in opened, words
+    assert "<script>" not in opened  # the learner's purpose
     assert vera.get(f"/releases/south/{digest}").status_code == 404
     assert "add/remove one row" in vera.get("/export").text
 

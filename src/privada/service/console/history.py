@@ -8,9 +8,11 @@ from typing import Any
 
 from privada.parties.owner import Owner
 from privada.privacy.ledger import Verification
+from privada.privacy.ledger.lines import Line, read_account
 from privada.privacy.release import Release
 from privada.report.ledger import budgets_table, learners_table, lines_table
 from privada.report.tables import Table
+from privada.report.wording import say_risk
 
 MOST_LINES = 500  # on one page
 
@@ -52,22 +54,47 @@ def tables(owner: Owner, search: Search, *, most: int | None = MOST_LINES) -> li
     }
     lines = lines_table({**export, "datasets": found}, title=f"Lines of {owner.dataset}", last=most)
     budget = budgets_table(export, title=f"Budget of {owner.dataset}")
-    return [budget, learners_table(export, title="By learner"), lines]
+    return [budget, learners_table(export, title=f"Learners of {owner.dataset}"), lines]
 
 
 def answered(owner: Owner, search: Search) -> list[tuple[str, str]]:
     """Digest and title of each answered question that is looked for, the last first."""
     (account,) = owner.ledger.export(owner.dataset)["datasets"].values()
     charged = [line for line in account["lines"] if line["kind"] == "charge" and search.holds(line)]
-    return [
-        (line["question"], f"Line {line['index']}: {line['purpose']}") for line in charged[::-1][:MOST_LINES]
-    ]
+    return [(line["question"], _title(line)) for line in charged[::-1][:MOST_LINES]]
 
 
-def release_in_words(owner: Owner, digest: str) -> str | None:
-    """What was released for a question, without its numbers; None if nothing is kept."""
+def _title(line: Mapping[str, Any]) -> str:
+    who = f" for {line['asker']['learner']}" if line["asker"] else ""
+    return f"Line {line['index']}, {str(line['time'])[:10]}: {line['purpose']}{who}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenedRelease:
+    """A release in words, without its numbers: what it holds, the line that paid for it, and its risk."""
+
+    words: tuple[str, ...]
+    line: Line
+    share: float
+    risk: str
+    receipt: str
+
+
+def open_release(owner: Owner, digest: str) -> OpenedRelease | None:
+    """What was released for a question; None if nothing is kept."""
     blob = owner.ledger.kept(owner.dataset, digest)
-    return None if blob is None else Release.from_bytes(blob).explain()
+    if blob is None:
+        return None
+    release = Release.from_bytes(blob)
+    lines = {line.index: line for line in owner.ledger.lines(owner.dataset)}
+    line, account = lines[release.receipt.index], read_account(lines[0])
+    return OpenedRelease(
+        words=tuple(release.explain().splitlines()),
+        line=line,
+        share=line.cost / account.capacity,
+        risk=say_risk(release.guarantee),
+        receipt=release.receipt.digest,
+    )
 
 
 def verify(owner: Owner) -> Verification:
@@ -77,4 +104,4 @@ def verify(owner: Owner) -> Verification:
     return owner.ledger.verify([Release.from_bytes(blob).receipt for blob in kept if blob is not None])
 
 
-__all__ = ["Search", "answered", "release_in_words", "tables", "verify"]
+__all__ = ["OpenedRelease", "Search", "answered", "open_release", "tables", "verify"]

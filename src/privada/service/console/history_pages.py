@@ -13,6 +13,7 @@ from starlette.datastructures import UploadFile
 
 from privada.exceptions import PrivadaError
 from privada.service.console import history
+from privada.service.console.budget_pages import find_vintages
 from privada.service.console.history import Search
 from privada.service.console.receipts import MOST_FILES, check_uploads
 from privada.service.console.sessions import Session
@@ -31,7 +32,7 @@ def add_history(app: FastAPI, console: Console) -> None:
             for desk in console.inbox.desks
         ]
         common: dict[str, Any] = {"title": "History", "here": "/history", "owners": owners, "search": search}
-        common |= {"checked": "", "receipts": [], "token": session.token("verify")}
+        common |= {"checked": [], "receipts": [], "token": session.token("verify")}
         return console.page("history.html", session, **(common | more))
 
     _add_receipts(app, console, show)
@@ -51,7 +52,7 @@ def add_history(app: FastAPI, console: Console) -> None:
         if not session.owns(token, "verify"):
             raise Refused(403, "The form is not one of this session.")
         try:
-            checked = "; ".join(f"{d.name}: {history.verify(d.owner)}" for d in console.inbox.desks)
+            checked = [f"{desk.name}: {history.verify(desk.owner)}" for desk in console.inbox.desks]
         except PrivadaError as error:
             return show(session, Search(), status=409, error=f"The ledger does not hold: {error}")
         return show(session, Search(), checked=checked)
@@ -59,17 +60,18 @@ def add_history(app: FastAPI, console: Console) -> None:
     @app.get("/export")
     def export(session: Session = viewer) -> Response:
         owners = [(d.name, history.tables(d.owner, Search(), most=None)) for d in console.inbox.desks]
-        now = datetime.now(UTC).isoformat(timespec="minutes")
-        title = "What was asked, decided and released"
-        return console.page("export.html", session, title=title, owners=owners, now=now)
+        said: dict[str, Any] = {"title": "What was asked, decided and released"}
+        said |= {"now": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"}
+        said |= {"owners": owners, "vintages": find_vintages(console.inbox.desks)}
+        return console.page("export.html", session, **said)
 
     @app.get("/releases/{owner}/{digest}")
     def release(owner: str, digest: str, session: Session = viewer) -> Response:
         desk = next((each for each in console.inbox.desks if each.name == owner), None)
-        words = None if desk is None else history.release_in_words(desk.owner, digest)
-        if words is None:
+        opened = None if desk is None else history.open_release(desk.owner, digest)
+        if opened is None:
             raise Refused(404, "No release is kept for this question.")
-        return console.page("release.html", session, title="A release", words=words, digest=digest)
+        return console.page("release.html", session, title="A release", one=opened, here="/history")
 
 
 def _add_receipts(app: FastAPI, console: Console, show: Callable[..., Response]) -> None:

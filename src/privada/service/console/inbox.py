@@ -53,6 +53,12 @@ class Described:
         return "somebody who did not sign" if self.asker is None else self.asker.learner
 
     @property
+    def sent(self) -> str:
+        """When it was sent, by the sender's clock."""
+        day, _, clock = self.envelope.time.partition("T")
+        return f"{day} {clock[:5]} UTC" if clock.endswith("+00:00") else self.envelope.time
+
+    @property
     def path(self) -> str:
         """Where the question's page is."""
         return f"/questions/{self.desk.name}/{self.waiting.digest}/{self.waiting.asked}"

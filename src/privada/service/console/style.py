@@ -27,10 +27,14 @@ nav .end{margin-left:auto;color:var(--soft);font-size:.9rem;display:flex;gap:.8r
 form{margin:0}
 fieldset{border:1px solid var(--line);border-radius:8px;margin:1rem 0 0;padding:.2rem 1rem 1rem;min-width:0}
 legend{font-weight:650;overflow-wrap:anywhere}
-input.check{width:auto}
+input.check{width:auto;display:inline}
+main>p{margin-bottom:1rem}
+section h2:not(:first-child){margin-top:1.8rem}
+summary{cursor:pointer;color:var(--accent);font-weight:550;margin-top:.8rem}
 label{display:block;margin:.8rem 0 .2rem;font-weight:550}
-input,select,textarea{font:inherit;color:var(--ink);background:var(--paper);border:1px solid var(--plain);
-border-radius:8px;padding:.5rem .7rem;width:100%;max-width:32rem}
+input,select,textarea{display:block;font:inherit;color:var(--ink);background:var(--paper);
+border:1px solid var(--plain);border-radius:8px;padding:.5rem .7rem;width:100%;max-width:32rem}
+select{max-width:42rem}
 button,a.button{font:inherit;font-weight:600;color:var(--card);background:var(--accent);
 border:1px solid var(--accent);border-radius:8px;padding:.55rem 1.1rem;margin:.8rem .5rem 0 0;cursor:pointer}
 a.button{display:inline-block;text-decoration:none}
@@ -42,7 +46,16 @@ dd{margin:0;overflow-wrap:anywhere}
 code{font-size:.86em;overflow-wrap:anywhere}
 .error{background:var(--warn-tint);color:var(--warn);border-radius:8px;padding:.6rem .9rem;max-width:none}
 .done{background:var(--tint);color:var(--accent);border-radius:8px;padding:.6rem .9rem;max-width:none}
-.choices{display:grid;grid-template-columns:repeat(auto-fit,minmax(16rem,1fr));gap:1.4rem}
+.choices{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(16rem,100%),1fr));gap:1.4rem}
+.choices>*{min-width:0}
+.fields{grid-template-columns:repeat(auto-fit,minmax(min(11rem,100%),1fr));gap:0 1rem}
+.done p{max-width:none}
+.done p:first-child{margin-top:0}
+div.done{margin-bottom:1rem}
+.pair{grid-template-columns:repeat(auto-fit,minmax(min(24rem,100%),1fr));margin-top:1.4rem;gap:1.6rem 2rem}
+.pair>*{border-top:1px solid var(--line);padding-top:1rem}
+.pair h3{margin-top:0;font-size:1.05rem;color:var(--ink)}
+.pair figure svg.burn,.pair figure svg.burn:only-of-type{height:5rem}
 figure svg.burn,figure svg.burn:only-of-type{flex:0 0 100%;max-width:none;height:7rem;
 border-bottom:1px solid var(--plain);border-left:1px solid var(--plain)}
 .burn .fill{fill:var(--tint)}
