@@ -99,7 +99,7 @@ class Curves:
         axes.set_xscale("log" if self.logx else "linear")
         axes.set_yscale("log" if self.logy else "linear")
         settings = sorted({float(x) for line in self.series for x in line.x})
-        if self.logx and len(settings) <= MOST_TICKS:
+        if len(settings) <= MOST_TICKS:
             axes.set_xticks(settings, [f"{x:g}" for x in settings])
             axes.set_xticks([], minor=True)
         figure.legend(frameon=False, fontsize="small", loc="outside lower center", ncols=2)
@@ -261,7 +261,7 @@ def draw(exhibit: Bands | Curves | Dots | Map, path: Path) -> list[Path]:
         exhibit.draw(figure)
         for axes in figure.axes:
             axes.spines[["top", "right"]].set_visible(False)
-            axes.set_title(fill(axes.get_title(), LONGEST_LINE))
+            axes.set_title(fill(axes.get_title(), LONGEST_LINE, break_on_hyphens=False))
         figure.savefig(path, metadata={"Date": None}, dpi=150)
     return [path]
 

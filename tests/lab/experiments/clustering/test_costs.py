@@ -24,6 +24,13 @@ def test_shares_are_of_the_gap(costs):
     assert costs.interval("pure") == pytest.approx((400 / 6, 400 / 6)), "two equal runs"
 
 
+def test_ablations_are_not_drawn(costs):
+    for name in ("printed NAS t=75 pure", "printed NAS balanced pure", "printed NAS delta pure"):
+        for k in (5, 10):
+            costs.add(name, k, 8.0)
+    assert [line.name for line in costs.curves("t", "pure").series] == ["ClusterT", "ours, pure", "STC"]
+
+
 def test_tables_and_curves_show_every_private_method(costs):
     (row,) = shares_table([("a set", costs)], title="t").rows
     assert row == ("a set", "pure", "66.7", "0.0", "50.0", "2.00")

@@ -94,3 +94,16 @@ def test_a_long_table_says_how_many_rows_it_leaves_out():
     rows = tuple((str(i),) for i in range(MOST_ROWS + 4))
     assert "4 more rows" in markdown(Table(title="t", columns=("a",), rows=rows))
     assert "more rows" not in markdown(Table(title="t", columns=("a",), rows=rows[:MOST_ROWS]))
+
+
+def test_what_stands_beside_a_figure_is_shortened(tmp_path):
+    item = PaperItem(paper="003", name="a", shows="", experiment="reweighting", figures=("*",))
+    found = (
+        Figure("x", 1.0, None, "lower", "word " * 100, 1),
+        Figure("y", 1.0, None, "lower", "all of it", 1),
+    )
+    text = write_page([item], {"reweighting": Measured("reweighting", 1, 60, found)}, tmp_path, command="it")
+    told = text.read_text()
+    assert told.count("word") < 40
+    assert "word … |" in told
+    assert "| all of it |" in told

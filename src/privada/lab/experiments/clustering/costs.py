@@ -12,6 +12,7 @@ from privada.report.exhibit import Curves, Series
 from privada.report.tables import Table
 
 FloatArray = npt.NDArray[np.float64]
+ABLATED = ("coreset", "t=", "balanced", "delta")  # methods that are tabulated, not drawn
 
 
 @dataclass
@@ -61,7 +62,7 @@ class Costs:
         """Cost against k of all methods under one accounting, with what nothing can pass."""
         ks = sorted(next(iter(self.found.values())))
         shown = [name for name in self.found if name.endswith(accounting) or name in ("ClusterT", "STC")]
-        names = [name for name in shown if not any(word in name for word in ("coreset", "t="))]
+        names = [name for name in shown if not any(word in name for word in ABLATED)]
         labels = {accounting: f"ours, {accounting}"}
         series = tuple(
             Series.over_runs(labels.get(name, name), ks, self.values(name), role=_role(name))

@@ -105,7 +105,7 @@ def curves(name: str, runs: list[dict[str, list[float]]], one_round: list[float]
     return Curves(
         title=f"{name}: learning curves at ε = 1",
         xlabel="round",
-        ylabel="accuracy less the target-trained model's, points",
+        ylabel="points over the target-trained model",
         series=tuple(series),
     )
 

@@ -15,6 +15,7 @@ from privada.report.tables import Table
 
 FOLDER = "papers"  # of the pictures, beside the page
 MOST_ROWS = 30
+MOST_LETTERS = 160  # beside a figure; `privada reproduce` prints all
 MOST_SAID = 3  # figures in the overview
 TITLES = {
     "000": "000: clustering for a private source (NNA, NAS)",
@@ -172,9 +173,14 @@ def _exhibits(item: PaperItem, measured: dict[str, Measured]) -> list[Exhibit]:
 
 def _figure_table(figures: list[Figure]) -> Table:
     rows = tuple(
-        (f"`{each.figure}`", f"{each.to_dict()['value']:g}", each.beside, str(each.runs)) for each in figures
+        (f"`{each.figure}`", f"{each.to_dict()['value']:g}", _short(each.beside), str(each.runs))
+        for each in figures
     )
     return Table(title="", columns=("figure", "value", "beside", "runs"), rows=rows)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MOST_LETTERS else f"{text[:MOST_LETTERS].rsplit(' ', 1)[0]} …"
 
 
 def _shown(exhibit: Exhibit, folder: Path) -> str:

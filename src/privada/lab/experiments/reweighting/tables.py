@@ -59,14 +59,15 @@ def standard_error(values: list[float]) -> float:
 
 
 def said(values: list[float], scale: float = 1.0) -> str:
-    """Mean and standard error, to three digits of the mean at least.
+    """Mean and standard error, to three digits of the mean at least; one value has no error.
 
-    >>> said([0.00132, 0.00134]), said([0.9, 1.1])
-    ('0.00133 ± 0.00001', '1.000 ± 0.100')
+    >>> said([0.00132, 0.00134]), said([0.9, 1.1]), said([1.1])
+    ('0.00133 ± 0.00001', '1.000 ± 0.100', '1.100')
     """
     mean = float(np.mean(values)) * scale
     digits = max(3, 2 - math.floor(math.log10(abs(mean)))) if mean else 3
-    return f"{mean:.{digits}f} ± {standard_error(values) * scale:.{digits}f}"
+    error = f" ± {standard_error(values) * scale:.{digits}f}" if len(values) > 1 else ""
+    return f"{mean:.{digits}f}{error}"
 
 
 def splits(
@@ -185,7 +186,7 @@ def table_3(data: Path, seeds: range, track: Track) -> Iterator[Table]:
         title="Table 3: MSE on reviews",
         columns=("source", "target", *private, "DM, not private"),
         rows=tuple(rows),
-        note=f"{len(seeds)} splits a pair; delta 1e-5, replace-one; printed: 0.01, as claimed.",
+        note=f"Splits a pair: {len(seeds)}. Delta 1e-5, replace-one; printed: 0.01, as claimed.",
     )
     yield beside_paper(found, TABLE_3, "the paper: PCnvxAdap at 4 and 10, DM")
 

@@ -41,7 +41,13 @@ def items() -> tuple[PaperItem, ...]:
                 Cell(FORM, "E", "ours, ε = 1", "E"),
                 Cell(FORM, "ctg_a", "ours, ε = 1", "CTG-A"),
             ),
-            figures=("any_pure_*", "marginal_pure_*", "ctg*", "any_*"),
+            figures=(
+                "any_quarter_margin",
+                "any_margin_over_trivial",
+                "any_pure_*",
+                "marginal_pure_*",
+                "ctg*",
+            ),
             exhibits=(FORM, "Accuracy on a hidden target"),
         ),
         item(
