@@ -10,12 +10,13 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 
-from privada.exceptions import PolicyError
+from privada.exceptions import PolicyError, PrivadaError
 from privada.report.wording import best_guess, in_a_hundred
 from privada.service.console.inbox import SMALLER, Described, Inbox
+from privada.service.console.oidc.settings import Member, OidcSettings
 from privada.service.console.sessions import Attempts, Session, Sessions
 from privada.service.console.style import open_templates
-from privada.service.console.users import Person, User, Users
+from privada.service.console.users import Person, Users
 
 HOME = Path(__file__).parent
 COOKIE = "privada-console"
@@ -58,8 +59,13 @@ class Console:
         return found
 
     def _knows(self, person: Person) -> bool:
-        """Whether a user of a passphrase is still as when they signed in."""
-        return not isinstance(person, User) or self.users.read().get(person.name) == person
+        """Whether the files still give a person who is signed in the same role."""
+        try:
+            if isinstance(person, Member):
+                return self.oidc is not None and OidcSettings.read(self.oidc).person(person.claims) == person
+            return self.users.read().get(person.name) == person
+        except PrivadaError:  # a file that cannot be read gives nobody a role
+            return False
 
     def sign_in(self, reply: Response, person: Person) -> None:
         """Begin a session of a person, in the cookie of a reply."""

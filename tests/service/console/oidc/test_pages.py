@@ -117,6 +117,20 @@ def test_a_change_of_the_file_counts_at_the_next_sign_in(browser, provider, cons
     assert "console.toml cannot be read" in reply.text
 
 
+@pytest.mark.parametrize("change", ["another role", "nobody", "not to be read"])
+def test_a_session_ends_when_the_file_no_longer_gives_its_role(browser, provider, console, change):
+    browser.get(sign_in_there(go_to_provider(browser)))
+    assert "grace@example.org" in browser.get("/").text
+    if change == "not to be read":
+        console.oidc.write_text("[oidc]\n")
+    else:
+        email = "grace@example.org" if change == "another role" else "ada@example.org"
+        provider.write_settings(console.oidc.parent, people=(("email", email, "viewer"),))
+    assert browser.get("/").headers["location"] == "/sign-in"
+    provider.write_settings(console.oidc.parent)
+    assert browser.get("/").headers["location"] == "/sign-in"  # for good
+
+
 def test_a_state_is_used_once_and_by_the_browser_that_began(browser, console):
     back = sign_in_there(go_to_provider(browser))
     other = new_browser(make_application(console))

@@ -19,7 +19,7 @@
     role = "viewer"
 
 A person whom several tables name has the highest of their roles. The file holds no secret, and is read at
-each sign-in, so that a change needs no restart.
+each request, so that a change counts at once.
 """
 
 from __future__ import annotations
@@ -86,6 +86,13 @@ class Grant:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Member(Person):
+    """A person whom an identity provider knows by these claims, which were verified."""
+
+    claims: Mapping[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class OidcSettings:
     """The content of a ``console.toml``."""
 
@@ -136,7 +143,7 @@ class OidcSettings:
         """Whether the issuer is on this machine."""
         return urlsplit(self.issuer).hostname in LOOPBACK
 
-    def person(self, claims: Mapping[str, Any]) -> Person | None:
+    def person(self, claims: Mapping[str, Any]) -> Member | None:
         """The person of verified claims, with the highest role that a grant gives; None without one.
 
         The name is the verified e-mail address, or else the subject, and the issuer's host: the provider can
@@ -148,7 +155,7 @@ class OidcSettings:
         verified = claims.get("email_verified") is True and isinstance(claims.get("email"), str)
         name = f"{claims['email'] if verified else claims['sub']} via {self.host}"
         check_line(name=name, longest=LONGEST_NAME)
-        return Person(name=name, role=max(roles, key=ROLES.index))
+        return Member(name=name, role=max(roles, key=ROLES.index), claims=claims)
 
 
 def check_url(name: str, url: Any) -> str:
@@ -185,4 +192,4 @@ def _read_file(section: Section, path: Path) -> str:
     return text
 
 
-__all__ = ["FILE", "Grant", "OidcSettings", "check_url"]
+__all__ = ["FILE", "Grant", "Member", "OidcSettings", "check_url"]
