@@ -23,6 +23,15 @@ def test_more_budget_is_never_expected_to_be_worse_and_no_private_row_is_looked_
     assert widths == sorted(widths, reverse=True)
 
 
+@pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
+@pytest.mark.parametrize("name", ["cells", "evaluation", "summarization"])
+@pytest.mark.parametrize("factor", [1e-4, 40.0])
+def test_extreme_budgets_have_a_forecast_too(name, factor, tmp_path):
+    write_example(tmp_path, name=name)
+    (found,) = forecast_study(Study.read(tmp_path / "study.toml"), factors=(factor,))
+    assert found.forecast.worthwhile is (factor > 1)
+
+
 def test_a_question_without_a_forecast_still_knows_its_noise(tmp_path):
     write_example(tmp_path, name="transport")
     study = tmp_path / "study.toml"

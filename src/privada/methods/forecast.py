@@ -32,13 +32,15 @@ class Forecast:
     Parameters
     ----------
     ratio : float
-        Below 1, something is gained.
+        Below ``nothing``, something is gained.
     low, high : float
         A band that holds four outcomes of five.
     beside : str, default=""
         What doing nothing is, in words.
     measure : str, default=""
         What the error is, in words, if it is not compared with anything.
+    nothing : float, default=1.0
+        The error of doing nothing, on the same scale.
 
     >>> print(Forecast(ratio=0.8, low=0.6, high=1.05, beside="the public model"))
     about 80 % of the error of the public model (60 to 105 % in four cases of five)
@@ -51,6 +53,7 @@ class Forecast:
     high: float
     beside: str = ""
     measure: str = ""
+    nothing: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("ratio", "high"):
@@ -63,7 +66,7 @@ class Forecast:
     @property
     def worthwhile(self) -> bool:
         """Whether a gain is expected at all; if not, the budget is better kept."""
-        return self.ratio < 1
+        return self.ratio < self.nothing
 
     def __str__(self) -> str:
         what = f"of the error of {self.beside}" if self.beside else f"as {self.measure}"

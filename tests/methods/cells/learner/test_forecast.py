@@ -46,6 +46,8 @@ def test_fewer_rows_and_less_budget_are_worse_and_a_guess_is_said():
     assert "of 100 rows" in few.explanation
 
 
-def test_noise_that_is_too_rare_to_tell_is_next_to_nothing():
-    found = forecast_counts(asking(Pure(epsilon=1500.0, relation="add/remove")), size=10)
-    assert found.ratio == found.high == 1e-9
+@pytest.mark.parametrize("epsilon", [20.0, 30.0, 100.0, 400.0, 1500.0])
+def test_noise_that_is_too_rare_to_tell_is_next_to_nothing(epsilon):
+    found = forecast_counts(asking(Pure(epsilon=epsilon, relation="add/remove")), size=10)
+    assert found.low == 0
+    assert 1e-9 <= found.ratio <= found.high < 1e-7

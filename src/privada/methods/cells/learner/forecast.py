@@ -50,7 +50,7 @@ def _wrong_rows(question: CellStatistics) -> tuple[float, float, float]:
         mean += entries * draw.mean_absolute
         variance += entries * max(draw.variance - draw.mean_absolute**2, 0.0)
         step = min(step, draw.grid.step)
-    if not variance:
+    if mean < LEAST:
         return 0.0, 0.0, 0.0
     levels = [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2]
     low, high = gamma.ppf(levels, mean**2 / variance, scale=variance / mean)

@@ -49,7 +49,11 @@ def forecast_interval(
         measure = "half the width of the accuracy's interval"
     low, middle, high = np.quantile(halves, [(1 - BAND) / 2, 0.5, (1 + BAND) / 2])
     return Forecast(
-        ratio=float(middle), low=float(low), high=float(high), measure=f"{measure} ({confidence:.0%}), {said}"
+        ratio=float(middle),
+        low=float(low),
+        high=float(high),
+        measure=f"{measure} ({confidence:.0%}), {said}",
+        nothing=0.5,  # from 0 to 1, without asking
     )
 
 
