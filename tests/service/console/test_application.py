@@ -64,6 +64,7 @@ def test_a_page_says_what_a_person_needs(enter, path):
         assert words in page, words
     assert "style=" not in page
     assert "onclick" not in page
+    assert "vintages" not in page
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, Response
 
 from privada.exceptions import PolicyError, PrivadaError
+from privada.privacy.guarantee import Guarantee
 from privada.report.wording import best_guess, in_a_hundred
 from privada.service.console.inbox import SMALLER, Described, Inbox
 from privada.service.console.oidc.settings import Member, OidcSettings
@@ -117,10 +118,7 @@ class Console:
             one=one,
             quote=quote,
             allowance=one.allowance_share(),
-            in_all=""
-            if after is None
-            else "With all earlier answers from this data set together, in at most "
-            f"{in_a_hundred(best_guess(after))} cases: {after}.",
+            in_all="" if after is None else say_total(one, after),
             state=say_state(one),
             may_decide=decided is None and session.user.may("approver"),
             token=session.token(*one.bound),
@@ -145,6 +143,16 @@ class Console:
             raise PolicyError("It was decided before; the first decision stands.")
 
 
+def say_total(one: Described, after: Guarantee) -> str:
+    """What could be told about one row or person once this answer is added to all earlier ones."""
+    said = (
+        "With all earlier answers from this data set together, in at most "
+        f"{in_a_hundred(best_guess(after))} cases: {after}."
+    )
+    divided = one.owner.ledger.vintage(one.owner.dataset) is not None and after.unit.name != "row"
+    return f"{said} A {after.unit.name} with rows in other vintages may lose more." if divided else said
+
+
 def say_state(one: Described) -> str:
     """What became of a question, empty while nobody has decided."""
     decided, ledger = one.decision(), one.owner.ledger
@@ -163,4 +171,4 @@ def say_state(one: Described) -> str:
     return f"Approved by {decided.approver} ({when}). {answer}"
 
 
-__all__ = ["COOKIE", "HOME", "Console", "Refused", "SignedOut", "say_state"]
+__all__ = ["COOKIE", "HOME", "Console", "Refused", "SignedOut", "say_state", "say_total"]
