@@ -7,9 +7,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from privada.cli import audit, demo, exits, learner, ledger, link, predict, question, release, reproduce
+from privada.cli import audit, demo, exits, learner, ledger, link, predict, reproduce
 from privada.cli.owners import card, owner
-from privada.cli.studies import advise, answer, ask, evaluate, forecast, init, learn, price, run
+from privada.cli.studies import (
+    advise,
+    answer,
+    ask,
+    evaluate,
+    forecast,
+    init,
+    learn,
+    price,
+    question,
+    release,
+    run,
+)
 
 
 class Commands(TyperGroup):
