@@ -30,7 +30,7 @@ def test_a_data_folder_is_looked_through(cli, tmp_path):
     assert found["ctg/ctg.parquet"] == {
         "file": "ctg/ctg.parquet",
         "there": "yes",
-        "read by": "marginals, tables",
+        "read by": "forecasts, marginals, tables",
     }
     assert found["wind/wind.parquet"]["there"] == "no"
 

@@ -49,7 +49,7 @@ def command(
         typer.Option(
             "--half",
             metavar="HALF",
-            help="Of tables: development or final pairs; final, but of a quick look.",
+            help="Of tables and forecasts: development or final pairs; final, but of a quick look.",
         ),
     ] = None,
     only: Annotated[
@@ -57,7 +57,7 @@ def command(
         typer.Option(
             "--only",
             metavar="TEXT",
-            help="Of tables and papers: pairs, contenders or experiments with this in their name.",
+            help="Of tables, papers and forecasts: pairs, contenders, experiments or methods of this name.",
         ),
     ] = None,
     limit: Annotated[
