@@ -51,7 +51,7 @@ def items() -> tuple[PaperItem, ...]:
             exhibits=(FORM, "Accuracy on a hidden target"),
         ),
         item(
-            "C- against I-EXPRIL",
+            "C-EXPRIL against I-EXPRIL",
             "paired test of the two algorithms on the same runs; from six runs on",
             printed="C-EXPRIL significantly ahead (95 %, 100 runs) on all sets but B and C, with and without "
             "privacy",
