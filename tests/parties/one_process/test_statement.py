@@ -100,7 +100,8 @@ def test_another_process_states_what_was_known_when_it_was_pickled(tmp_path):
 def test_a_pickle_holds_no_fingerprint():
     model = make().fit(X, Y)
     written = pickle.dumps(model)
-    for use in model._statement._uses:
+    assert len(model._statement.uses) == 1
+    for use in model._statement.uses:
         assert len(use.rows) == len(X)
         assert not any(int(each).to_bytes(8, sys.byteorder) in written for each in use.rows)
 

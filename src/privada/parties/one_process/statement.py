@@ -26,7 +26,7 @@ class Statement:
 
     Privacy
     -------
-    A pickle holds no fingerprint and nothing else of the rows.
+    Neither a statement nor its pickle holds a fingerprint or anything else of the rows.
     """
 
     def __init__(
@@ -35,11 +35,17 @@ class Statement:
         budgets: Sequence[GivenBudget] = (),
         known: Guarantee | None = None,
     ) -> None:
-        self._uses, self._budgets, self._known = tuple(uses), tuple(budgets), known
+        self._names = tuple(use.name for use in uses)  # a model refers to its rows by a name alone
+        self._budgets, self._known = tuple(budgets), known
+
+    @property
+    def uses(self) -> list[OpenUse]:
+        """The uses that this process knows."""
+        return [use for name in self._names if (use := find_use(name)) is not None]
 
     def read(self) -> Guarantee | None:
         """What was lost so far; None for rows that were declared public."""
-        now = [each.spent() for each in self._uses] + [each.read() for each in self._budgets]
+        now = [each.spent() for each in self.uses] + [each.read() for each in self._budgets]
         known = [each for each in (self._known, *now) if each is not None]
         return weakest(known) if known else None
 
@@ -47,15 +53,15 @@ class Statement:
         return f"<Statement: {self.read()}>"
 
     def __reduce__(self) -> Any:
-        given = [use.given for use in self._uses if use.given is not None]
-        return _restore, (tuple(use.name for use in self._uses), (*given, *self._budgets), self.read())
+        given = [use.given for use in self.uses if use.given is not None]
+        return _restore, (self._names, (*given, *self._budgets), self.read())
 
 
 def join_statements(statements: Sequence[Statement]) -> Statement:
     """One statement for all."""
     known = [each._known for each in statements if each._known is not None]
     return Statement(
-        [use for each in statements for use in each._uses],
+        [use for each in statements for use in each.uses],
         [budget for each in statements for budget in each._budgets],
         weakest(known) if known else None,
     )
