@@ -23,6 +23,13 @@ def test_lines_have_their_roles(name, role):
     assert curves._role(name) == role
 
 
+@pytest.mark.parametrize("epsilon", curves.EPSILONS)
+def test_the_lines_of_an_epsilon_are_its_own(epsilon):
+    """Those of epsilon 15 once stood under epsilon 1, whose name theirs begins with."""
+    points = {f"ours, epsilon {each:g}": [[each]] for each in (15, *curves.EPSILONS)}
+    assert curves._of_epsilon(points, f"epsilon {epsilon:g}") == {"ours": [[epsilon]]}
+
+
 def test_more_rows_begin_with_the_fewer_ones(pair):
     few, more = (curves._first(pair.train, n) for n in (50, 100))
     assert np.array_equal(more.X[:50], few.X)

@@ -66,7 +66,7 @@ def gas_curves(data: Path, seeds: range, track: Track) -> Iterator[Curves]:
             points.setdefault(name, []).append(values)
     for epsilon in EPSILONS:
         end = f"epsilon {epsilon:g}"
-        one = {_short(name): found for name, found in points.items() if end in name or "epsilon" not in name}
+        one = _of_epsilon(points, end)
         own = {name: found for name, found in one.items() if _role(name) != "baseline" and "α" not in name}
         yield _drawn(f"Figure 1: gas, MSE against n, {end}", "test MSE", sizes, own)
         for number, other, alpha in ((2, "minibatch SGD", False), (3, "private DM", True)):
@@ -78,6 +78,16 @@ def gas_curves(data: Path, seeds: range, track: Track) -> Iterator[Curves]:
                 or (_role(name) == "paper" and ("α" in name) == alpha)
             }
             yield _drawn(f"Figure {number}: gas, beside {other}, {end}", "test MSE", sizes, beside)
+
+
+def _of_epsilon(points: Points, end: str) -> Points:
+    """The lines of one epsilon, and those that have none.
+
+    >>> _of_epsilon({"ours, epsilon 1": [[0.3]], "ours, epsilon 15": [[0.1]], "CnvxAdap": [[0.2]]}, "epsilon 1")
+    {'ours': [[0.3]], 'CnvxAdap': [[0.2]]}
+    """
+    chosen = (name for name in points if name.endswith(end) or "epsilon" not in name)
+    return {_short(name): points[name] for name in chosen}
 
 
 def _short(name: str) -> str:
