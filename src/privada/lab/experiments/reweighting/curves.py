@@ -83,8 +83,8 @@ def gas_curves(data: Path, seeds: range, track: Track) -> Iterator[Curves]:
 def _of_epsilon(points: Points, end: str) -> Points:
     """The lines of one epsilon, and those that have none.
 
-    >>> _of_epsilon({"ours, epsilon 1": [[0.3]], "ours, epsilon 15": [[0.1]], "CnvxAdap": [[0.2]]}, "epsilon 1")
-    {'ours': [[0.3]], 'CnvxAdap': [[0.2]]}
+    >>> _of_epsilon({"ours, epsilon 1": [[0.3]], "ours, epsilon 15": [[0.1]], "DM": [[0.2]]}, "epsilon 1")
+    {'ours': [[0.3]], 'DM': [[0.2]]}
     """
     chosen = (name for name in points if name.endswith(end) or "epsilon" not in name)
     return {_short(name): points[name] for name in chosen}
