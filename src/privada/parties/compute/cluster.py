@@ -91,6 +91,7 @@ class Cluster:
 
     def close(self) -> None:
         """End the connection."""
+        self.__dict__.pop("_held", None)
         client = self.__dict__.pop("_client", None)
         if client is not None:
             client.close()
@@ -184,8 +185,24 @@ class Cluster:
         if isinstance(fold, Merging):
             Task.of(fold.merge)
         task = Task.of(make)
-        name = f"question-{sha256(task.question).hexdigest()}"
-        return task.without_question(), self._client.submit(worker.hold, task.question, key=name)
+        return task.without_question(), self._hold_question(task.question)
+
+    def _hold_question(self, question: bytes) -> Any:
+        """The question's file on the workers; the last one is kept, for an answer of many steps.
+
+        Its key is new each time: Dask may lose a task whose key was released just before.
+        """
+        digest = sha256(question).hexdigest()
+        found = self._held.get(digest)
+        if found is None or found.status not in ("pending", "finished"):
+            found = self._submit(worker.hold, question)
+            self._held.clear()
+            self._held[digest] = found
+        return found
+
+    @cached_property
+    def _held(self) -> dict[str, Any]:
+        return {}
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         return self._client.submit(function, *arguments, pure=False)
