@@ -233,6 +233,22 @@ def test_an_answer_that_cannot_be_finished_is_charged_once_and_says_so(folder, t
     assert answer  # its code was never at fault
 
 
+def test_a_question_never_travels_under_a_key_that_was_released(cluster):
+    """Dask may lose such a task: an answer waited for ever, beside workers that had nothing to do."""
+    one = cluster._hold_question(b"one")
+    assert cluster._hold_question(b"one") is one
+    key = one.key
+    cluster._hold_question(b"two")
+    assert cluster._hold_question(b"one").key != key
+
+
+def test_a_task_that_no_worker_has_is_not_waited_for_for_ever(cluster, monkeypatch):
+    monkeypatch.setattr(cluster_module, "PATIENCE", 1.0)
+    lost = cluster._client.submit(sum, [1], resources={"of no worker": 1}, pure=False)
+    with pytest.raises(AnswerError, match="none works on it"):
+        cluster._results([lost])
+
+
 def test_errors_of_workers_are_those_of_one_thread(cluster, folder):
     with pytest.raises(SchemaError, match="'x0' holds a missing value"):
         Rows(folder, schema=SCHEMA, compute=cluster).total(refuse)

@@ -33,7 +33,7 @@ from privada.parties.sources.dask_frames import Collection
 
 T = TypeVar("T")
 JOINED = 16  # results that a worker joins at once
-PATIENCE = 60.0  # seconds for which a cluster without any worker is waited for
+PATIENCE = 60.0  # seconds for which a cluster is waited for of which no worker works
 _HERE = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -225,7 +225,7 @@ class Cluster:
             raise AnswerError(f"The cluster could not finish: {type(error).__name__}.") from None
 
     def _wait(self, futures: Handles) -> None:
-        """Until all are done; not for ever, if there is no worker left."""
+        """Until all are done; not for ever, if no worker is left or none has anything to do."""
         from distributed import TimeoutError as Late
         from distributed import wait
 
@@ -236,10 +236,10 @@ class Cluster:
                     wait(list(futures), timeout=PATIENCE / 12)
                 return
             except Late:
-                idle = 0.0 if self._client.scheduler_info()["workers"] else idle + PATIENCE / 12
+                idle = 0.0 if any(self._client.processing().values()) else idle + PATIENCE / 12
             if idle >= PATIENCE:
                 self._client.cancel(list(futures))
-                raise AnswerError("The cluster could not finish: it has lost all workers.")
+                raise AnswerError("The cluster could not finish: no worker is left, or none works on it.")
 
 
 __all__ = ["JOINED", "PATIENCE", "Cluster"]
