@@ -14,6 +14,7 @@ from privada.exceptions import (
     AnswerError,
     ApprovalPending,
     CourierError,
+    InputError,
     LedgerError,
     PolicyError,
     PrivadaError,
@@ -24,10 +25,10 @@ from privada.exchange.chunks import receive_bytes
 from privada.exchange.courier import Courier
 from privada.exchange.envelope import Envelope, clean
 from privada.exchange.posting import LOG, check_owner, folder_of, has_written, parse_question_key, post
-from privada.exchange.sealing import check_reply_key, seal
+from privada.exchange.sealing import check_reply_key, is_sealed, seal, unseal_question
 from privada.parties.owner import Owner
 from privada.privacy.asker import Asker
-from privada.privacy.release import Question
+from privada.privacy.release import Question, find_question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +152,7 @@ class Answering:
         if item is None:
             raise WireError(f"{key} is gone.")
         envelope, rest = Envelope.split(item)
-        question = Question.from_bytes(self._payload(envelope, rest))
+        question = Question.from_bytes(self._read(envelope, rest)[0])
         if question.digest != digest:
             raise WireError(f"{key} holds another question.")
         return question
@@ -159,14 +160,19 @@ class Answering:
     def read_asked(self, waiting: Pending) -> tuple[Envelope, Question]:
         """Who asks, and the question, for a person to look at; nothing of it is run."""
         envelope, rest = self._open(waiting)
-        question = Question.from_bytes(self._payload(envelope, rest))
+        question = Question.from_bytes(self._read(envelope, rest)[0])
         if question.digest != waiting.digest:
             raise WireError(f"{waiting.key} holds another question.")
         return envelope, question
 
-    def _payload(self, envelope: Envelope, rest: memoryview) -> bytes:
+    def _read(self, envelope: Envelope, rest: memoryview) -> tuple[bytes, bool]:
+        """The file of a question, and whether it was sealed for this owner."""
         folder, largest = folder_of("question", self.name), self.owner.policy.largest_question
-        return receive_bytes(self.courier, folder, envelope, rest, largest=largest)
+        payload = receive_bytes(self.courier, folder, envelope, rest, largest=largest)
+        if not is_sealed(payload):
+            return payload, False
+        key, learner = self.owner.ledger.key, envelope.learner_key
+        return unseal_question(payload, question=envelope.question, learner=learner, key=key), True
 
     def check_writable(self) -> None:
         """Raise `WireError` unless releases and refusals can be written, before anything is charged."""
@@ -227,9 +233,15 @@ class Answering:
             )
         asker = ask_as(envelope)
         self.owner.check_asker(envelope.question, asker)
-        blob = self._payload(envelope, rest)
-        if Question.peek(blob, largest=self.owner.policy.largest_question).digest != envelope.question:
+        blob, was_sealed = self._read(envelope, rest)
+        header = Question.peek(blob, largest=self.owner.policy.largest_question)
+        if header.digest != envelope.question:
             raise WireError("The envelope's digest is not its question's.")
+        if not was_sealed and _must_be_sealed(header.kind):
+            raise PolicyError(
+                f"A question of kind {header.kind} follows from the owner's rows and travels sealed for the "
+                "owner; this one did not. Ask with a version of privada that seals it (0.3 or later)."
+            )
         if not envelope.reply_key:
             return "release", self.owner.answer_file(blob, asker=asker, approved=approved)
         if asker is None:
@@ -283,6 +295,14 @@ class Answering:
             reason=reason,
             learner=envelope.learner,
         )
+
+
+def _must_be_sealed(kind: str) -> bool:
+    """Whether questions of a kind are answered only if they were sealed; unknown kinds are refused later."""
+    try:
+        return find_question(kind).sealed
+    except InputError:
+        return False
 
 
 def ask_as(envelope: Envelope) -> Asker | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from privada.exceptions import InputError, TamperError, WireError
@@ -26,7 +26,7 @@ from privada.exchange.posting import (
     post,
 )
 from privada.exchange.rounds import Refused, Reply, Round, Step
-from privada.exchange.sealing import public_reply_key, unseal
+from privada.exchange.sealing import public_reply_key, seal_question, secret_salt, unseal
 from privada.parties.protocol import Ask, Learner, PlannedLearner, check_reply, drive_rounds
 from privada.privacy.keys import LearnerKey
 from privada.privacy.release import Release
@@ -56,6 +56,8 @@ class Sender:
 
 class Asking:
     """Drives learners over a courier.
+
+    The methods about one ask are for an ask `with_secret_salt`.
 
     Parameters
     ----------
@@ -113,7 +115,29 @@ class Asking:
 
         return drive_rounds(learner, reply_all)
 
-    def envelope(self, ask: Ask, blob: bytes) -> Envelope:
+    def with_secret_salt(self, ask: Ask) -> Ask:
+        """The same ask, if its question is sealed with a salt that nobody else can guess.
+
+        So it is with all that travels about such a question: its digest is in the clear everywhere.
+        """
+        self._check_key(ask)
+        if not ask.question.sealed:
+            return ask
+        assert self.sender.key is not None  # checked
+        salt = secret_salt(ask.question.digest, owner=ask.owner, key=self.sender.key)
+        return replace(ask, question=replace(ask.question, salt=salt))
+
+    def payload(self, ask: Ask) -> bytes:
+        """The bytes of a question as they travel: sealed for its owner, if it is such a question."""
+        blob = ask.question.to_bytes()
+        if not ask.question.sealed:
+            return blob
+        self._check_key(ask)
+        assert self.sender.key is not None  # checked
+        owner = self.keys[ask.owner]
+        return seal_question(blob, question=ask.question.digest, owner=owner, key=self.sender.key)
+
+    def envelope(self, ask: Ask, payload: bytes) -> Envelope:
         """The envelope of a question, not signed yet."""
         self._check_key(ask)
         key, discloses = self.sender.key, ask.question.discloses
@@ -127,8 +151,8 @@ class Asking:
             purpose=self.sender.purpose,
             question=ask.question.digest,
             reply_key=public_reply_key(key) if discloses and key else "",
-            size=len(blob),
-            sha256=hashlib.sha256(blob).hexdigest(),
+            size=len(payload),
+            sha256=hashlib.sha256(payload).hexdigest(),
         )
 
     def _check_key(self, ask: Ask) -> None:
@@ -142,12 +166,17 @@ class Asking:
                 f"The study asks for rows for the curator {ask.to!r}; your key is that of "
                 f"{self.sender.learner!r}. Rows are disclosed to the learner who asks."
             )
+        if ask.question.sealed and (self.sender.key is None or ask.owner not in self.keys):
+            raise InputError(
+                f"{ask.question.kind} is sealed for {ask.owner}, so that nobody else reads it: ask with a key of "
+                'your own, and with the owner\'s card (schema = "schema.toml"), which names its public key.'
+            )
 
     def ask(self, ask: Ask) -> tuple[Envelope, str]:
         """Send a question, unless it was sent before; returns its envelope and its key."""
-        blob = ask.question.to_bytes()
-        envelope = self.envelope(ask, blob)
-        return envelope, post(self.courier, envelope, blob, self.sender.key)
+        payload = self.payload(ask)
+        envelope = self.envelope(ask, payload)
+        return envelope, post(self.courier, envelope, payload, self.sender.key)
 
     def fetch(self, ask: Ask) -> Reply | None:
         """The reply to an ask, checked; None if there is none yet."""
@@ -157,7 +186,7 @@ class Asking:
         """Where the reply to an ask will be: a release for everybody, rows for this learner."""
         if not ask.question.discloses:
             return key_of("release", ask.owner, ask.question.digest)
-        asked = self.envelope(ask, ask.question.to_bytes())
+        asked = self.envelope(ask, self.payload(ask))
         return key_of("disclosure", ask.owner, ask.question.digest, asked.identity)
 
     def _open(self, ask: Ask, found: Found) -> Reply:

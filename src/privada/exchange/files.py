@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from privada.exceptions import WireError
 from privada.exchange.chunks import receive_bytes
 from privada.exchange.envelope import Envelope
+from privada.exchange.sealing import is_sealed
 from privada.privacy import wire
 from privada.privacy.release import Question, Release
 
@@ -14,7 +16,10 @@ _BEGINNING = b'{"format":'  # of an envelope; other files begin with the length 
 
 def load_question(path: Path) -> Question:
     """The question in a file; if it came in an envelope, the signature is checked."""
-    return Question.from_bytes(read_payload(path))
+    blob = read_payload(path)
+    if is_sealed(blob):
+        raise WireError(f"The question in {path.name} is sealed: only the owner that it is for can read it.")
+    return Question.from_bytes(blob)
 
 
 def load_release(path: Path) -> Release:

@@ -42,7 +42,8 @@ class Mailbox:
     Privacy
     -------
     What an owner puts into the exchange is a release that was charged first, a refusal, or rows that
-    its policy lets a named curator have, encrypted for that curator's key; each is signed.
+    its policy lets a named curator have, encrypted for that curator's key and filled up to a public length;
+    each is signed. A question whose content follows from its owner's rows is encrypted for that owner.
     """
 
     def __init__(
@@ -77,11 +78,11 @@ class Mailbox:
 
     def ask(self, ask: Ask) -> str:
         """Send one question, unless it was sent before; returns its key in the exchange."""
-        return self._asking.ask(ask)[1]
+        return self._asking.ask(self._asking.with_secret_salt(ask))[1]
 
     def has_reply(self, ask: Ask) -> bool:
         """Whether the reply to an ask is there."""
-        return self._asking.fetch(ask) is not None
+        return self._asking.fetch(self._asking.with_secret_salt(ask)) is not None
 
     def pending(self, name: str, owner: Owner) -> Iterator[Pending]:
         """Questions to an owner that have neither a release nor a refusal of it."""

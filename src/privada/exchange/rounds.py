@@ -56,7 +56,8 @@ class Round:
         spared: frozenset[str],
         watch: Callable[[Step], None],
     ) -> None:
-        self.asking, self.asks, self.number, self.spared, self._watch = asking, asks, number, spared, watch
+        self.asking, self.number, self.spared, self._watch = asking, number, spared, watch
+        self.asks = tuple(map(asking.with_secret_salt, asks))
         self.replies: dict[int, Reply | Absent] = {}
         self.sent: dict[int, Envelope] = {}
         self.asked_as: dict[int, str] = {}
@@ -96,7 +97,7 @@ class Round:
         for at, ask in enumerate(self.asks):
             if ask.owner not in self.spared:
                 continue
-            asked = self.asking.envelope(ask, ask.question.to_bytes())
+            asked = self.asking.envelope(ask, self.asking.payload(ask))
             if self.asking.has_withdrawn(asked):
                 refused = self.asking.find_refusal(ask, asked) or LATE
                 self.replies[at] = Absent(ask.owner, refused.reason, refused.opened)

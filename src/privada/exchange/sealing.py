@@ -1,10 +1,16 @@
-"""Raw rows for a curator travel encrypted: X25519, HKDF-SHA256 and ChaCha20-Poly1305.
+"""What only its addressee may read travels encrypted: X25519, HKDF-SHA256 and ChaCha20-Poly1305.
 
-The curator's X25519 key follows from its signing key, so that a curator that starts again can read what was
-sent to it before; the public half travels in the signed envelope of its question. Each disclosure has a
-key pair of its own on the owner's side, and is bound to the question that it answers.
+*Rows for a curator.* The curator's X25519 key follows from its signing key, so that a curator that starts again
+can read what was sent to it before; the public half travels in the signed envelope of its question. Each
+disclosure has a key pair of its own on the owner's side, and is bound to the question that it answers. It is
+filled up to the length of as many rows as were asked for, so that its length tells nothing of the owner's rows.
 
-*Privacy.* This protects rows on the way. Whoever holds the curator's key reads them; what an owner
+*Questions to an owner* whose content follows from the owner's rows (`privada.privacy.Question.sealed`). The
+owner's X25519 key follows from the public key on its card. The learner's key pair for a question follows from
+the learner's signing key and the question, so that a learner that starts again sends the same bytes. What is
+sealed is bound to the question, to the owner and to the learner.
+
+*Privacy.* This protects rows on the way. Whoever holds the addressee's key reads them; what an owner
 discloses is not differentially private, and its policy must name the curator.
 """
 
@@ -17,17 +23,24 @@ import numpy as np
 
 from privada.exceptions import PrivadaError, WireError
 from privada.privacy import wire
+from privada.privacy.keys import sealing_key
 from privada.privacy.receipt import Receipt
 from privada.privacy.release import Disclosure
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-    from privada.privacy.keys import LearnerKey
+    from privada.privacy.keys import LearnerKey, OwnerKey
 
 _REPLY_KEY = b"privada reply key 1"
-_DISCLOSURE = b"privada disclosure 1\n"
+_DISCLOSURE = b"privada disclosure 2\n"
+_UNFILLED = (
+    b"privada disclosure 1\n"  # of disclosures that have the length of their rows, which are still read
+)
+_QUESTION = b"privada sealed question 1\n"
+_SALT = b"privada salt of a sealed question 1\n"
 _NONCE = bytes(12)  # each key encrypts one message
+_HEADER_BYTES = 1 << 13  # of a disclosure without its rows: receipt, names
 
 
 def reply_key(key: LearnerKey) -> X25519PrivateKey:
@@ -44,62 +57,143 @@ def public_reply_key(key: LearnerKey) -> str:
 
 def check_reply_key(public: str) -> str:
     """A public reply key that rows can be sealed for, or a `WireError`: before any row is opened."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     try:
-        theirs = X25519PublicKey.from_public_bytes(bytes.fromhex(public))
-        X25519PrivateKey.generate().exchange(theirs)  # refuses points that give everybody the same secret
+        _encrypt(b"", public=bytes.fromhex(public), own=X25519PrivateKey.generate(), bound_to=b"")
     except ValueError:
         raise WireError("Expected reply_key to be an X25519 public key of 64 hexadecimal digits.") from None
     return public
 
 
 def seal(disclosure: Disclosure, *, public: str) -> bytes:
-    """Encrypt a disclosure for the curator whose public reply key this is."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+    """Encrypt a disclosure for the curator whose public reply key this is.
 
-    own = X25519PrivateKey.generate()
-    ours = own.public_key().public_bytes_raw()
-    shared = own.exchange(X25519PublicKey.from_public_bytes(bytes.fromhex(check_reply_key(public))))
-    key = _message_key(shared, ours + bytes.fromhex(public))
-    return ours + ChaCha20Poly1305(key).encrypt(_NONCE, _pack(disclosure), _context(disclosure.question))
+    Its length is that of ``most_bytes`` of rows, whatever rows are in it.
+    """
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    packed, room = _pack(disclosure), _HEADER_BYTES + disclosure.most_bytes
+    if len(packed) > room:
+        raise WireError("The disclosure is larger than its question says.")
+    filled = len(packed).to_bytes(8, "little") + packed.ljust(room, b"\0")
+    own, theirs = X25519PrivateKey.generate(), bytes.fromhex(check_reply_key(public))
+    return _encrypt(filled, public=theirs, own=own, bound_to=_DISCLOSURE + disclosure.question.encode())
 
 
 def unseal(blob: bytes, *, key: LearnerKey, question: str) -> Disclosure:
     """Open what was sealed for a learner in answer to a question, or raise `WireError`."""
+    for domain in (_DISCLOSURE, _UNFILLED):
+        plain = _decrypt(blob, own=reply_key(key), bound_to=domain + question.encode())
+        if plain is not None and domain == _UNFILLED:
+            return _unpack(plain)
+        if plain is not None:
+            return _unpack(plain[8 : 8 + int.from_bytes(plain[:8], "little")])
+    raise WireError("The disclosure was sealed for another key, or was changed.")
+
+
+def secret_salt(question: str, *, owner: str, key: LearnerKey) -> str:
+    """A salt for a sealed question with this digest, which nobody without the learner's key can guess.
+
+    The digest of a question is in the clear. Without such a salt, whoever can guess the rest of a question
+    could try which content has that digest.
+    """
+    return f"sealed {key.derive(_SALT + f'{owner} {question}'.encode()).hex()}"
+
+
+def seal_question(blob: bytes, *, question: str, owner: str, key: LearnerKey) -> bytes:
+    """Encrypt a question's file for the owner of a public key; the same each time.
+
+    Parameters
+    ----------
+    blob : bytes
+    question : str
+        Digest of the question.
+    owner : str
+        The public key that the owner signs with.
+    key : LearnerKey
+        Of the learner that asks.
+    """
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    bound_to = _question_context(question, owner=owner, learner=key.public)
+    own = X25519PrivateKey.from_private_bytes(key.derive(bound_to))  # for this one message
+    return _QUESTION + _encrypt(blob, public=sealing_key(owner), own=own, bound_to=bound_to)
+
+
+def is_sealed(payload: bytes) -> bool:
+    """Whether the payload of a question is sealed; other payloads begin with the length of their header."""
+    return payload.startswith(_QUESTION)
+
+
+def unseal_question(payload: bytes, *, question: str, learner: str, key: OwnerKey) -> bytes:
+    """Open what a learner sealed for an owner, or raise `WireError`.
+
+    Parameters
+    ----------
+    payload : bytes
+    question : str
+        Digest of the question, as the envelope says it.
+    learner : str
+        The public key of the learner that signed the envelope.
+    key : OwnerKey
+    """
+    bound_to = _question_context(question, owner=key.public, learner=learner)
+    plain = _decrypt(payload.removeprefix(_QUESTION), own=key.opening_key(), bound_to=bound_to)
+    if plain is None:
+        raise WireError("The question was sealed for another key, or was changed.")
+    return plain
+
+
+def _question_context(question: str, *, owner: str, learner: str) -> bytes:
+    return _QUESTION + f"{question} {owner} {learner}".encode()
+
+
+def _encrypt(plain: bytes, *, public: bytes, own: X25519PrivateKey, bound_to: bytes) -> bytes:
+    """The public half of a key pair of one message's own, and the message; a `ValueError` if the key is none."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+    ours = own.public_key().public_bytes_raw()
+    shared = own.exchange(
+        X25519PublicKey.from_public_bytes(public)
+    )  # refuses keys that give one secret to all
+    return ours + ChaCha20Poly1305(_message_key(shared, ours + public, bound_to)).encrypt(
+        _NONCE, plain, bound_to
+    )
+
+
+def _decrypt(blob: bytes, *, own: X25519PrivateKey, bound_to: bytes) -> bytes | None:
+    """What `_encrypt` encrypted; None if it was for another key, bound to something else, or changed."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
-    own, theirs = reply_key(key), blob[:32]
+    theirs = blob[:32]
     try:
         shared = own.exchange(X25519PublicKey.from_public_bytes(theirs))
-        secret = _message_key(shared, theirs + own.public_key().public_bytes_raw())
-        return _unpack(ChaCha20Poly1305(secret).decrypt(_NONCE, blob[32:], _context(question)))
+        key = _message_key(shared, theirs + own.public_key().public_bytes_raw(), bound_to)
+        return ChaCha20Poly1305(key).decrypt(_NONCE, blob[32:], bound_to)
     except (InvalidTag, ValueError):
-        raise WireError("The disclosure was sealed for another key, or was changed.") from None
+        return None
 
 
-def _message_key(shared: bytes, publics: bytes) -> bytes:
+def _message_key(shared: bytes, publics: bytes, bound_to: bytes) -> bytes:
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-    return HKDF(algorithm=SHA256(), length=32, salt=None, info=_DISCLOSURE + publics).derive(shared)
-
-
-def _context(question: str) -> bytes:
-    return _DISCLOSURE + question.encode()
+    domain = bound_to[: bound_to.find(b"\n") + 1]
+    return HKDF(algorithm=SHA256(), length=32, salt=None, info=domain + publics).derive(shared)
 
 
 def _pack(disclosure: Disclosure) -> bytes:
     rows: Mapping[str, Any] = disclosure.rows
-    arrays = {name: each for name, each in rows.items() if isinstance(each, np.ndarray)}
+    arrays = {name: value for name, value in rows.items() if isinstance(value, np.ndarray)}
     header = {
         "curator": disclosure.curator,
         "question": disclosure.question,
         "receipt": disclosure.receipt.to_dict(),
-        "values": {name: each for name, each in rows.items() if name not in arrays},
+        "values": {name: value for name, value in rows.items() if name not in arrays},
     }
     return wire.pack("disclosure", header, arrays)
 
@@ -117,4 +211,14 @@ def _unpack(blob: bytes) -> Disclosure:
         raise WireError("The disclosure lacks a field, or has one of the wrong type.") from None
 
 
-__all__ = ["check_reply_key", "public_reply_key", "reply_key", "seal", "unseal"]
+__all__ = [
+    "check_reply_key",
+    "is_sealed",
+    "public_reply_key",
+    "reply_key",
+    "seal",
+    "seal_question",
+    "secret_salt",
+    "unseal",
+    "unseal_question",
+]

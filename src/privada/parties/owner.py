@@ -35,6 +35,7 @@ from privada.parties.private import Private, open_private
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
 from privada.privacy.accounting.vintage import Vintage
+from privada.privacy.answer_size import disclosed_bytes
 from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Approximate, Guarantee
 from privada.privacy.ledger import Ledger, Quote
@@ -326,12 +327,15 @@ class Owner:
             self.policy.admit(question, share=0.0)
             self._admission.wait_for_a_person(question.digest, terms, approved=approved)
             self._try_out(question)
+            most_bytes = disclosed_bytes(question, self.schema)
         text = f"raw rows to {to}: not differentially private"
         receipt: Receipt = self.ledger.note(
             self.dataset, kind="disclosure", text=text, question=question.digest, asker=terms.asker
         )
         rows = self._or_failure(question, lambda: self._open(question))
-        return Disclosure(rows=rows, curator=to, question=question.digest, receipt=receipt)
+        return Disclosure(
+            rows=rows, curator=to, question=question.digest, receipt=receipt, most_bytes=most_bytes
+        )
 
     def disclose_file(self, blob: bytes, *, asker: Asker, approved: Container[str] = ()) -> Disclosure:
         """Disclose rows to the curator who asks by a question file; decided from its header first, too.

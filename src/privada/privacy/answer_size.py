@@ -14,7 +14,7 @@ from privada.exceptions import InputError
 from privada.privacy import wire
 
 if TYPE_CHECKING:
-    from privada.privacy.release import Question
+    from privada.privacy.release import PublicSchema, Question
 
 NUMBER_BYTES = 8  # bytes: payloads are double precision or 64-bit integers
 OVERHEAD_BYTES = 1 << 16  # bytes for what the question does not know: receipt, signature, names
@@ -52,6 +52,18 @@ def answer_bytes(question: Question) -> int:
     return header_bytes(question) + NUMBER_BYTES * numbers
 
 
+def disclosed_bytes(question: Question, schema: PublicSchema) -> int:
+    """Most bytes of the rows of a disclosure; raises `InputError` if nobody could load so many."""
+    shapes = question.disclosed_shapes(schema)
+    size = NUMBER_BYTES * sum(math.prod(shape) for shape in shapes.values())
+    if size > wire.LARGEST_FILE:
+        raise InputError(
+            f"Expected a question for at most {wire.LARGEST_FILE:,} bytes of rows, got one for {size:,}; "
+            "ask for fewer rows."
+        )
+    return size
+
+
 def check_answer_size(question: Question) -> None:
     """Refuse a question whose release nobody could load."""
     if header_bytes(question) > wire.LARGEST_HEADER:
@@ -64,4 +76,4 @@ def check_answer_size(question: Question) -> None:
         )
 
 
-__all__ = ["answer_bytes", "check_answer_size", "header_bytes"]
+__all__ = ["answer_bytes", "check_answer_size", "disclosed_bytes", "header_bytes"]

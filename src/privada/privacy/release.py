@@ -143,9 +143,18 @@ class Question(ABC):
         Tells apart two askings of one question. An owner charges each question
         once, by its digest: asked again, it gives the same release.
 
+    Attributes
+    ----------
+    discloses : bool, default=False
+        Whether it asks for rows, which are encrypted for the curator who asks.
+    sealed : bool, default=False
+        Whether its content follows from its addressee's own rows, so that nobody else may read it. An
+        exchange then encrypts it for the owner, under a digest that nobody can guess. The lengths of its
+        arrays must follow from public parameters.
+
     Privacy
     -------
-    Every field is public. A question is equal to another if their digests are.
+    Every field is public, unless the question is sealed. A question is equal to another if their digests are.
     """
 
     guarantee: Guarantee
@@ -153,6 +162,7 @@ class Question(ABC):
     kind: ClassVar[str]
     answered_by: ClassVar[str]  # "module:function" on the owner's side, imported there only
     discloses: ClassVar[bool] = False
+    sealed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.guarantee, Guarantee):
@@ -209,6 +219,13 @@ class Question(ABC):
 
     def answer_shapes(self) -> Mapping[str, tuple[int, ...]]:
         """Shape of every array of the answer's payload, by name; a plain value has none: ``()``."""
+        return {}
+
+    def disclosed_shapes(self, schema: PublicSchema) -> Mapping[str, tuple[int, ...]]:  # noqa: ARG002
+        """Largest shape of every array of a disclosure, by the question and the public schema alone.
+
+        What travels has the length of arrays of these shapes, however few rows are in it.
+        """
         return {}
 
     def answer_axes(
@@ -579,6 +596,7 @@ class Disclosure:
     curator: str
     question: str
     receipt: Receipt
+    most_bytes: int = 0  # that the rows could have, by the question and the public schema
 
     def __repr__(self) -> str:
         return f"<Disclosure to {self.curator}: not differentially private>"

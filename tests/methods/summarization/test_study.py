@@ -41,7 +41,8 @@ def test_the_validation_set_may_have_a_budget_of_its_own(tmp_path):
 def test_rounds_are_planned_whole_and_never_asked_twice_under_one_name(tmp_path):
     text = TABLE + "rounds = true\nbatch = 5\n"
     first, again = (list_asks(made(text, tmp_path)) for _ in range(2))
-    kinds = ["summarization.sum", *["summarization.participation"] * 2]
+    rows = ["summarization.bids", "summarization.points"]  # refused now rather than after the charge
+    kinds = ["summarization.sum", *["summarization.participation"] * 2, *rows * 2]
     assert [ask.question.kind for ask in first] == kinds
     assert {ask.owner for ask in first} == {"hospital", "east", "west"}
     assert first[1].question.guarantee == GUARANTEE

@@ -6,7 +6,16 @@ from privada.privacy.keys.signing import (
     SigningKey,
     check_public_key,
     is_protected,
+    sealing_key,
     verify_signature,
 )
 
-__all__ = ["LearnerKey", "OwnerKey", "SigningKey", "check_public_key", "is_protected", "verify_signature"]
+__all__ = [
+    "LearnerKey",
+    "OwnerKey",
+    "SigningKey",
+    "check_public_key",
+    "is_protected",
+    "sealing_key",
+    "verify_signature",
+]

@@ -12,6 +12,7 @@ from privada.exceptions import InputError
 from privada.methods.summarization.learner.allocation import Absent, Allocation
 from privada.methods.summarization.learner.summary import Summary
 from privada.methods.summarization.questions.embedding import FourierEmbedding
+from privada.methods.summarization.questions.rounds import NO_POINT
 from privada.methods.summarization.questions.scoring import score_points
 from privada.privacy.release import Disclosure
 
@@ -38,6 +39,9 @@ class Bid:
     index: npt.NDArray[np.int64]
 
 
+NO_BID = Bid(np.zeros(0), np.zeros(0, dtype=np.int64))
+
+
 @dataclass(eq=False, repr=False)
 class RoundTable:
     """Pool and summary, and who is still taking part.
@@ -60,7 +64,11 @@ class RoundTable:
     faults : list of str
         Who was left out, and why; never a row.
     failed : bool
-        Whether an owner did not send what it bid.
+        Whether an owner did not send what it was asked for.
+    batch : int
+        The most points that an owner is asked for at once.
+    collections : int
+        How often all owners were asked for points: no owner has sent more than so many batches.
     """
 
     embedding: FourierEmbedding
@@ -74,6 +82,8 @@ class RoundTable:
     seen: int = 0
     faults: list[str] = field(default_factory=list)
     failed: bool = False
+    batch: int = 1
+    collections: int = 0
 
     def drop(self, owner: str, reason: str) -> None:
         """Leave an owner out from here on; its points leave the pool, not the summary."""
@@ -125,6 +135,8 @@ class RoundTable:
 
     def _find_fault(self, points: list[Point], bid: Bid, slope: FloatArray) -> str:
         """What is wrong with points: not finite, sent before, or not what was bid."""
+        if not points:
+            return ""
         X = np.array([point.X for point in points])
         if not np.isfinite(X).all():
             return "a point that is not finite"
@@ -173,7 +185,7 @@ def _read_bid(reply: Any, sent: list[int], batch: int) -> Bid | str:
         return "its bid has another shape"
     if not np.isfinite(scores).all() or np.any(np.diff(scores) > 0):
         return "its bid is not finite, or not in order"
-    if len(set(index.tolist())) != len(index) or set(index.tolist()) & set(sent):
+    if len(set(index.tolist())) != len(index) or set(index.tolist()) & {*sent, NO_POINT}:
         return "it bids with a point that it has sent"
     return Bid(scores, index)
 

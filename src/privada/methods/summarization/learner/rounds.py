@@ -5,9 +5,14 @@ what enters the summary never depends on a coin. An owner that breaks the rules 
 no longer count, its points leave the pool; points that are in the summary stay.
 
 Everything that an owner is shown follows a public schedule: as many rounds, and as many points counted as
-taken, whether or not there were as many different points. Where few owners are asked and one of them does not
-send what it bid, everyone is asked from there on: otherwise the best points that are left could be missing
-because of a coin.
+taken, whether or not there were as many different points. Where few owners are asked for points and one
+owner does not send what it should, everyone is asked from there on: otherwise the best points that are left
+could be missing because of a coin.
+
+Everything that others can see of the messages follows that schedule, too. In every round each owner gets one
+question for its bid and one for its points, of a public length. A question for points that asks for none
+looks like any other, and both are sealed (`privada.privacy.Question`). Only the failure of an owner shows: it
+gets no more questions, and where few are asked, all others get a second question for points in that round.
 
 Why this is private: `privada.methods.summarization.questions.round_plan`.
 """
@@ -25,15 +30,21 @@ from privada.methods.summarization.learner.allocation import Allocation
 from privada.methods.summarization.learner.draws import AskedOwners, Draw, NoisySum
 from privada.methods.summarization.learner.learn import Participants, ask_validation
 from privada.methods.summarization.learner.matching import Matching
-from privada.methods.summarization.learner.round_table import Bid, RoundTable
+from privada.methods.summarization.learner.round_table import NO_BID, Bid, RoundTable
 from privada.methods.summarization.learner.summary import Summary
 from privada.methods.summarization.questions.asking_rules import Everyone
 from privada.methods.summarization.questions.round_plan import RoundPlan
-from privada.methods.summarization.questions.rounds import Participation, RoundBids, RoundPoints
+from privada.methods.summarization.questions.rounds import (
+    Participation,
+    RoundBids,
+    RoundPoints,
+    fill_numbers,
+)
 from privada.methods.summarization.questions.scoring import ranks
 from privada.parties.protocol import Ask
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 T = TypeVar("T")
 Rounds = Generator[Ask | Sequence[Ask] | Draw, Any, T]
 
@@ -76,11 +87,13 @@ def greedy_rounds(
     -------
     See `Participation`. The validation set has a budget of its own. With ``ask_share = 0`` the owners'
     guarantee holds against any coalition of owners; with ``ask_share > 0`` against ``coalition`` of them, one
-    unless you say more. The summary's ``allocation.against`` says which.
+    unless you say more. The summary's ``allocation.against`` says which. Somebody who only reads the exchange
+    learns nothing of these owners' rows: lengths, numbers and addressees of the messages are public.
     """
     participants = Participants.of(owners, matching.size)
-    target, variance = yield from ask_validation(consumer, validation_size, participants, matching)
     joining = _participation(matching, batch=batch, ask_share=ask_share, coalition=coalition)
+    _points_question(matching, (), batch=batch, number=10**6)  # refuses a salt that will be too long
+    target, variance = yield from ask_validation(consumer, validation_size, participants, matching)
     participants.keep_answering((yield [Ask(name, joining) for name in participants.sizes]))
     table = RoundTable(
         embedding=matching.embedding,
@@ -88,6 +101,7 @@ def greedy_rounds(
         start=np.zeros(len(target)) if start is None else np.asarray(start, dtype=np.float64),
         start_size=_check.count(least=0, start_size=start_size),
         playing=list(participants.sizes),
+        batch=batch,
     )
     plan = joining.rounds
     for turn in range(plan.rounds):
@@ -116,10 +130,22 @@ def planned_round_asks(
     ask_share: float = 0.0,
     coalition: int = 1,
 ) -> tuple[Ask, ...]:
-    """All that `greedy_rounds` pays for: the validation mean once, and each owner's part in all rounds."""
+    """All that `greedy_rounds` pays for, and one of each question for rows, which cost nothing.
+
+    The validation mean is paid for once, and each owner's part in all rounds.
+    """
     joining = _participation(matching, batch=batch, ask_share=ask_share, coalition=coalition)
-    validation = Ask(consumer, matching.validation_question())
-    return (validation, *(Ask(name, joining) for name, size in owners.items() if size))
+    nothing = np.zeros(matching.embedding.dimension)
+    rows = (
+        _bids_question(matching, target=nothing, broadcast=nothing, count=0, batch=batch, sent=()),
+        _points_question(matching, (), batch=batch, number=1),
+    )
+    names = [name for name, size in owners.items() if size]
+    return (
+        Ask(consumer, matching.validation_question()),
+        *(Ask(name, joining) for name in names),
+        *(Ask(name, question, to=matching.curator) for name in names for question in rows),
+    )
 
 
 def _participation(matching: Matching, *, batch: int, ask_share: float, coalition: int) -> Participation:
@@ -131,6 +157,41 @@ def _participation(matching: Matching, *, batch: int, ask_share: float, coalitio
         coalition=coalition,
         guarantee=matching.owners,
         salt=matching.salt,
+    )
+
+
+def _bids_question(
+    matching: Matching,
+    *,
+    target: FloatArray,
+    broadcast: FloatArray,
+    count: int,
+    batch: int,
+    sent: Sequence[int] | IntArray,
+) -> RoundBids:
+    return RoundBids(
+        embedding=matching.embedding,
+        target=target,
+        broadcast=broadcast,
+        count=count,
+        batch=batch,
+        sent=np.array(sent, dtype=np.int64),
+        guarantee=matching.owners,
+        salt=matching.salt,
+    )
+
+
+def _points_question(
+    matching: Matching, index: Sequence[int] | IntArray, *, batch: int, number: int
+) -> RoundPoints:
+    """A question for a whole batch of points, some of which may be none.
+
+    Its salt has a number: two questions for no point are two messages, as any others are.
+    """
+    return RoundPoints(
+        index=fill_numbers(index, batch),
+        guarantee=matching.owners,
+        salt=f"{matching.salt} points {number}",
     )
 
 
@@ -149,18 +210,18 @@ def _play_round(table: RoundTable, plan: RoundPlan, matching: Matching, turn: in
 def _collect_bids(
     table: RoundTable, matching: Matching, broadcast: FloatArray, count: int, batch: int
 ) -> Rounds[dict[str, Bid]]:
+    """Bids of all that take part; one without a point has none this time, and is asked again."""
+    most_sent = table.collections * batch
     asks = [
         Ask(
             name,
-            RoundBids(
-                embedding=matching.embedding,
+            _bids_question(
+                matching,
                 target=table.target,
                 broadcast=broadcast,
                 count=count,
                 batch=batch,
-                sent=np.array(table.sent.get(name, []), dtype=np.int64),
-                guarantee=matching.owners,
-                salt=matching.salt,
+                sent=fill_numbers(table.sent.get(name, ()), most_sent),
             ),
             to=matching.curator,
         )
@@ -176,30 +237,35 @@ def _collect_bids(
 def _ask_for_points(
     table: RoundTable, plan: RoundPlan, matching: Matching, bids: Mapping[str, Bid], slope: FloatArray
 ) -> Rounds[None]:
-    """Ask some owners for their points; if one of them fails, ask the others too, now and from here on."""
+    """Ask some owners for their points; if anybody fails, ask the others too, now and from here on."""
     scores = {name: bid.scores for name, bid in bids.items()}
     standing = ranks(scores, table.pooled_scores(slope), batch=plan.batch)
-    chosen = yield AskedOwners(standing, Everyone() if table.failed else plan.rule)
-    yield from _collect_points(table, matching, {name: bids[name] for name in bids if name in chosen}, slope)
-    if table.failed:
-        rest = {name: bids[name] for name in table.playing if name in bids and name not in chosen}
+    rule = Everyone() if table.failed else plan.rule
+    chosen = yield AskedOwners(standing, rule)
+    asked = {name: bid for name, bid in bids.items() if name in chosen}
+    yield from _collect_points(table, matching, asked, slope)
+    if table.failed and not isinstance(rule, Everyone):
+        rest = {name: bid for name, bid in bids.items() if name not in chosen}
         yield from _collect_points(table, matching, rest, slope)
 
 
 def _collect_points(
     table: RoundTable, matching: Matching, bids: Mapping[str, Bid], slope: FloatArray
 ) -> Rounds[None]:
+    """Ask for the points of some bids: everybody gets a question that looks alike to all others."""
+    offers = {name: bids.get(name, NO_BID) for name in table.playing}
+    number = table.collections = table.collections + 1
     asks = [
         Ask(
             name,
-            RoundPoints(index=bid.index, guarantee=matching.owners, salt=matching.salt),
+            _points_question(matching, bid.index, batch=table.batch, number=number),
             to=matching.curator,
         )
-        for name, bid in bids.items()
+        for name, bid in offers.items()
     ]
     if asks:
         for ask, reply in zip(asks, (yield asks), strict=True):
-            table.accept_points(ask.owner, reply, bids[ask.owner], slope)
+            table.accept_points(ask.owner, reply, offers[ask.owner], slope)
 
 
 def shrink_sum(noisy: FloatArray, expected: FloatArray, *, count: int, variance: float) -> FloatArray:

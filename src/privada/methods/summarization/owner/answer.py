@@ -10,7 +10,12 @@ import numpy.typing as npt
 
 from privada.methods.summarization.learner.herding import herd
 from privada.methods.summarization.owner.denoising import denoise
-from privada.methods.summarization.questions.rounds import Participation, RoundBids, RoundPoints
+from privada.methods.summarization.questions.rounds import (
+    NO_POINT,
+    Participation,
+    RoundBids,
+    RoundPoints,
+)
 from privada.methods.summarization.questions.rows import EmbeddedRows, SummaryRows
 from privada.methods.summarization.questions.scoring import order_points, score_points
 from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
@@ -81,10 +86,11 @@ def answer_bids(question: RoundBids, rows: Rows, draw: Draws) -> dict[str, Any]:
 
 
 def answer_points(question: RoundPoints, rows: Rows, draw: Draws) -> dict[str, Any]:  # noqa: ARG001
-    """Raw rows and labels by number."""
-    held = rows.gathered()
-    X, y = held.X, held.y
-    return {"X": X[question.index]} | ({} if y is None else {"y": y[question.index]})
+    """Raw rows and labels by number; none for the places that name no point."""
+    batch = rows.gathered()
+    X, y = batch.X, batch.y
+    index = question.index[question.index != NO_POINT]
+    return {"X": X[index]} | ({} if y is None else {"y": y[index]})
 
 
 def _match_rows(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from privada.privacy.release import PublicSchema, Question
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+NO_POINT = 2**62  # fills lists of points' numbers up to a public length
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -34,7 +36,8 @@ class Participation(Question):
     -------
     Unit and relation are the guarantee's. What other owners see of this owner's rows are noisy sums
     of the summary, which its row moves by one swap a round (L2 at most 2 under add/remove, 4 under
-    replace-one), and their own asking bits, whose ranks it moves by one (two). All are Gaussian, drawn by the
+    replace-one), and their own asking bits, whose ranks it moves by one (two). Whoever reads the exchange
+    sees neither: the questions are sealed. All are Gaussian, drawn by the
     *curator*, who is trusted with the rows; they compose exactly to the event that is charged here.
     **Whom it holds against** is `against`: any coalition of owners if ``ask_share`` is 0; else at most
     ``coalition`` owners together, for the bits of as many are charged.
@@ -96,7 +99,8 @@ class RoundBids(Question):
     batch : int
         How many scores.
     sent : array of int
-        Numbers of this owner's points that it has sent: its own, so they tell it nothing.
+        Numbers of this owner's points that it has sent, filled up with `NO_POINT` to a public length. They
+        follow from the owner's own rows, so the question is sealed: anybody else would learn from it.
 
     Notes
     -----
@@ -105,7 +109,7 @@ class RoundBids(Question):
     Privacy
     -------
     None from the curator: scores and numbers of points are a disclosure. What the owner sees was paid
-    for by `Participation` and by the validation set.
+    for by `Participation` and by the validation set. Nobody else reads the question (it is sealed).
     """
 
     embedding: FourierEmbedding = field(metadata=inlined(FourierEmbedding))
@@ -117,6 +121,7 @@ class RoundBids(Question):
     kind: ClassVar[str] = "summarization.bids"
     answered_by: ClassVar[str] = "privada.methods.summarization.owner.answer:answer_bids"
     discloses: ClassVar[bool] = True
+    sealed: ClassVar[bool] = True
 
     def validate(self) -> None:
         """Check every public parameter by name."""
@@ -140,21 +145,32 @@ class RoundBids(Question):
         """No draw: nothing here is differentially private."""
         return disclosure_plan()
 
+    def disclosed_shapes(self, schema: PublicSchema) -> dict[str, tuple[int, ...]]:  # noqa: ARG002
+        """A whole batch, whether or not the owner has as many points left."""
+        return {"scores": (self.batch,), "index": (self.batch,)}
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RoundPoints(Question):
     """Ask for points by the numbers that an owner bid with: for the curator only.
 
+    Parameters
+    ----------
+    index : array of int
+        Numbers of points, filled up with `NO_POINT` to a whole batch.
+
     Privacy
     -------
-    None from the curator: raw rows, a disclosure. That the owner is asked at all is the bit that
-    `Participation` paid for.
+    None from the curator: raw rows, a disclosure. Every owner gets such a question in every round, sealed
+    and of one length. Whether it names a point is the bit that `Participation` paid for; the owner alone
+    sees that bit.
     """
 
     index: IntArray
     kind: ClassVar[str] = "summarization.points"
     answered_by: ClassVar[str] = "privada.methods.summarization.owner.answer:answer_points"
     discloses: ClassVar[bool] = True
+    sealed: ClassVar[bool] = True
 
     def validate(self) -> None:
         """Check the numbers."""
@@ -163,6 +179,10 @@ class RoundPoints(Question):
     def planned(self) -> Plan:
         """No draw: nothing here is differentially private."""
         return disclosure_plan()
+
+    def disclosed_shapes(self, schema: PublicSchema) -> dict[str, tuple[int, ...]]:
+        """A row for every place of ``index``, also for those that name no point."""
+        return rows_shapes("X", len(self.index), schema.width, schema)
 
 
 def check_numbers(**named: Any) -> IntArray:
@@ -176,6 +196,22 @@ def check_numbers(**named: Any) -> IntArray:
     return copy
 
 
+def fill_numbers(numbers: Sequence[int] | IntArray, length: int) -> IntArray:
+    """Numbers of points and as many `NO_POINT` as are missing from a public length.
+
+    >>> fill_numbers([3, 1], 3).tolist() == [3, 1, NO_POINT]
+    True
+    """
+    filled = np.full(length, NO_POINT, dtype=np.int64)
+    filled[: len(numbers)] = numbers
+    return filled
+
+
+def rows_shapes(name: str, size: int, width: int, schema: PublicSchema) -> dict[str, tuple[int, ...]]:
+    """Shapes of so many rows, and of their labels if the schema has one."""
+    return {name: (size, width)} | ({} if schema.label is None else {"y": (size,)})
+
+
 def disclosure_plan() -> Plan:
     """The plan of a disclosure."""
     from dp_accounting import NoOpDpEvent
@@ -183,4 +219,13 @@ def disclosure_plan() -> Plan:
     return Plan(draws={}, event=NoOpDpEvent())
 
 
-__all__ = ["Participation", "RoundBids", "RoundPoints", "check_numbers", "disclosure_plan"]
+__all__ = [
+    "NO_POINT",
+    "Participation",
+    "RoundBids",
+    "RoundPoints",
+    "check_numbers",
+    "disclosure_plan",
+    "fill_numbers",
+    "rows_shapes",
+]

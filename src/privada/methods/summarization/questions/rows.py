@@ -11,7 +11,7 @@ import numpy.typing as npt
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.summarization.questions.embedding import FourierEmbedding
-from privada.methods.summarization.questions.rounds import disclosure_plan
+from privada.methods.summarization.questions.rounds import disclosure_plan, rows_shapes
 from privada.methods.summarization.questions.sums import vector
 from privada.privacy.codec import inlined
 from privada.privacy.mechanism import Plan
@@ -41,7 +41,9 @@ class SummaryRows(Question):
     Privacy
     -------
     None from the curator: this is a disclosure of raw rows, which the owner's policy must allow for
-    the curator by name. Nothing of it reaches other owners.
+    the curator by name. Over an exchange the rows are encrypted for the curator, in a message whose length
+    follows from ``size`` and the public schema. The question itself follows from noisy releases and is not
+    sealed.
     """
 
     embedding: FourierEmbedding = field(metadata=inlined(FourierEmbedding))
@@ -71,6 +73,10 @@ class SummaryRows(Question):
         """No draw: nothing here is differentially private."""
         return disclosure_plan()
 
+    def disclosed_shapes(self, schema: PublicSchema) -> dict[str, tuple[int, ...]]:
+        """As many rows as are asked for, whether or not there are as many different ones."""
+        return rows_shapes("X", self.size, schema.width, schema)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class EmbeddedRows(SummaryRows):
@@ -85,6 +91,10 @@ class EmbeddedRows(SummaryRows):
 
     kind: ClassVar[str] = "summarization.embeddings"
     answered_by: ClassVar[str] = "privada.methods.summarization.owner.answer:answer_embeddings"
+
+    def disclosed_shapes(self, schema: PublicSchema) -> dict[str, tuple[int, ...]]:
+        """As many embeddings as are asked for."""
+        return rows_shapes("H", self.size, self.embedding.dimension, schema)
 
 
 __all__ = ["EmbeddedRows", "SummaryRows"]
