@@ -181,6 +181,33 @@ def test_rows_are_asked_for_with_a_key_and_that_is_said_before_the_first_questio
     assert not (market / "exchange").exists()
 
 
+def test_rounds_need_the_owners_cards_and_that_is_said_before_the_first_question(market):
+    """Their questions are sealed for the owners, whose public keys are on the cards."""
+    from privada.exceptions import InputError
+    from privada.exchange import Mailbox, Sender
+    from privada.privacy.keys import LearnerKey
+    from privada.studies.study import Study
+
+    file = market / "study.toml"
+    file.write_text(file.read_text().replace("size = 30", "size = 30\nrounds = true"))
+    study, sender = Study.read(file), Sender(learner="curator", key=LearnerKey.generate())
+    with pytest.raises(
+        InputError, match=r"sealed, so that east alone can read it.*with the card of that owner"
+    ):
+        Mailbox.open(market / "exchange", sender=sender).learn(study.learner())
+    assert not (market / "exchange").exists()
+
+
+def test_an_owner_that_names_no_curator_is_not_charged_for_rounds(cli, market):
+    file, study = market / "east.toml", market / "study.toml"
+    file.write_text(file.read_text().replace('curators = ["curator"]', "curators = []"))
+    study.write_text(study.read_text().replace("size = 30", "size = 30\nrounds = true"))
+    begin(market)
+    assert "discloses no rows" in cli("run", study, expect=3).stderr
+    with Ledger.open(market / "west.sqlite", OwnerKey.load(market / "west.key")) as ledger:
+        assert ledger.spent("west") is None
+
+
 def test_releases_travel_in_a_folder_and_an_owner_leaves_before_its_rows(market):
     """Matching needs releases alone, so a folder carries it; rows need owners that are at hand."""
     from privada import Mailbox, Owner

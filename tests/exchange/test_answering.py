@@ -14,7 +14,7 @@ from privada.exchange.chunks import describe
 from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import Envelope
 from privada.exchange.posting import post
-from privada.methods.summarization import FourierEmbedding, SummaryRows
+from privada.methods.summarization import EmbeddedRows, FourierEmbedding, RoundPoints, SummaryRows
 from privada.parties.permissions.known_learners import KnownLearner
 from privada.privacy import Disclosure, Pure
 from privada.privacy.keys import LearnerKey
@@ -182,3 +182,61 @@ def test_two_curators_who_ask_the_same_each_get_rows_that_they_can_read(courier)
     given = [curator.learn(disclosed(name)) for name, curator in both.items()]
     assert [each.curator for each in given] == ["carol", "dave"]
     assert both["carol"].answer("clinic", clinic) == []
+
+
+def points(salt=""):
+    return RoundPoints(index=[4, 2**62], guarantee=BUDGET, salt=salt)
+
+
+def test_a_question_about_an_owners_rows_that_was_not_sealed_is_refused(courier, monkeypatch):
+    """An older learner sends it in the clear; an answer would let it do so again."""
+    clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
+    monkeypatch.setattr("privada.parties.owner.open_private", lambda _: pytest.fail("a row was opened"))
+    carol = sent_by(courier, "carol", CAROL)
+    told = carol._asking.envelope(Ask("clinic", rows(), to="carol"), points().to_bytes())
+    post(courier, replace(told, question=points().digest), points().to_bytes(), CAROL)
+    (done,) = carol.answer("clinic", clinic)
+    assert done.outcome == "refused"
+    assert "travels sealed for the owner; this one did not" in done.reason
+
+
+def test_a_sealed_question_is_answered_and_can_be_looked_at_by_its_owner(courier):
+    clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
+    carol = Mailbox(courier, keys={"clinic": clinic.public_key}, sender=Sender(learner="carol", key=CAROL))
+    key = carol.ask(Ask("clinic", points(), to="carol"))
+    answering = carol.for_owner("clinic", clinic)
+    (waiting,) = answering.pending()
+    assert waiting.key == key
+    assert answering.read_asked(waiting)[1].index.tolist() == [4, 2**62]
+    assert answering.read_question(key, waiting.digest).index.tolist() == [4, 2**62]
+    other = carol.for_owner("clinic", house(policy=Policy(curators=("carol",)), learners=LISTED))
+    with pytest.raises(WireError, match="sealed for another key"):
+        other.read_asked(waiting)
+    assert [done.outcome for done in answering.answer()] == ["answered"]
+    assert carol.has_reply(Ask("clinic", points(), to="carol"))
+
+    def learner():
+        return (yield Ask("clinic", points(), to="carol"))
+
+    assert carol.learn(learner()).rows["X"].shape == (1, 2), "the place that names no point has none"
+
+
+def test_a_sealed_question_needs_the_owners_public_key(courier):
+    with pytest.raises(InputError, match="with the card of that owner"):
+        sent_by(courier, "carol", CAROL).ask(Ask("clinic", points(), to="carol"))
+    with pytest.raises(InputError, match="encrypted for your key"):
+        sent_by(courier).ask(Ask("clinic", points(), to="carol"))
+    assert courier.keys("") == []
+
+
+def test_rows_beyond_what_can_be_loaded_are_refused_before_any_is_opened(courier, monkeypatch):
+    """What comes back has the length of what was asked for, so nobody may ask for more than a file holds."""
+    clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
+    monkeypatch.setattr("privada.parties.owner.open_private", lambda _: pytest.fail("a row was opened"))
+    embedding = FourierEmbedding.of(width=2, n_features=8, gamma=0.5, random_state=0)
+    asked = EmbeddedRows(embedding=embedding, target=np.zeros(8), size=10_000_000, guarantee=BUDGET)
+    carol = sent_by(courier, "carol", CAROL)
+    carol.ask(Ask("clinic", asked, to="carol"))
+    (done,) = carol.answer("clinic", clinic)
+    assert done.outcome == "refused"
+    assert "ask for fewer rows" in done.reason

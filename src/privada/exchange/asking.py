@@ -168,8 +168,8 @@ class Asking:
             )
         if ask.question.sealed and (self.sender.key is None or ask.owner not in self.keys):
             raise InputError(
-                f"{ask.question.kind} is sealed for {ask.owner}, so that nobody else reads it: ask with a key of "
-                'your own, and with the owner\'s card (schema = "schema.toml"), which names its public key.'
+                f"{ask.question.kind} is sealed, so that {ask.owner} alone can read it: ask with a key, and "
+                'with the card of that owner (schema = "schema.toml"), which names its public key.'
             )
 
     def ask(self, ask: Ask) -> tuple[Envelope, str]:

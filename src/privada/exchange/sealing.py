@@ -1,9 +1,9 @@
 """What only its addressee may read travels encrypted: X25519, HKDF-SHA256 and ChaCha20-Poly1305.
 
-*Rows for a curator.* The curator's X25519 key follows from its signing key, so that a curator that starts again
-can read what was sent to it before; the public half travels in the signed envelope of its question. Each
-disclosure has a key pair of its own on the owner's side, and is bound to the question that it answers. It is
-filled up to the length of as many rows as were asked for, so that its length tells nothing of the owner's rows.
+*Rows for a curator.* The curator's X25519 key follows from its signing key, so that a curator that starts
+again can read what was sent to it before; the public half travels in the signed envelope of its question.
+Each disclosure has a key pair of its own on the owner's side, and is bound to the question that it answers.
+It is filled up to the length of as many rows as were asked for, whatever rows are in it.
 
 *Questions to an owner* whose content follows from the owner's rows (`privada.privacy.Question.sealed`). The
 owner's X25519 key follows from the public key on its card. The learner's key pair for a question follows from
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 
 _REPLY_KEY = b"privada reply key 1"
 _DISCLOSURE = b"privada disclosure 2\n"
-_UNFILLED = (
-    b"privada disclosure 1\n"  # of disclosures that have the length of their rows, which are still read
-)
+_UNFILLED = b"privada disclosure 1\n"  # not filled up: no longer written, but still read
 _QUESTION = b"privada sealed question 1\n"
 _SALT = b"privada salt of a sealed question 1\n"
 _NONCE = bytes(12)  # each key encrypts one message
@@ -118,7 +116,12 @@ def seal_question(blob: bytes, *, question: str, owner: str, key: LearnerKey) ->
 
     bound_to = _question_context(question, owner=owner, learner=key.public)
     own = X25519PrivateKey.from_private_bytes(key.derive(bound_to))  # for this one message
-    return _QUESTION + _encrypt(blob, public=sealing_key(owner), own=own, bound_to=bound_to)
+    try:
+        return _QUESTION + _encrypt(blob, public=sealing_key(owner), own=own, bound_to=bound_to)
+    except ValueError:
+        raise WireError(
+            f"Nothing can be sealed for the owner's public key {owner}: it is no usable key."
+        ) from None
 
 
 def is_sealed(payload: bytes) -> bool:
@@ -150,17 +153,15 @@ def _question_context(question: str, *, owner: str, learner: str) -> bytes:
 
 
 def _encrypt(plain: bytes, *, public: bytes, own: X25519PrivateKey, bound_to: bytes) -> bytes:
-    """The public half of a key pair of one message's own, and the message; a `ValueError` if the key is none."""
+    """The public half of a key pair of the message's own, and the message; `ValueError` for a bad key."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
     ours = own.public_key().public_bytes_raw()
-    shared = own.exchange(
-        X25519PublicKey.from_public_bytes(public)
-    )  # refuses keys that give one secret to all
-    return ours + ChaCha20Poly1305(_message_key(shared, ours + public, bound_to)).encrypt(
-        _NONCE, plain, bound_to
-    )
+    # a key that gives everybody the same secret is refused here
+    shared = own.exchange(X25519PublicKey.from_public_bytes(public))
+    key = _message_key(shared, ours + public, bound_to)
+    return ours + ChaCha20Poly1305(key).encrypt(_NONCE, plain, bound_to)
 
 
 def _decrypt(blob: bytes, *, own: X25519PrivateKey, bound_to: bytes) -> bytes | None:
