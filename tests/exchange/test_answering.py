@@ -14,7 +14,7 @@ from privada.exchange.chunks import describe
 from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import Envelope
 from privada.exchange.posting import post
-from privada.methods.summarization import EmbeddedRows, FourierEmbedding, RoundPoints, SummaryRows
+from privada.methods.summarization import EmbeddedRows, FourierEmbedding, RoundBids, RoundPoints, SummaryRows
 from privada.parties.permissions.known_learners import KnownLearner
 from privada.privacy import Disclosure, Pure
 from privada.privacy.keys import LearnerKey
@@ -240,3 +240,19 @@ def test_rows_beyond_what_can_be_loaded_are_refused_before_any_is_opened(courier
     (done,) = carol.answer("clinic", clinic)
     assert done.outcome == "refused"
     assert "ask for fewer rows" in done.reason
+
+
+def test_a_sealed_question_travels_in_parts_and_twice_as_the_same_item(courier):
+    clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
+    embedding = FourierEmbedding.of(width=2, n_features=60_000, gamma=0.5, random_state=0)
+    nothing = np.zeros(60_000)
+    bids = RoundBids(
+        embedding=embedding, target=nothing, broadcast=nothing, count=0, batch=2, sent=[], guarantee=BUDGET
+    )
+    for _ in range(2):  # a learner that starts again
+        carol = Mailbox(
+            courier, keys={"clinic": clinic.public_key}, sender=Sender(learner="carol", key=CAROL)
+        )
+        carol.ask(Ask("clinic", bids, to="carol"))
+    assert len(courier.keys("questions/clinic/parts/")) == 2
+    assert [done.outcome for done in carol.answer("clinic", clinic)] == ["answered"]

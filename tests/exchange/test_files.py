@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from privada import Ask, CellStatistics, Mailbox, Nearest
-from privada.exceptions import PrivadaError
+from privada.exceptions import PrivadaError, WireError
+from privada.exchange import Sender
 from privada.exchange.files import load_question, read_payload
-from privada.privacy import Pure
+from privada.methods.summarization import RoundPoints
+from privada.privacy import OwnerKey, Pure
+from privada.privacy.keys import LearnerKey
 
 
 def question(cells):
@@ -31,3 +34,13 @@ def test_a_changed_file_is_refused(tmp_path):
     (tmp_path / key).write_bytes(blob[:-1] + b"x")
     with pytest.raises(PrivadaError, match="not what its envelope says"):
         read_payload(tmp_path / key)
+
+
+def test_a_sealed_question_says_who_can_read_it(tmp_path):
+    curator, clinic = LearnerKey.generate(), OwnerKey.generate()
+    sender = Sender(learner="curator", key=curator)
+    asking = Mailbox.open(tmp_path, keys={"clinic": clinic.public}, sender=sender)
+    points = RoundPoints(index=[1], guarantee=Pure(epsilon=0.4, relation="replace-one"))
+    key = asking.ask(Ask("clinic", points, to="curator"))
+    with pytest.raises(WireError, match="is sealed: only the owner that it is for can read it"):
+        load_question(tmp_path / key)
