@@ -1,8 +1,11 @@
 """``privada run`` with one file for the consumer and one for each owner."""
 
+import threading
+
 import numpy as np
 import pytest
 
+from privada.exchange import open_courier
 from privada.parties.owner_file import OwnerFile
 from privada.privacy import Approximate, Ledger, OwnerKey
 
@@ -196,6 +199,41 @@ def test_rounds_need_the_owners_cards_and_that_is_said_before_the_first_question
     ):
         Mailbox.open(market / "exchange", sender=sender).learn(study.learner())
     assert not (market / "exchange").exists()
+
+
+def test_rounds_run_through_a_folder_with_the_owners_cards(market):
+    from privada import Owner
+    from privada.exchange import Mailbox, Sender
+    from privada.privacy.keys import LearnerKey
+    from privada.service.serving import Desk, Service
+    from privada.studies.study import Study
+
+    curator, file, names = LearnerKey.generate(), market / "study.toml", ("hospital", "east", "west")
+    begin(market)
+    for name in names:
+        owner = market / f"{name}.toml"
+        owner.write_text(f'{owner.read_text()}\n[[learners]]\nname = "curator"\nkey = "{curator.public}"\n')
+        (market / f"{name}.card").write_text(OwnerFile.read(owner).card().to_toml())
+        file.write_text(file.read_text().replace(f'owner = "{name}.toml"', f'schema = "{name}.card"'))
+    file.write_text(file.read_text().replace("size = 30", "size = 12\nrounds = true\nbatch = 4"))
+    parties = {name: Owner.from_toml(market / f"{name}.toml") for name in names}
+    place = market / "exchange"
+    service = Service([Desk(*party) for party in parties.items()], lambda: open_courier(place))
+    thread = threading.Thread(target=service.run)
+    thread.start()
+    try:
+        study = Study.read(file)
+        sender = Sender(learner="curator", key=curator)
+        with Mailbox.open(place, keys=study.keys, sender=sender) as mailbox:
+            summary = mailbox.learn(study.learner(), patience=60)
+    finally:
+        service.stop()
+        thread.join()
+    assert len(summary) == 12
+    assert summary.faults == ()
+    lines = [line.kind for line in parties["east"].ledger.lines("east")]
+    assert lines.count("charge") == 1
+    assert lines.count("disclosure") == 2 * 3, "a bid and points in each of three rounds"
 
 
 def test_an_owner_that_names_no_curator_is_not_charged_for_rounds(cli, market):

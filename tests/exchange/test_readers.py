@@ -170,7 +170,7 @@ class NatsReader:
 
     def __init__(self, request):
         self.server = request.getfixturevalue("nats_server").url
-        self.name, self.heard = secrets.token_hex(4), []
+        self.name, self.heard = secrets.token_hex(4), list[tuple[str, bytes]]()
         with open_courier(f"{self.server}/{self.name}") as administrator:
             administrator.create_exchange()
         self.ready, self.stop = threading.Event(), threading.Event()
@@ -185,7 +185,8 @@ class NatsReader:
         async def hear(message):
             self.heard.append((message.subject, message.data))
 
-        await client.subscribe(f"privada.{self.name}.>", cb=hear)
+        for subject in (f"privada.{self.name}.>", "$JS.API.>"):
+            await client.subscribe(subject, cb=hear)
         await client.flush()
         self.ready.set()
         while not self.stop.is_set():
@@ -198,7 +199,13 @@ class NatsReader:
     def items(self):
         self.stop.set()
         self.thread.join()
-        return [(name.removeprefix(f"privada.{self.name}."), data) for name, data in self.heard]
+        place = f"privada.{self.name}."
+        return [(name.removeprefix(place), data) for name, data in self.heard if name.startswith(place)]
+
+    def requests(self):
+        """The items that anybody looked for, whether they were there or not."""
+        place = f"$JS.API.DIRECT.GET.privada-{self.name}.privada.{self.name}."
+        return {name.removeprefix(place) for name, _ in self.heard if name.startswith(place)}
 
 
 READERS = {"folder": FolderReader, "bucket": BucketReader, "nats": NatsReader}
@@ -281,12 +288,14 @@ def view(items, *, is_ordered):
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
 def test_a_reader_sees_the_same_whatever_one_row_is(reader, learner, request, monkeypatch):
     """All names, lengths, clear texts, counts and orders of whole runs, of which points run out."""
-    summaries, views = [], []
+    summaries, views, requests = [], [], []
     for world in range(3):
         reading = reader(request)
         summary, items = run(reading, world, learner, monkeypatch)
         summaries.append(summary)
         views.append(view(items, is_ordered=reading.is_ordered))
+        if isinstance(reading, NatsReader):
+            requests.append(sorted(HEX.sub("<>", name) for name in reading.requests()))
     first = views[0]
     for other in views[1:]:
         assert {writer: len(said) for writer, said in first.items()} == {
@@ -295,6 +304,7 @@ def test_a_reader_sees_the_same_whatever_one_row_is(reader, learner, request, mo
         for writer in first:
             for here, there in zip(first[writer], other[writer], strict=True):
                 assert here == there
+    assert all(said == requests[0] for said in requests), "what is looked for names items, too"
     assert len({summary.X.tobytes() for summary in summaries}) == 3, "the worlds do differ"
     assert not any(summary.faults for summary in summaries)
 

@@ -81,6 +81,11 @@ def test_its_length_is_that_of_what_was_asked_for(disclosure):
                 name: value.tolist() for name, value in rows.items()
             }
     assert len(lengths) == 1
+    longest = replace(disclosure.receipt, dataset="\N{GRINNING FACE}" * 200, index=10**15)
+    widest = replace(
+        disclosure, receipt=longest, curator="\N{GRINNING FACE}" * 100, rows={"X": np.zeros((10, 3))}
+    )
+    assert {len(seal(widest, public=public_reply_key(key)))} == lengths, "names of any length have room"
     many = replace(disclosure, rows={"X": np.zeros((2000, 2))})
     with pytest.raises(WireError, match="larger than its question says"):
         seal(many, public=public_reply_key(key))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from privada.exceptions import RehearsalWarning
 from privada.methods.summarization import (
     Consumer,
     Curator,
@@ -17,7 +18,7 @@ from privada.methods.summarization import (
     mmd2,
     ranks,
 )
-from privada.privacy import ZCDP
+from privada.privacy import ZCDP, Rehearsal
 
 AR, RO = "add/remove", "replace-one"
 
@@ -186,3 +187,49 @@ def test_with_little_noise_rounds_are_greedy(made_owner, matching, rehearsal):
     greedy, ours = (mmd2(X, V, gamma=0.5) for X in (both[chosen], summary.X))
     random = np.mean([mmd2(A[rng.choice(80, 20, replace=False)], V, gamma=0.5) for _ in range(20)])
     assert greedy <= ours < 0.5 * random
+
+
+class Leaving(OwnerNode):
+    """Writes down kind and length of all questions; "far" leaves at its third one for points."""
+
+    def reply(self, ask):
+        kind = ask.question.kind
+        self.asked = [*getattr(self, "asked", []), (kind, len(ask.question.to_bytes()))]
+        if (
+            self.name == "far"
+            and kind.endswith("points")
+            and [said for said, _ in self.asked].count(kind) == 3
+        ):
+            raise ConnectionError
+        return super().reply(ask)
+
+
+@pytest.mark.parametrize("ask_share", [0.0, 0.9])
+def test_numbers_and_lengths_of_questions_are_public_whoever_leaves(made_owner, matching, ask_share):
+    """One row of "near" is another one, points run out, an owner leaves: questions stay as they were."""
+    budget = ZCDP(rho=50, relation=RO)
+    plan = RoundPlan(size=30, batch=3, dimension=40, ask_share=ask_share, guarantee=budget)
+    rng = np.random.default_rng(2)
+    held = {name: rng.normal(side, 0.4, (12, 2)) for name, side in (("near", 1), ("far", 0.8), ("both", 0.5))}
+    held["both"][4:] = held["both"][0]
+    validation, seen, chosen = rng.normal(1, 0.4, (50, 2)), [], set()
+    for row in (held["near"][0], held["near"][1], (-3.0, 3.0)):
+        rows = {name: X.copy() for name, X in held.items()}
+        rows["near"][0] = row
+        consumer = Consumer("consumer", made_owner(validation, name="dv", seed=9, budget=budget))
+        nodes = [
+            Leaving(name, made_owner(X, name=name, seed=i, budget=budget))
+            for i, (name, X) in enumerate(rows.items())
+        ]
+        with pytest.warns(RehearsalWarning):
+            noise = CuratorNoise(Rehearsal(5))
+        rich = replace(matching, owners=budget, validation=budget, size=30)
+        summary = Curator().auction(consumer, nodes, rich, batch=3, ask_share=ask_share, draw=noise.draw)
+        assert [fault.partition(":")[0] for fault in summary.faults] == ["far"]
+        seen.append({node.name: node.asked for node in nodes})
+        chosen.add(summary.X.tobytes())
+    assert len(chosen) == 3
+    assert seen[0] == seen[1] == seen[2]
+    kinds = [kind.rpartition(".")[2] for kind, _ in seen[0]["near"]]
+    assert kinds.count("bids") == plan.rounds
+    assert kinds.count("points") == plan.rounds + (ask_share > 0)
