@@ -140,6 +140,10 @@ def test_questions_have_keys_and_salts_of_their_own():
         seal_question(b"", question=question, owner=owner.public, key=key)[:58]
         for question, owner, key in cases
     }
+    files = {
+        seal_question(blob, question=DIGEST, owner=first.public, key=learner)[:58] for blob in (b"", b"x")
+    }
+    assert len(files) == 2, "a file that is written in another way has another key"
     salts = {secret_salt(question, owner=owner.public, key=key) for question, owner, key in cases}
     assert len(beginnings) == len(salts) == 4
     assert secret_salt(DIGEST, owner="east", key=learner) == secret_salt(DIGEST, owner="east", key=learner)

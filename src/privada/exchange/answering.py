@@ -28,7 +28,7 @@ from privada.exchange.posting import LOG, check_owner, folder_of, has_written, p
 from privada.exchange.sealing import check_reply_key, is_sealed, seal, unseal_question
 from privada.parties.owner import Owner
 from privada.privacy.asker import Asker
-from privada.privacy.release import Question, find_question
+from privada.privacy.release import Question, QuestionHeader, find_question
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +237,7 @@ class Answering:
         header = Question.peek(blob, largest=self.owner.policy.largest_question)
         if header.digest != envelope.question:
             raise WireError("The envelope's digest is not its question's.")
-        if not was_sealed and _must_be_sealed(header.kind):
+        if not was_sealed and self._must_be_sealed(header):
             raise PolicyError(
                 f"A question of kind {header.kind} follows from the owner's rows and travels sealed for the "
                 "owner; this one did not. Ask with a version of privada that seals it (0.3 or later)."
@@ -249,6 +249,19 @@ class Answering:
         seal_for = check_reply_key(envelope.reply_key)
         disclosure = self.owner.disclose_file(blob, asker=asker, approved=approved)
         return "disclosure", seal(disclosure, public=seal_for)
+
+    def _must_be_sealed(self, header: QuestionHeader) -> bool:
+        """Whether a question is answered only if it was sealed.
+
+        Kinds that are unknown or not allowed are refused later; no method is loaded for them.
+        """
+        allowed = self.owner.policy.methods
+        if allowed is not None and header.method not in allowed:
+            return False
+        try:
+            return find_question(header.kind).sealed
+        except InputError:
+            return False
 
     def _deliver(self, waiting: Pending, envelope: Envelope, kind: str, blob: bytes) -> Answered:
         """Put a release that is paid for and kept; if this fails, the next run delivers it."""
@@ -295,14 +308,6 @@ class Answering:
             reason=reason,
             learner=envelope.learner,
         )
-
-
-def _must_be_sealed(kind: str) -> bool:
-    """Whether questions of a kind are answered only if they were sealed; unknown kinds are refused later."""
-    try:
-        return find_question(kind).sealed
-    except InputError:
-        return False
 
 
 def ask_as(envelope: Envelope) -> Asker | None:

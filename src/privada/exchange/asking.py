@@ -118,7 +118,8 @@ class Asking:
     def with_secret_salt(self, ask: Ask) -> Ask:
         """The same ask, if its question is sealed with a salt that nobody else can guess.
 
-        So it is with all that travels about such a question: its digest is in the clear everywhere.
+        The digest of a question is in the clear in everything that travels about it. Another learner's sealed
+        question has another salt, so it is another question, which is paid for again.
         """
         self._check_key(ask)
         if not ask.question.sealed:

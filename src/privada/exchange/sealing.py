@@ -16,6 +16,7 @@ discloses is not differentially private, and its policy must name the curator.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +116,8 @@ def seal_question(blob: bytes, *, question: str, owner: str, key: LearnerKey) ->
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
     bound_to = _question_context(question, owner=owner, learner=key.public)
-    own = X25519PrivateKey.from_private_bytes(key.derive(bound_to))  # for this one message
+    # other bytes have another key: each key encrypts one message, whatever writes the file another time
+    own = X25519PrivateKey.from_private_bytes(key.derive(bound_to + hashlib.sha256(blob).digest()))
     try:
         return _QUESTION + _encrypt(blob, public=sealing_key(owner), own=own, bound_to=bound_to)
     except ValueError:
