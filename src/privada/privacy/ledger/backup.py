@@ -3,8 +3,8 @@
 A copy has a record of its heads, as the ledger has (`privada.privacy.ledger.heads`), in ``COPY.heads``.
 
 *Why the two agree.* The record is not copied, but written from the copied chains when the copy is complete.
-It is neither newer than the copy, which then could not be opened, nor older, which would hide that the copy lost
-lines later.
+It is neither newer than the copy, which then could not be opened, nor older, which would hide that the copy
+lost lines later.
 
 *Why nothing that the ledger itself lost is passed over.* A line is noted after it is committed, so every line
 that was noted before the copy began is in the copy, or the ledger has lost it: the notes are read first and
