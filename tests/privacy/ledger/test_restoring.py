@@ -164,3 +164,50 @@ def test_a_chain_that_was_begun_when_its_process_ended_is_not_taken_for_a_restor
             ledger.open_budget("patients", BUDGET)
     monkeypatch.undo()
     assert spend(home / "ledger.sqlite", key) == 4
+
+
+def test_a_fork_of_the_chain_is_counted_from_where_it_began(
+    home: Path, key: OwnerKey, lost: list[Receipt]
+) -> None:
+    """A copy was answered from without its record, as earlier versions allowed, and the record is back."""
+    place = home / "ledger.sqlite"
+    recorded = Path(f"{place}.heads").read_bytes()
+    put_back(home, heads=True)
+    Ledger.restore(place, key, by="Ada", lost="nothing")
+    with Ledger.open(place, key) as ledger:
+        receipt = ledger.charge("patients", gaussian(4), question=QUESTION)
+        (_, paid, *_) = ledger.lines("patients")
+    Path(f"{place}.heads").write_bytes(recorded)
+    with pytest.raises(TamperError, match="Line 3 of 'patients' was written and is another one"):
+        Ledger.open(place, key)
+    (line,) = Ledger.restore(place, key, by="Ada")
+    assert line.index == 4
+    assert line.cost == 2 * paid.cost, "both lost charges, and none of the others"
+    with Ledger.open(place, key) as ledger:
+        assert ledger.verify([lost[0], receipt]).lines == 5
+
+
+@pytest.mark.postgres
+def test_a_ledger_on_a_server_is_not_charged_without_its_record(
+    postgres_place: str, key: OwnerKey, tmp_path: Path
+) -> None:
+    heads = tmp_path / "ledger.heads"
+    with Ledger.open(postgres_place, key, heads=heads) as ledger:
+        ledger.open_budget("patients", BUDGET)
+        ledger.charge("patients", gaussian(), question=QUESTION)
+        ledger.backup(tmp_path / "copy.sqlite")
+    assert Path(tmp_path / "copy.sqlite.heads").stat().st_mode & 0o777 == 0o600
+    recorded = heads.read_text()
+    heads.unlink()
+    with Ledger.open(postgres_place, key, heads=heads) as ledger:
+        assert ledger.verify().lines == 2
+        with pytest.raises(LedgerError, match="ledger.heads does not say where they end"):
+            ledger.charge("patients", gaussian(), question=QUESTION)
+        with pytest.raises(LedgerError, match="does not say where they end"):
+            ledger.open_budget("others", BUDGET)
+    heads.write_text(recorded.replace('"index":1', '"index":2'))
+    (line,) = Ledger.restore(postgres_place, key, by="Ada", heads=heads)
+    assert line.index == 3
+    with Ledger.open(postgres_place, key, heads=heads) as ledger:
+        ledger.charge("patients", gaussian(), question=QUESTION)
+        assert ledger.verify().lines == 4

@@ -97,7 +97,7 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         self._store = store
         self._heads = heads
         with store.reading() as connection:
-            self._gap = heads.find_gap(table.names(connection))  # why it must not be continued, if so
+            self._gaps = heads.find_gaps(table.names(connection))  # why chains must not be continued
         self._uses = Uses()
         self._accounts: dict[str, Account] = {}
 
@@ -285,12 +285,12 @@ class Ledger(Outbox, Notes, Grants, Allowances):
                 check_distinct(account.dataset, table.names(connection))
                 check_apart(account.dataset, vintage, _vintages(connection), same=is_alike)
                 rotation.check_current(connection, self.key.public)
-                self._check_recorded()
+                self._check_recorded(*self._gaps)
                 self._heads.begin(account.dataset)
                 line = opening(account.dataset, account, self.key)
                 table.begin(connection, line)
             signed_by = rotation.signer(connection, line, self.key.public)
-        if self._gap is None:
+        if line.dataset not in self._gaps:
             self._heads.remember(line)
         _check_same(read_account(line), account)
         return line.receipt(signed_by)
@@ -309,8 +309,8 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         """
         check_text(dataset=dataset, longest=200)
         _check_name(dataset, vintage)
-        self._check_recorded()
         there = self._account(dataset)
+        self._check_recorded(there.dataset)
         _check_same(there, Account.opened(there.dataset, open_filter(budget, accounting=accounting), vintage))
         if budget.relation is Relation.ATTRIBUTE:
             self._check_prices(there.dataset)
@@ -509,7 +509,7 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         """
         if not isinstance(new, OwnerKey):
             raise LedgerError(f"A ledger needs its owner's key (an OwnerKey), got {type(new).__name__}.")
-        self._check_recorded()
+        self._check_recorded(*self._gaps)
         with self._store.writing() as connection:
             self._store.backend.lock_everything(connection)
             made, written = rotation.hand_over(connection, self.key, new)
@@ -574,15 +574,16 @@ class Ledger(Outbox, Notes, Grants, Allowances):
     def _append(self, connection: Connection, head: Line, **fields: Any) -> Line:
         """Write the line after a head that is genuine."""
         rotation.check_head(connection, head, self.key.public)
-        self._check_recorded()
+        self._check_recorded(head.dataset)
         line = following(head, self.key, **fields)
         table.append(connection, line)
         return line
 
-    def _check_recorded(self) -> None:
+    def _check_recorded(self, *datasets: str) -> None:
         """Refuse to continue chains that may lack lines: what those charged would be spent again."""
-        if self._gap is not None:
-            raise LedgerError(self._gap)
+        for dataset in datasets:
+            if dataset in self._gaps:
+                raise LedgerError(self._gaps[dataset])
 
 
 def _make_ready(store: Store, key: OwnerKey, *, create: bool, place: str | os.PathLike[str]) -> None:

@@ -8,7 +8,7 @@ ledger is opened (`check`). A line of the file that was written half proves noth
 and is ignored.
 
 A chain of which the file says nothing may have lost any number of lines, and so may
-a backup, whose file says that it is one. Neither is continued (`find_gap`) until a
+a backup, whose file says that it is one. Neither is continued (`find_gaps`) until a
 person says what was lost (`privada.privacy.ledger.restoring`). The beginning of a chain
 is noted before its line 0 is committed, so that a crash between the two does not make a
 new chain look like a restored one.
@@ -111,26 +111,27 @@ class Heads:
                     "from this one until what it lacks is counted as spent: privada ledger restore."
                 )
 
-    def find_gap(self, datasets: Iterable[str]) -> str | None:
-        """Why lines of these chains may be missing, in one sentence; None if the record is complete."""
+    def find_gaps(self, datasets: Iterable[str]) -> dict[str, str]:
+        """For each chain of which lines may be missing, why; none if the record is complete."""
+        gaps: dict[str, str] = {}
         if self.path is None:
-            return None
+            return gaps
         last = self.last()
         for dataset in datasets:
             note = last.get(dataset)
             if note is None:
-                return (
+                gaps[dataset] = (
                     f"The ledger has lines of {dataset!r}, but {self.path.name} does not say where they end: "
                     "later ones may be missing, and what they charged would be spent again. Put that file "
                     "back beside the ledger, or say what is missing: privada ledger restore."
                 )
-            if note.copied:
-                return (
+            elif note.copied:
+                gaps[dataset] = (
                     f"The ledger is a backup that ends at line {note.index} of {dataset!r}: later lines may "
                     "be missing, and what they charged would be spent again. Say what is missing: "
                     "privada ledger restore."
                 )
-        return None
+        return gaps
 
     def last(self) -> dict[str, Note]:
         """The note of the last line of each data set."""
