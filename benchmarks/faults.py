@@ -12,19 +12,31 @@ them one common question and each one of its own, of which the budget pays for
 some. `overspent` counts the charges beyond the budget, the same question charged
 again, and askers of the common question who were given different releases.
 
-Each is measured on SQLite and on PostgreSQL. The quick version kills a tenth as often.
+*Copies.* A ledger is put back from a backup, or loses the record of its heads, and its owner is asked:
+`restored_without_heads_accepted` counts the charges that it accepts.
+
+Each of these is measured on SQLite and on PostgreSQL. The quick version kills a tenth as often.
+
+*Damage.* Releases are cut short (`truncated_releases_waiting`) or deleted (`deleted_releases_waiting`), while
+the owner runs or while it does not; counted are the learners that wait for them after the owner has looked
+again. A folder and a bucket are measured; a NATS stream refuses to change or delete what it holds. An
+exchange that was in use becomes a read-only mount: `charged_on_read_only_exchange` counts what is charged
+although nothing can be delivered; it needs the right to mount.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import random
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -36,12 +48,16 @@ import numpy as np
 from benchmarks._figures import Figure, main
 from benchmarks._postgres import NoServerError, database, server
 from privada import Ask, CellStatistics, Mailbox, Nearest, Owner
-from privada.exceptions import BudgetError, PrivadaError
+from privada.exceptions import BudgetError, CourierError, LedgerError, PrivadaError
+from privada.exchange.courier import Courier
+from privada.exchange.couriers.bucket import BucketCourier
+from privada.exchange.couriers.folder import FolderCourier
 from privada.exchange.files import load_release
 from privada.parties.owner_file import OwnerFile
 from privada.privacy import Ledger, OwnerKey, Pure, Receipt, Relation
 
 KILLS, QUICK_KILLS, ASKERS = 300, 30, 100
+DAMAGES, QUICK_DAMAGES = 60, 10
 NAME, EPSILON = "clinic", 0.25
 AT_ONCE = 4  # questions that are asked before each kill
 PAID = 40  # questions of a crowd that its budget pays for
@@ -61,9 +77,10 @@ key = "owner.key"
 
 
 def measure(quick: bool) -> Iterator[Figure]:
-    """Both databases, one after the other."""
+    """Both databases, one after the other, and what carries releases."""
     with ExitStack() as stack:
         yield from _measured("SQLite", lambda: "ledger.sqlite", quick=quick)
+        yield from _measured_exchanges(quick=quick)
         try:
             at = stack.enter_context(server())
         except NoServerError as error:
@@ -83,6 +100,28 @@ def _measured(label: str, place: Callable[[], str], *, quick: bool) -> Iterator[
         overspent = crowd(set_up(Path(folder), place(), budget=PAID * EPSILON), ASKERS)
     yield Figure("concurrent_askers", ASKERS, ASKERS, "higher", label, 1)
     yield Figure("overspent", overspent, 0, "lower", label, ASKERS)
+    with TemporaryDirectory() as folder:
+        accepted = restore_without_heads(set_up(Path(folder), place(), budget=9000.0))
+    yield Figure("restored_without_heads_accepted", accepted, 0, "lower", label, 1)
+
+
+def _measured_exchanges(*, quick: bool) -> Iterator[Figure]:
+    """Releases that are damaged in an exchange, and an exchange that cannot be written to."""
+    runs = QUICK_DAMAGES if quick else DAMAGES
+    logging.getLogger("privada.exchange").setLevel(logging.ERROR)  # it names every damaged item
+    for label, open_place in (("folder", open_folder), ("bucket", open_bucket)):
+        for name, how in (("truncated", truncate), ("deleted", delete)):
+            with TemporaryDirectory() as folder:
+                home = set_up(Path(folder), "ledger.sqlite", budget=9000.0)
+                waiting = damage_releases(home, open_place(home), how, runs)
+            yield Figure(f"{name}_releases_waiting", waiting, 0, "lower", label, runs)
+    try:
+        with TemporaryDirectory() as folder:
+            charged = charge_read_only(set_up(Path(folder), "ledger.sqlite", budget=9000.0))
+    except NoMountError as error:
+        sys.stderr.write(f"The read-only exchange is left out: {error}\n")
+        return
+    yield Figure("charged_on_read_only_exchange", charged, 0, "lower", "a read-only mount", AT_ONCE)
 
 
 def set_up(home: Path, url: str, *, budget: float) -> Path:
@@ -209,6 +248,133 @@ def _queue(home: Path, gate: int, opener: int, number: int) -> None:
         owner.answer(question(f"own {number}"))
     except BudgetError:
         return
+
+
+def restore_without_heads(home: Path) -> int:
+    """Charges that a ledger accepts after its last ones were lost, or may have been."""
+    owner = Owner.from_toml(home / "owner.toml")
+    owner.answer(question("before"))
+    owner.ledger.backup(home / "backup.sqlite")
+    owner.answer(question("lost"))
+    owner.ledger.close()
+    file = OwnerFile.read(home / "owner.toml")
+    is_file = "://" not in file.ledger
+    heads = Path(f"{file.ledger}.heads") if is_file else file.key.with_name("ledger.heads")
+    recorded = heads.read_bytes()
+    heads.unlink()
+    accepted = int(_accepts(home, "without heads"))
+    if not is_file:
+        return accepted
+    for end in ("-wal", "-shm"):
+        Path(f"{file.ledger}{end}").unlink(missing_ok=True)
+    for number, text in enumerate((None, Path(home / "backup.sqlite.heads").read_bytes(), recorded)):
+        shutil.copy(home / "backup.sqlite", file.ledger)
+        heads.unlink(missing_ok=True)
+        if text is not None:
+            heads.write_bytes(text)
+        accepted += _accepts(home, f"restored, {number}")
+    return accepted
+
+
+def _accepts(home: Path, salt: str) -> bool:
+    """Whether an owner answers a new question."""
+    try:
+        owner = Owner.from_toml(home / "owner.toml")
+    except LedgerError:
+        return False
+    try:
+        owner.answer(question(salt))
+    except LedgerError:
+        return False
+    finally:
+        owner.ledger.close()
+    return True
+
+
+def open_folder(home: Path) -> Courier:
+    """An exchange in a folder."""
+    return FolderCourier(home / "exchange")
+
+
+def open_bucket(home: Path) -> Courier:
+    """An exchange in an object store that keeps its objects in a folder."""
+    from obstore.store import LocalStore
+
+    (home / "exchange").mkdir(exist_ok=True)
+    return BucketCourier(LocalStore(home / "exchange"))
+
+
+def truncate(path: Path) -> None:
+    """Cut a file anywhere, as a full disk or an interrupted copy does."""
+    os.truncate(path, random.randrange(path.stat().st_size))
+
+
+def delete(path: Path) -> None:
+    """Remove a file."""
+    path.unlink()
+
+
+def damage_releases(home: Path, courier: Courier, damage: Callable[[Path], None], runs: int) -> int:
+    """Damage releases that were delivered; how many cannot be read after their owner has looked again."""
+    exchange = Mailbox(courier)
+    asks = [Ask(NAME, question(f"damaged {number}", epsilon=0.001)) for number in range(runs)]
+    for ask in asks:
+        exchange.ask(ask)
+    owner = Owner.from_toml(home / "owner.toml")
+    exchange.answer(NAME, owner)
+    paths = {path.name: path for path in (home / "exchange").rglob("*.release")}
+    for number, ask in enumerate(asks):
+        if number == runs // 2:  # the first half while the owner runs, the second while it does not
+            exchange.answer(NAME, owner)
+            owner.ledger.close()
+            owner, exchange = Owner.from_toml(home / "owner.toml"), Mailbox(courier)
+        damage(paths[f"{ask.question.digest}.release"])
+    exchange.answer(NAME, owner)
+    owner.ledger.close()
+    charged = charged_questions(home, [])
+    if len(charged) != len(set(charged)) or len(charged) != runs:
+        raise RuntimeError(f"{runs} questions were charged {len(charged)} times.")
+    return sum(not Mailbox(courier).has_reply(ask) for ask in asks)
+
+
+class NoMountError(RuntimeError):
+    """Nothing can be mounted here; the message says why."""
+
+
+@contextmanager
+def mounted(folder: Path) -> Iterator[Callable[[], None]]:
+    """A file system in memory at a folder; yields what makes it read-only."""
+    folder.mkdir()
+    _mount("mount", "-t", "tmpfs", "tmpfs", str(folder))
+    try:
+        yield lambda: _mount("mount", "-o", "remount,ro", str(folder))
+    finally:
+        _mount("umount", "-l", str(folder))
+
+
+def _mount(*command: str) -> None:
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except FileNotFoundError:
+        raise NoMountError(f"there is no program {command[0]}") from None
+    except subprocess.CalledProcessError as error:
+        raise NoMountError(error.stderr.strip()) from None
+
+
+def charge_read_only(home: Path) -> int:
+    """Charges of questions that cannot be answered, in an exchange that was in use and is read-only now."""
+    with mounted(home / "exchange") as make_read_only:
+        exchange = Mailbox.open(home / "exchange")
+        _ask(exchange, "writable")
+        _answer(home)
+        _ask(exchange, "read-only")
+        make_read_only()
+        for _ in range(2):  # once more, as a service does
+            try:
+                _answer(home)
+            except CourierError:
+                continue
+    return len(charged_questions(home, [])) - AT_ONCE
 
 
 if __name__ == "__main__":

@@ -6,6 +6,9 @@ the exchange must be paid for by a line of the ledger (`exchange_unpaid_releases
 twice (`exchange_extra_charges`), and every learner must have ended with its result, or with one sentence that
 says why not and be able to go on (`exchange_unfinished_runs`, `exchange_unclear_ends`).
 
+The same with a folder, where owner or learner is killed: what they were writing is hidden until it is
+complete, and whoever was killed removes it when it starts again (`hidden_files_left`).
+
 ``python -m benchmarks.kills --runs 200`` is the default; ``--quick`` makes 20 runs.
 """
 
@@ -20,7 +23,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -118,6 +121,12 @@ def measure(quick: bool, runs: int = RUNS) -> Iterator[Figure]:
     )
     for name in COUNTS:
         yield Figure(f"exchange_{name}", counts[name], 0, "lower", "NATS JetStream", runs)
+    with TemporaryDirectory() as folder:
+        counts = kill_writers(Path(folder), runs)
+    yield Figure("folder_kills", counts["kills"], runs * 0.6, "higher", "runs whose victim was at work", runs)
+    for name in (*COUNTS, "hidden_files_left"):
+        label = name if name == "hidden_files_left" else f"folder_{name}"
+        yield Figure(label, counts[name], 0, "lower", "a folder", runs)
 
 
 def kill_parties(folder: Path, runs: int, *, seed: int | None = None) -> Counter[str]:
@@ -133,12 +142,29 @@ def kill_parties(folder: Path, runs: int, *, seed: int | None = None) -> Counter
         usual = _time_a_run(home, broker.url)
         counts = Counter[str]()
         for number in range(runs):
-            counts += _run(home, broker, owner, number, chance.uniform(0, 1.1 * usual))
+            others: dict[str, Broker | Child] = {"owner": owner, "broker": broker}
+            counts += _run(home, broker.url, others, number, chance.uniform(0, 1.1 * usual))
         owner.kill()
         Child(partial(_collect, home, broker.url)).wait()
     finally:
         broker.kill()
     return counts + _count_wrongs(home)
+
+
+def kill_writers(folder: Path, runs: int, *, seed: int | None = None) -> Counter[str]:
+    """The same in a folder, without a broker; count also the hidden files that are there at the end."""
+    chance = random.Random(seed)
+    home, exchange = set_up(folder, "ledger.sqlite", budget=9000.0), str(folder / "exchange")
+    _warm(home)
+    owner = Child(partial(_serve, home, exchange))
+    usual = _time_a_run(home, exchange)
+    counts = Counter[str]()
+    for number in range(runs):
+        counts += _run(home, exchange, {"owner": owner}, number, chance.uniform(0, 1.1 * usual))
+    owner.kill()
+    Child(partial(_collect, home, exchange)).wait()
+    hidden = [path for path in Path(exchange).rglob(".*") if path.is_file()]
+    return counts + _count_wrongs(home) + Counter(hidden_files_left=len(hidden))
 
 
 def _warm(home: Path) -> None:
@@ -157,11 +183,14 @@ def _time_a_run(home: Path, url: str) -> float:
     return time.monotonic() - started
 
 
-def _run(home: Path, broker: Broker, owner: Child, number: int, instant: float) -> Counter[str]:
-    """One run: its victim is killed at an instant, and everybody goes on."""
-    learner = Child(partial(_learn, home, broker.url, str(number)))
-    parties: dict[str, Broker | Child] = {"owner": owner, "learner": learner, "broker": broker}
-    victim = parties[VICTIMS[number % len(VICTIMS)]]
+def _run(
+    home: Path, url: str, others: Mapping[str, Broker | Child], number: int, instant: float
+) -> Counter[str]:
+    """One run: its victim, the learner or another party, is killed at an instant, and everybody goes on."""
+    learner = Child(partial(_learn, home, url, str(number)))
+    parties = {**others, "learner": learner}
+    victims = [name for name in VICTIMS if name in parties]
+    victim = parties[victims[number % len(victims)]]
     time.sleep(instant)
     counts = Counter[str](kills=int(victim.kill()))
     if victim is not learner:

@@ -71,6 +71,27 @@ def test_export_and_backup(cli, place, tmp_path):
     assert "not overwritten" in cli("ledger", "backup", place[0], copy, *place[1:], expect=2).stderr
 
 
+def test_a_restored_ledger_is_continued_by_a_command(cli, home, edit, place, tmp_path):
+    backup = tmp_path / "backup.sqlite"
+    cli("ledger", "backup", place[0], backup, *place[1:])
+    edit("study.toml", "seed = 2", "seed = 3")
+    cli("run", home / "study.toml")
+    place[0].write_bytes(backup.read_bytes())
+    edit("study.toml", "seed = 3", "seed = 4")
+    assert "Line 3 of 'patients' was written" in cli("run", home / "study.toml", expect=5).stderr
+    assert "it is not true" in cli("ledger", "restore", *place, "--lost", "nothing", expect=5).stderr
+    (done,) = cli.json("ledger", "restore", *place, "--by", "Ada")["restored"]
+    assert done == {
+        "dataset": "patients",
+        "line": 4,
+        "text": "Ada: lines up to 3 are lost and count as spent",
+    }
+    assert "Nothing is missing" in cli("ledger", "restore", *place).stdout
+    assert cli.json("ledger", "show", *place)["datasets"]["patients"]["left"] == pytest.approx(0.25)
+    cli("run", home / "study.toml")
+    assert "nothing or everything" in cli("ledger", "restore", *place, "--lost", "some", expect=2).stderr
+
+
 def test_looking_makes_no_ledger(cli, home, tmp_path):
     key = home / "clinic/owner.key"
     assert "there is no file" in cli("ledger", "show", tmp_path / "no.sqlite", "--key", key, expect=2).stderr

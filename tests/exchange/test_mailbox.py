@@ -177,7 +177,7 @@ def test_a_ledger_that_fails_is_told_to_the_owner_and_not_to_the_learner(mailbox
         connection.execute("DROP TABLE lines")
     with pytest.raises(LedgerError):
         mailbox.answer("clinic", clinic)
-    assert mailbox.courier.keys("refusals/clinic/") == ["refusals/clinic/probe"]
+    assert mailbox.courier.keys("refusals/clinic/") == []
     ledger.close()
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from privada.exceptions import WireError
 from privada.privacy import wire
+from privada.privacy._write import create, probe, remove_leftovers
 
 NOBODY = 65534
 
@@ -155,3 +156,90 @@ def test_the_same_without_handles_of_folders(tmp_path, monkeypatch):
             wire.write(tmp_path / "refused" / "a", b"x", root=root)
     with pytest.raises(WireError, match="a is a link or a file"):
         wire.plain_folder(tmp_path, "releases", "clinic", "a")
+
+
+WRITE_AND_STOP = """
+import sys, time
+from pathlib import Path
+from privada.privacy import _write
+with _write._entered(Path(sys.argv[1]), ("r", "clinic"), follow=True) as folder:
+    with _write._draft(Path(sys.argv[1], "r/clinic/a"), b"x" * 100, folder):
+        print("writing", flush=True)
+        time.sleep(60)
+"""
+
+
+def hidden(root):
+    return sorted(path.name for path in (root / "r/clinic").glob(".*"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="without locks nothing is removed")
+def test_what_a_killed_process_was_writing_is_removed_and_what_is_being_written_is_not(tmp_path):
+    """SIGKILL leaves the hidden file; two other processes are at work meanwhile."""
+    command = [sys.executable, "-c", WRITE_AND_STOP, str(tmp_path)]
+    writers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    try:
+        for writer in writers:
+            assert writer.stdout.readline() == "writing\n"
+        assert len(hidden(tmp_path)) == 3
+        remove_leftovers(tmp_path, ["r"])
+        assert len(hidden(tmp_path)) == 3
+        writers[0].kill()
+        writers[0].wait()
+        remove_leftovers(tmp_path, ["r"])
+        assert len(hidden(tmp_path)) == 2
+    finally:
+        for writer in writers:
+            writer.kill()
+            writer.wait()
+            writer.stdout.close()
+    remove_leftovers(tmp_path, ["r", "clinic"])
+    assert hidden(tmp_path) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="without locks nothing is removed")
+def test_what_others_write_and_other_hidden_files_stay(tmp_path, monkeypatch):
+    folder = tmp_path / "r/clinic"
+    folder.mkdir(parents=True)
+    others = [f".{'0' * 16}-{'1' * 24}.partial", f".{'2' * 24}.partial"]
+    for name in (*others, ".notes", ".partial", "a.partial"):
+        (folder / name).write_bytes(b"part")
+    (folder / f".{'3' * 24}.partial").symlink_to(folder / ".notes")
+    everything = hidden(tmp_path)
+    remove_leftovers(tmp_path, ["r"])
+    assert hidden(tmp_path) == everything, "another machine, or an earlier version, may be writing them"
+    for name in (*others, ".notes"):
+        os.utime(folder / name, (0, 0))
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    remove_leftovers(tmp_path, ["r"])
+    assert hidden(tmp_path) == everything, "they are another user's"
+    monkeypatch.undo()
+    remove_leftovers(tmp_path, ["r"])
+    assert hidden(tmp_path) == sorted(set(everything) - set(others)), "nobody writes for a day"
+    remove_leftovers(tmp_path, ["absent"])
+    remove_leftovers(tmp_path / "absent", ["r"])
+
+
+def test_a_draft_that_is_taken_for_a_leftover_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    import fcntl
+
+    lock, taken = fcntl.flock, []
+
+    def late(handle, how):
+        if not taken:
+            taken.extend(tmp_path.rglob(".*.partial"))
+            taken[0].unlink()
+        lock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    assert create(tmp_path / "r/a", b"whole", root=tmp_path)
+    assert (tmp_path / "r/a").read_bytes() == b"whole"
+    assert [path.name for path in (tmp_path / "r").iterdir()] == ["a"]
+
+
+def test_a_probe_leaves_nothing_and_names_what_is_in_the_way(tmp_path):
+    probe(tmp_path / "r/clinic", root=tmp_path)
+    assert list((tmp_path / "r/clinic").iterdir()) == []
+    (tmp_path / "r/link").symlink_to(tmp_path)
+    with pytest.raises(WireError, match="link is a link"):
+        probe(tmp_path / "r/link", root=tmp_path)

@@ -1,4 +1,4 @@
-"""``privada ledger``: read, check, export and copy an owner's ledger."""
+"""``privada ledger``: read, check, export, copy and restore an owner's ledger."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from privada.exceptions import InputError, TamperError
 
 if TYPE_CHECKING:
     from privada.privacy.ledger import Ledger
-    from privada.privacy.receipt import Receipt
+    from privada.privacy.receipt import OwnerKey, Receipt
     from privada.report.tables import Table
 
-app = typer.Typer(no_args_is_help=True, help="Read, check, export and copy an owner's ledger.")
+app = typer.Typer(no_args_is_help=True, help="Read, check, export, copy and restore an owner's ledger.")
 Place = Annotated[
     str,
     typer.Argument(
@@ -35,8 +35,16 @@ DataSet = Annotated[str | None, typer.Option("--dataset", metavar="NAME", help="
 
 def open_ledger(place: str, key: Path | None) -> Ledger:
     """Open an existing ledger; reading never creates one."""
-    from privada.parties.owner_file import OwnerFile
     from privada.privacy.ledger import Ledger
+
+    where, owner_key, heads = find_ledger(place, key)
+    return Ledger.open(where, owner_key, create=False, heads=heads)
+
+
+def find_ledger(place: str, key: Path | None) -> tuple[str, OwnerKey, Path | None]:
+    """Where an existing ledger is, its key, and where its heads are recorded if not beside it."""
+    from privada.parties.owner_file import OwnerFile
+    from privada.privacy.ledger.heads import heads_of
     from privada.privacy.receipt import OwnerKey
 
     if place.endswith(".toml"):
@@ -46,7 +54,7 @@ def open_ledger(place: str, key: Path | None) -> Ledger:
         raise InputError("A ledger file or URL needs its owner's key: --key FILE.")
     if "://" not in place:
         existing_file(Path(place), "LEDGER")
-    return Ledger.open(place, OwnerKey.load(existing_file(key, "--key")), create=False)
+    return place, OwnerKey.load(existing_file(key, "--key")), heads_of(place, key)
 
 
 @app.command("show", epilog="Example: privada ledger show clinic/owner.toml --last 10")
@@ -171,10 +179,71 @@ def backup(
     key: Key = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a consistent copy that opens and verifies as a ledger; the ledger may be in use."""
+    """Write a consistent copy that opens and verifies as a ledger; the ledger may be in use.
+
+    FILE.heads says where its chains end: keep the two together. Nothing is
+    charged to a copy before privada ledger restore.
+    """
     with open_ledger(ledger, key) as opened:
         opened.backup(new_file(target, "FILE"))
-    show.emit({"written": str(target)}, (f"Wrote {target}",), as_json=as_json)
+    show.emit(
+        {"written": str(target), "heads": f"{target}.heads"},
+        (f"Wrote {target} and {target.name}.heads",),
+        as_json=as_json,
+    )
 
 
-__all__ = ["app", "backup", "export", "open_ledger", "read_receipt", "show_", "verify"]
+@app.command("restore", epilog="Example: privada ledger restore clinic/owner.toml --receipt releases")
+def restore(
+    ledger: Place,
+    key: Key = None,
+    lost: Annotated[
+        str | None,
+        typer.Option(
+            "--lost",
+            metavar="WHAT",
+            help="What was lost, if it is not recorded: nothing, or everything that was left.",
+        ),
+    ] = None,
+    receipt: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--receipt", metavar="PATH", help="A release, a receipt as JSON, or a folder of them; repeatable."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="NAME", help="Who decides; by default your name on this machine."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Continue a ledger that was put back from a copy; what it lacks is counted as spent.
+
+    Where LEDGER.heads records later lines, their charges are counted. Otherwise
+    say what was lost: with --lost nothing you state that nothing was written
+    after the copy; with --lost everything the rest of the budget counts as
+    spent. A signed line of the ledger says who decided, and when.
+    """
+    from privada.cli.owners.decisions import person
+    from privada.privacy.ledger import Ledger
+
+    if lost not in (None, "nothing", "everything"):
+        raise InputError(f"Expected --lost to be nothing or everything, got {lost!r:.80}.")
+    place, owner_key, heads = find_ledger(ledger, key)
+    receipts = [read_receipt(path) for path in _receipt_files(receipt or ())]
+    lines = Ledger.restore(
+        place,
+        owner_key,
+        by=person(by),
+        lost=lost,  # type: ignore[arg-type]  # checked above
+        receipts=receipts,
+        heads=heads,
+    )
+    plain = [{"dataset": line.dataset, "line": line.index, "text": line.detail["text"]} for line in lines]
+    view = [f"{line.where}: {line.detail['text']}." for line in lines]
+    show.emit(
+        {"restored": plain}, view or ["Nothing is missing: every chain ends as recorded."], as_json=as_json
+    )
+
+
+__all__ = ["app", "backup", "export", "open_ledger", "read_receipt", "restore", "show_", "verify"]

@@ -3,11 +3,17 @@
 The exchange decides nothing. Whether a question was charged, and which release it gets, is decided in the
 owner's ledger: a question that comes twice, late, or again after a crash gets the same release without a new
 charge. An item that is broken or planted is named in the log, is never charged, and stops nothing else.
+
+A release counts as delivered when all of it can be read back. If it is damaged or removed later, it is
+delivered again from the ledger. The owner notices that when it starts and reads what is there, and afterwards
+from the listing of the exchange, so that thousands of releases that did not change are not read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+import time
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
 from privada.exceptions import (
@@ -24,11 +30,28 @@ from privada.exceptions import (
 from privada.exchange.chunks import receive_bytes
 from privada.exchange.courier import Courier
 from privada.exchange.envelope import Envelope, clean
+<<<<<<< HEAD
 from privada.exchange.posting import LOG, check_owner, folder_of, has_written, parse_question_key, post
 from privada.exchange.sealing import check_reply_key, is_sealed, seal, unseal_question
+=======
+from privada.exchange.posting import (
+    LOG,
+    MOST_SUCCESSORS,
+    check_owner,
+    find_delivered,
+    folder_of,
+    has_written,
+    parse_question_key,
+    post,
+)
+from privada.exchange.sealing import check_reply_key, seal
+>>>>>>> durability
 from privada.parties.owner import Owner
 from privada.privacy.asker import Asker
 from privada.privacy.release import Question, QuestionHeader, find_question
+
+STILL_WRITABLE = 1.0  # seconds for which one look at whether the exchange can be written to is enough
+_ABSENT = object()  # the stamp of an item that is not listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +101,50 @@ class Answering:
     def __init__(self, courier: Courier, name: str, owner: Owner) -> None:
         self.courier, self.name, self.owner = courier, check_owner(name), owner
         self._settled: set[str] = set()  # keys of questions that need no further look
+        self._delivered: dict[Pending, tuple[str, ...]] = {}  # keys of the items; none if not read back yet
+        self._stamps: Mapping[str, object] = {}
+        self._redelivered = Counter[str]()
+        self._written_at = -STILL_WRITABLE
+
+    def tidy(self) -> None:
+        """Remove what earlier processes of this owner were writing when they were ended."""
+        for kind in ("release", "refusal"):
+            self.courier.remove_leftovers(folder_of(kind, self.name) + "/")
+
+    def find_damaged(self) -> list[Pending]:
+        """Questions whose answer was delivered and is damaged or missing now: they are pending again.
+
+        This lists the exchange, and reads an item again only if it changed since the listing before. What
+        somebody damages or removes again and again is given up until the next start.
+        """
+        before, self._stamps = self._stamps, {}
+        try:
+            self._stamps = self.courier.stamps(folder_of("release", self.name) + "/")
+        except CourierError:
+            raise
+        except WireError as error:  # somebody put a link there: everything is read again, and cannot be
+            LOG.warning("What was delivered cannot be listed: %s", error)
+        changed = [
+            waiting
+            for waiting, keys in self._delivered.items()
+            if not keys or any(before.get(key, _ABSENT) != self._stamps.get(key, _ABSENT) for key in keys)
+        ]
+        damaged = []
+        for waiting in changed:
+            del self._delivered[waiting]
+            if self.is_settled(waiting):
+                continue
+            self._redelivered[waiting.key] += 1
+            if self._redelivered[waiting.key] > MOST_SUCCESSORS:
+                LOG.warning("The answer to %s is damaged or removed again and again.", waiting.key)
+                continue
+            self._settled.discard(waiting.key)
+            damaged.append(waiting)
+        return damaged
 
     def pending(self, *, reconsider: Container[str] = ()) -> Iterator[Pending]:
-        """Questions without a release, and without a refusal that stands."""
+        """Questions without a release that can be read, and without a refusal that stands."""
+        self.find_damaged()
         for waiting in self.asked():
             if waiting.key in self._settled and waiting.digest not in reconsider:
                 continue
@@ -103,15 +167,16 @@ class Answering:
         )
 
     def is_settled(self, waiting: Pending, *, reconsider: Container[str] = ()) -> bool:
-        """Whether a question has a release, or a refusal that stands."""
-        settled = (
-            self._has_written("release", waiting.digest)
-            or self._has_written("disclosure", waiting.digest, waiting.asked)
-            or (waiting.digest not in reconsider and self.has_refused(waiting))
+        """Whether a question has a release that can be read, or a refusal that stands."""
+        keys = self._find_delivered("release", waiting.digest) or self._find_delivered(
+            "disclosure", waiting.digest, waiting.asked
         )
-        if settled:
-            self._settled.add(waiting.key)
-        return settled
+        if keys is not None:
+            self._delivered[waiting] = keys
+        if keys is None and (waiting.digest in reconsider or not self.has_refused(waiting)):
+            return False
+        self._settled.add(waiting.key)
+        return True
 
     def has_refused(self, waiting: Pending) -> bool:
         """Whether this owner refused the question."""
@@ -120,6 +185,10 @@ class Answering:
     def _has_written(self, kind: str, question: str, whose: str = "") -> bool:
         """Whether this owner put an item there; what others put there counts for nothing."""
         return has_written(self.courier, self.owner.public_key, kind, self.name, question, whose)
+
+    def _find_delivered(self, kind: str, question: str, whose: str = "") -> tuple[str, ...] | None:
+        """Keys of an item of this owner and of its parts, if all of it can be read."""
+        return find_delivered(self.courier, self.owner.public_key, kind, self.name, question, whose)
 
     def answer(self, *, approved: Container[str] = (), reconsider: Container[str] = ()) -> list[Answered]:
         """Answer everything that is pending.
@@ -134,13 +203,14 @@ class Answering:
 
         Raises
         ------
-        WireError
+        CourierError
             Nothing can be delivered; nothing was charged.
         SourceError
             The rows have changed or are out of reach. Nothing was charged, and nobody is told.
         LedgerError
             The ledger fails: an error on the owner's side, which learners do not see.
         """
+        self.tidy()
         pending = list(self.pending(reconsider=reconsider))
         if pending:
             self.check_writable()
@@ -175,13 +245,14 @@ class Answering:
         return unseal_question(payload, question=envelope.question, learner=learner, key=key), True
 
     def check_writable(self) -> None:
-        """Raise `WireError` unless releases and refusals can be written, before anything is charged."""
+        """Raise `CourierError` unless releases and refusals can be written, before anything is charged."""
         try:
             for kind in ("release", "refusal"):
-                self.courier.put(f"{folder_of(kind, self.name)}/probe", b"\n")
+                self.courier.check_writable(f"{folder_of(kind, self.name)}/")
         except WireError as error:
             why = str(error).rstrip(".")
-            raise type(error)(f"Nothing can be delivered ({why}). Nothing was charged.") from None
+            raise CourierError(f"Nothing can be delivered ({why}). Nothing was charged.") from None
+        self._written_at = time.monotonic()
 
     def answer_one(self, waiting: Pending, *, approved: Container[str] = ()) -> Answered:
         """Answer one question; a bad one is refused, or ignored if nobody can be told."""
@@ -237,11 +308,16 @@ class Answering:
         header = Question.peek(blob, largest=self.owner.policy.largest_question)
         if header.digest != envelope.question:
             raise WireError("The envelope's digest is not its question's.")
+<<<<<<< HEAD
         if not was_sealed and self._must_be_sealed(header):
             raise PolicyError(
                 f"A question of kind {header.kind} follows from the owner's rows and travels sealed for the "
                 "owner; this one did not. Ask with a version of privada that seals it (0.3 or later)."
             )
+=======
+        if time.monotonic() - self._written_at > STILL_WRITABLE:
+            self.check_writable()
+>>>>>>> durability
         if not envelope.reply_key:
             return "release", self.owner.answer_file(blob, asker=asker, approved=approved)
         if asker is None:
@@ -279,6 +355,7 @@ class Answering:
             reason = f"Paid for and kept, but not delivered: {why}. Answer again to deliver it."
             return self._said(waiting, envelope, "undelivered", reason)
         self._settled.add(waiting.key)
+        self._delivered[waiting] = ()
         return self._said(waiting, envelope, "answered")
 
     def _refuse(self, waiting: Pending, envelope: Envelope, error: PrivadaError) -> Answered:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from privada.exceptions import InputError, TamperError, WireError
+from privada.exceptions import InputError, PrivadaError, TamperError, WireError
 from privada.exchange.chunks import receive_bytes
 from privada.exchange.courier import Courier
 from privada.exchange.envelope import Envelope
@@ -24,6 +24,7 @@ from privada.exchange.posting import (
     has_written,
     key_of,
     post,
+    warn,
 )
 from privada.exchange.rounds import Refused, Reply, Round, Step
 from privada.exchange.sealing import public_reply_key, seal_question, secret_salt, unseal
@@ -69,6 +70,7 @@ class Asking:
 
     def __init__(self, courier: Courier, *, keys: Mapping[str, str], sender: Sender) -> None:
         self.courier, self.keys, self.sender = courier, dict(keys), sender
+        self._tidied: set[str] = set()
 
     def learn(
         self,
@@ -173,15 +175,28 @@ class Asking:
                 'with the card of that owner (schema = "schema.toml"), which names its public key.'
             )
 
+    def tidy(self, owner: str) -> None:
+        """Remove what earlier processes of this learner were writing to an owner when they were ended."""
+        if owner not in self._tidied:
+            self.courier.remove_leftovers(folder_of("question", owner) + "/")
+            self._tidied.add(owner)
+
     def ask(self, ask: Ask) -> tuple[Envelope, str]:
         """Send a question, unless it was sent before; returns its envelope and its key."""
+<<<<<<< HEAD
         payload = self.payload(ask)
         envelope = self.envelope(ask, payload)
         return envelope, post(self.courier, envelope, payload, self.sender.key)
+=======
+        self.tidy(ask.owner)
+        blob = ask.question.to_bytes()
+        envelope = self.envelope(ask, blob)
+        return envelope, post(self.courier, envelope, blob, self.sender.key)
+>>>>>>> durability
 
-    def fetch(self, ask: Ask) -> Reply | None:
-        """The reply to an ask, checked; None if there is none yet."""
-        return find(self.courier, self.reply_key(ask), lambda found: self._open(ask, found))
+    def fetch(self, ask: Ask, pass_over: Callable[[str, PrivadaError], None] = warn) -> Reply | None:
+        """The reply to an ask, checked; None if there is none yet, or only one that is passed over."""
+        return find(self.courier, self.reply_key(ask), lambda found: self._open(ask, found), pass_over)
 
     def reply_key(self, ask: Ask) -> str:
         """Where the reply to an ask will be: a release for everybody, rows for this learner."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -96,6 +96,23 @@ class Courier(ABC):
     @abstractmethod
     def wait(self, prefix: str, *, known: Container[str], seconds: float) -> list[str]:
         """Wait for keys below a prefix that are not known yet; an empty list after so many seconds."""
+
+    def stamps(self, prefix: str) -> Mapping[str, object]:
+        """The keys below a prefix, each with what changes when the item does: its size, the time of a change.
+
+        Nothing is read. Where nobody can change an item, there is no more to say than that it is there.
+        """
+        return dict.fromkeys(self.keys(prefix))
+
+    def check_writable(self, prefix: str) -> None:
+        """Raise `CourierError` unless an item could be put below a prefix now.
+
+        Couriers that can do so leave nothing there: this one puts an item, which stays.
+        """
+        self.put(f"{check_prefix(prefix)}probe", b"\n")
+
+    def remove_leftovers(self, prefix: str) -> None:  # noqa: B027 - most places show only what is complete
+        """Remove what earlier processes of this party were writing below a prefix when they were ended."""
 
     def close(self) -> None:  # noqa: B027 - a courier that holds nothing open needs none
         """Let go of connections."""

@@ -6,7 +6,7 @@
     releases/<owner>/<question>.release                 written by the owner, signed
     refusals/<owner>/<question>-<envelope>.refusal      why this learner's question is not answered, signed
 
-Every item is written once and none is ever deleted. It is the same over every courier: memory, a folder, a
+Every item is written once and no party deletes any. It is the same over every courier: memory, a folder, a
 bucket, NATS. The exchange holds no state of an owner: that is in its ledger.
 """
 
@@ -50,6 +50,7 @@ class Mailbox:
         self, courier: Courier, *, keys: Mapping[str, str] | None = None, sender: Sender | None = None
     ) -> None:
         self.courier = courier
+        self._answering: dict[str, Answering] = {}
         self._asking = Asking(courier, keys=keys or {}, sender=sender or Sender())
 
     @classmethod
@@ -89,8 +90,14 @@ class Mailbox:
         return self.for_owner(name, owner).pending()
 
     def for_owner(self, name: str, owner: Owner) -> Answering:
-        """The owner's side of the exchange, for an owner under its name in studies."""
-        return Answering(self.courier, name, owner)
+        """The owner's side of the exchange, for an owner under its name in studies.
+
+        It remembers what it read, so that a program that looks often does not read everything each time.
+        """
+        there = self._answering.get(name)
+        if there is None or there.owner is not owner:
+            self._answering[name] = there = Answering(self.courier, name, owner)
+        return there
 
     def answer(
         self, name: str, owner: Owner, *, approved: Container[str] = (), reconsider: Container[str] = ()

@@ -3,20 +3,22 @@
 Each key is written once, and whoever may write to the exchange may write there first. So where something
 else is in the way, an item goes to a successor: ``NAME.1.release``, ``NAME.2.release`` and so on. Readers
 take the first that is validly signed by the party they expect; everything else is named in the log and
-passed over.
+passed over. So is an item of one's own of which only a part is there, or whose payload was damaged: the
+same again goes to its successor.
 """
 
 from __future__ import annotations
 
 import io
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import IO, TypeVar
 
 from privada.exceptions import CourierError, PrivadaError, WireError
-from privada.exchange.chunks import LARGEST_PART, describe, send_parts
+from privada.exchange.chunks import LARGEST_PART, describe, part_key, receive, send_parts
 from privada.exchange.courier import Courier
 from privada.exchange.envelope import Envelope
 from privada.privacy.keys import SigningKey
@@ -112,15 +114,27 @@ def _inline(envelope: Envelope, payload: IO[bytes], signer: SigningKey | None, l
 
 
 def _is_there(courier: Courier, key: str, envelope: Envelope) -> bool:
-    """Whether the same party put the same there before."""
+    """Whether the same party put the same there before, and all of it is there still."""
     try:
         item = courier.get(key)
-        return item is not None and Envelope.split(item)[0].is_same(envelope)
+        if item is None:
+            return False
+        there, rest = Envelope.split(item)
+        if not there.is_same(envelope):
+            return False
+        _check_payload(courier, there, rest)
+        return True
     except CourierError:
         raise
     except PrivadaError as error:
         LOG.warning("%s is in the way: %s", key, error)
         return False
+
+
+def _check_payload(courier: Courier, envelope: Envelope, rest: memoryview) -> None:
+    """Raise `WireError` unless size and digest of the payload are those that the envelope says."""
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device, not a path of the exchange
+        receive(courier, folder_of(envelope.kind, envelope.owner), envelope, rest, nowhere)
 
 
 def successors(key: str) -> Iterator[str]:
@@ -131,7 +145,17 @@ def successors(key: str) -> Iterator[str]:
         yield f"{name}.{number}.{ending}"
 
 
-def find_all(courier: Courier, key: str, read: Callable[[Found], T]) -> Iterator[T]:
+def warn(key: str, error: PrivadaError) -> None:
+    """Name an item that is passed over in the log."""
+    LOG.warning("%s is passed over: %s", key, error)
+
+
+def find_all(
+    courier: Courier,
+    key: str,
+    read: Callable[[Found], T],
+    pass_over: Callable[[str, PrivadaError], None] = warn,
+) -> Iterator[T]:
     """What ``read`` makes of the validly signed items at a key and its successors.
 
     An item that is not signed, or that ``read`` raises an error for, is named in the log and passed over.
@@ -145,25 +169,50 @@ def find_all(courier: Courier, key: str, read: Callable[[Found], T]) -> Iterator
         except CourierError:
             raise
         except PrivadaError as error:
-            LOG.warning("%s is passed over: %s", there, error)
+            pass_over(there, error)
         else:
             yield made
 
 
 def has_written(courier: Courier, signer: str, kind: str, owner: str, question: str, whose: str = "") -> bool:
     """Whether the party of a key put such an item; what others put or moved there counts for nothing."""
-    meant = (signer, folder_of(kind, owner), owner, question, whose)
-
-    def is_meant(found: Found) -> bool:
-        told = found.envelope
-        return meant == (told.signer, folder_of(told.kind, told.owner), told.owner, told.question, told.asked)
-
-    return any(find_all(courier, key_of(kind, owner, question, whose), is_meant))
+    stated = (signer, folder_of(kind, owner), owner, question, whose)
+    return any(
+        find_all(courier, key_of(kind, owner, question, whose), lambda found: _states(found) == stated)
+    )
 
 
-def find(courier: Courier, key: str, read: Callable[[Found], T]) -> T | None:
+def find_delivered(
+    courier: Courier, signer: str, kind: str, owner: str, question: str, whose: str = ""
+) -> tuple[str, ...] | None:
+    """The keys of an item that the party of a key put and of its parts, if all of it is there; else None."""
+    stated = (signer, folder_of(kind, owner), owner, question, whose)
+
+    def check(found: Found) -> tuple[str, ...]:
+        if _states(found) != stated:
+            return ()
+        _check_payload(courier, found.envelope, found.rest)
+        parts = (part_key(found.envelope, number) for number in range(len(found.envelope.parts)))
+        return (found.key, *parts)
+
+    return next(filter(None, find_all(courier, key_of(kind, owner, question, whose), check)), None)
+
+
+def _states(found: Found) -> tuple[str, str, str, str, str]:
+    """Who says it, of which kind it is, and about whose question it is."""
+    envelope = found.envelope
+    folder = folder_of(envelope.kind, envelope.owner)
+    return envelope.signer, folder, envelope.owner, envelope.question, envelope.asked
+
+
+def find(
+    courier: Courier,
+    key: str,
+    read: Callable[[Found], T],
+    pass_over: Callable[[str, PrivadaError], None] = warn,
+) -> T | None:
     """The first of `find_all`, None if there is none."""
-    return next(find_all(courier, key, read), None)
+    return next(find_all(courier, key, read, pass_over), None)
 
 
 __all__ = [
@@ -172,10 +221,12 @@ __all__ = [
     "check_owner",
     "find",
     "find_all",
+    "find_delivered",
     "folder_of",
     "has_written",
     "key_of",
     "parse_question_key",
     "post",
     "successors",
+    "warn",
 ]

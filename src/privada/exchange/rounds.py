@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from privada.exceptions import AnswerError, Waiting
+from privada.exceptions import AnswerError, PrivadaError, Waiting
 from privada.exchange.envelope import Envelope
-from privada.exchange.posting import folder_of, successors
+from privada.exchange.posting import folder_of, successors, warn
 from privada.parties.protocol import Absent, Ask
 from privada.privacy.release import Disclosure, Release
 
@@ -24,7 +25,8 @@ SHORTEST_WAIT, LONGEST_WAIT = 0.05, 1.0  # seconds between two looks for refusal
 class Step:
     """What happened to one question.
 
-    ``state`` is ``"asked"``, ``"answered"``, ``"refused"``, ``"late"`` or ``"left out"``.
+    ``state`` is ``"asked"``, ``"answered"``, ``"damaged"`` (there is a reply, but it cannot be read),
+    ``"refused"``, ``"late"`` or ``"left out"``.
     """
 
     round: int
@@ -62,6 +64,7 @@ class Round:
         self.sent: dict[int, Envelope] = {}
         self.asked_as: dict[int, str] = {}
         self._seen: set[str] = set()
+        self._damaged: dict[int, dict[str, str]] = {}  # by ask and key: why a reply cannot be read
 
     @property
     def missing(self) -> list[int]:
@@ -71,6 +74,8 @@ class Round:
     def run(self, patience: float) -> list[Reply | Absent]:
         """Ask everybody, then wait for all together."""
         end = time.monotonic() + patience
+        for ask in self.asks:
+            self.asking.tidy(ask.owner)
         self._look_for_withdrawals()
         self._look_for_replies()
         for at in self.missing:
@@ -105,10 +110,24 @@ class Round:
 
     def _look_for_replies(self) -> None:
         for at in self.missing:
-            reply = self.asking.fetch(self.asks[at])
+            reply = self.asking.fetch(self.asks[at], partial(self._pass_over, at))
             if reply is not None:
                 self.replies[at] = reply
                 self._say(at, "answered")
+
+    def _pass_over(self, at: int, key: str, error: PrivadaError) -> None:
+        """Say once what is wrong with a reply; its owner delivers it again."""
+        reasons = self._damaged.setdefault(at, {})
+        if reasons.get(key) != str(error):
+            reasons[key] = str(error)
+            warn(key, error)
+            self._say(at, "damaged", self._explain_damage(at))
+
+    def _explain_damage(self, at: int) -> str:
+        replies = " ".join(f"{key} cannot be read: {why}" for key, why in self._damaged.get(at, {}).items())
+        return (
+            f"{replies} {self.asks[at].owner} delivers its reply again when it looks next." if replies else ""
+        )
 
     def _look_for_refusals(self) -> None:
         for at in self.missing:
@@ -140,7 +159,7 @@ class Round:
         if ask.owner not in self.spared:
             raise Waiting(
                 f"Waiting for {ask.owner} to answer {ask.question.digest[:12]} "
-                f"(its question is {self.asked_as[at]})."
+                f"(its question is {self.asked_as[at]}). {self._explain_damage(at)}".rstrip()
             )
         self._leave_out(at, LATE)
 

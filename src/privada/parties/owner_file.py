@@ -63,6 +63,7 @@ from privada.privacy.accounting.vintage import Vintage
 from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.ledger import Ledger, Quote
+from privada.privacy.ledger.heads import heads_of
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
@@ -128,8 +129,9 @@ class OwnerFile:
 
     def open_ledger(self) -> Ledger:
         """Open the ledger with the owner's key; a missing ledger is an error, never a new budget."""
-        heads = self.key.with_name("ledger.heads") if "://" in self.ledger else None
-        return Ledger.open(self.ledger, OwnerKey.load(self.key), create=False, heads=heads)
+        return Ledger.open(
+            self.ledger, OwnerKey.load(self.key), create=False, heads=heads_of(self.ledger, self.key)
+        )
 
     @property
     def memory(self) -> CheckMemory:

@@ -4,22 +4,36 @@ An exchange folder is shared by users who do not trust each other: what one of
 them puts there may be replaced by a link before the other writes. So folders
 are entered one by one by handles, and a file is made, synced and renamed
 relative to the handle of its folder.
+
+A process that is killed leaves the hidden file that it was writing. The file's name says whose it is, and it
+is locked while its process lives. So the next process of the same user on the same machine can tell it from
+one that is being written, and remove it (`remove_leftovers`).
 """
 
 from __future__ import annotations
 
 import errno
+import importlib.util
 import os
+import platform
+import re
 import secrets
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
+from typing import IO
 
 from privada._text import quoted
 from privada.exceptions import WireError
 
 _HANDLES = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")  # Windows has none
+_LOCKS = importlib.util.find_spec("fcntl") is not None  # Windows has none
+_DRAFT = re.compile(r"\.(?:([0-9a-f]{16})-)?[0-9a-f]{24}\.partial")  # without a mark, of an earlier version
+_ABANDONED = 24 * 3600  # seconds after which nobody writes a file of at most some megabytes any more
 _NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}
 
 
@@ -74,6 +88,76 @@ def create(path: str | os.PathLike[str], blob: bytes, *, root: str | os.PathLike
         if folder is not None:
             os.fsync(folder)
     return True
+
+
+def probe(folder: str | os.PathLike[str], *, root: str | os.PathLike[str]) -> None:
+    """Raise the system's error unless a file can be made now in a folder below a trusted one; none stays."""
+    target = Path(folder) / "probe"
+    with (
+        _entered(Path(root), _below(target, Path(root)), follow=True) as handle,
+        _empty_draft(target, handle) as (_, file),
+    ):
+        file.write(b"\n")
+        file.flush()
+
+
+def remove_leftovers(root: str | os.PathLike[str], parts: Sequence[str]) -> None:
+    """Remove the hidden files that ended processes of this user left in a folder below ``root``.
+
+    A file is removed if no process has it locked, and if it was this machine that wrote it, or nobody has
+    written to it for a day. What other users wrote stays, and so does everything where there are no locks.
+    """
+    if not (_HANDLES and _LOCKS):
+        return
+    try:
+        handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        for part in parts:
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        with os.scandir(handle) as entries:
+            found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        for name, is_folder in found:
+            if is_folder:
+                remove_leftovers(root, [*parts, name])
+            elif _DRAFT.fullmatch(name):
+                with suppress(OSError):  # another process removes it, or it may not be removed
+                    _remove_leftover(name, handle)
+    except OSError:  # there is no such folder, or it is a link
+        return
+    finally:
+        os.close(handle)
+
+
+def _remove_leftover(name: str, folder: int) -> None:
+    import fcntl
+
+    draft = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        status, mark = os.fstat(draft), _DRAFT.fullmatch(name)
+        is_old = time.time() - status.st_mtime > _ABANDONED
+        is_ours = mark is not None and mark[1] == _mark_of_process()
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or not (is_ours or is_old):
+            return
+        fcntl.flock(
+            draft, fcntl.LOCK_EX | fcntl.LOCK_NB
+        )  # an error while its process lives, or without locks
+        os.unlink(name, dir_fd=folder)
+    finally:
+        os.close(draft)
+
+
+@cache
+def _mark_of_process() -> str:
+    """What the hidden files of this user on this machine have in their names."""
+    machine = ""
+    with suppress(OSError):
+        machine = Path("/etc/machine-id").read_text(encoding="ascii", errors="replace")
+    user = os.geteuid() if hasattr(os, "geteuid") else os.environ.get("USERNAME", "")
+    return sha256(f"{machine}\n{platform.node()}\n{user}".encode()).hexdigest()[:16]
 
 
 def plain_folder(root: str | os.PathLike[str], *parts: str) -> Path:
@@ -170,19 +254,61 @@ def _link(target: Path, blob: bytes, folder: int | None) -> None:
 @contextmanager
 def _draft(target: Path, blob: bytes, folder: int | None) -> Iterator[str]:
     """A complete, synced file beside the target; what is left of it at the end is removed."""
-    name = _named(target.with_name(f".{secrets.token_hex(12)}.partial"), folder)
-    _write_new(name, blob, folder)
-    try:
+    with _empty_draft(target, folder) as (name, file):
+        file.write(blob)
+        file.flush()
+        os.fsync(file.fileno())
+        if not _LOCKS:
+            file.close()  # or Windows does not rename it
         yield name
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=folder)
+
+
+@contextmanager
+def _empty_draft(target: Path, folder: int | None) -> Iterator[tuple[str, IO[bytes]]]:
+    """A hidden file beside the target, locked for as long as it is there."""
+    name, file = _open_draft(target, folder)
+    while not _lock(name, file, folder):
+        name, file = _open_draft(target, folder)
+    with file:
+        try:
+            yield name, file
+        finally:
+            if not _LOCKS:
+                file.close()  # or Windows does not remove it
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+
+
+def _open_draft(target: Path, folder: int | None) -> tuple[str, IO[bytes]]:
+    draft = target.with_name(f".{_mark_of_process()}-{secrets.token_hex(12)}.partial")
+    name = _named(draft, folder)
+    return name, os.fdopen(_open_new(name, folder), "wb")
+
+
+def _lock(name: str, file: IO[bytes], folder: int | None) -> bool:
+    """Lock a new file; False if another process took it for a leftover before that."""
+    if not _LOCKS:
+        return True
+    import fcntl
+
+    with suppress(OSError):  # a file system without locks, on which nothing is ever taken for a leftover
+        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+    try:
+        os.lstat(name, dir_fd=folder)
+    except FileNotFoundError:
+        file.close()
+        return False
+    return True
+
+
+def _open_new(name: str, folder: int | None) -> int:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    return os.open(name, flags, 0o666, dir_fd=folder)
 
 
 def _write_new(name: str, blob: bytes, folder: int | None) -> None:
     """Write a file that does not exist yet; it is removed if it cannot be completed."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    handle = os.open(name, flags, 0o666, dir_fd=folder)
+    handle = _open_new(name, folder)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(blob)
@@ -199,4 +325,4 @@ def _named(path: Path, folder: int | None) -> str:
     return str(path) if folder is None else path.name
 
 
-__all__ = ["create", "plain_folder", "write"]
+__all__ = ["create", "plain_folder", "probe", "remove_leftovers", "write"]

@@ -37,7 +37,7 @@ def _budget_row(name: str, account: Mapping[str, Any]) -> tuple[str, ...]:
         name,
         str(Guarantee.from_dict(account["budget"])),
         str(account["filter"]),
-        str(account["lines"][-1]["index"] + 1 if account["lines"] else 0),
+        str(len(account["lines"])),
         "nothing" if spent is None else f"{'' if keeps.running else 'at most '}{spent}",
         percent(1 - account["spent"] / account["capacity"]),
     )

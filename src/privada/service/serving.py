@@ -22,6 +22,8 @@ from privada.service.metrics import Metrics
 
 LOG = logging.getLogger("privada.service")
 SLICE = 1.0  # seconds that one wait for questions lasts; so long does a stop take
+LOOK_BACK = 10.0  # seconds, at least, between two looks at whether what was delivered is there still
+LOOK_BACK_SHARE = 50  # and so many times as long as the last look took
 RECHECK = 2.0  # seconds between two looks at questions that wait for a person, or for a delivery
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds after a failure
 _UNSETTLED = ("waiting", "undelivered")
@@ -124,9 +126,12 @@ class Clerk:
     def _serve(self, courier: Courier) -> None:
         """Answer what is there, then what comes."""
         answering = Answering(courier, self.desk.name, self.desk.owner)
+        answering.tidy()
         answering.check_writable()
+        answering.find_damaged()
         self._metrics.connect(self.desk.name)
         prefix, known, due = folder_of("question", self.desk.name) + "/", set[str](), 0.0
+        look_back = time.monotonic() + LOOK_BACK
         while not self._stop.is_set():
             for key in courier.wait(prefix, known=known, seconds=SLICE):
                 known.add(key)
@@ -134,6 +139,11 @@ class Clerk:
             if self._unsettled and time.monotonic() >= due:
                 self._look_again(answering)
                 due = time.monotonic() + RECHECK
+            if time.monotonic() >= look_back:
+                started = time.monotonic()
+                self._deliver_again(answering)
+                spent = time.monotonic() - started
+                look_back = time.monotonic() + max(LOOK_BACK, LOOK_BACK_SHARE * spent)
             self._metrics.note_turn(self.desk.name, waiting=len(self._unsettled))
 
     def _take(self, answering: Answering, key: str) -> None:
@@ -143,6 +153,13 @@ class Clerk:
             return
         waiting = Pending(key=key, digest=named[0], asked=named[1])
         if not answering.is_settled(waiting):
+            self._answer(answering, waiting)
+
+    def _deliver_again(self, answering: Answering) -> None:
+        """Deliver what was delivered and is damaged or missing now; it is paid for."""
+        for waiting in answering.find_damaged():
+            self._said.pop(waiting.key, None)
+            LOG.warning("delivering again", extra={"owner": self.desk.name, "question": waiting.digest})
             self._answer(answering, waiting)
 
     def _look_again(self, answering: Answering) -> None:

@@ -155,6 +155,25 @@ def test_keys_are_listed_by_whole_segments(place):
         assert courier.keys("q/nobody/") == []
 
 
+def test_a_look_at_whether_it_can_be_written_to_leaves_nothing(place):
+    with place() as courier:
+        for _ in range(2):
+            courier.check_writable("releases/clinic/")
+        assert courier.keys("") == []
+        courier.put("releases/clinic/probe", b"\n")  # as an earlier version left it
+        courier.check_writable("releases/clinic/")
+
+
+def test_stamps_show_what_is_there(place):
+    with place() as courier, place() as other:
+        courier.put("releases/clinic/a", b"first")
+        courier.put("releases/clinic/parts/b", b"second")
+        courier.put("releases/others/c", b"third")
+        stamps = other.stamps("releases/clinic/")
+        assert sorted(stamps) == ["releases/clinic/a", "releases/clinic/parts/b"]
+        assert other.stamps("releases/clinic/") == stamps
+
+
 def test_wait_returns_at_once_what_is_there(place):
     with place() as courier:
         courier.put("q/clinic/a", b"x")

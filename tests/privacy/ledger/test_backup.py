@@ -18,8 +18,12 @@ def test_a_backup_verifies_equally(paid: tuple[Ledger, list[Receipt]], key: Owne
     with Ledger.open(tmp_path / "copy.sqlite", key) as copy:
         assert copy.verify(receipts) == ledger.verify(receipts)
         assert copy.export() == ledger.export()
-        copy.charge("patients", gaussian(), question=QUESTION)
+        with pytest.raises(LedgerError, match="is a backup that ends at line 5 of 'patients'"):
+            copy.charge("patients", gaussian(), question=QUESTION)
     assert not list(tmp_path.glob("*.partial*"))
+    (tmp_path / "beside.sqlite.heads").touch()
+    with pytest.raises(LedgerError, match="heads exists; a backup never overwrites"):
+        ledger.backup(tmp_path / "beside.sqlite")
     with pytest.raises(LedgerError, match="exists; a backup never overwrites"):
         ledger.backup(tmp_path / "copy.sqlite")
     with pytest.raises(LedgerError, match="cannot be made"):

@@ -137,8 +137,11 @@ def test_a_backup_goes_along(
         ledger.rotate(new)
         receipts += charge(ledger)
         ledger.backup(tmp_path / "after.sqlite")
-    with Ledger.open(tmp_path / "after.sqlite", new, create=False) as copy:
+    after = tmp_path / "after.sqlite"
+    with Ledger.open(after, new, create=False) as copy:
         copy.verify(receipts)
+    Ledger.restore(after, new, by="Ada", lost="nothing", receipts=receipts)
+    with Ledger.open(after, new, create=False) as copy:
         charge(copy)
     with Ledger.open(tmp_path / "before.sqlite", key, create=False) as copy:
         with pytest.raises(TamperError, match="another owner|tail was cut off"):
@@ -298,6 +301,7 @@ def test_a_thief_hands_over_to_himself(handed: tuple[str, list[Line]], key: Owne
 
 def test_forged_receipts_of_the_old_key(handed: tuple[str, list[Line]], key: OwnerKey, new: OwnerKey) -> None:
     place, lines = handed
+    Ledger.restore(place, new, by="Ada", lost="nothing")
     with Ledger.open(place, new) as ledger:
         genuine = charge(ledger)[0]
         forged = following(lines[3], key, kind="disclosure", cost=0, detail={}).receipt(key.public)

@@ -66,6 +66,7 @@ def rotate(
     ledger.
     """
     from privada.parties.owner_file import OwnerFile
+    from privada.privacy.ledger.heads import heads_of
     from privada.privacy.receipt import OwnerKey
 
     file = OwnerFile.read(existing_file(owner, "OWNER_TOML"))
@@ -73,7 +74,7 @@ def rotate(
     draft = file.key.with_name(f"{file.key.name}.new")
     began = draft.exists()  # by an earlier run that was interrupted
     new = _next_key(file.key, draft, protect=protect)
-    made = _hand_over(file.ledger, old, new, began=began)
+    made = _hand_over(file.ledger, old, new, began=began, heads=heads_of(file.ledger, file.key))
     kept = file.key.with_name(f"{file.key.name}.{old.public[:12]}")
     _keep(file.key, kept)
     draft.replace(file.key)
@@ -100,13 +101,13 @@ def _next_key(path: Path, draft: Path, *, protect: bool) -> OwnerKey:
     return key
 
 
-def _hand_over(place: str, old: OwnerKey, new: OwnerKey, *, began: bool) -> HandOver:
+def _hand_over(place: str, old: OwnerKey, new: OwnerKey, *, began: bool, heads: Path | None) -> HandOver:
     from privada.privacy.ledger import Ledger
 
     if began:
-        with suppress(LedgerError), Ledger.open(place, new, create=False) as ledger:
+        with suppress(LedgerError), Ledger.open(place, new, create=False, heads=heads) as ledger:
             return ledger.hand_overs()[-1]
-    with Ledger.open(place, old, create=False) as ledger:
+    with Ledger.open(place, old, create=False, heads=heads) as ledger:
         return ledger.rotate(new)
 
 

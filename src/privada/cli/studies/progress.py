@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from privada.exchange.asking import Step
 
-_MARKS = {"asked": "asked", "answered": "done", "refused": "refused", "late": "late", "left out": "left out"}
+_MARKS = {
+    "asked": "asked",
+    "answered": "done",
+    "damaged": "waiting for a reply that can be read",
+    "refused": "refused",
+    "late": "late",
+    "left out": "left out",
+}
 
 
 class Progress:

@@ -8,7 +8,7 @@ versions and an object lock if your store has them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -70,11 +70,33 @@ class BucketCourier(PollingCourier):
             check_size(key, found.meta["size"], self.largest if largest is None else largest)
             return bytes(found.bytes())
 
+    def check_writable(self, prefix: str) -> None:
+        """Put an object and remove it.
+
+        Where this party may not remove objects, one stays: the store then refuses to overwrite it, and only
+        after it has checked that this party may write there.
+        """
+        key = f"{check_prefix(prefix)}probe"
+        for _ in range(2):  # the second time if one was there already
+            is_new = self.put(key, b"\n")
+            with suppress(CourierError), _naming_faults(f"remove {key}"):
+                _load_obstore().delete(self._store, key)
+            if is_new:
+                return
+
     def keys(self, prefix: str) -> list[str]:
+        return sorted(self.stamps(prefix))
+
+    def stamps(self, prefix: str) -> dict[str, object]:
         check_prefix(prefix)
         with _naming_faults(f"list {prefix or 'the bucket'}"):
             pages = _load_obstore().list(self._store, prefix.rstrip("/") or None)
-            return sorted(item["path"] for page in pages for item in page if _is_key(item["path"]))
+            return {
+                item["path"]: (item["size"], item["last_modified"], item["e_tag"])
+                for page in pages
+                for item in page
+                if _is_key(item["path"])
+            }
 
 
 def _is_key(path: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from privada import _files
@@ -45,19 +46,40 @@ class FolderCourier(PollingCourier):
         limit = self.largest if largest is None else largest
         return _files.read_below(self.path, check_key(key).split("/"), largest=limit, error=WireError)
 
+    def check_writable(self, prefix: str) -> None:
+        try:
+            _write.probe(self.path / check_prefix(prefix), root=self.path)
+        except OSError as error:
+            raise CourierError(f"Cannot write to {self.path.name}/{prefix}: {error.strerror}.") from None
+
+    def remove_leftovers(self, prefix: str) -> None:
+        _write.remove_leftovers(self.path, check_prefix(prefix).split("/")[:-1])
+
     def keys(self, prefix: str) -> list[str]:
+        return sorted(key for key, _ in self._entries(prefix))
+
+    def stamps(self, prefix: str) -> dict[str, object]:
+        stamps: dict[str, object] = {}
+        for key, entry in self._entries(prefix):
+            with suppress(FileNotFoundError):
+                status = entry.stat(follow_symlinks=False)
+                stamps[key] = (status.st_size, status.st_mtime_ns)
+        return stamps
+
+    def _entries(self, prefix: str) -> list[tuple[str, os.DirEntry[str]]]:
+        """The keys below a prefix and their files."""
         parts = check_prefix(prefix).split("/")[:-1]
         for at in range(1, len(parts) + 1):
             if self.path.joinpath(*parts[:at]).is_symlink():
                 raise WireError(f"{parts[at - 1]} is a link where a folder should be; it is not followed.")
         try:
-            return sorted(_keys_below(self.path.joinpath(*parts), parts))
+            return [*_entries_below(self.path.joinpath(*parts), parts)]
         except OSError as error:
             raise CourierError(f"Cannot list {prefix or self.path.name}: {error.strerror}.") from None
 
 
-def _keys_below(folder: Path, parts: list[str]) -> Iterator[str]:
-    """Keys of the plain files below a folder; links, and names that no key can have, are passed over."""
+def _entries_below(folder: Path, parts: list[str]) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """The plain files below a folder by key; links, and names that no key can have, are passed over."""
     try:
         with os.scandir(folder) as entries:
             found = [entry for entry in entries if is_segment(entry.name)]
@@ -66,9 +88,9 @@ def _keys_below(folder: Path, parts: list[str]) -> Iterator[str]:
     for entry in found:
         inner = [*parts, entry.name]
         if entry.is_file(follow_symlinks=False):
-            yield "/".join(inner)
+            yield "/".join(inner), entry
         elif entry.is_dir(follow_symlinks=False) and len(inner) < MOST_SEGMENTS:
-            yield from _keys_below(folder / entry.name, inner)
+            yield from _entries_below(folder / entry.name, inner)
 
 
 __all__ = ["FolderCourier"]

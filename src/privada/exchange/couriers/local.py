@@ -63,6 +63,16 @@ class LocalCourier(Courier):
         with self._place.changed:
             return sorted(key for key in self._place.items if key.startswith(prefix))
 
+    def stamps(self, prefix: str) -> dict[str, object]:
+        with self._place.changed:
+            return {key: hash(self._place.items[key]) for key in self.keys(prefix)}
+
+    def check_writable(self, prefix: str) -> None:
+        key = f"{check_prefix(prefix)}probe"
+        if self.put(key, b"\n"):
+            with self._place.changed:
+                self._place.items.pop(key, None)
+
     def wait(self, prefix: str, *, known: Container[str], seconds: float) -> list[str]:
         found: list[str] = []
 

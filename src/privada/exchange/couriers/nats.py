@@ -69,6 +69,23 @@ class NatsCourier(Courier):
         found = self._fetch(key)  # ours, if it was sent again because the first reply was lost
         return found is not None and found.headers.get("Nats-Msg-Id") == mark
 
+    def check_writable(self, prefix: str) -> None:
+        """Send a message that the stream refuses to store, but only after the server has let it through.
+
+        Nobody may remove a message, so one that is stored would stay. This one expects another message of its
+        subject before it, and there is none.
+        """
+        key = f"{check_prefix(prefix)}probe-{secrets.token_hex(12)}"
+        headers = {
+            "Nats-Expected-Last-Subject-Sequence": str(2**62),
+            "Nats-Expected-Stream": stream_of(self._exchange),
+        }
+        reply = self._connection.request(subject_of(self._exchange, key), b"\n", headers=headers)
+        fault = _answer(reply).get("error", {})
+        if fault.get("err_code") not in _KEY_EXISTS:
+            why = fault.get("description", "the broker does not keep to what a message expects")
+            raise CourierError(f"Cannot write to {prefix}: {why}.")
+
     def get(self, key: str, *, largest: int | None = None) -> bytes | None:
         found = self._fetch(check_key(key))
         until = time.monotonic() + self._connection.patience

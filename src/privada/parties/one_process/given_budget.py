@@ -12,6 +12,7 @@ from typing import Any
 from privada.exceptions import InputError, PrivadaError
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger import Ledger
+from privada.privacy.ledger.heads import heads_of
 from privada.privacy.receipt import OwnerKey
 
 KEY_OF_URL = "PRIVADA_LEDGER_KEY"  # environment: path of the key that a ledger at a URL was made with
@@ -78,7 +79,8 @@ class GivenBudget:
 def open_ledger(ledger: Any) -> Ledger:
     """A ledger that was given as itself, as a path (its key is ``PATH.key``) or as a URL.
 
-    The key of a ledger at a URL is in the file that the environment variable ``PRIVADA_LEDGER_KEY`` names.
+    The key of a ledger at a URL is in the file that the environment variable ``PRIVADA_LEDGER_KEY``
+    names, and its heads are recorded in ``ledger.heads`` beside that.
     A ledger that does not exist is never created: its budget has to be opened first.
     """
     if isinstance(ledger, Ledger):
@@ -86,7 +88,9 @@ def open_ledger(ledger: Any) -> Ledger:
     if not isinstance(ledger, (str, os.PathLike)):
         raise InputError(f"Expected ledger to be a Ledger, a path or a URL, got {type(ledger).__name__}.")
     place = os.fspath(ledger)
-    return Ledger.open(place, OwnerKey.load(_key_of(place)), create=False)
+    key = _key_of(place)
+    heads = None if place.startswith("sqlite:///") else heads_of(place, key)
+    return Ledger.open(place, OwnerKey.load(key), create=False, heads=heads)
 
 
 def _key_of(place: str) -> Path:

@@ -18,6 +18,7 @@
     backup     a consistent copy
     rotation   a new key takes over
     heads      the last line of each chain, remembered elsewhere
+    restoring  a copy is continued; what it lacks counts as spent
     names      one name, one budget
 """
 

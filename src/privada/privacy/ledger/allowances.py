@@ -3,7 +3,8 @@
 The use is computed from the lines of the chain: the price of every answer that a
 learner got, counted by the filter of its allowance, which is that of the last line about
 it (`privada.privacy.ledger.grants`). Nothing else is stored, so an allowance that is
-changed counts everything from the beginning.
+changed counts everything from the beginning. Charges that were lost with their lines
+(`privada.privacy.ledger.restoring`) count in every allowance: nobody knows whose they were.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from privada.privacy.ledger.database import table
 from privada.privacy.ledger.database.store import Store
 from privada.privacy.ledger.grants import in_force
 from privada.privacy.ledger.heads import Heads
-from privada.privacy.ledger.lines import CHARGE, COPY, Line, moment
+from privada.privacy.ledger.lines import CHARGE, COPY, Line, moment, read_account
 from privada.privacy.ledger.outbox import Debt, find
 
 
@@ -42,8 +43,20 @@ class Uses:
         place = (dataset, allowance.learner, allowance.key, allowance.filter)
         position, used = self._known.get(place, (-1, 0))
         who = {"learner": allowance.learner, "key": allowance.key}
+        lost = table.restored(connection, dataset, after=position)
         for line in table.told(connection, dataset, after=position, **who):
             position, used = line.index, used + allowance.filter.recorded_cost(_told(line))
+        if lost:
+            first = table.first(connection, dataset)
+            assert first is not None  # it has a line after that
+            budget = read_account(first).filter
+            # losses of the budget's filter are the allowance's, too, unless they are at another Rényi order
+            orders = [getattr(one, "order", None) for one in (budget, allowance.filter)]
+            is_alike = budget.name == allowance.filter.name and orders[0] == orders[1]
+            used += sum(
+                line.cost if is_alike or not line.cost else allowance.filter.capacity for line in lost
+            )
+            position = max(position, lost[-1].index)
         self._known[place] = (position, used)
         return used
 

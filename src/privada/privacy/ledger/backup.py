@@ -1,26 +1,44 @@
-"""Copies of a ledger, made while it is in use."""
+"""Copies of a ledger, made while it is in use.
+
+A copy has a record of its heads, as the ledger has (`privada.privacy.ledger.heads`), in ``COPY.heads``.
+
+*Why the two agree.* The record is not copied, but written from the copied chains when the copy is complete.
+It is neither newer than the copy, which then could not be opened, nor older, which would hide that the copy
+lost lines later.
+
+*Why nothing that the ledger itself lost is passed over.* A line is noted after it is committed, so every line
+that was noted before the copy began is in the copy, or the ledger has lost it: the notes are read first and
+compared with the copy.
+
+*Why a copy is not a second budget.* Each note says that it is a backup's. The ledger may have gone on, so
+nothing is charged to the copy before somebody says what it lacks (`privada.privacy.ledger.restoring`).
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import insert, select
 
-from privada.exceptions import LedgerError
+from privada.exceptions import LedgerError, TamperError
 from privada.privacy.ledger import rotation
 from privada.privacy.ledger.database import schema, table
 from privada.privacy.ledger.database.backends import PostgreSQL, backend, create_file, sync_folder
 from privada.privacy.ledger.database.store import Store
+from privada.privacy.ledger.heads import Heads, Note
 
 
-def back_up(store: Store, path: str | os.PathLike[str]) -> None:
+def back_up(store: Store, heads: Heads, path: str | os.PathLike[str]) -> None:
     """Copy a ledger into a new SQLite file; the name is complete or empty, never half written."""
     target = Path(path)
+    record = target.with_name(f"{target.name}.heads")
+    if record.exists():
+        raise LedgerError(f"{record} exists; a backup never overwrites.")
     try:
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
@@ -30,15 +48,37 @@ def back_up(store: Store, path: str | os.PathLike[str]) -> None:
     part = target.with_name(target.name + ".partial")
     part.unlink(missing_ok=True)
     create_file(part)
+    recorded = heads.last()  # before the copy begins
     try:
         _COPIES.get(type(store.backend), _copy_pages)(store, part)
+        _write_heads(part, recorded, record)
         _sync(part)
         part.replace(target)
         sync_folder(target.parent)
     except BaseException:
-        target.unlink()
-        part.unlink(missing_ok=True)
+        for file in (target, part, record):
+            file.unlink(missing_ok=True)
         raise
+
+
+def _write_heads(copy: Path, recorded: Mapping[str, Note], record: Path) -> None:
+    """Compare a copy with what was recorded before it was made, and record its own heads."""
+    opened = Store(backend(copy))
+    try:
+        with opened.reading() as connection:
+            for note in recorded.values():
+                line = table.at(connection, note.dataset, note.index)
+                if note.index >= 0 and (line is None or line.digest != note.digest):
+                    raise TamperError(
+                        f"Line {note.index} of {note.dataset!r} was written and is not in the ledger now: no "
+                        "backup was made."
+                    )
+            notes = [Note.of(table.last(connection, name), copied=True) for name in table.names(connection)]
+    finally:
+        opened.close()
+    create_file(record)
+    record.write_bytes(b"".join(note.to_bytes() for note in notes))
+    _sync(record)
 
 
 def _sync(path: Path) -> None:

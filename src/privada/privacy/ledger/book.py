@@ -36,7 +36,7 @@ from privada.privacy.accounting.price import Price
 from privada.privacy.accounting.vintage import Vintage, check_apart
 from privada.privacy.asker import LONGEST_NAME, Asker, check_line
 from privada.privacy.guarantee import Guarantee
-from privada.privacy.ledger import outbox, rotation
+from privada.privacy.ledger import outbox, restoring, rotation
 from privada.privacy.ledger.account import Account, Quote, Remaining
 from privada.privacy.ledger.allowances import Allowances, Uses, check_asker
 from privada.privacy.ledger.backup import back_up
@@ -96,6 +96,8 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         self.key = key
         self._store = store
         self._heads = heads
+        with store.reading() as connection:
+            self._gaps = heads.find_gaps(table.names(connection))  # why chains must not be continued
         self._uses = Uses()
         self._accounts: dict[str, Account] = {}
 
@@ -123,7 +125,10 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         heads : path, optional
             A separate file in which the last line of each chain is recorded, so
             that a ledger that lost lines is noticed. By default
-            ``PLACE.heads`` beside a SQLite file, and none for PostgreSQL.
+            ``PLACE.heads`` beside a SQLite file, and none for PostgreSQL: name one, or a
+            database that was put back from an older copy is not noticed. A ledger with
+            lines of which this file says nothing can be read, and nothing is written to it
+            before `restore`.
 
         Raises
         ------
@@ -139,10 +144,70 @@ class Ledger(Outbox, Notes, Grants, Allowances):
             _make_ready(store, key, create=create, place=place)
             noted = Heads(store.backend.heads if heads is None else Path(heads))
             _check_whole(store, noted)
+            return cls(store, key, noted)
         except BaseException:
             store.close()
             raise
-        return cls(store, key, noted)
+
+    @classmethod
+    def restore(
+        cls,
+        place: str | os.PathLike[str],
+        key: OwnerKey,
+        *,
+        by: str,
+        lost: restoring.Lost | None = None,
+        receipts: Iterable[Receipt] = (),
+        heads: str | os.PathLike[str] | None = None,
+    ) -> list[Line]:
+        """Continue a ledger that was put back from a copy; what it lacks is counted as spent.
+
+        Parameters
+        ----------
+        place, key, heads
+            As in `open`.
+        by : str
+            The person who decides; the lines say so.
+        lost : {"nothing", "everything"}, optional
+            What was written after the copy, where the record of heads does not say it: nothing, or nobody
+            knows what, and all that was left of the budget counts as spent.
+        receipts : iterable of Receipt, default=()
+            Receipts that others hold. They are verified; one of a later line shows that something was lost.
+
+        Returns
+        -------
+        list of Line
+            One of kind ``"restore"`` for each chain that was continued; none if the record is complete.
+
+        Raises
+        ------
+        LedgerError
+            It is not known what was lost, or the copy is older than a budget.
+        TamperError
+            The ledger or a receipt is not genuine.
+        """
+        store = Store(backend(place, create=False))
+        try:
+            _make_ready(store, key, create=False, place=place)
+            ledger = cls(store, key, Heads(store.backend.heads if heads is None else Path(heads)))
+            return ledger._continue(by, lost, list(receipts))
+        finally:
+            store.close()
+
+    def _continue(self, by: str, lost: restoring.Lost | None, receipts: Sequence[Receipt]) -> list[Line]:
+        ends = {name: self._last(name).index for name in self.datasets()}
+        self.verify(receipt for receipt in receipts if receipt.index <= ends.get(receipt.dataset, -1))
+        for receipt in receipts:
+            if receipt.index > ends.get(receipt.dataset, -1):
+                receipt.verify(self.key.public)
+        with self._store.writing() as connection:
+            self._store.backend.lock_everything(connection)
+            lines = restoring.continue_chains(
+                connection, self._heads, self.key, by=by, lost=lost, receipts=receipts
+            )
+        for line in lines:
+            self._heads.remember(line)
+        return lines
 
     def close(self) -> None:
         """Close the connection; the ledger cannot be used afterwards."""
@@ -220,10 +285,13 @@ class Ledger(Outbox, Notes, Grants, Allowances):
                 check_distinct(account.dataset, table.names(connection))
                 check_apart(account.dataset, vintage, _vintages(connection), same=is_alike)
                 rotation.check_current(connection, self.key.public)
+                self._check_recorded(*self._gaps)
+                self._heads.begin(account.dataset)
                 line = opening(account.dataset, account, self.key)
                 table.begin(connection, line)
             signed_by = rotation.signer(connection, line, self.key.public)
-        self._heads.remember(line)
+        if line.dataset not in self._gaps:
+            self._heads.remember(line)
         _check_same(read_account(line), account)
         return line.receipt(signed_by)
 
@@ -234,7 +302,7 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         accounting: str | None = None,
         vintage: Vintage | None = None,
     ) -> str:
-        """Raise an error unless this very budget is open; return the name under which it is.
+        """Raise an error unless this very budget is open and can be charged; return its name in the ledger.
 
         A running owner opens no budget: a changed or mistyped name would start
         a new one for the same rows.
@@ -242,6 +310,7 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         check_text(dataset=dataset, longest=200)
         _check_name(dataset, vintage)
         there = self._account(dataset)
+        self._check_recorded(there.dataset)
         _check_same(there, Account.opened(there.dataset, open_filter(budget, accounting=accounting), vintage))
         if budget.relation is Relation.ATTRIBUTE:
             self._check_prices(there.dataset)
@@ -440,6 +509,7 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         """
         if not isinstance(new, OwnerKey):
             raise LedgerError(f"A ledger needs its owner's key (an OwnerKey), got {type(new).__name__}.")
+        self._check_recorded(*self._gaps)
         with self._store.writing() as connection:
             self._store.backend.lock_everything(connection)
             made, written = rotation.hand_over(connection, self.key, new)
@@ -464,12 +534,12 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         }
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Write a consistent copy into a new SQLite file, which opens and verifies as a ledger.
+        """Write a consistent copy into a new SQLite file, and the heads of its chains into ``PATH.heads``.
 
-        The ledger may be in use meanwhile. A restored backup lacks the lines
-        after it: verify it with the receipts that others hold before using it.
+        The ledger may be in use meanwhile. The copy opens and verifies as a ledger. It lacks the
+        lines after it, so nothing is charged to it before `restore`.
         """
-        back_up(self._store, path)
+        back_up(self._store, self._heads, path)
 
     def _account(self, dataset: str) -> Account:
         """The account of a data set; line 0 never changes, so it is read once."""
@@ -504,9 +574,16 @@ class Ledger(Outbox, Notes, Grants, Allowances):
     def _append(self, connection: Connection, head: Line, **fields: Any) -> Line:
         """Write the line after a head that is genuine."""
         rotation.check_head(connection, head, self.key.public)
+        self._check_recorded(head.dataset)
         line = following(head, self.key, **fields)
         table.append(connection, line)
         return line
+
+    def _check_recorded(self, *datasets: str) -> None:
+        """Refuse to continue chains that may lack lines: what those charged would be spent again."""
+        for dataset in datasets:
+            if dataset in self._gaps:
+                raise LedgerError(self._gaps[dataset])
 
 
 def _make_ready(store: Store, key: OwnerKey, *, create: bool, place: str | os.PathLike[str]) -> None:

@@ -11,7 +11,10 @@ from privada.privacy.ledger.lines import CHARGE, Line
 
 FORMAT = "privada-ledger/1"
 
-_SPENT = "spent is the sum over the lines of kind charge; divide by grain and compare."
+_SPENT = (
+    "spent is the sum over the lines of kind charge, and the cost of lines of kind restore, which count "
+    "charges that were lost with their lines; divide by grain and compare."
+)
 _SHOWN = (
     " A sample draws g = sample_size / source_dataset_size of all rows. A VisiblySampledDpEvent, which "
     "dp-accounting does not have, shows which; "

@@ -26,7 +26,7 @@ from privada.privacy.wire import canonical
 
 BUDGET, CHARGE, KEY = "budget", "charge", "key"
 APPROVAL, REFUSAL, COPY = "approval", "refusal", "copy"
-ALLOWANCE = "allowance"
+ALLOWANCE, RESTORE = "allowance", "restore"
 START = "0" * 64  # what line 0 has instead of a line before it
 
 
@@ -40,7 +40,7 @@ class Line:
         As in `Receipt`.
     detail : mapping
         The filter of a budget line, the price of a charge, the text of a note; of a copy both;
-        old and new of an allowance.
+        old and new of an allowance; of a restored copy, what it lacked.
     cost, spent : int
         Whole grains that the line took, and all lines up to it.
     purpose : str
@@ -48,7 +48,7 @@ class Line:
     asker : Asker or None
         The learner that asked, if that is known.
     approver : str
-        The person who approved or refused the question, if one did.
+        The person who approved or refused the question, or restored the ledger, if one did.
     previous, digest, signature : str
         The digest of the line before, of this one, and the owner's signature.
     """
@@ -191,11 +191,11 @@ def opening(dataset: str, account: Account, key: OwnerKey) -> Line:
     return Line(dataset=dataset, index=0, kind=BUDGET, time=_now(), detail=account.to_dict()).sealed(key)
 
 
-def following(head: Line, key: OwnerKey, *, cost: int, **fields: Any) -> Line:
-    """The line after ``head``."""
+def following(head: Line, key: OwnerKey, *, cost: int, index: int | None = None, **fields: Any) -> Line:
+    """The line after ``head``; its number is the next one, unless lines between them were lost."""
     made = Line(
         dataset=head.dataset,
-        index=head.index + 1,
+        index=head.index + 1 if index is None else index,
         time=moment(head),
         cost=cost,
         spent=head.spent + cost,
@@ -248,6 +248,7 @@ __all__ = [
     "COPY",
     "KEY",
     "REFUSAL",
+    "RESTORE",
     "START",
     "Line",
     "check_digest",

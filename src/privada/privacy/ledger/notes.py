@@ -36,6 +36,7 @@ from privada.privacy.ledger.lines import (
     COPY,
     KEY,
     REFUSAL,
+    RESTORE,
     Line,
     check_digest,
     check_text,
@@ -44,7 +45,7 @@ from privada.privacy.ledger.lines import (
 from privada.privacy.receipt import Receipt
 
 MOST_REFUSALS = 100  # lines that one learner's refusals may fill in a day
-_TAKEN = (BUDGET, CHARGE, KEY, APPROVAL, REFUSAL, COPY, ALLOWANCE)
+_TAKEN = (BUDGET, CHARGE, KEY, APPROVAL, REFUSAL, COPY, ALLOWANCE, RESTORE)
 
 
 class Notes(ABC):

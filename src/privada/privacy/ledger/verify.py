@@ -12,7 +12,7 @@ from privada.privacy.accounting import accountant
 from privada.privacy.accounting.price import Price
 from privada.privacy.accounting.vintage import Vintage, check_apart
 from privada.privacy.ledger.account import Account
-from privada.privacy.ledger.lines import ALLOWANCE, BUDGET, START, Line, read_account
+from privada.privacy.ledger.lines import ALLOWANCE, BUDGET, RESTORE, START, Line, read_account
 from privada.privacy.ledger.names import is_alike
 from privada.privacy.ledger.rotation import successor
 from privada.privacy.receipt import Receipt
@@ -65,14 +65,16 @@ def verify(
         raise TamperError(f"A receipt was given for {name!r}, of which the ledger knows nothing.")
     affected: list[str] = []
     opened: list[Account] = []
-    heads = {
-        name: _head(name, _checked(lines, public, affected, opened, earlier), held[name], public)
-        for name, lines in chains.items()
-    }
+    heads: dict[str, Line] = {}
+    count = 0
+    for name, lines in chains.items():
+        checked = _checked(lines, public, affected, opened, earlier)
+        heads[name], length = _head(name, checked, held[name], public)
+        count += length
     _check_vintages(opened)
     return Verification(
         datasets=len(heads),
-        lines=sum(line.index + 1 for line in heads.values()),
+        lines=count,
         receipts=sum(len(some) for of_name in held.values() for some in of_name.values()),
         heads={name: line.digest for name, line in heads.items()},
         affected=tuple(affected),
@@ -92,10 +94,15 @@ def _sorted(
 
 def _head(
     dataset: str, lines: Iterable[tuple[Line, str]], held: Mapping[int, list[Receipt]], public: str
-) -> Line:
-    """Compare the receipts with the lines that they were given for; return the last line."""
+) -> tuple[Line, int]:
+    """Compare the receipts with the lines that they were given for; return the last line and their number.
+
+    A receipt whose line was lost before a restored copy was continued is the owner's; there is nothing more
+    to compare it with.
+    """
     head: Line | None = None
-    for head, signer in lines:
+    length = 0
+    for length, (head, signer) in enumerate(lines, start=1):  # noqa: B007 - the last ones are returned
         for receipt in held.get(head.index, ()):
             receipt.verify(signer)
             _check_receipt(receipt, head)
@@ -108,7 +115,7 @@ def _head(
             f"Line {max(held)} of {dataset!r} has a receipt, but the chain ends at line {head.index}: "
             "its tail was cut off."
         )
-    return head
+    return head, length
 
 
 def _check_receipt(receipt: Receipt, line: Line) -> None:
@@ -179,6 +186,8 @@ def _check_vintages(accounts: Sequence[Account]) -> None:
 
 def _check_link(line: Line, head: Line | None) -> None:
     index, previous = (head.index + 1, head.digest) if head else (0, START)
+    if head and line.kind == RESTORE and line.index > index and line.detail.get("after") == head.index:
+        index = line.index  # the lines between them were lost, and this one says so
     if line.index != index:
         raise TamperError(f"Line {index} of {line.dataset!r} is missing.")
     if line.previous != previous:
@@ -195,7 +204,9 @@ def _check_sum(line: Line, head: Line | None, account: Account) -> bool:
     if line.spent != line.cost + (head.spent if head else 0):
         raise TamperError(f"{line.where} has a wrong sum.")
     price = _price(line)
-    if price is None:
+    if line.kind == RESTORE:  # what its lost lines cost, for which there is no price
+        least = most = rounded = line.cost
+    elif price is None:
         least = most = rounded = 0
     else:
         (least, most), rounded = _costs(line, price, account), price.times

@@ -104,9 +104,14 @@ def test_version_1_is_upgraded_and_still_verifies(place: str) -> None:
             assert (
                 found.heads["patients"] == "3730c8cfa6f333fd8424e5828816381d2b2000d64ef0e869f54148980b0b4d84"
             )
+    if "://" not in place:
+        with Ledger.open(place, old_key) as ledger, pytest.raises(LedgerError, match="where they end"):
+            ledger.charge("patients", gaussian(), question=QUESTION)
+    (restored,) = Ledger.restore(place, old_key, by="Ada", lost="nothing")  # it is older than any record
+    assert restored.index == 3
     with Ledger.open(place, old_key) as ledger:
         receipt = ledger.charge("patients", gaussian(), question=QUESTION, purpose="a mean")
-        assert ledger.verify([receipt]).lines == 4
+        assert ledger.verify([receipt]).lines == 5
     with tampering(place) as connection:
         names = {column["name"] for column in sqlalchemy.inspect(connection).get_columns("lines")}
         versions = connection.exec_driver_sql("SELECT version FROM schema_version ORDER BY 1").scalars().all()

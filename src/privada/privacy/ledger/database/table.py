@@ -10,7 +10,7 @@ from sqlalchemy import Connection, RowMapping, Select, bindparam, func, insert, 
 from privada.exceptions import BudgetError, TamperError
 from privada.privacy.ledger.database.schema import datasets, lines
 from privada.privacy.ledger.database.store import Store
-from privada.privacy.ledger.lines import ALLOWANCE, CHARGE, COPY, REFUSAL, Line
+from privada.privacy.ledger.lines import ALLOWANCE, CHARGE, COPY, REFUSAL, RESTORE, Line
 
 _PAGE = 1000
 
@@ -27,6 +27,9 @@ _TOLD = (
     .order_by(lines.c.position)
     .limit(_PAGE)
 )
+_RESTORED = _OF.where(  # the lines about no question are few, and there is an index to find them by
+    lines.c.question == "", lines.c.kind == RESTORE, lines.c.position > bindparam("after")
+).order_by(lines.c.position)
 _GRANTS = _OF.where(_BY, lines.c.kind == ALLOWANCE).order_by(lines.c.position)
 _REFUSED = (
     select(func.count())
@@ -100,6 +103,12 @@ def told(connection: Connection, dataset: str, *, learner: str, key: str, after:
         after = rows[-1]["position"]
 
 
+def restored(connection: Connection, dataset: str, *, after: int) -> list[Line]:
+    """The lines after one by which a copy was continued and what it lacked was counted."""
+    rows = connection.execute(_RESTORED, {"dataset": dataset, "after": after}).mappings()
+    return [Line.from_row(row) for row in rows]
+
+
 def grants(connection: Connection, dataset: str, *, learner: str, key: str) -> list[Line]:
     """The lines that changed the allowance of a learner of this name or this key, in order."""
     found = {"dataset": dataset, "learner": learner, "key": key}
@@ -161,5 +170,6 @@ __all__ = [
     "on_question",
     "pages",
     "refusals",
+    "restored",
     "told",
 ]
