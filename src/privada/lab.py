@@ -6,10 +6,10 @@ __all__: list[str] = []
 
 
 def __getattr__(name: str) -> NoReturn:
-    # Python looks for __path__ when a module below this one is imported; other dunder names are only probed
-    if name.startswith("__") and name != "__path__":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    raise ImportError(
-        "privada.lab is now privada_lab, of the distribution privada-lab: run pip install ./lab in a copy of "
-        "privada's repository, and import privada_lab instead."
-    )
+    # Python asks for __path__ when a module below this one is imported
+    if name in {"__path__", "baselines", "datasets", "experiments", "papers"}:
+        raise ImportError(
+            "privada.lab is now privada_lab, of the distribution privada-lab: run pip install ./lab in a "
+            "copy of privada's repository, and import privada_lab instead."
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,6 +14,7 @@ from privada.methods.registry import load
 from privada.report.exhibit import Exhibit
 from privada.report.figure import Figure
 from privada_lab.datasets.files import FILES
+from privada_lab.toml_tables import read_tables
 
 Track = Callable[[Iterable[Any], str], Iterable[Any]]
 
@@ -125,130 +126,23 @@ class Experiment:
 
 
 PICTURES = OptionalPart("pictures; their numbers are written as CSV", "matplotlib", "privada[plot]")
-_EXPERIMENTS = (
-    Experiment(
-        name="cells",
-        title="Digits classified by private counts in public cells",
-        path="privada_lab.experiments.cells:run",
-        runs=50,
-        quick_runs=5,
-        shared=True,
-    ),
-    Experiment(
-        name="clustering",
-        title="Centres beside a private source: the share of the gap closed",
-        path="privada_lab.experiments.clustering:run",
-        runs=30,
-        quick_runs=1,
-        quick_share=0.33,
-        optional=(OptionalPart("the baseline DP-GAN", "torch", "privada-lab[deep]"),),
-    ),
-    Experiment(
-        name="clustering-all-targets",
-        title="The same on the real pairs with all of their target points",
-        path="privada_lab.experiments.clustering:run_all_targets",
-        runs=30,
-        quick_runs=1,
-        quick_share=0.07,
-    ),
-    Experiment(
-        name="core",
-        title="The core's calibration beside the specification",
-        path="privada_lab.experiments.core:run",
-    ),
-    Experiment(
-        name="forecasts",
-        title="What each method forecast before anything was spent, beside what came",
-        path="privada_lab.experiments.forecasts:run",
-        runs=5,
-        quick_runs=1,
-        shared=True,
-        settings=("half", "only", "quick"),
-    ),
-    Experiment(
-        name="marginals",
-        title="A hidden target: accuracy through tables of outcomes, beside the printed EXPRIL",
-        path="privada_lab.experiments.marginals:run",
-        runs=100,
-        quick_runs=1,
-        quick_share=3.5,
-        shared=True,
-    ),
-    Experiment(
-        name="marginals-limits",
-        title="A hidden target: what labels over cells lose, and to what, on seeds that no figure scores",
-        path="privada_lab.experiments.marginals.limits:run",
-        runs=30,
-        quick_runs=1,
-        shared=True,
-    ),
-    Experiment(
-        name="papers",
-        title="Every table and figure of the five papers, on one page",
-        path="privada_lab.experiments.papers:run",
-        shared=True,
-        settings=("only", "out", "quick"),
-    ),
-    Experiment(
-        name="reweighting",
-        title="Training for a private target with a public source, beside private baselines",
-        path="privada_lab.experiments.reweighting:run",
-        runs=10,
-        quick_runs=1,
-        quick_share=0.15,
-        shared=True,
-        optional=(OptionalPart("the baseline DP-SGD (not in a quick look)", "opacus", "privada-lab[deep]"),),
-    ),
-    Experiment(
-        name="summarization",
-        title="Training summaries from many owners for a private validation set",
-        path="privada_lab.experiments.summarization:run",
-        runs=10,
-        quick_runs=1,
-    ),
-    Experiment(
-        name="summarization-protocols",
-        title="Figure 1 of the summaries: every protocol at every size, and what the curator sees",
-        path="privada_lab.experiments.summarization.protocols:run",
-        runs=10,
-        quick_runs=1,
-    ),
-    Experiment(
-        name="tables",
-        title="Defaults beside trivial rivals, on ordinary tables",
-        path="privada_lab.experiments.tables:run",
-        runs=10,
-        quick_runs=1,
-        shared=True,
-        settings=("half", "only", "limit", "out", "quick"),
-    ),
-    Experiment(
-        name="transport",
-        title="A target classified by a private source: accuracy, and the private distance",
-        path="privada_lab.experiments.transport:run",
-        runs=10,
-        quick_runs=1,
-        quick_share=0.55,
-        optional=(
-            OptionalPart(
-                "transport in the clear (OTDA) and the Wasserstein distance", "ot", "privada[transport]"
-            ),
-            OptionalPart("ADDA and the network as target model", "torch", "privada-lab[deep]"),
-        ),
-    ),
-    Experiment(
-        name="transport-settings",
-        title="Transport's settings, on pairs that no figure scores",
-        path="privada_lab.experiments.transport.settings:run",
-        runs=5,
-        quick_runs=1,
-    ),
-)
+
+
+def _read_experiments() -> dict[str, Experiment]:
+    """The experiments of ``experiments.toml``, by name."""
+    by_name = {}
+    for row in read_tables(Path(__file__).with_name("experiments.toml"))["experiments"]:
+        parts = tuple(OptionalPart(*part) for part in row.get("optional", ()))
+        by_name[row["name"]] = Experiment(**row | {"optional": parts})
+    return dict(sorted(by_name.items()))
+
+
+_EXPERIMENTS = _read_experiments()
 
 
 def experiments() -> dict[str, Experiment]:
     """All experiments, by name."""
-    return {each.name: each for each in sorted(_EXPERIMENTS, key=lambda each: each.name)}
+    return dict(_EXPERIMENTS)
 
 
 def experiment(name: str) -> Experiment:

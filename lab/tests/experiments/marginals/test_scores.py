@@ -27,5 +27,5 @@ def test_scores_say_their_interval_and_test():
 def test_the_papers_ratio_is_of_what_it_prints_itself():
     for setting in (*sets.GENERATED, *sets.CARDIOTOCOGRAMS):
         best, cumulative = setting.paper[:2]
-        assert sets.PRINTED_RATIOS[setting.name] == pytest.approx((best - cumulative) / best, rel=0.05)
-        assert len(sets.PRINTED_DEVIATIONS[setting.name]) == len(setting.paper)
+        assert setting.ratio == pytest.approx((best - cumulative) / best, rel=0.05)
+        assert len(setting.deviations) == len(setting.paper)

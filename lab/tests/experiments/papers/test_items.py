@@ -2,9 +2,11 @@
 
 from fnmatch import fnmatchcase
 
+from privada.privacy.accounting.curves import gaussian_delta
 from privada_lab.experiments import experiments
 from privada_lab.experiments.papers.items import all_items
 from privada_lab.experiments.papers.page import TITLES
+from privada_lab.papers.reweighting import printed_mu
 
 
 def test_every_row_names_a_paper_and_an_experiment_and_stands_once():
@@ -12,9 +14,13 @@ def test_every_row_names_a_paper_and_an_experiment_and_stands_once():
     assert {item.paper for item in items} == set(TITLES)
     assert {item.experiment for item in items} <= set(experiments())
     assert len({(item.paper, item.name) for item in items}) == len(items)
-    assert (
-        "δ is 0.126" in next(item for item in items if item.paper == "003" and item.name == "Figure 1").true
-    )
+
+
+def test_a_true_delta_is_what_the_printed_noise_has():
+    delta = gaussian_delta(15, printed_mu(15, 0.01))
+    claims = {item.true for item in all_items() if item.paper == "003" and "(15, 0.01)" in item.true}
+    assert claims
+    assert all(f"at (15, 0.01) δ is {delta:.3f};" in claim for claim in claims)
 
 
 def test_the_tables_of_every_paper_are_there():

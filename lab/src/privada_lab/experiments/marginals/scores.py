@@ -10,7 +10,7 @@ import numpy as np
 from privada.report.exhibit import Dots
 from privada.report.tables import Table
 from privada_lab.datasets.hidden_target import HiddenTarget
-from privada_lab.experiments.marginals.sets import PRINTED, PRINTED_DEVIATIONS, PRINTED_RATIOS, Setting
+from privada_lab.experiments.marginals.sets import PRINTED, Setting
 
 ROUNDS = 2  # of EXPRIL, beside its importance step
 LEAST_PAIRS = 6  # below which no signed-rank test can be significant at 5 %
@@ -116,7 +116,7 @@ def table_two_form(found: Mapping[str, tuple[Setting, Scores]]) -> Table:
         ]
         if len(cells) < len(FORM):
             continue
-        ratio = f"{scores.ratio('C-EXPRIL, no privacy'):.3f} ({PRINTED_RATIOS[name]:.2g})"
+        ratio = f"{scores.ratio('C-EXPRIL, no privacy'):.3f} ({setting.ratio:.2g})"
         ours = [f"{scores.mean(method):.1f}" for method in ("any", "any at 0.25")]
         rows.append((name, *cells, ratio, *ours))
     return Table(
@@ -163,11 +163,11 @@ def settings_table(found: Mapping[str, tuple[Setting, HiddenTarget]]) -> Table:
 
 def _printed_cells(setting: Setting) -> dict[str, tuple[str, str]]:
     """What the paper prints of a set: mean and deviation by method, and the ratio of C-EXPRIL."""
-    values = zip(PRINTED, setting.paper, PRINTED_DEVIATIONS[setting.name], strict=True)
+    values = zip(PRINTED, setting.paper, setting.deviations, strict=True)
     return {
         NAMES.get(method, method): (
             f"{mean:.1f} ± {spread:.1f}",
-            f"{PRINTED_RATIOS[setting.name]:.2g}" if method == "C-EXPRIL" else "",
+            f"{setting.ratio:.2g}" if method == "C-EXPRIL" else "",
         )
         for method, mean, spread in values
     }

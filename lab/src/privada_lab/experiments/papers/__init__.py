@@ -1,8 +1,8 @@
 """``privada reproduce papers``: one page with every table and figure of the five papers.
 
-The page is made of the declarative rows of `items` and of what the experiments they name have found. It is
-written to ``--out``, by default to ``docs/measurements`` below the current folder; pictures stand in a folder
-``papers`` beside it. With ``--jobs 2`` two experiments run side by side.
+The page is made of the rows of `items`, one TOML file for each paper, and of the results of the experiments
+that they name. It is written to ``--out``, by default to ``docs/measurements`` below the current folder;
+pictures stand in a folder ``papers`` beside it. With ``--jobs 2`` two experiments run side by side.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class PaperItem:
-    """One row of the page of papers. Add one to the module of its paper in `items`.
+    """One row of the page of papers. Add one to the TOML file of its paper.
 
     Attributes
     ----------
