@@ -1,7 +1,7 @@
 # Two commands, each enough by itself on a machine that has Python 3.11+ and pip:
 #   make demo    install privada and see it work
 #   make demo-network    a broker, three owners and two learners as processes on this machine
-#   make test    install the development tools and run every check
+#   make test    install privada, privada-lab and the development tools, and run every check of both
 #   make docs    build the documentation site into build/site; fails on a warning or a broken link
 # Without torch (its tests are skipped then): make test EXTRAS=dev
 PYTHON ?= python3
@@ -61,9 +61,9 @@ $(VENV)/.network: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@$(PIP) --editable '.[broker,onnx,transport]'
 	@touch $@
 
-$(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
-	@echo "Installing privada and its development tools (a few minutes, once) ..."
-	@$(PIP) --editable '.[$(EXTRAS)]'
+$(VENV)/.test: pyproject.toml lab/pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "Installing privada, privada-lab and development tools (a few minutes, once) ..."
+	@$(PIP) --editable '.[$(EXTRAS)]' --editable './lab[$(EXTRAS)]'
 	@touch $@ $(VENV)/.demo $(VENV)/.network
 
 docs: $(VENV)/.test

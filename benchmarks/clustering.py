@@ -9,7 +9,7 @@ the orientation in which it solves the same problem. It runs once on one thread
 and once on all, and its better time counts. Both take turns, after a first run of
 ours that compiles. The cost of either choice is computed by `objective.cost`, and
 ratios are medians over the runs. *AkM*, the accelerated k-medoids of de Mathelin et al. 2022 that the
-paper uses, is our own writing of it in NumPy (`privada.lab.baselines.accelerated_medoids`: its authors
+paper uses, is our own writing of it in NumPy (`privada_lab.baselines.accelerated_medoids`: its authors
 publish no package), from points and caps as ours; its time says less than its cost.
 
 Memory: the largest resident set of a process of its own, interpreter included,
@@ -103,7 +103,7 @@ def _pair(
 
 
 def _beside_accelerated(seeds: int) -> Iterator[Figure]:
-    from privada.lab.baselines.accelerated_medoids import accelerated_medoids
+    from privada_lab.baselines.accelerated_medoids import accelerated_medoids
 
     times, costs = [], []
     for seed, make in ((seed, make) for seed in range(seeds) for make in KINDS):

@@ -2,9 +2,10 @@
 
 * ``contract_coverage``: share of room modules that the wall's contracts (pyproject.toml) put on a side. The
   contracts' own globs are matched against the import graph; ``owner/`` is the private side.
-* ``largest_folder``: modules in the largest folder of the package, not counting those in folders below it.
+* ``largest_folder``: modules in the largest folder of a package, not counting those in folders below it.
 * ``modules_with_own_test``: share of public modules with a file ``test_NAME.py`` that holds a test, in the
-  folder of ``tests`` that mirrors the module's, or in one above it that has no module of that name.
+  folder of its distribution's ``tests`` that mirrors the module's, or in one above it that has no module of
+  that name.
 * ``room_lines``: lines under ``methods/``.
 * ``modules_touched_by_one_answer``: modules whose code runs while an owner answers one question about cells.
 """
@@ -23,7 +24,8 @@ from typing import Any
 from benchmarks._figures import Figure, main
 
 HERE = Path(__file__).resolve().parent.parent
-PACKAGE, TESTS = HERE / "src" / "privada", HERE / "tests"
+PACKAGE = HERE / "src" / "privada"
+TESTS_OF = {PACKAGE: HERE / "tests", HERE / "lab" / "src" / "privada_lab": HERE / "lab" / "tests"}
 WALL = ("Questions and learners never touch private rows", "At the top of a room nobody opens rows")
 
 
@@ -62,31 +64,38 @@ def wall_contracts() -> list[dict[str, Any]]:
     return [each for each in contracts if each["name"] in WALL]
 
 
-def modules() -> list[Path]:
-    """All modules but ``__init__``."""
-    return sorted(each for each in PACKAGE.rglob("*.py") if each.name != "__init__.py")
+def modules(package: Path) -> list[Path]:
+    """All modules of a package but ``__init__``."""
+    return sorted(path for path in package.rglob("*.py") if path.name != "__init__.py")
 
 
 def folder_sizes() -> Counter[str]:
-    """Number of modules in each folder."""
-    return Counter(str(each.parent.relative_to(PACKAGE)) for each in modules())
+    """Number of modules in each folder of both packages."""
+    return Counter(str(path.parent) for package in TESTS_OF for path in modules(package))
 
 
 def modules_without_own_test() -> tuple[list[str], list[str]]:
-    """Public modules without a test file of their name, and all public modules."""
-    tests = {
-        (each.parent.relative_to(TESTS).parts, each.stem) for each in TESTS.rglob("test_*.py") if _tests(each)
-    }
-    public = [each for each in modules() if not each.name.startswith("_")]
-    untested = [str(each.relative_to(PACKAGE)) for each in public if not _mirrored(each) & tests]
-    return untested, [str(each) for each in public]
+    """Public modules of both packages without a test file of their name, and all public modules."""
+    untested, public = [], []
+    for package, folder in TESTS_OF.items():
+        tests = {
+            (path.parent.relative_to(folder).parts, path.stem)
+            for path in folder.rglob("test_*.py")
+            if _tests(path)
+        }
+        for module in modules(package):
+            if not module.name.startswith("_"):
+                public.append(str(module))
+                if not _mirrored(module, package) & tests:
+                    untested.append(str(module.relative_to(package)))
+    return untested, public
 
 
-def _mirrored(module: Path) -> set[tuple[tuple[str, ...], str]]:
+def _mirrored(module: Path, package: Path) -> set[tuple[tuple[str, ...], str]]:
     """Where a module's test may stand: in the folder that mirrors its own, or above if it is no other's."""
-    folder = module.parent.relative_to(PACKAGE).parts
+    folder = module.parent.relative_to(package).parts
     above = [folder[:depth] for depth in range(len(folder))]
-    free = [each for each in above if not PACKAGE.joinpath(*each, module.name).exists()]
+    free = [each for each in above if not package.joinpath(*each, module.name).exists()]
     return {(each, f"test_{module.stem}") for each in (*free, folder)}
 
 

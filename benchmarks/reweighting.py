@@ -26,9 +26,9 @@ import numpy as np
 
 from benchmarks._figures import Figure, main
 from privada._threads import count_processors, run_each
-from privada.lab.baselines.dca import dca_discrepancy
 from privada.methods.linear.owner.fused import Singles, add_pulls
 from privada.methods.reweighting.questions.supremum import moments, of_moments
+from privada_lab.baselines.dca import dca_discrepancy
 
 ROWS, WIDTH = 16_000 + 35_000, 133
 LARGE = 40  # times the rows: 1.08 GB

@@ -26,8 +26,8 @@ MODULES = (
     "privada.methods.evaluation",
     "privada.studies",
     "privada.audit",
-    "privada.lab.baselines",
-    "privada.lab.experiments",
+    "privada_lab.baselines",
+    "privada_lab.experiments",
     "privada.exceptions",
 )
 HEAD = """\

@@ -3,6 +3,8 @@
 #
 # An office holds labelled rows of its own district and may not show them. You hold rows of five other
 # districts, each a little different. How large must ε, or the number of private rows, be?
+#
+# The data and the rival that has no source come from privada-lab, which `pip install ./lab` adds.
 
 # %%
 import warnings
@@ -12,8 +14,8 @@ import numpy as np
 
 from privada import ReweightedRegressor
 from privada.exceptions import PrivadaWarning
-from privada.lab.baselines import DPLinearRegression
-from privada.lab.datasets.domain_pairs import drifting
+from privada_lab.baselines import DPLinearRegression
+from privada_lab.datasets.domain_pairs import drifting
 
 warnings.simplefilter("ignore", PrivadaWarning)
 INK, SOFT, ACCENT, PLAIN, WARM = "#1f2328", "#5d6670", "#0b6e63", "#9aa3ab", "#c2571a"

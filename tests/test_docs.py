@@ -38,7 +38,7 @@ from privada.service.console.oidc.settings import OidcSettings
 from privada.studies import Study
 
 HOME = Path(__file__).parents[1]
-PAGES = sorted([*HOME.glob("*.md"), *(HOME / "docs").rglob("*.md")])
+PAGES = sorted([*HOME.glob("*.md"), *(HOME / "docs").rglob("*.md"), HOME / "lab" / "README.md"])
 EXAMPLES = sorted((HOME / "examples").glob("*.py"))
 NAMES = [str(page.relative_to(HOME)) for page in PAGES]
 SHORT_OF = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -83,6 +83,7 @@ def prose_of(page: Path) -> str:
 NOT_RUN = {
     "make demo": "it installs privada first; tests/cli/test_demo.py runs the demo",
     "make test": "it is this suite",
+    "pip install . ./lab": "they are installed where this suite runs; test_distributions.py builds both",
     "make demo-network": "it installs privada first; tests/exchange/test_network_demo.py runs the demo",
     "git clone REPOSITORY privada && cd privada": "the address is the reader's",
     "mkdir -m 755 exchange": "the accounts of the next lines have to own folders in it",

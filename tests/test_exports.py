@@ -19,7 +19,7 @@ PACKAGES = [
     "privada.methods.evaluation",
     "privada.methods.hypotheses",
     "privada.methods.transport",
-    "privada.lab.baselines",
+    "privada_lab.baselines",
     "privada.audit",
 ]
 
@@ -47,30 +47,57 @@ def test_import_is_quiet():
     assert done.stderr == ""
 
 
-WITHOUT_DEEP = """
+WITHOUT = """
 import importlib, pkgutil, sys
+out_of_reach, packages = set(sys.argv[1].split(",")), sys.argv[2].split(",")
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"torch", "opacus"}:
+        if name.split(".")[0] in out_of_reach:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Absent())
-import privada
-names = [m.name for m in pkgutil.walk_packages(privada.__path__, "privada.") if "__main__" not in m.name]
+names = [
+    module.name
+    for package in packages
+    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, package + ".")
+    if "__main__" not in module.name
+]
 modules = [importlib.import_module(name) for name in names]
 for module in modules:
     for name in getattr(module, "__all__", ()):
         getattr(module, name)
-print(len(modules) > 150, {"torch", "opacus"} & set(sys.modules))
+print(len(modules) > 150, out_of_reach & set(sys.modules))
 """
 
 
 def test_every_module_is_there_without_the_deep_extra():
     """With torch and opacus out of reach, every module can be imported and every public name is there."""
-    done = subprocess.run([sys.executable, "-c", WITHOUT_DEEP], capture_output=True, text=True)
+    command = [sys.executable, "-c", WITHOUT, "torch,opacus", "privada,privada_lab"]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "True set()"
+
+
+def test_every_module_of_the_product_is_there_without_the_lab():
+    command = [sys.executable, "-c", WITHOUT, "privada_lab,torch,opacus", "privada"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "True set()"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import privada.lab.baselines",
+        "from privada.lab import papers",
+        "from privada.lab.datasets.shift import digits_shift",
+        "__import__('privada.lab').lab.experiments",
+    ],
+)
+def test_the_old_path_of_the_lab_names_the_new_one(code):
+    with pytest.raises(ImportError, match=r"import privada_lab instead\.$"):
+        exec(code)
 
 
 def test_the_version_is_the_distributions():

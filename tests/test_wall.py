@@ -13,26 +13,35 @@ from benchmarks import house
 
 METHODS = house.PACKAGE / "methods"
 ROOMS = sorted(each.name for each in METHODS.iterdir() if (each / "__init__.py").exists())
+SOURCES = ("src", "lab/src")
 SIDES = {"questions", "owner", "learner"}
+SIDED = "Questions and learners never touch private rows"
 OPENS = "from privada.parties.private import Private\n"
 ASKS = "from privada.methods.transport.owner.answer import answer_statistics\n"
 PLANTED = {  # a place, what is written there, and the contract that has to break
-    "methods/transport/learner/rows.py": (OPENS, "Questions and learners never touch private rows"),
-    "methods/transport/questions/new.py": (ASKS, "Questions and learners never touch private rows"),
-    "methods/clustering/learner/solver/new.py": (OPENS, "Questions and learners never touch private rows"),
-    "methods/transport/estimator.py": (ASKS, "At the top of a room nobody opens rows"),
-    "methods/cells/new.py": (OPENS, "At the top of a room nobody opens rows"),
-    "methods/clustering/study.py": (
+    "src/privada/methods/transport/learner/rows.py": (OPENS, SIDED),
+    "src/privada/methods/transport/questions/new.py": (ASKS, SIDED),
+    "src/privada/methods/clustering/learner/solver/new.py": (OPENS, SIDED),
+    "src/privada/methods/transport/estimator.py": (ASKS, "At the top of a room nobody opens rows"),
+    "src/privada/methods/cells/new.py": (OPENS, "At the top of a room nobody opens rows"),
+    "src/privada/methods/clustering/study.py": (
         "import privada.methods.transport.learner.learn\n",
         "Rooms import no other room but cells, linear and hypotheses, which all share",
     ),
-    "methods/marginals/new.py": (
-        "import privada.lab.papers.marginals\n",
-        "The arrows of the house",
+    "src/privada/methods/marginals/new.py": (
+        "import privada_lab.papers.marginals\n",
+        "The product never imports the lab",
     ),
-    "privacy/new.py": ("import privada.parties.schema\n", "The arrows of the house"),
-    "report/new.py": (OPENS, "Nobody outside a room opens its owner's door"),
-    "new/__init__.py": ("", "The arrows of the house"),
+    "src/privada/cli/new.py": (
+        "def command():\n    from privada_lab.experiments.registry import experiments\n",
+        "The product never imports the lab",
+    ),
+    "src/privada/privacy/new.py": ("import privada.parties.schema\n", "The arrows of the house"),
+    "src/privada/report/new.py": (OPENS, "Nobody outside a room opens its owner's door"),
+    "src/privada/new/__init__.py": ("", "The arrows of the house"),
+    "lab/src/privada_lab/papers/new.py": ("import privada_lab.baselines.coreset\n", "The lab's own arrows"),
+    "lab/src/privada_lab/new.py": ("", "The lab's own arrows"),
+    "lab/src/privada_lab/datasets/new.py": (OPENS, "Nobody outside a room opens its owner's door"),
 }
 
 
@@ -52,21 +61,24 @@ def lint(tree: Path) -> str:
     """What the linter says of a copy of the package."""
     shutil.copy(house.HERE / "pyproject.toml", tree)
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache", "--no-logo"]
-    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "COLUMNS": "400"}
+    sources = os.pathsep.join(str(tree / folder) for folder in SOURCES)
+    environment = {**os.environ, "PYTHONPATH": sources, "COLUMNS": "400"}
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr
 
 
 def test_planted_violations_are_seen(tmp_path):
     """Each kind of place is tried: whoever writes such an import is told, and by which contract."""
-    shutil.copytree(house.PACKAGE, tmp_path / "src" / "privada", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in SOURCES:
+        shutil.copytree(house.HERE / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     assert re.search(r"\b0 broken", lint(tmp_path))
     for place, (line, _) in PLANTED.items():
-        path = tmp_path / "src" / "privada" / place
+        path = tmp_path / place
         path.parent.mkdir(exist_ok=True)
         path.write_text((path.read_text() if path.exists() else "") + line)
     said = re.sub(r"\s+", " ", lint(tmp_path))
     for place, (_, contract) in PLANTED.items():
-        module = ".".join(("privada", *Path(place).with_suffix("").parts)).removesuffix(".__init__")
+        parts = Path(place).with_suffix("").parts
+        module = ".".join(parts[parts.index("src") + 1 :]).removesuffix(".__init__")
         assert f"{contract} BROKEN" in said, place
         assert re.search(rf"{re.escape(module)}(?![\w.])", said), place

@@ -107,7 +107,7 @@ def _picture(example: Path) -> Path | None:
     if os.environ.get("PRIVADA_GALLERY") == "text":
         return None
     state = hashlib.sha256(example.read_bytes())
-    for module in sorted((HOME / "src").rglob("*.py")):
+    for module in sorted(path for sources in ("src", "lab/src") for path in (HOME / sources).rglob("*.py")):
         state.update(module.read_bytes())
     folder = KEPT / f"{example.stem}-{state.hexdigest()[:16]}"
     picture = folder / f"{example.stem}.png"
@@ -135,7 +135,7 @@ def _docstrings(name: str, seen: set[str]) -> str:
     for public in module.__all__:
         what = getattr(module, public)
         home = f"{getattr(what, '__module__', name)}.{getattr(what, '__qualname__', public)}"
-        if callable(what) and home.startswith("privada.") and home not in seen:
+        if callable(what) and home.startswith(("privada.", "privada_lab.")) and home not in seen:
             seen.add(home)
             made.append(f"::: {home}")
     return "\n\n".join(made) + "\n"

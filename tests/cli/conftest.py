@@ -1,31 +1,9 @@
-import json
 import shutil
 
 import pytest
-from typer.testing import CliRunner
 
-from privada.cli import app
 from privada.privacy import Ledger, OwnerKey
 from privada.studies.example import write_example
-
-
-class Cli:
-    """Call the command line in this process."""
-
-    def __call__(self, *words, expect=0):
-        result = CliRunner().invoke(app, [str(word) for word in words], prog_name="privada")
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == expect, (result.exit_code, result.stdout, result.stderr)
-        return result
-
-    def json(self, *words, expect=0):
-        return json.loads(self(*words, "--json", expect=expect).stdout)
-
-
-@pytest.fixture
-def cli():
-    return Cli()
 
 
 @pytest.fixture(scope="session")

@@ -68,6 +68,8 @@ def command(
 ) -> None:
     """Compute an experiment's figures, each beside its goal and what it is compared with.
 
+    Experiments are in the distribution privada-lab (the folder lab of the repository).
+
     With --json, one object per line: figure, value, goal (null if there is
     none), better, beside, runs and, for several runs, a 95 % interval.
     """
@@ -107,7 +109,13 @@ def _experiments() -> dict[str, Any]:
     """All experiments of the installed packages, by name (entry points ``privada.experiments``)."""
     from importlib import metadata
 
-    groups = [entry.load()() for entry in metadata.entry_points(group="privada.experiments")]
+    entries = metadata.entry_points(group="privada.experiments")
+    if not entries:
+        raise InputError(
+            "Experiments are in the distribution privada-lab, which is not installed: "
+            "run pip install ./lab in a copy of privada's repository."
+        )
+    groups = [entry.load()() for entry in entries]
     return {name: each for group in groups for name, each in sorted(group.items())}
 
 

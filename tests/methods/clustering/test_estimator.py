@@ -4,18 +4,18 @@ from sklearn.base import clone
 
 from privada import SourceTargetMedoids
 from privada.exceptions import InputError, PrivadaWarning, RehearsalWarning, SchemaError
-from privada.lab.datasets.source_target import RADIUS, synthetic
 from privada.methods.clustering import NearestMeans
 from privada.methods.clustering.learner.solver.objective import cost
 from privada.methods.clustering.learner.solver.solve import medoids
 from privada.privacy import Pure
+from tests.methods.clustering.generated import RADIUS, make_grids
 
 AR = "add/remove"
 
 
 @pytest.fixture(scope="module")
 def pair():
-    return synthetic(2, seed=5, source_size=3000, target_size=400)
+    return make_grids(seed=5, source_size=3000, target_size=400)
 
 
 @pytest.mark.parametrize("price", [{"epsilon": 3.0}, {"rho": 3.0}, {"epsilon": 3.0, "delta": 1e-6}])

@@ -9,10 +9,8 @@ from sklearn.base import clone
 
 from privada import ReweightedClassifier, ReweightedRegressor
 from privada.exceptions import InputError, PrivadaWarning, SchemaError
-from privada.lab.papers.reweighting import paper_discrepancy, paper_pcnvxadap
 from privada.methods.linear.questions import public
 from privada.methods.reweighting import plan
-from privada.methods.reweighting.questions.problem import Bounds, Penalties
 from privada.parties import Number, Owner, Schema
 from privada.parties.running import run
 from privada.privacy import Approximate
@@ -208,22 +206,6 @@ def test_bad_input_is_named():
         model.fit(Xs, ys)
     with pytest.raises(SchemaError, match="public classes"):
         ReweightedClassifier(**BUDGET).fit(Xs, ys > 0, Xt, np.full(50, 7))
-
-
-def test_printed_variants_run_as_rehearsals_only():
-    Xs, ys, Xt, yt = domains(m=40, n=30)
-    bounds, penalties = Bounds(A=1.0), Penalties(alpha=0.4)
-    with pytest.raises(InputError, match="rehearsal"):
-        paper_pcnvxadap(Xs, ys, Xt, yt, epsilon=1, delta=0.01, penalties=penalties, bounds=bounds)
-    with pytest.raises(InputError, match="rehearsal"):
-        paper_discrepancy(Xs, ys, Xt, yt, bounds=bounds)
-    made = paper_pcnvxadap(
-        Xs, ys, Xt, yt, epsilon=1e6, delta=0.01, penalties=penalties, bounds=bounds, steps=400, rehearsal=0
-    )
-    assert "not private as claimed" in made.stamps
-    assert made.gradients.shape == (400, 4)
-    assert np.all(made.u[40:] >= 30 / 0.6 * (1 - 1e-12))
-    assert 0 <= paper_discrepancy(Xs, ys, Xt, yt, bounds=bounds, rehearsal=3) <= bounds.B
 
 
 def test_selection_and_descent_together_keep_the_guarantee():

@@ -9,8 +9,6 @@ from scipy.stats import binom
 
 from privada import Owner, SourceTargetMedoids
 from privada.exceptions import InputError, RehearsalWarning
-from privada.lab.baselines.coreset import Coreset
-from privada.lab.datasets.source_target import RADIUS, synthetic
 from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
 from privada.methods.clustering.learner.cost_bound import certified, cost_bound
 from privada.methods.clustering.learner.solver.objective import cost, source_distances
@@ -18,6 +16,7 @@ from privada.methods.clustering.learner.source.sanitised import estimate_radius,
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.parties import Policy, Schema
 from privada.privacy import ZCDP, Approximate, Pure
+from tests.methods.clustering.generated import RADIUS, make_grids, make_two_gaussians
 
 AR = "add/remove"
 PURE, RHO = Pure(epsilon=2, relation=AR), ZCDP(rho=1, relation=AR)
@@ -37,6 +36,15 @@ def owner(X, seed, budget):
             rehearsal=seed,
             allow_empty=True,
         )
+
+
+def cover(target, radius):
+    """Points of a target such that each target point is within the radius of one of them."""
+    chosen = []
+    for point in target:
+        if all(np.linalg.norm(point - other) > radius for other in chosen):
+            chosen.append(point)
+    return np.array(chosen)
 
 
 @pytest.mark.statistical
@@ -71,7 +79,7 @@ def test_certified_distances_hold_as_often_as_they_say(question, rows):
 
 
 def test_certified_distances_are_worth_having():
-    pair = synthetic(2, seed=3)
+    pair = make_grids(seed=3, source_size=5000, target_size=1000)
     model = SourceTargetMedoids(20, norm_bound=RADIUS, rho=3, rehearsal=1, random_state=0)
     with pytest.warns(RehearsalWarning):
         model.fit(pair.source, Xt=pair.target)
@@ -96,7 +104,7 @@ def test_the_theorem_bounds_the_difference_of_every_choice(guarantee, radius, si
     """Theorems 5.5, 5.9 and 5.11 and Corollary B.1, with the constants of the docstring."""
     rng = np.random.default_rng(size)
     target, source = rng.normal(0, 0.1, size=(80, 2)), rng.normal(0.05, 0.1, size=(size, 2))
-    coreset = target[Coreset.of(target, radius=radius).indices]
+    coreset = cover(target, radius)
     asked = NeighbourAverages(targets=coreset, t=40, radius=RADIUS, guarantee=guarantee.part(0.7))
     about = SourceRadius(targets=target, t=40, radius=RADIUS, guarantee=guarantee.part(0.3))
     for seed in range(5):
@@ -125,7 +133,7 @@ def test_k_norm_averages_have_a_bound_too():
 
 @pytest.mark.parametrize("price", [{"epsilon": 3.0}, {"rho": 3.0}, {"epsilon": 3.0, "delta": 1e-6}])
 def test_a_share_of_the_budget_buys_the_radius(price):
-    pair = synthetic(1, seed=1, source_size=2000, target_size=200)
+    pair = make_two_gaussians(seed=1, source_size=2000, target_size=200)
     model = SourceTargetMedoids(
         3,
         norm_bound=RADIUS,

@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
 
-from privada.lab.datasets.source_target import RADIUS, synthetic
 from privada.methods.clustering import GridPyramid, LocalMeans
 from privada.methods.clustering.learner.default_question import default_question, scale
 from privada.privacy import Pure
+from tests.methods.clustering.generated import RADIUS, make_grids
 
 AR = "add/remove"
 
 
 @pytest.fixture(scope="module")
 def pair():
-    return synthetic(2, seed=5, source_size=3000, target_size=400)
+    return make_grids(seed=5, source_size=3000, target_size=400)
 
 
 def test_the_question_follows_from_public_quantities_alone(pair):

@@ -10,7 +10,6 @@ from privada import Owner
 from privada.audit import replay
 from privada.audit.transcript import coupled
 from privada.exceptions import InputError, RelationError
-from privada.lab.papers.reweighting import printed_mu
 from privada.methods.linear.learner.trajectory import trajectory
 from privada.methods.linear.owner import kernels
 from privada.methods.linear.questions import losses
@@ -93,16 +92,6 @@ def test_every_calibration_keeps_its_guarantee(epsilon, delta):
         assert 0.999 * delta <= curves.gaussian_delta(epsilon, mu) * (1 + 1e-4)
         assert curves.gaussian_delta(epsilon, mu) <= delta
         assert accountant.satisfies(question.price.event, guarantee)
-
-
-def test_the_printed_formula_fails_beyond_eight():
-    """privacy.md, section 4 (b)."""
-    assert curves.gaussian_delta(15, printed_mu(15, 0.01)) == pytest.approx(0.1264, abs=1e-4)
-    assert curves.gaussian_delta(10, printed_mu(10, 0.01)) == pytest.approx(0.0245, abs=1e-4)
-    for epsilon, delta in ((7.90, 0.01), (8.5, 1e-3), (9.38, 1e-5), (9.72, 1e-6)):
-        assert curves.gaussian_delta(epsilon, printed_mu(epsilon, delta)) <= delta
-        assert curves.gaussian_delta(epsilon + 0.05, printed_mu(epsilon + 0.05, delta)) > delta
-    assert curves.gaussian_epsilon(0.01, printed_mu(1, 0.01)) == pytest.approx(0.48, abs=0.01)
 
 
 @pytest.mark.parametrize(("delta", "factors"), [(0.01, (4.25, 2.98)), (1e-5, (3.24, 2.80))])

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from privada import run
+from privada import CellClassifier, run
 from privada.exceptions import InputError
-from privada.lab.baselines.private.logistic import DPLogisticRegression
 from privada.methods.summarization import summarise
 
 
@@ -20,7 +19,8 @@ def test_a_summary_trains_saves_and_tells_values(town, matching, tmp_path):
     summary = drive(*town(), matching)
     model = summary.train(LogisticRegression())
     assert model.score(summary.X, summary.y) > 0.8
-    private = DPLogisticRegression(epsilon=50, delta=1e-3, classes=(0, 1), norm_bound=4)
+    centers = [[1.5, 0.5], [0.5, 1.5], [-0.5, -1.5], [-1.5, -0.5]]
+    private = CellClassifier(centers=centers, classes=(0, 1), bounds=(-4, 4), epsilon=50)
     assert summary.train(private).score(summary.X, summary.y) > 0.6
     file = summary.save(tmp_path / "summary.npz")
     with np.load(file) as held:
