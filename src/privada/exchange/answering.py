@@ -30,10 +30,6 @@ from privada.exceptions import (
 from privada.exchange.chunks import receive_bytes
 from privada.exchange.courier import Courier
 from privada.exchange.envelope import Envelope, clean
-<<<<<<< HEAD
-from privada.exchange.posting import LOG, check_owner, folder_of, has_written, parse_question_key, post
-from privada.exchange.sealing import check_reply_key, is_sealed, seal, unseal_question
-=======
 from privada.exchange.posting import (
     LOG,
     MOST_SUCCESSORS,
@@ -44,8 +40,7 @@ from privada.exchange.posting import (
     parse_question_key,
     post,
 )
-from privada.exchange.sealing import check_reply_key, seal
->>>>>>> durability
+from privada.exchange.sealing import check_reply_key, is_sealed, seal, unseal_question
 from privada.parties.owner import Owner
 from privada.privacy.asker import Asker
 from privada.privacy.release import Question, QuestionHeader, find_question
@@ -308,16 +303,13 @@ class Answering:
         header = Question.peek(blob, largest=self.owner.policy.largest_question)
         if header.digest != envelope.question:
             raise WireError("The envelope's digest is not its question's.")
-<<<<<<< HEAD
         if not was_sealed and self._must_be_sealed(header):
             raise PolicyError(
                 f"A question of kind {header.kind} follows from the owner's rows and travels sealed for the "
                 "owner; this one did not. Ask with a version of privada that seals it (0.3 or later)."
             )
-=======
         if time.monotonic() - self._written_at > STILL_WRITABLE:
             self.check_writable()
->>>>>>> durability
         if not envelope.reply_key:
             return "release", self.owner.answer_file(blob, asker=asker, approved=approved)
         if asker is None:

@@ -183,16 +183,10 @@ class Asking:
 
     def ask(self, ask: Ask) -> tuple[Envelope, str]:
         """Send a question, unless it was sent before; returns its envelope and its key."""
-<<<<<<< HEAD
+        self.tidy(ask.owner)
         payload = self.payload(ask)
         envelope = self.envelope(ask, payload)
         return envelope, post(self.courier, envelope, payload, self.sender.key)
-=======
-        self.tidy(ask.owner)
-        blob = ask.question.to_bytes()
-        envelope = self.envelope(ask, blob)
-        return envelope, post(self.courier, envelope, blob, self.sender.key)
->>>>>>> durability
 
     def fetch(self, ask: Ask, pass_over: Callable[[str, PrivadaError], None] = warn) -> Reply | None:
         """The reply to an ask, checked; None if there is none yet, or only one that is passed over."""
