@@ -13,6 +13,10 @@ some. `overspent` counts the charges beyond the budget, the same question charge
 again, and askers of the common question who were given different releases.
 
 Each is measured on SQLite and on PostgreSQL. The quick version kills a tenth as often.
+
+*Slow clients.* 1,200 clients on each local port of a serving owner never finish a request
+(`benchmarks._slow_clients`). Health, console and questions must be answered within seconds
+meanwhile, and the log must stay small.
 """
 
 from __future__ import annotations
@@ -35,6 +39,7 @@ import numpy as np
 
 from benchmarks._figures import Figure, main
 from benchmarks._postgres import NoServerError, database, server
+from benchmarks._slow_clients import CONNECTIONS, DESCRIPTORS, LOG_BYTES, crowd_ports
 from privada import Ask, CellStatistics, Mailbox, Nearest, Owner
 from privada.exceptions import BudgetError, PrivadaError
 from privada.exchange.files import load_release
@@ -61,7 +66,8 @@ key = "owner.key"
 
 
 def measure(quick: bool) -> Iterator[Figure]:
-    """Both databases, one after the other."""
+    """Both databases, one after the other; then slow clients."""
+    yield from measure_slow_clients(quick)
     with ExitStack() as stack:
         yield from _measured("SQLite", lambda: "ledger.sqlite", quick=quick)
         try:
@@ -209,6 +215,30 @@ def _queue(home: Path, gate: int, opener: int, number: int) -> None:
         owner.answer(question(f"own {number}"))
     except BudgetError:
         return
+
+
+def measure_slow_clients(quick: bool) -> Iterator[Figure]:
+    """An owner that serves, with both local ports crowded."""
+    with TemporaryDirectory() as folder:
+        counts = crowd_serving_owner(Path(folder), seconds=10.0 if quick else 60.0)
+    yield Figure("slow_connections", counts["connections"] // 2, CONNECTIONS, "higher", "each port", 1)
+    for name in ("health_unanswered", "pages_unanswered", "questions_unanswered"):
+        yield Figure(name, counts[name], 0, "lower", "slow clients", counts["tries"])
+    yield Figure("log_bytes", counts["log_bytes"], LOG_BYTES, "lower", "slow clients", 1)
+    yield Figure("descriptors", counts["descriptors"], DESCRIPTORS // 4, "lower", "slow clients", 1)
+
+
+def crowd_serving_owner(folder: Path, *, seconds: float) -> Counter[str]:
+    """Set up an owner, crowd its ports, and ask it one question after another."""
+    home = set_up(folder, "ledger.sqlite", budget=1.0)
+    exchange = Mailbox.open(home / "exchange")
+
+    def ask(number: int) -> Callable[[], bool]:
+        asked = Ask(NAME, question(f"crowded {number}", epsilon=0.001))
+        exchange.ask(asked)
+        return lambda: exchange.has_reply(asked)
+
+    return crowd_ports(home, seconds=seconds, ask=ask)
 
 
 if __name__ == "__main__":
