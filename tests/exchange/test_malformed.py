@@ -77,6 +77,7 @@ def refusal_of(courier, identity):
         ("project", "x" * 201),
         ("learner", "al\tice"),
         ("learner", "x" * 101),
+        ("learner", "alice\ufeff"),
         ("learner", ["alice"]),
         ("reply_key", "\n"),
         ("reason", "a\nb"),
@@ -164,8 +165,8 @@ def test_asking_checks_every_text_first(field, text, tmp_path):
 
 
 def test_a_learners_name_is_checked_too():
-    for name in ("", "a\nb", "x" * 101):
-        with pytest.raises(InputError, match="Expected learner to be "):
+    for name in ("", "a\nb", "x" * 101, "alice\u200b", " alice", "al\u2800ice"):
+        with pytest.raises(InputError, match="Expected learner to "):
             Sender(learner=name, key=ALICE.key)
     Sender()
 

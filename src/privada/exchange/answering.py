@@ -27,7 +27,8 @@ from privada.exchange.envelope import Envelope, MalformedQuestion, clean
 from privada.exchange.posting import LOG, check_owner, folder_of, has_written, parse_question_key, post
 from privada.exchange.sealing import check_reply_key, seal
 from privada.parties.owner import Owner
-from privada.privacy.asker import Asker
+from privada.privacy.asker import LONGEST_NAME, Asker
+from privada.privacy.names import check_name
 from privada.privacy.release import Question
 
 
@@ -313,6 +314,7 @@ def ask_as(envelope: Envelope) -> Asker | None:
     """Who asks, as the ledger writes it down; None for an unsigned question."""
     if not envelope.learner_key:
         return None
+    check_name(learner=envelope.learner, longest=LONGEST_NAME)
     return Asker(
         learner=envelope.learner,
         key=envelope.learner_key,

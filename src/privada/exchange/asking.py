@@ -30,6 +30,7 @@ from privada.exchange.sealing import public_reply_key, unseal
 from privada.parties.protocol import Ask, Learner, PlannedLearner, check_reply, drive_rounds
 from privada.privacy.asker import LONGEST_NAME, LONGEST_PROJECT, LONGEST_PURPOSE, check_line
 from privada.privacy.keys import LearnerKey
+from privada.privacy.names import check_name
 from privada.privacy.release import Release
 from privada.privacy.wire import LARGEST_FILE
 
@@ -61,7 +62,8 @@ class Sender:
     purpose: str = ""
 
     def __post_init__(self) -> None:
-        check_line(learner=self.learner, longest=LONGEST_NAME, empty=self.key is None)
+        if self.learner or self.key is not None:
+            check_name(learner=self.learner, longest=LONGEST_NAME)
         check_line(project=self.project, longest=LONGEST_PROJECT, empty=True)
         check_line(purpose=self.purpose, longest=LONGEST_PURPOSE, empty=True)
 
