@@ -6,11 +6,10 @@ those that it knows and uses the name that it knows the key by.
 
 >>> Asker(learner="alice", key="ab" * 32, project="stroke", purpose="a model for triage").learner
 'alice'
->>> Asker(learner="al\x1bice", key="ab" * 32)
+>>> Asker(learner="al\x1bice", key="ab" * 32)  # doctest: +ELLIPSIS
 Traceback (most recent call last):
     ...
-privada.exceptions.InputError: Expected learner to be one line of printable text, got 'al\x1bice': \
-write it without line ends, tabs and control characters.
+privada.exceptions.InputError: Expected learner to be one line of printable text, got 'al\x1bice': write ...
 """
 
 from __future__ import annotations

@@ -11,11 +11,10 @@ lines verify.
 
 >>> normal_name(" patients \u00a0 2024")
 'patients 2024'
->>> check_name(dataset="caf\u00e9\u200b", longest=200)
+>>> check_name(dataset="caf\u00e9\u200b", longest=200)  # doctest: +ELLIPSIS
 Traceback (most recent call last):
     ...
-privada.exceptions.InputError: Expected dataset to have no character that nobody sees, got 'café\u200b', \
-which has U+200B (ZERO WIDTH SPACE): remove it.
+privada.exceptions.InputError: Expected dataset to have no character that nobody sees, ...'café\u200b'...
 >>> is_confusable("scope", "\u0455\u0441\u043e\u0440\u0435")
 True
 """

@@ -16,9 +16,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from http import HTTPStatus
 
-from privada.service.ports import STOP, Connection, LocalPort, listen, local_hosts
+from privada.service.ports import STOP, Gate, LocalPort, listen, local_hosts
 
-LARGEST_HEAD = 1 << 14  # bytes of a request
 STALE = 700.0  # seconds without a turn after which a service is not healthy: one answer takes up to 600
 
 
@@ -93,48 +92,38 @@ class Metrics:
                 yield f'privada_{name}{{owner="{owner}"}} {float(value):g}'
 
 
-class _Page(asyncio.Protocol, Connection):
+class _Page(Gate):
     """One connection: a request for one of two pages, and its reply."""
 
     def __init__(self, metrics: Metrics, port: LocalPort) -> None:
-        self._metrics, self._port = metrics, port
-        self._head = b""
+        super().__init__(port)
+        self._metrics = metrics
 
-    @property
-    def has_head(self) -> bool:
-        return False  # the reply is sent as soon as the head is there
-
-    @property
-    def has_request(self) -> bool:
-        return False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-        self._port.admit(self)
-
-    def connection_lost(self, _: Exception | None) -> None:
-        self._port.forget(self)
-
-    def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
-            return
-        self._head += data
-        if b"\r\n\r\n" in self._head:
-            self._reply(*self._find_page())
-        elif len(self._head) > LARGEST_HEAD:
-            self._reply(431, "text/plain", "The request's head is too large.\n")
+    def go_on(self) -> None:
+        """Send the reply; there is one for each connection."""
+        status, kind, text = self._find_page()
+        body = text.encode()
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+            f"Content-Type: {kind}",
+            f"Content-Length: {len(body)}",
+            "Cache-Control: no-store",
+            "Connection: close",
+        )
+        self.transport.write("\r\n".join([*head, "", ""]).encode() + body)
+        self.transport.close()
 
     def _find_page(self) -> tuple[int, str, str]:
         """Status, media type and text of what is asked for."""
-        first, *lines = self._head.split(b"\r\n\r\n")[0].split(b"\r\n")
+        head, ended, _ = self.head.partition(b"\r\n\r\n")
+        first, *lines = head.split(b"\r\n")
         fields = [line.partition(b":") for line in lines]
         hosts = [value.strip().decode("latin-1") for name, _, value in fields if name.lower() == b"host"]
         own = local_hosts(self._port.number)
         parts = first.split(b" ")
-        if len(parts) != 3:
+        if not ended or len(parts) != 3:
             self._port.note("not HTTP")
-            return 400, "text/plain", "This is not a request.\n"
+            return 400, "text/plain", "This is not a request, or its head is too large.\n"
         # A web page can make a name of its own point to this machine, and read what is served under it.
         if len(hosts) != 1 or hosts[0] not in own:
             return 421, "text/plain", f"Ask for it by the name {own[0]} or {own[1]}.\n"
@@ -147,18 +136,6 @@ class _Page(asyncio.Protocol, Connection):
             plain = {"status": "ok" if ready else "failing", "failing": self._metrics.unhealthy}
             return 200 if ready else 503, "application/json", json.dumps(plain) + "\n"
         return 404, "text/plain", "There are /health and /metrics.\n"
-
-    def _reply(self, status: int, kind: str, text: str) -> None:
-        body = text.encode()
-        head = (
-            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
-            f"Content-Type: {kind}",
-            f"Content-Length: {len(body)}",
-            "Cache-Control: no-store",
-            "Connection: close",
-        )
-        self.transport.write("\r\n".join([*head, "", ""]).encode() + body)
-        self.transport.close()
 
 
 @contextmanager

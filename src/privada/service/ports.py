@@ -3,7 +3,7 @@
 A client that connects and says nothing, or says it byte by byte, costs one descriptor for a few seconds. The
 head of a request has `ARRIVAL` seconds to arrive, and there are `WHOLE` seconds until the reply is sent. When
 a port has as many connections as it may have and one more arrives, the oldest without a whole request makes
-room: a client that is prompt is served however many others are not. Two ports together use at most a quarter
+room: a client that is prompt is served however many others are not. Two ports together use about a quarter
 of the process's descriptors; the rest is for the answers.
 
 What goes wrong on a connection is the client's fault more often than the service's. It is counted, and the
@@ -30,6 +30,7 @@ LOG = logging.getLogger("privada.service")
 HOST = "127.0.0.1"
 ARRIVAL = 5.0  # seconds for the head of a request, from when the connection could have sent it
 WHOLE = 60.0  # seconds for a request with its body and its reply
+LARGEST_HEAD = 1 << 14  # bytes
 MOST = 64  # connections of a port, if the process may have a thousand descriptors
 QUEUE = 4096  # connections that the system keeps for us until they are accepted; they cost no descriptor
 STOP = 10.0  # seconds that a server may take to stop
@@ -59,6 +60,50 @@ class Connection(ABC):
         """Whether a request has arrived whole and has no reply yet."""
 
 
+class Gate(asyncio.Protocol, Connection):
+    """A connection until the head of its first request is there: little work, however many there are.
+
+    Parameters
+    ----------
+    port : LocalPort
+    """
+
+    def __init__(self, port: LocalPort) -> None:
+        self._port, self.head = port, bytearray()
+
+    @property
+    def has_head(self) -> bool:
+        """It has none."""
+        return False
+
+    @property
+    def has_request(self) -> bool:
+        """It has none."""
+        return False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take a place on the port."""
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self._port.admit(self)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """Leave the port."""
+        self._port.forget(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Wait for the end of the head."""
+        if self.transport.is_closing():
+            return
+        self.head += data
+        if b"\r\n\r\n" in self.head or len(self.head) > LARGEST_HEAD:
+            self.go_on()
+
+    @abstractmethod
+    def go_on(self) -> None:
+        """Serve the request whose head is there, or is too large; called again when more has arrived."""
+
+
 class LocalPort:
     """A listening socket of this machine, whose connections are few and short.
 
@@ -81,7 +126,7 @@ class LocalPort:
 
         What a new connection sent is read a few turns later; until then, others must not push it out.
         """
-        return max(1, self.most // 8)
+        return max(1, self.most // 4)
 
     def admit(self, connection: Connection) -> None:
         """Count a new connection; the oldest one without a request makes room for it."""
@@ -90,6 +135,12 @@ class LocalPort:
             oldest = min(self._connections, key=lambda other: (other.has_request, other.since))
             self._drop(oldest, "too many connections")
         self._connections.add(connection)
+
+    def hand_over(self, old: Connection, new: Connection) -> None:
+        """Count a connection in the place of another object for it."""
+        new.since = old.since
+        self._connections.discard(old)
+        self._connections.add(new)
 
     def forget(self, connection: Connection) -> None:
         """Count a connection no longer: it has ended."""
@@ -211,4 +262,4 @@ def local_hosts(port: int) -> tuple[str, ...]:
     return tuple(f"{host}:{port}" for host in (HOST, "localhost"))
 
 
-__all__ = ["ARRIVAL", "HOST", "WHOLE", "Connection", "LocalPort", "listen", "local_hosts"]
+__all__ = ["ARRIVAL", "HOST", "WHOLE", "Connection", "Gate", "LocalPort", "listen", "local_hosts"]

@@ -54,7 +54,7 @@ def run(application: Any, listening: socket.socket) -> Iterator[None]:
     """Serve pages in a thread of this process."""
     import uvicorn
 
-    from privada.service.console.connection import PageConnection
+    from privada.service.console.connection import PageGate
 
     port = LocalPort(listening)
 
@@ -67,7 +67,7 @@ def run(application: Any, listening: socket.socket) -> Iterator[None]:
 
     config = uvicorn.Config(
         application,
-        http=type("Connection", (PageConnection,), {"port": port}),
+        http=type("Gate", (PageGate,), {"port": port}),
         ws="none",
         backlog=port.at_once,
         log_config=None,
