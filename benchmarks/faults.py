@@ -22,6 +22,10 @@ the owner runs or while it does not; counted are the learners that wait for them
 again. A folder and a bucket are measured; a NATS stream refuses to change or delete what it holds. An
 exchange that was in use becomes a read-only mount: `charged_on_read_only_exchange` counts what is charged
 although nothing can be delivered; it needs the right to mount.
+
+*Slow clients.* 1,200 clients on each local port of a serving owner never finish a request
+(`benchmarks._slow_clients`). Health, console and questions must be answered within seconds
+meanwhile, and the log must stay small.
 """
 
 from __future__ import annotations
@@ -47,6 +51,7 @@ import numpy as np
 
 from benchmarks._figures import Figure, main
 from benchmarks._postgres import NoServerError, database, server
+from benchmarks._slow_clients import CONNECTIONS, DESCRIPTORS, LOG_BYTES, crowd_ports
 from privada import Ask, CellStatistics, Mailbox, Nearest, Owner
 from privada.exceptions import BudgetError, CourierError, LedgerError, PrivadaError
 from privada.exchange.courier import Courier
@@ -77,7 +82,8 @@ key = "owner.key"
 
 
 def measure(quick: bool) -> Iterator[Figure]:
-    """Both databases, one after the other, and what carries releases."""
+    """Slow clients first, then both databases one after the other, and what carries releases."""
+    yield from measure_slow_clients(quick)
     with ExitStack() as stack:
         yield from _measured("SQLite", lambda: "ledger.sqlite", quick=quick)
         yield from _measured_exchanges(quick=quick)
@@ -375,6 +381,30 @@ def charge_read_only(home: Path) -> int:
             except CourierError:
                 continue
     return len(charged_questions(home, [])) - AT_ONCE
+
+
+def measure_slow_clients(quick: bool) -> Iterator[Figure]:
+    """An owner that serves, with both local ports crowded."""
+    with TemporaryDirectory() as folder:
+        counts = crowd_serving_owner(Path(folder), seconds=10.0 if quick else 60.0)
+    yield Figure("slow_connections", counts["connections"] // 2, CONNECTIONS, "higher", "each port", 1)
+    for name in ("health_unanswered", "pages_unanswered", "questions_unanswered"):
+        yield Figure(name, counts[name], 0, "lower", "slow clients", counts["tries"])
+    yield Figure("log_bytes", counts["log_bytes"], LOG_BYTES, "lower", "slow clients", 1)
+    yield Figure("descriptors", counts["descriptors"], DESCRIPTORS // 4, "lower", "slow clients", 1)
+
+
+def crowd_serving_owner(folder: Path, *, seconds: float) -> Counter[str]:
+    """Set up an owner, crowd its ports, and ask it one question after another."""
+    home = set_up(folder, "ledger.sqlite", budget=1.0)
+    exchange = Mailbox.open(home / "exchange")
+
+    def ask(number: int) -> Callable[[], bool]:
+        asked = Ask(NAME, question(f"crowded {number}", epsilon=0.001))
+        exchange.ask(asked)
+        return lambda: exchange.has_reply(asked)
+
+    return crowd_ports(home, seconds=seconds, ask=ask)
 
 
 if __name__ == "__main__":

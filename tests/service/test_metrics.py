@@ -6,7 +6,8 @@ import urllib.request
 import pytest
 
 from privada.exceptions import InputError
-from privada.service.metrics import HOST, Metrics, publish
+from privada.service.metrics import Metrics, publish
+from privada.service.ports import HOST
 
 
 def get(port, page):

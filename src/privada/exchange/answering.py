@@ -2,7 +2,8 @@
 
 The exchange decides nothing. Whether a question was charged, and which release it gets, is decided in the
 owner's ledger: a question that comes twice, late, or again after a crash gets the same release without a new
-charge. An item that is broken or planted is named in the log, is never charged, and stops nothing else.
+charge. An item that is broken or planted is named in the log, is never charged, and stops nothing else. A
+question that its learner signed gets an answer or a refusal, even if its envelope breaks the format.
 
 A release counts as delivered when all of it can be read back. If it is damaged or removed later, it is
 delivered again from the ledger. The owner notices that when it starts and reads what is there, and afterwards
@@ -29,7 +30,7 @@ from privada.exceptions import (
 )
 from privada.exchange.chunks import receive_bytes
 from privada.exchange.courier import Courier
-from privada.exchange.envelope import Envelope, clean
+from privada.exchange.envelope import Envelope, MalformedQuestion, clean
 from privada.exchange.posting import (
     LOG,
     MOST_SUCCESSORS,
@@ -42,7 +43,8 @@ from privada.exchange.posting import (
 )
 from privada.exchange.sealing import check_reply_key, is_sealed, seal, unseal_question
 from privada.parties.owner import Owner
-from privada.privacy.asker import Asker
+from privada.privacy.asker import LONGEST_NAME, Asker
+from privada.privacy.names import check_name
 from privada.privacy.release import Question, QuestionHeader, find_question
 
 STILL_WRITABLE = 1.0  # seconds for which one look at whether the exchange can be written to is enough
@@ -251,26 +253,30 @@ class Answering:
 
     def answer_one(self, waiting: Pending, *, approved: Container[str] = ()) -> Answered:
         """Answer one question; a bad one is refused, or ignored if nobody can be told."""
+        item = b""
         try:
-            envelope, rest = self._open(waiting)
+            item = self._get(waiting)
+            envelope, rest = self._read_envelope(waiting, item)
         except CourierError:
             raise
         except PrivadaError as error:
-            return self._ignore(waiting, str(error))
+            return self._refuse_malformed(waiting, item) or self._ignore(waiting, str(error))
         if self._is_withdrawn(waiting, envelope):
             self._settled.add(waiting.key)
-            return self._said(waiting, envelope, "withdrawn")
+            return self._said(waiting, envelope.learner, "withdrawn")
         try:
             kind, blob = self._reply(envelope, rest, approved)
         except ApprovalPending as error:
-            return self._said(waiting, envelope, "waiting", str(error))
+            return self._said(waiting, envelope.learner, "waiting", str(error))
         except (CourierError, LedgerError, SourceError):  # the owner's own affair: the question waits
             raise
         except PrivadaError as error:
-            return self._refuse(waiting, envelope, error)
+            return self._refuse(waiting, envelope.learner, error)
         except Exception as error:  # no row was opened: what fails on rows is an AnswerError
             LOG.error("question %.12s failed: %s", waiting.digest, type(error).__name__)
-            return self._refuse(waiting, envelope, PolicyError("The owner cannot answer this question."))
+            return self._refuse(
+                waiting, envelope.learner, PolicyError("The owner cannot answer this question.")
+            )
         return self._deliver(waiting, envelope, kind, blob)
 
     def _is_withdrawn(self, waiting: Pending, envelope: Envelope) -> bool:
@@ -282,14 +288,23 @@ class Answering:
 
     def _open(self, waiting: Pending) -> tuple[Envelope, memoryview]:
         """The envelope of a question that is what its key says."""
+        return self._read_envelope(waiting, self._get(waiting))
+
+    def _get(self, waiting: Pending) -> bytes:
         item = self.courier.get(waiting.key)
         if item is None:
             raise WireError("It is gone.")
+        return item
+
+    def _read_envelope(self, waiting: Pending, item: bytes) -> tuple[Envelope, memoryview]:
         envelope, rest = Envelope.split(item)
-        said = (envelope.kind, envelope.owner, envelope.question, envelope.identity)
-        if said != ("question", self.name, waiting.digest, waiting.asked):
+        if envelope.kind != "question" or not self._is_at(waiting, envelope):
             raise WireError("Its key is that of another question, or of another owner.")
         return envelope, rest
+
+    def _is_at(self, waiting: Pending, asked: Envelope | MalformedQuestion) -> bool:
+        """Whether a question to this owner is at the key of this question."""
+        return (asked.owner, asked.question, asked.identity) == (self.name, waiting.digest, waiting.asked)
 
     def _reply(self, envelope: Envelope, rest: memoryview, approved: Container[str]) -> tuple[str, bytes]:
         """Kind and bytes of what answers a question: a release, or rows sealed for a curator."""
@@ -345,12 +360,12 @@ class Answering:
         except WireError as error:
             why = str(error).rstrip(".")
             reason = f"Paid for and kept, but not delivered: {why}. Answer again to deliver it."
-            return self._said(waiting, envelope, "undelivered", reason)
+            return self._said(waiting, envelope.learner, "undelivered", reason)
         self._settled.add(waiting.key)
         self._delivered[waiting] = ()
-        return self._said(waiting, envelope, "answered")
+        return self._said(waiting, envelope.learner, "answered")
 
-    def _refuse(self, waiting: Pending, envelope: Envelope, error: PrivadaError) -> Answered:
+    def _refuse(self, waiting: Pending, learner: str, error: PrivadaError) -> Answered:
         """Put the reason, signed; an owner that cannot deliver it says so, and refuses again later."""
         told = Envelope(
             kind="failure" if isinstance(error, AnswerError) else "refusal",
@@ -362,20 +377,30 @@ class Answering:
         )
         post(self.courier, told, b"", self.owner.ledger.key)
         self._settled.add(waiting.key)
-        return self._said(waiting, envelope, "refused", str(error))
+        return self._said(waiting, learner, "refused", str(error))
+
+    def _refuse_malformed(self, waiting: Pending, item: bytes) -> Answered | None:
+        """Refuse a question whose envelope breaks the format; None if its learner did not sign it for here.
+
+        The refusal goes where the learner looks for it: to the question that it signed.
+        """
+        malformed = MalformedQuestion.read(item)
+        if malformed is None or not self._is_at(waiting, malformed):
+            return None
+        return self._refuse(waiting, malformed.learner, WireError(f"{malformed.fault} Nothing was charged."))
 
     def _ignore(self, waiting: Pending, reason: str) -> Answered:
         LOG.warning("%s is passed over: %s", waiting.key, reason)
         self._settled.add(waiting.key)
         return Answered(digest=waiting.digest, key=waiting.key, outcome="ignored", reason=reason)
 
-    def _said(self, waiting: Pending, envelope: Envelope, outcome: str, reason: str = "") -> Answered:
+    def _said(self, waiting: Pending, learner: str, outcome: str, reason: str = "") -> Answered:
         return Answered(
             digest=waiting.digest,
             key=waiting.key,
             outcome=outcome,
             reason=reason,
-            learner=envelope.learner,
+            learner=learner,
         )
 
 
@@ -383,6 +408,7 @@ def ask_as(envelope: Envelope) -> Asker | None:
     """Who asks, as the ledger writes it down; None for an unsigned question."""
     if not envelope.learner_key:
         return None
+    check_name(learner=envelope.learner, longest=LONGEST_NAME)
     return Asker(
         learner=envelope.learner,
         key=envelope.learner_key,

@@ -29,7 +29,9 @@ from privada.exchange.posting import (
 from privada.exchange.rounds import Refused, Reply, Round, Step
 from privada.exchange.sealing import public_reply_key, seal_question, secret_salt, unseal
 from privada.parties.protocol import Ask, Learner, PlannedLearner, check_reply, drive_rounds
+from privada.privacy.asker import LONGEST_NAME, LONGEST_PROJECT, LONGEST_PURPOSE, check_line
 from privada.privacy.keys import LearnerKey
+from privada.privacy.names import check_name
 from privada.privacy.release import Release
 from privada.privacy.wire import LARGEST_FILE
 
@@ -47,12 +49,24 @@ class Sender:
     key : LearnerKey, optional
         Signs the questions. Without it they are unsigned, which owners that list their learners refuse.
     project, purpose : str, default=""
+        Each is one line of printable text, of at most 200 and 1000 characters.
+
+    Raises
+    ------
+    InputError
+        Owners would refuse a question with such a text.
     """
 
     learner: str = ""
     key: LearnerKey | None = None
     project: str = ""
     purpose: str = ""
+
+    def __post_init__(self) -> None:
+        if self.learner or self.key is not None:
+            check_name(learner=self.learner, longest=LONGEST_NAME)
+        check_line(project=self.project, longest=LONGEST_PROJECT, empty=True)
+        check_line(purpose=self.purpose, longest=LONGEST_PURPOSE, empty=True)
 
 
 class Asking:

@@ -21,19 +21,23 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Self
 
-from privada._text import bounded, printable_line
-from privada.exceptions import InputError, WireError
+from privada._text import LONGEST_MESSAGE, bounded, printable_line, quoted
+from privada.exceptions import InputError, PrivadaError, WireError
+from privada.privacy.asker import LONGEST_NAME, LONGEST_PROJECT, LONGEST_PURPOSE, check_line
 from privada.privacy.keys import SigningKey, verify_signature
 from privada.privacy.wire import LARGEST_FILE
 
 FORMAT = 1
 LARGEST_STATEMENT = 1 << 18  # bytes of the line before the payload
-LONGEST_TEXT = 2000  # characters of a name, a purpose or a reason
+LONGEST_TEXT = LONGEST_MESSAGE  # characters of a name, a purpose or a reason
 MOST_PARTS = 2048
+LARGEST_MALFORMED = 1 << 20  # the same of a question that is refused for its envelope
 KINDS = ("question", "withdrawal", "release", "disclosure", "refusal", "failure")
 OF_LEARNERS = ("question", "withdrawal")  # the kinds that learners sign
 _DIGEST = re.compile("[0-9a-f]{64}")
 _NUMBERS = ("size", "part_size")
+_TEXTS = {"learner": LONGEST_NAME, "project": LONGEST_PROJECT, "purpose": LONGEST_PURPOSE}
+_TRAVEL = ("time", "place", "part_size", "parts")  # not a part of who says what
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +100,7 @@ class Envelope:
     @property
     def identity(self) -> str:
         """32 digits that are the same whenever the same party says the same to the same owner."""
-        said = self._statement(without=("time", "place", "part_size", "parts"))
-        return hashlib.sha256(_canonical(said)).hexdigest()[:32]
+        return _identity(self._statement())
 
     def is_same(self, other: Envelope) -> bool:
         """Whether the other says the same, whenever and in how many parts."""
@@ -125,11 +128,11 @@ class Envelope:
         """What is signed; written out once, as it is needed for the signature and for the line."""
         return _canonical(self._statement())
 
-    def _statement(self, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _STATED if name not in without}
+    def _statement(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _STATED}
 
     def _message(self) -> bytes:
-        return f"privada {self.kind} envelope {FORMAT}\n".encode() + self._told
+        return _signed_bytes(self.kind, self._told)
 
     @classmethod
     def split(cls, item: bytes) -> tuple[Self, memoryview]:
@@ -148,6 +151,87 @@ class Envelope:
             raise WireError("The item's envelope is not in its canonical form.")
         made.check()
         return made, memoryview(item)[end + 1 :]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MalformedQuestion:
+    """A question whose envelope breaks the format although a learner signed it.
+
+    Its signer is known, so it can be refused; nothing else of it is used.
+
+    Attributes
+    ----------
+    owner, question, identity : str
+        Whom it asks, and what a refusal is addressed to; see `Envelope`.
+    learner : str
+        Who asks, for the log.
+    fault : str
+        What is wrong, and what to do about it.
+    """
+
+    owner: str
+    question: str
+    identity: str
+    learner: str
+    fault: str
+
+    @classmethod
+    def read(cls, item: bytes) -> Self | None:
+        """What is wrong with a signed question; None if nobody signed it, or nothing is wrong."""
+        end = item.find(b"\n", 0, LARGEST_MALFORMED)
+        try:
+            outer = json.loads(item[: max(end, 0)])
+            statement = dict(outer["statement"])
+            told = _canonical(statement)
+            if (outer["privada"], outer["format"], statement["kind"]) != ("envelope", FORMAT, "question"):
+                return None
+            verify_signature(statement["learner_key"], outer["signature"], _signed_bytes("question", told))
+        except (PrivadaError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+        fault = _find_fault(statement)
+        if (
+            not fault
+            and end < LARGEST_STATEMENT
+            and Envelope(**_fields(item[:end])).to_bytes() == item[: end + 1]
+        ):
+            return None
+        return cls(
+            owner=str(statement.get("owner")),
+            question=str(statement.get("question")),
+            identity=_identity(statement),
+            learner=clean(str(statement.get("learner"))),
+            fault=fault
+            or "The question's envelope is too large, or is not in its canonical form (RFC 8785).",
+        )
+
+
+def _find_fault(statement: Mapping[str, Any]) -> str:
+    """The first field of a statement that is not as it must be, in words; empty if there is none."""
+    for name in sorted(set(_STATED) | set(statement)):
+        if name not in statement:
+            return f"Expected the field {name} in the question's envelope, got none."
+        value = statement[name]
+        if name not in _STATED:
+            return f"Expected no field {quoted(name)} in the question's envelope, got {quoted(value)}."
+        if name in _TEXTS:
+            try:
+                check_line(**{name: value}, longest=_TEXTS[name], empty=True)
+            except InputError as error:
+                return str(error)
+        elif not _is_valid(name, value):
+            return (
+                f"Expected {name} in the question's envelope to be as its format says, got {quoted(value)}."
+            )
+    return ""
+
+
+def _identity(statement: Mapping[str, Any]) -> str:
+    said = {name: value for name, value in statement.items() if name not in _TRAVEL}
+    return hashlib.sha256(_canonical(said)).hexdigest()[:32]
+
+
+def _signed_bytes(kind: str, told: bytes) -> bytes:
+    return f"privada {kind} envelope {FORMAT}\n".encode() + told
 
 
 def clean(text: str) -> str:
@@ -202,4 +286,4 @@ def _is_digest(value: Any) -> bool:
     return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
 
 
-__all__ = ["KINDS", "LARGEST_STATEMENT", "Envelope", "clean"]
+__all__ = ["KINDS", "LARGEST_STATEMENT", "Envelope", "MalformedQuestion", "clean"]

@@ -6,10 +6,10 @@ those that it knows and uses the name that it knows the key by.
 
 >>> Asker(learner="alice", key="ab" * 32, project="stroke", purpose="a model for triage").learner
 'alice'
->>> Asker(learner="al\x1bice", key="ab" * 32)
+>>> Asker(learner="al\x1bice", key="ab" * 32)  # doctest: +ELLIPSIS
 Traceback (most recent call last):
     ...
-privada.exceptions.InputError: Expected learner to be one line of printable text, got 'al\x1bice'.
+privada.exceptions.InputError: Expected learner to be one line of printable text, got 'al\x1bice': write ...
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from privada._text import printable_line
+from privada._text import printable_line, quoted
 from privada.exceptions import InputError
 from privada.privacy.keys import check_public_key
 
@@ -66,11 +66,18 @@ def check_line(*, longest: int, empty: bool = False, **named: Any) -> str:
     """Return one line of text that every terminal, page and database can show, else raise `InputError`."""
     ((name, value),) = named.items()
     if not isinstance(value, str) or len(value) > longest:
-        raise InputError(f"Expected {name} to be text of at most {longest} characters, got {value!r:.80}.")
-    if value != value.strip() or not (value or empty):
-        raise InputError(f"Expected {name} to be text without spaces at its ends, got {value!r:.80}.")
+        size = f", which has {len(value)}: shorten it" if isinstance(value, str) else ""
+        shown = quoted(value, most=80)
+        raise InputError(f"Expected {name} to be text of at most {longest} characters, got {shown}{size}.")
     if printable_line(value) != value:
-        raise InputError(f"Expected {name} to be one line of printable text, got {value!r:.80}.")
+        raise InputError(
+            f"Expected {name} to be one line of printable text, got {quoted(value, most=80)}: "
+            "write it without line ends, tabs and control characters."
+        )
+    if value != value.strip() or not (value or empty):
+        raise InputError(
+            f"Expected {name} to be text without spaces at its ends, got {quoted(value, most=80)}."
+        )
     return value
 
 

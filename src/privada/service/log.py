@@ -15,7 +15,18 @@ from typing import IO, Any
 
 from privada._text import bounded, printable_line
 
-_FIELDS = ("owner", "owners", "question", "outcome", "learner", "reason", "seconds", "port")
+_FIELDS = (
+    "owner",
+    "owners",
+    "question",
+    "outcome",
+    "learner",
+    "reason",
+    "seconds",
+    "port",
+    "address",
+    "count",
+)
 
 
 class JsonLines(logging.Formatter):

@@ -6,17 +6,18 @@ of a learner.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http import HTTPStatus
 
-from privada.exceptions import InputError
+from privada.service.ports import STOP, Gate, LocalPort, listen, local_hosts
 
-HOST = "127.0.0.1"
 STALE = 700.0  # seconds without a turn after which a service is not healthy: one answer takes up to 600
 
 
@@ -91,31 +92,50 @@ class Metrics:
                 yield f'privada_{name}{{owner="{owner}"}} {float(value):g}'
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Two pages, nothing else."""
+class _Page(Gate):
+    """One connection: a request for one of two pages, and its reply."""
 
-    metrics: Metrics
+    def __init__(self, metrics: Metrics, port: LocalPort) -> None:
+        super().__init__(port)
+        self._metrics = metrics
 
-    def do_GET(self) -> None:
-        if self.path == "/metrics":
-            self._send(200, "text/plain; version=0.0.4; charset=utf-8", self.metrics.to_text())
-        elif self.path == "/health":
-            ready = self.metrics.ready
-            plain = {"status": "ok" if ready else "failing", "failing": self.metrics.unhealthy}
-            self._send(200 if ready else 503, "application/json", json.dumps(plain) + "\n")
-        else:
-            self._send(404, "text/plain", "There are /health and /metrics.\n")
-
-    def _send(self, code: int, kind: str, text: str) -> None:
+    def go_on(self) -> None:
+        """Send the reply; there is one for each connection."""
+        status, kind, text = self._find_page()
         body = text.encode()
-        self.send_response(code)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        head = (
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+            f"Content-Type: {kind}",
+            f"Content-Length: {len(body)}",
+            "Cache-Control: no-store",
+            "Connection: close",
+        )
+        self.transport.write("\r\n".join([*head, "", ""]).encode() + body)
+        self.transport.close()
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Say nothing: the log is the service's."""
+    def _find_page(self) -> tuple[int, str, str]:
+        """Status, media type and text of what is asked for."""
+        head, ended, _ = self.head.partition(b"\r\n\r\n")
+        first, *lines = head.split(b"\r\n")
+        fields = [line.partition(b":") for line in lines]
+        hosts = [value.strip().decode("latin-1") for name, _, value in fields if name.lower() == b"host"]
+        own = local_hosts(self._port.number)
+        parts = first.split(b" ")
+        if not ended or len(parts) != 3:
+            self._port.note("not HTTP")
+            return 400, "text/plain", "This is not a request, or its head is too large.\n"
+        # A web page can make a name of its own point to this machine, and read what is served under it.
+        if len(hosts) != 1 or hosts[0] not in own:
+            return 421, "text/plain", f"Ask for it by the name {own[0]} or {own[1]}.\n"
+        if parts[0] != b"GET":
+            return 405, "text/plain", "There is only GET.\n"
+        if parts[1] == b"/metrics":
+            return 200, "text/plain; version=0.0.4; charset=utf-8", self._metrics.to_text()
+        if parts[1] == b"/health":
+            ready = self._metrics.ready
+            plain = {"status": "ok" if ready else "failing", "failing": self._metrics.unhealthy}
+            return 200 if ready else 503, "application/json", json.dumps(plain) + "\n"
+        return 404, "text/plain", "There are /health and /metrics.\n"
 
 
 @contextmanager
@@ -124,19 +144,25 @@ def publish(metrics: Metrics, port: int | None) -> Iterator[int | None]:
     if port is None:
         yield None
         return
-    handler = type("Handler", (_Handler,), {"metrics": metrics})
-    try:
-        server = ThreadingHTTPServer((HOST, port), handler)
-    except OSError as error:
-        raise InputError(f"--metrics-port: port {port} cannot be used: {error.strerror}.") from None
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    local = LocalPort(listen("--metrics-port", port))
+    running: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+
+    async def serve() -> None:
+        loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+        server = await loop.create_server(
+            lambda: _Page(metrics, local), sock=local.listening, backlog=local.at_once
+        )
+        local.widen_queue()
+        running.set_result((loop, stopped))
+        await stopped.wait()
+        server.close()
+
+    def stop() -> None:
+        loop, stopped = running.result(timeout=STOP)
+        loop.call_soon_threadsafe(stopped.set)
+
+    with local.run(serve, stop):
+        yield local.number
 
 
 __all__ = ["Metrics", "publish"]

@@ -38,6 +38,7 @@ from privada.methods.registry import Method, method
 from privada.parties.owner_file import Card, OwnerFile
 from privada.parties.protocol import Ask, BegunLearner, Learner, PlannedLearner, as_round
 from privada.parties.schema import Schema
+from privada.privacy.asker import LONGEST_PROJECT, LONGEST_PURPOSE, check_line
 from privada.privacy.guarantee import Guarantee, request
 
 
@@ -81,10 +82,13 @@ class Study:
         named = _method(_asked(top, method))
         with about.blaming("seed"):
             seed = _check.count(least=0, seed=about.whole("seed", 0))
+        with about.blaming("project", "purpose"):
+            project = check_line(project=about.string("project", ""), longest=LONGEST_PROJECT, empty=True)
+            purpose = check_line(purpose=about.string("purpose", ""), longest=LONGEST_PURPOSE, empty=True)
         made = cls(
             title=about.string("title"),
-            project=about.string("project", ""),
-            purpose=about.string("purpose", ""),
+            project=project,
+            purpose=purpose,
             seed=seed,
             home=home,
             parties=parties,

@@ -107,7 +107,7 @@ def _learner(file: OwnerFile, name: str | None) -> Asker | None:
 def find_learner(file: OwnerFile, name: str) -> Asker:
     """A learner of an owner's file, by its name."""
     from privada.privacy.asker import Asker
-    from privada.privacy.ledger.names import normal_name
+    from privada.privacy.names import normal_name
 
     for known in file.learners or ():
         if known.name == normal_name(name):

@@ -19,15 +19,18 @@ def open_mailbox(url: str, study: Study, key: Path | None) -> Mailbox:
 
 def make_sender(study: Study, key: Path | None) -> Sender:
     """Who asks: the learner of the key, for the study's project and purpose."""
+    from privada.exceptions import InputError
     from privada.exchange import Sender
     from privada.privacy.keys import LearnerKey
 
-    return Sender(
-        learner="" if key is None else key.stem,
-        key=None if key is None else LearnerKey.load(key),
-        project=study.project,
-        purpose=study.purpose,
-    )
+    if key is None:
+        return Sender(project=study.project, purpose=study.purpose)
+    try:
+        return Sender(
+            learner=key.stem, key=LearnerKey.load(key), project=study.project, purpose=study.purpose
+        )
+    except InputError as error:  # the study's texts were checked when it was read
+        raise InputError(f"--key: the name of its file is the learner's. {error}") from None
 
 
 __all__ = ["make_sender", "open_mailbox"]

@@ -21,22 +21,24 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from itertools import combinations
 from pathlib import Path
 from typing import Self
 
 from privada._text import escape_in_json
 from privada._toml import Section
-from privada.exceptions import InputError, PolicyError
+from privada.exceptions import InputError, PolicyError, PrivacyLeakWarning
 from privada.parties.permissions.policy import Policy
 from privada.privacy.accounting.allowance import Allowance, check_part
 from privada.privacy.accounting.filters import Filter
 from privada.privacy.asker import LONGEST_NAME, Asker, check_line
 from privada.privacy.guarantee import Approximate, Guarantee, request
 from privada.privacy.keys import check_public_key
-from privada.privacy.ledger.names import normal_name
+from privada.privacy.names import check_name, is_confusable, normal_name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +60,7 @@ class LearnerCard:
     organisation: str = ""
 
     def __post_init__(self) -> None:
-        check_line(name=self.name, longest=LONGEST_NAME)
+        check_name(name=self.name, longest=LONGEST_NAME)
         check_line(organisation=self.organisation, longest=200, empty=True)
         check_public_key(public_key=self.public_key)
 
@@ -116,7 +118,7 @@ class KnownLearner:
     organisation: str = ""
 
     def __post_init__(self) -> None:
-        check_line(name=self.name, longest=LONGEST_NAME)
+        check_name(name=self.name, longest=LONGEST_NAME)
         check_line(organisation=self.organisation, longest=200, empty=True)
         object.__setattr__(self, "name", normal_name(self.name))
         check_public_key(key=self.key)
@@ -155,6 +157,14 @@ class KnownLearners:
 
     def __init__(self, learners: Iterable[KnownLearner], *, budget: Filter) -> None:
         self.learners = check_distinct(learners)
+        for one, other in combinations([learner.name for learner in self.learners], 2):
+            if is_confusable(one, other):
+                warnings.warn(
+                    f"The letters of the learners {one!a} and {other!a} look the same: see that "
+                    "you do not take one for the other.",
+                    PrivacyLeakWarning,
+                    stacklevel=3,
+                )
         self._allowances = {each.key: _allowance(each, budget) for each in self.learners}
 
     @property

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +29,7 @@ from typing import Any, NoReturn, Self
 from sqlalchemy import Connection
 
 from privada._notebook import list_rows
-from privada.exceptions import InputError, LedgerError, PrivadaError, TamperError
+from privada.exceptions import InputError, LedgerError, PrivacyLeakWarning, PrivadaError, TamperError
 from privada.privacy.accounting import accountant
 from privada.privacy.accounting.allowance import Allowance
 from privada.privacy.accounting.filters import Filter, open_filter
@@ -55,11 +56,19 @@ from privada.privacy.ledger.lines import (
     opening,
     read_account,
 )
-from privada.privacy.ledger.names import check_distinct, is_alike, normal_name
 from privada.privacy.ledger.notes import Notes
 from privada.privacy.ledger.outbox import Debt, Outbox
 from privada.privacy.ledger.rotation import HandOver
 from privada.privacy.ledger.verify import Verification, verify
+from privada.privacy.names import (
+    check_distinct,
+    check_name,
+    check_single,
+    find_same,
+    is_same_to_see,
+    normal_name,
+    show_name,
+)
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
 from privada.privacy.wire import canonical
@@ -280,10 +289,11 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         account = Account.opened(normal_name(dataset), keeps, vintage)
         with self._store.writing() as connection:
             self._store.backend.lock_everything(connection)
-            line = table.first(connection, account.dataset)
+            line = table.first(connection, dataset) or table.first(connection, account.dataset)
             if line is None:
+                check_name(dataset=dataset, longest=200)
                 check_distinct(account.dataset, table.names(connection))
-                check_apart(account.dataset, vintage, _vintages(connection), same=is_alike)
+                check_apart(account.dataset, vintage, _vintages(connection), same=is_same_to_see)
                 rotation.check_current(connection, self.key.public)
                 self._check_recorded(*self._gaps)
                 self._heads.begin(account.dataset)
@@ -312,6 +322,7 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         there = self._account(dataset)
         self._check_recorded(there.dataset)
         _check_same(there, Account.opened(there.dataset, open_filter(budget, accounting=accounting), vintage))
+        check_single(there.dataset, self.datasets)
         if budget.relation is Relation.ATTRIBUTE:
             self._check_prices(there.dataset)
         return there.dataset
@@ -419,6 +430,7 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         self, dataset: str, price: Price, asked: dict[str, Any], allowance: Allowance | None, *, once: bool
     ) -> tuple[Receipt, Debt | None]:
         account = self._account(dataset)
+        check_single(account.dataset, self.datasets)
         charged = account.converted(price)
         cost, detail = account.cost(charged), json.loads(canonical(charged.to_dict()))
         if allowance is not None:
@@ -476,6 +488,8 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         line of a receipt. Without receipts, a cut tail, or a chain rewritten
         with the owner's own key, cannot be detected.
 
+        Warns of budgets whose names look the same, which older versions opened.
+
         Raises
         ------
         TamperError
@@ -485,6 +499,13 @@ class Ledger(Outbox, Notes, Grants, Allowances):
             names = sorted({*table.names(connection), *table.names_in_lines(connection)})
             rotation.check_current(connection, self.key.public)
             *earlier, _ = rotation.keys(connection)
+        for one, other in find_same(names):
+            warnings.warn(
+                f"The budgets of {show_name(one)} and {show_name(other)} have names that look the same. "
+                "If they are for the same rows, what was spent on these is the sum of both.",
+                PrivacyLeakWarning,
+                stacklevel=2,
+            )
         chains = {name: table.every(self._store, name) for name in names}
         try:
             return verify(chains, receipts, public=self.key.public, earlier=earlier)
@@ -545,7 +566,7 @@ class Ledger(Outbox, Notes, Grants, Allowances):
         """The account of a data set; line 0 never changes, so it is read once."""
         if dataset not in self._accounts:
             with self._store.reading() as connection:
-                line = table.first(connection, normal_name(dataset)) or table.first(connection, dataset)
+                line = table.first(connection, dataset) or table.first(connection, normal_name(dataset))
                 if line is None:
                     raise table.absent(dataset, table.names(connection))
                 rotation.check_opening(connection, line, self.key.public)

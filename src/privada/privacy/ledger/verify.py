@@ -13,8 +13,8 @@ from privada.privacy.accounting.price import Price
 from privada.privacy.accounting.vintage import Vintage, check_apart
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import ALLOWANCE, BUDGET, RESTORE, START, Line, read_account
-from privada.privacy.ledger.names import is_alike
 from privada.privacy.ledger.rotation import successor
+from privada.privacy.names import is_alike
 from privada.privacy.receipt import Receipt
 
 _DRIFT = 1e-9  # another machine's logarithm may differ in its last digits

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from privada.service.ports import local_hosts
+
 LARGEST_FORM = 1 << 16  # bytes
 MOST_DIGITS = 12  # of a size; and where a body comes in chunks, its stated size is not believed by servers
 SAFE = ("GET", "HEAD")
@@ -60,7 +62,7 @@ def refuse(
 
 def local_origins(port: int) -> tuple[str, ...]:
     """The origins of a console that listens on this machine only."""
-    return tuple(f"http://{host}:{port}" for host in ("127.0.0.1", "localhost"))
+    return tuple(f"http://{host}" for host in local_hosts(port))
 
 
 __all__ = ["HEADERS", "LARGEST_FORM", "local_origins", "refuse"]

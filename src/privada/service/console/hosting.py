@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,10 +12,8 @@ from typing import Any
 from privada._extras import require
 from privada.exceptions import InputError
 from privada.service.console.users import Users
+from privada.service.ports import LocalPort, listen
 from privada.service.serving import Service
-
-HOST = "127.0.0.1"
-START = 10.0  # seconds that the server may take to start or to stop
 
 
 @contextmanager
@@ -57,8 +54,22 @@ def run(application: Any, listening: socket.socket) -> Iterator[None]:
     """Serve pages in a thread of this process."""
     import uvicorn
 
+    from privada.service.console.connection import PageGate
+
+    port = LocalPort(listening)
+
+    class Server(uvicorn.Server):
+        """Uvicorn, with a longer queue than the number of connections that it accepts at once."""
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            port.widen_queue()
+
     config = uvicorn.Config(
         application,
+        http=type("Gate", (PageGate,), {"port": port}),
+        ws="none",
+        backlog=port.at_once,
         log_config=None,
         log_level=logging.ERROR,
         access_log=False,
@@ -67,28 +78,13 @@ def run(application: Any, listening: socket.socket) -> Iterator[None]:
         lifespan="off",
         timeout_graceful_shutdown=2,
     )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listening],), name="console", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
+    server = Server(config)
+
+    def stop() -> None:
         server.should_exit = True
-        thread.join(START)
-        listening.close()
 
-
-def listen(flag: str, port: int) -> socket.socket:
-    """A socket of this machine only; an error names the option of the port."""
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        made.bind((HOST, port))
-    except OSError as error:
-        made.close()
-        raise InputError(f"{flag}: port {port} cannot be used: {error.strerror}.") from None
-    made.listen()
-    return made
+    with port.run(lambda: server.serve([listening]), stop):
+        yield
 
 
 __all__ = ["host", "listen", "require_pages", "run"]

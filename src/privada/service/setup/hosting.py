@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from privada.service.console.guard import local_origins
-from privada.service.console.hosting import listen, require_pages, run
+from privada.service.console.hosting import require_pages, run
+from privada.service.ports import listen
 from privada.service.setup.making import NewOwner
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from typing import Any
 from privada.exceptions import InputError
 from privada.parties.sources.databases import Database
 from privada.privacy.ledger import Ledger
+from privada.privacy.names import check_name
 from privada.privacy.receipt import OwnerKey
 from privada.service.setup.answers import Answers
 from privada.service.setup.headers import ColumnHeader
@@ -78,6 +79,7 @@ class NewOwner:
 
     def create(self, text: str, *, passphrase: str | None = None) -> tuple[tuple[Path, ...], OwnerKey]:
         """Write the three files; if one of them is there already, nothing is written."""
+        check_name(name=self.dataset, longest=200)
         self.folder.mkdir(parents=True, exist_ok=True)
         paths = tuple(self.folder / part for part in (TOML, KEY, LEDGER))
         for path in paths:
