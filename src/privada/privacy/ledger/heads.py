@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from privada.exceptions import LedgerError, TamperError
+from privada.exceptions import LedgerOutageError, TamperError
 from privada.privacy.ledger.lines import Line
 from privada.privacy.wire import canonical
 
@@ -40,7 +40,7 @@ class Heads:
             finally:
                 os.close(handle)
         except OSError as error:
-            raise LedgerError(
+            raise LedgerOutageError(
                 f"The ledger's line was written, but not its note in {self._path.name}: {error.strerror}."
             ) from None
 
