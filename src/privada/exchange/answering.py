@@ -23,6 +23,7 @@ from privada.exceptions import (
     CourierError,
     InputError,
     LedgerError,
+    OutageError,
     PolicyError,
     PrivadaError,
     SourceError,
@@ -202,8 +203,11 @@ class Answering:
         ------
         CourierError
             Nothing can be delivered; nothing was charged.
+        OutageError
+            Something that the owner needs is away: its cluster, database, object store, files or ledger.
+            Nobody is told, and the questions wait. A charge that was made stands and is not made again.
         SourceError
-            The rows have changed or are out of reach. Nothing was charged, and nobody is told.
+            The rows have changed. Nothing was charged, and nobody is told.
         LedgerError
             The ledger fails: an error on the owner's side, which learners do not see.
         """
@@ -268,7 +272,7 @@ class Answering:
             kind, blob = self._reply(envelope, rest, approved)
         except ApprovalPending as error:
             return self._said(waiting, envelope.learner, "waiting", str(error))
-        except (CourierError, LedgerError, SourceError):  # the owner's own affair: the question waits
+        except (CourierError, LedgerError, OutageError, SourceError):  # the owner's affair: it waits
             raise
         except PrivadaError as error:
             return self._refuse(waiting, envelope.learner, error)

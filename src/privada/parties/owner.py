@@ -14,10 +14,13 @@ from privada._notebook import describe
 from privada.exceptions import (
     AnswerError,
     InputError,
+    OutageError,
     PolicyError,
     PrivacyLeakWarning,
+    PrivadaError,
     RelationError,
     SchemaError,
+    SourceError,
     WireError,
 )
 from privada.parties.answering import answer_rows, answerer
@@ -118,8 +121,9 @@ class Owner:
         self._compute: Engine = Threads() if compute is None else compute
         beside = {"y": y, "person": person, "vintage": vintage}
         rows = Rows(data, schema=schema, noise=self._noise, compute=self._compute, **beside)
+        self._allow_empty = allow_empty
         _check_size(_count_rows(rows, memory), schema, budget, allow_empty=allow_empty)
-        self._rows = Private(rows)
+        self._rows, self._rows_were_away = Private(rows), False
         self.ledger = _in_memory(dataset, budget, accounting, vintage) if ledger is None else ledger
         self.dataset = self.ledger.check_budget(dataset, budget, accounting=accounting, vintage=vintage)
         keeps = self.ledger.budget(self.dataset)
@@ -151,6 +155,49 @@ class Owner:
     def public_key(self) -> str:
         """The key that verifies this owner's releases."""
         return self.ledger.key.public
+
+    def check_available(self) -> None:
+        """Make sure that everything an answer needs is there: the ledger, the rows, and what computes.
+
+        Rows that were away are loaded again if they came back as other files.
+
+        Raises
+        ------
+        OutageError
+            Its `part` says what is away.
+        SourceError
+            The rows have changed; the owner must be loaded again.
+        """
+        self.ledger.check_available()
+        self._compute.check_ready()
+        self._check_rows()
+
+    def _check_rows(self) -> None:
+        """Make sure by names, times and sizes that the rows are those that were loaded; none is read."""
+        rows = open_private(self._rows)
+        try:
+            rows.source.check_unchanged()
+        except OutageError:
+            self._rows_were_away = True
+            raise
+        except SchemaError as error:
+            if not self._rows_were_away:
+                raise SourceError(str(error)) from None  # the owner's affair, not the question's
+            self._load_again(rows)
+        self._rows_were_away = False
+
+    def _load_again(self, rows: Rows) -> None:
+        """Open and check all rows as when the owner was made."""
+        try:
+            rows = rows.reopened()
+            budget = self.ledger.budget(self.dataset).budget
+            _check_size(_count_rows(rows, None), self.schema, budget, allow_empty=self._allow_empty)
+        except OutageError:
+            raise
+        except PrivadaError as error:  # not a question's fault, so it must not become a refusal
+            raise SourceError(f"The rows were away and are others now: {error}") from None
+        self._rows = Private(rows)
+        _LOG.info("The rows were away and came back as other files; all were read and checked again.")
 
     def note_use(self, given: GivenBudget, guarantee: Guarantee) -> OpenUse | None:
         """Let this process recognise rows that it holds in memory for the owner, if it uses them again.
@@ -209,6 +256,9 @@ class Owner:
             The draw failed after the charge, which stands. The same question will not be tried again.
         LedgerError
             The ledger failed. A charge that was made stands; ask again to get the answer for it.
+        OutageError
+            The cluster, the database, the object store, the files or the ledger are away. A charge that was
+            made stands; ask again when they are back to get the answer for it.
         """
         _answerable(question)
         with self._asked(question, asker) as terms:
@@ -220,8 +270,9 @@ class Owner:
             approver = self._admit(question, terms, approved=approved)
         else:
             self._admission.share(question.digest, terms, approved=approved)
-        if debt is not None and debt.state != OWED:
-            return Release.from_bytes(self.kept(question.digest))
+            if debt.state != OWED:
+                return Release.from_bytes(self.kept(question.digest))
+            self.check_available()  # what is drawn during an outage would count as a try
         with self.ledger.alone(self.dataset):
             return self._drawn(question, terms, approver)
 
@@ -328,6 +379,7 @@ class Owner:
             self._admission.wait_for_a_person(question.digest, terms, approved=approved)
             self._try_out(question)
             most_bytes = disclosed_bytes(question, self.schema)
+            self._check_rows()
         text = f"raw rows to {to}: not differentially private"
         receipt: Receipt = self.ledger.note(
             self.dataset, kind="disclosure", text=text, question=question.digest, asker=terms.asker
@@ -378,7 +430,7 @@ class Owner:
         approver = self._admission.wait_for_a_person(question.digest, terms, approved=approved)
         self._try_out(question)
         self.ledger.check_room(question.answer_bytes)
-        open_private(self._rows).source.check_unchanged()  # by times and sizes: no row is read
+        self._check_rows()
         return approver
 
     def _try_out(self, question: Question) -> None:
@@ -399,9 +451,14 @@ class Owner:
             return answer_rows(question, rows, noise=self._noise)
 
     def _or_failure(self, question: Question, work: Callable[[], T]) -> T:
-        """Do some work on open rows. The cause of a failure stays here: it could reveal something."""
+        """Do some work on open rows. The cause of a failure stays here: it could reveal something.
+
+        An outage is no failure: what was drawn never left, so it is drawn anew later, as after a crash.
+        """
         try:
             return work()
+        except OutageError:
+            raise
         except Exception as error:
             _LOG.error("answer %s failed after its charge: %s", question.digest[:12], type(error).__name__)
         raise AnswerError(

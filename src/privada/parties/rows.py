@@ -183,8 +183,12 @@ class Rows:
     def pinned(self) -> Iterator[Rows]:
         """The rows of one moment, for one answer: one snapshot of a database, files that stay the same.
 
-        Rows that have changed since they were loaded, or change meanwhile, are a `SourceError`.
+        Rows that have changed since they were loaded, or change meanwhile, are a `SourceError`. Parts that a
+        cluster has lost are brought there again, between two answers only: other rows of a person may be kept
+        then.
         """
+        if "_parts" in self.__dict__ and not self._compute.has(self._parts):
+            del self._parts
         with self._source.pinned() as source:
             yield self if source is self._source else self._from(source)
 
@@ -194,6 +198,10 @@ class Rows:
         rows.__dict__.pop("_parts", None)
         rows._source = source
         return rows
+
+    def reopened(self) -> Rows:
+        """The rows of the same place as they are there now."""
+        return self._from(self._source.reopened())
 
     @property
     def source(self) -> Source:

@@ -24,6 +24,7 @@ _FIELDS = (
     "reason",
     "seconds",
     "port",
+    "part",
     "address",
     "count",
 )
@@ -45,17 +46,26 @@ def _clean(value: Any) -> Any:
 
 @contextmanager
 def json_log(stream: IO[str]) -> Iterator[None]:
-    """Write privada's log to a stream, and nowhere else, while a service runs."""
+    """Write privada's log to a stream, and nowhere else, while a service runs.
+
+    Other libraries write nothing: their lines are no JSON, and could hold data. What an outage makes them say
+    is in privada's own line about it.
+    """
     log, handler = logging.getLogger("privada"), logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
-    before = log.handlers[:], log.level, log.propagate
+    loggers = [logger for logger in log.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
+    others = [logging.getLogger(), *(logger for logger in loggers if logger is not log and logger.handlers)]
+    before = [(logger, logger.handlers[:], logger.level, logger.propagate) for logger in (log, *others)]
     log.handlers, log.propagate = [handler], False
     log.setLevel(logging.INFO)
+    for other in others:
+        other.handlers = [logging.NullHandler()]
     try:
         yield
     finally:
-        log.handlers, log.propagate = before[0], before[2]
-        log.setLevel(before[1])
+        for logger, handlers, level, propagate in before:
+            logger.handlers, logger.propagate = handlers, propagate
+            logger.setLevel(level)
 
 
 __all__ = ["JsonLines", "json_log"]

@@ -1,7 +1,7 @@
 """Health and metrics of a service, for its own machine only: ``/health`` and ``/metrics``.
 
 Metrics are counts by owner and outcome, in Prometheus' text form. They hold no data, no digest and no name
-of a learner.
+of a learner. What is away (the exchange, or a part of the owner) has a gauge and a place in ``/health``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from http import HTTPStatus
 
 from privada.service.ports import STOP, Gate, LocalPort, listen, local_hosts
@@ -32,6 +33,7 @@ class Metrics:
         self._waiting: dict[str, int] = {}
         self._turns: dict[str, float] = {}
         self._connected: dict[str, bool] = {}
+        self._outages: dict[tuple[str, str], str | None] = {}  # since when, None for what is over
 
     def count(self, owner: str, outcome: str, seconds: float) -> None:
         """Count a question, and how long it took."""
@@ -40,16 +42,35 @@ class Metrics:
             self._seconds[owner] += seconds
 
     def connect(self, owner: str) -> None:
-        """Note that an owner can read and write in the exchange."""
+        """Note that an owner can read and write in the exchange, and that nothing of its own is away."""
         with self._lock:
             self._connected[owner] = True
             self._turns[owner] = time.monotonic()
+            self._end_outages(owner)
 
-    def fail(self, owner: str) -> None:
-        """Count a failure of the exchange or the ledger; the owner is not connected until it is again."""
+    def fail(self, owner: str, part: str = "exchange") -> None:
+        """Count a failure, of the exchange or of another part; it lasts until `connect` or another one."""
         with self._lock:
             self._failures[owner] += 1
-            self._connected[owner] = False
+            self._connected[owner] = part != "exchange"
+            if self._outages.get((owner, part)) is None:
+                self._end_outages(owner)
+                self._outages[owner, part] = datetime.now(UTC).isoformat(timespec="seconds")
+
+    def _end_outages(self, owner: str) -> None:
+        for of, part in self._outages:
+            if of == owner:
+                self._outages[of, part] = None
+
+    @property
+    def outages(self) -> list[dict[str, str]]:
+        """What is away now: owner, part, and since when."""
+        with self._lock:
+            return [
+                {"owner": owner, "part": part, "since": since}
+                for (owner, part), since in sorted(self._outages.items())
+                if since is not None
+            ]
 
     def note_turn(self, owner: str, *, waiting: int) -> None:
         """Note that an owner is at work, and how many questions wait."""
@@ -58,11 +79,11 @@ class Metrics:
 
     @property
     def unhealthy(self) -> list[str]:
-        """Owners that are not connected, or have not looked for questions for a long time."""
-        now = time.monotonic()
+        """Owners of which something is away, or that have not looked for questions for a long time."""
+        now, away = time.monotonic(), {outage["owner"] for outage in self.outages}
         with self._lock:
             return sorted(
-                owner for owner, up in self._connected.items() if not up or now - self._turns[owner] > STALE
+                owner for owner in self._connected if owner in away or now - self._turns[owner] > STALE
             )
 
     @property
@@ -82,7 +103,12 @@ class Metrics:
             yield f'privada_questions_total{{owner="{owner}",outcome="{outcome}"}} {number}'
         for name, kind, about, values in (
             ("answer_seconds_total", "counter", "Seconds spent on questions.", self._seconds),
-            ("failures_total", "counter", "Failures of the exchange or the ledger.", self._failures),
+            (
+                "failures_total",
+                "counter",
+                "Failures of the exchange or of an owner's part.",
+                self._failures,
+            ),
             ("questions_waiting", "gauge", "Questions that wait for a person.", self._waiting),
             ("connected", "gauge", "Whether the exchange can be reached.", self._connected),
         ):
@@ -90,6 +116,10 @@ class Metrics:
             yield f"# TYPE privada_{name} {kind}"
             for owner, value in sorted(values.items()):
                 yield f'privada_{name}{{owner="{owner}"}} {float(value):g}'
+        yield "# HELP privada_outage Whether a part that the owner needs is away; questions wait meanwhile."
+        yield "# TYPE privada_outage gauge"
+        for (owner, part), since in sorted(self._outages.items()):
+            yield f'privada_outage{{owner="{owner}",part="{part}"}} {float(since is not None):g}'
 
 
 class _Page(Gate):
@@ -133,7 +163,11 @@ class _Page(Gate):
             return 200, "text/plain; version=0.0.4; charset=utf-8", self._metrics.to_text()
         if parts[1] == b"/health":
             ready = self._metrics.ready
-            plain = {"status": "ok" if ready else "failing", "failing": self._metrics.unhealthy}
+            plain = {
+                "status": "ok" if ready else "failing",
+                "failing": self._metrics.unhealthy,
+                "outages": self._metrics.outages,
+            }
             return 200 if ready else 503, "application/json", json.dumps(plain) + "\n"
         return 404, "text/plain", "There are /health and /metrics.\n"
 

@@ -2,7 +2,8 @@
 
 Each data set has a thread and a connection of its own. The service keeps nothing that a restart would lose:
 what was charged, answered and approved is in the ledger, what was asked and delivered is in the exchange.
-A connection or a ledger that fails is tried again, with growing pauses; meanwhile nothing is charged.
+While the exchange or a part of the owner (cluster, database, object store, files, ledger) is away, it is
+tried again with growing pauses. Questions wait meanwhile, and nobody is refused.
 """
 
 from __future__ import annotations
@@ -13,7 +14,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from privada.exceptions import LedgerError, PrivadaError, WireError
+from privada.exceptions import (
+    LedgerError,
+    OutageError,
+    PrivadaError,
+    ServedError,
+    SourceError,
+    WireError,
+)
 from privada.exchange.answering import Answered, Answering, Pending
 from privada.exchange.courier import Courier
 from privada.exchange.posting import folder_of, parse_question_key
@@ -25,6 +33,7 @@ SLICE = 1.0  # seconds that one wait for questions lasts; so long does a stop ta
 LOOK_BACK = 10.0  # seconds, at least, between two looks at whether what was delivered is there still
 LOOK_BACK_SHARE = 50  # and so many times as long as the last look took
 RECHECK = 2.0  # seconds between two looks at questions that wait for a person, or for a delivery
+LOOK = 10.0  # seconds between two looks at whether all that an answer needs is there
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds after a failure
 _UNSETTLED = ("waiting", "undelivered")
 
@@ -75,7 +84,13 @@ class Service:
         return [(clerk.desk, each) for clerk in self._clerks for each in clerk.waiting()]
 
     def run(self) -> None:
-        """Serve until `stop` is called, from another thread or a signal's handler."""
+        """Serve until `stop` is called, from another thread or a signal's handler.
+
+        Raises
+        ------
+        ServedError
+            Another process took over a data set while its ledger was away.
+        """
         threads = [threading.Thread(target=clerk.run, name=clerk.desk.name) for clerk in self._clerks]
         for thread in threads:
             thread.start()
@@ -83,6 +98,9 @@ class Service:
         for thread in threads:
             thread.join()
         LOG.info("stopped")
+        for clerk in self._clerks:
+            if clerk.ended_by is not None:
+                raise clerk.ended_by
 
     def stop(self) -> None:
         """End when the answers that are being computed are delivered."""
@@ -98,6 +116,8 @@ class Clerk:
         self.desk, self._open, self._stop, self._metrics = desk, open_courier, stop, metrics
         self._unsettled: dict[str, Pending] = {}
         self._said: dict[str, str] = {}
+        self._outage: tuple[str, float] | None = None  # what is away, and since when
+        self.ended_by: ServedError | None = None
 
     def waiting(self) -> list[Pending]:
         """The questions that wait for a person; another thread may ask."""
@@ -111,27 +131,43 @@ class Clerk:
             try:
                 with self._open() as courier:
                     self._serve(courier)
-            except (WireError, LedgerError) as error:
-                self._fail(str(error))
+            except ServedError as error:
+                LOG.error("failed", extra={"owner": self.desk.name, "reason": str(error)})
+                self.ended_by = error
+                self._stop.set()
+            except PrivadaError as error:
+                self._fail(_part_of(error), str(error))
             except Exception as error:  # its message could hold data
-                self._fail(type(error).__name__)
+                self._fail("exchange", type(error).__name__)
             pause = SHORTEST_PAUSE if time.monotonic() - started > LONGEST_PAUSE else pause
             self._stop.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def _fail(self, reason: str) -> None:
-        self._metrics.fail(self.desk.name)
-        LOG.error("failed", extra={"owner": self.desk.name, "reason": reason})
+    def _fail(self, part: str, reason: str) -> None:
+        """Count a failure, and log it if it is not the one that lasts already."""
+        self._metrics.fail(self.desk.name, part)
+        if self._outage is None or self._outage[0] != part:
+            self._outage = (part, time.monotonic())
+            LOG.error("failed", extra={"owner": self.desk.name, "part": part, "reason": reason})
+
+    def _recover(self) -> None:
+        """Note that everything is there, and log it if something was away."""
+        self._metrics.connect(self.desk.name)
+        if self._outage is not None:
+            part, since = self._outage
+            self._outage, seconds = None, round(time.monotonic() - since, 3)
+            LOG.info("recovered", extra={"owner": self.desk.name, "part": part, "seconds": seconds})
 
     def _serve(self, courier: Courier) -> None:
         """Answer what is there, then what comes."""
         answering = Answering(courier, self.desk.name, self.desk.owner)
         answering.tidy()
         answering.check_writable()
+        self.desk.owner.check_available()
         answering.find_damaged()
-        self._metrics.connect(self.desk.name)
+        self._recover()
         prefix, known, due = folder_of("question", self.desk.name) + "/", set[str](), 0.0
-        look_back = time.monotonic() + LOOK_BACK
+        look, look_back = time.monotonic() + LOOK, time.monotonic() + LOOK_BACK
         while not self._stop.is_set():
             for key in courier.wait(prefix, known=known, seconds=SLICE):
                 known.add(key)
@@ -139,6 +175,9 @@ class Clerk:
             if self._unsettled and time.monotonic() >= due:
                 self._look_again(answering)
                 due = time.monotonic() + RECHECK
+            if time.monotonic() >= look:
+                self.desk.owner.check_available()
+                look = time.monotonic() + LOOK
             if time.monotonic() >= look_back:
                 started = time.monotonic()
                 self._deliver_again(answering)
@@ -193,6 +232,14 @@ class Clerk:
         LOG.info("question", extra={name: value for name, value in told.items() if value != ""})
 
 
+def _part_of(error: PrivadaError) -> str:
+    """What is away, as health and metrics name it."""
+    if isinstance(error, OutageError):
+        return error.part
+    parts = ((WireError, "exchange"), (LedgerError, "ledger"), (SourceError, "rows"))
+    return next((part for kind, part in parts if isinstance(error, kind)), "service")
+
+
 def open_desks(named: Sequence[tuple[str, Callable[[], Owner]]]) -> list[Desk]:
     """Open owners one after another; an error names the one that cannot be opened."""
     desks = []
@@ -200,7 +247,8 @@ def open_desks(named: Sequence[tuple[str, Callable[[], Owner]]]) -> list[Desk]:
         try:
             desks.append(Desk(name, open_owner()))
         except PrivadaError as error:
-            raise type(error)(f"{name}: {error}") from None
+            error.args = (f"{name}: {error}",)
+            raise
     return desks
 
 

@@ -10,7 +10,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from privada.exceptions import InputError, SchemaError, SourceError
+from privada.exceptions import InputError, SchemaError, SourceError, SourceOutageError
 from privada.parties import Number, Owner, Rows, Schema
 from privada.parties.sources import Database
 from privada.privacy import Pure, SecureNoise
@@ -175,9 +175,10 @@ def test_a_row_that_does_not_fit_is_named_without_its_value(place, schema):
     assert "Smith" not in str(caught.value)
 
 
-def test_an_owner_whose_database_goes_away_says_what_was_charged(tmp_path, lines, schema):
+def test_an_owner_whose_database_goes_away_charges_once_and_answers_when_it_is_back(
+    tmp_path, lines, schema, monkeypatch
+):
     from privada import CellStatistics, Nearest
-    from privada.exceptions import AnswerError
 
     filled("sqlite", tmp_path / "rows.db", lines)
     budget = Pure(epsilon=1.0, relation="add/remove")
@@ -186,11 +187,24 @@ def test_an_owner_whose_database_goes_away_says_what_was_charged(tmp_path, lines
     half = Pure(epsilon=0.5, relation="add/remove")
     centers = np.repeat([[0.0], [1.0]], schema.width, axis=1)
     question = CellStatistics(tables=(Nearest(centers=centers),), guarantee=half)
-    (tmp_path / "rows.db").unlink()
-    with pytest.raises(AnswerError, match="The charge stands") as caught:
+    (tmp_path / "rows.db").rename(tmp_path / "away")
+    with pytest.raises(SourceOutageError, match="no database") as caught:
         owner.answer(question)
-    assert "rows.db" not in str(caught.value)
-    assert owner.ledger.spent("rows").epsilon == pytest.approx(0.5)
+    assert caught.value.part == "database"
+    assert owner.ledger.spent("rows") is None
+    with monkeypatch.context() as patch:  # it goes away just after the charge
+        patch.setattr(Owner, "_check_rows", lambda _: None)
+        for _ in range(2):
+            with pytest.raises(SourceOutageError):
+                owner.answer(question)
+    assert owner.ledger.debt("rows", question.digest).tries == 2
+    for _ in range(30):  # none of these counts as a try
+        with pytest.raises(SourceOutageError):
+            owner.answer(question)
+    (tmp_path / "away").rename(tmp_path / "rows.db")
+    assert owner.answer(question).receipt
+    assert owner.ledger.debt("rows", question.digest).tries == 3
+    assert [line.kind for line in owner.ledger.lines("rows")] == ["budget", "charge"]
 
 
 def test_a_snapshot_of_another_size_than_is_public_is_not_answered(tmp_path, lines, schema):
@@ -229,8 +243,20 @@ def test_a_server_that_ends_the_session_is_one_named_error(postgres, schema, lin
         with closing(psycopg.connect(postgres, autocommit=True)) as other:
             other.execute(end)
         now.check()
+    assert isinstance(caught.value, SourceOutageError)
     assert "postgres@" not in str(caught.value)
     assert rows.check() == 500  # the next answer connects anew
+
+
+@pytest.mark.postgres
+def test_a_value_that_cannot_be_read_is_no_outage(postgres):
+    """It says something about the rows, so an answer that fails on it is not tried for ever."""
+    numbers = Schema.of_numbers(bounds=(0, 1), width=1)
+    query = "SELECT 1.0 / (400000 - x) AS x0 FROM generate_series(1, 500000) AS x"
+    rows = Rows(Database(url=postgres, query=query), schema=numbers)
+    with pytest.raises(SourceError, match="cannot be read") as caught, rows.pinned() as now:
+        now.check()
+    assert not isinstance(caught.value, SourceOutageError)
 
 
 @pytest.mark.parametrize(

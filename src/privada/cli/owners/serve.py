@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from privada.exceptions import InputError
 
 if TYPE_CHECKING:
     from privada.parties.owner import Owner
+    from privada.parties.owner_file import OwnerFile
 
 EXAMPLE = "privada owner serve clinic=clinic/owner.toml --exchange nats://broker:4222 --metrics-port 9464"
 
@@ -71,7 +73,10 @@ def command(
 
     The process dials out and listens to nobody but this machine. It answers each
     question at most once, whatever is repeated or restarted; questions that need
-    approval wait for privada owner approve, or for a decision in the console. The
+    approval wait for privada owner approve, or for a decision in the console.
+    While a cluster, database, object store, file or ledger of the owner is away,
+    questions wait; /health and the log name it. A second process for the same
+    data set ends at once with exit code 7. The
     log on stderr is one JSON object per line, without data. SIGTERM or
     Ctrl-C ends it after the answer that is being computed.
     """
@@ -84,12 +89,15 @@ def command(
     from privada.service.metrics import Metrics, publish
     from privada.service.serving import LOG, Service, open_desks
 
-    named = [(check_owner(name), open_owner) for name, open_owner in map(_read, owners)]
+    named = [(check_owner(name), file) for name, file in map(_read, owners)]
     if len({name for name, _ in named}) < len(named):
         raise InputError("Expected every owner to have a name of its own: NAME=OWNER_TOML.")
     open_courier(exchange).close()  # a URL that names no courier is an error now, not later
-    desks, metrics = open_desks(named), Metrics()
-    with json_log(sys.stderr), publish(metrics, metrics_port) as port:
+    with ExitStack() as stack:
+        desks = open_desks([(name, partial(_open, file, stack)) for name, file in named])
+        metrics = Metrics()
+        stack.enter_context(json_log(sys.stderr))
+        port = stack.enter_context(publish(metrics, metrics_port))
         if port is not None:
             LOG.info("publishing metrics", extra={"port": port})
         service = Service(desks, lambda: open_courier(exchange), metrics=metrics)
@@ -110,14 +118,22 @@ def _find_settings(given: Path | None, beside: Path) -> Path | None:
     return beside if beside.is_file() else None
 
 
-def _read(argument: str) -> tuple[str, Callable[[], Owner]]:
-    """Name and owner of ``NAME=owner.toml``; the file is read now, the rows when it is opened."""
-    from privada.parties.owner import Owner
+def _read(argument: str) -> tuple[str, OwnerFile]:
+    """Name and file of ``NAME=owner.toml``."""
     from privada.parties.owner_file import OwnerFile
 
     name, given, path = argument.rpartition("=")
     file = OwnerFile.read(existing_file(Path(path), "OWNER_TOML"))
-    return name if given else file.dataset, lambda: Owner.from_file(file)
+    return name if given else file.dataset, file
+
+
+def _open(file: OwnerFile, stack: ExitStack) -> Owner:
+    """The owner of a file, which no other process serves meanwhile."""
+    from privada.parties.owner import Owner
+
+    ledger = stack.enter_context(file.open_ledger())
+    ledger.claim(file.dataset)  # before the rows are read, which takes its time
+    return Owner.from_file(file, ledger=ledger)
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 What travels to a worker is the address of a part (files and row groups), the name of a function that is
 installed there, and the question's file. Results are joined on the workers, sixteen at a time. A lost worker
-is the scheduler's business: it computes again what was there, with the same bits.
+is the scheduler's business: it computes again what was there, with the same bits. The loss of the scheduler
+or of all workers is an `OutageError`; the next use connects anew and brings the parts to the workers again.
 
 The cluster is inside the owner's wall: who reaches its scheduler can run anything on it. So it is reached by
 TLS with certificates on both sides; an unprotected one only on this machine.
@@ -11,6 +12,8 @@ TLS with certificates on both sides; an unprotected one only on this machine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -21,7 +24,7 @@ from urllib.parse import urlsplit
 import numpy.typing as npt
 
 from privada._extras import require
-from privada.exceptions import AnswerError, InputError, PrivadaError
+from privada.exceptions import AnswerError, InputError, OutageError, PrivadaError
 from privada.parties.compute import worker
 from privada.parties.compute.batch import Batch, Part
 from privada.parties.compute.engine import Handles, Mask
@@ -33,6 +36,7 @@ from privada.parties.sources.dask_frames import Collection
 
 T = TypeVar("T")
 JOINED = 16  # results that a worker joins at once
+CONNECT_SECONDS = 5.0  # for which a scheduler is tried before it counts as away
 PATIENCE = 60.0  # seconds for which a cluster is waited for of which no worker works
 _HERE = {"127.0.0.1", "localhost", "::1"}
 
@@ -83,34 +87,73 @@ class Cluster:
                 require_encryption=True,
             )
         try:
-            return Client(self.scheduler, security=security, timeout=10, set_as_default=False)
+            return Client(self.scheduler, security=security, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
-            raise InputError(
-                f"The cluster's scheduler {self.scheduler} cannot be reached: {type(error).__name__}."
+            raise OutageError(
+                f"The cluster's scheduler {self.scheduler} cannot be reached: {type(error).__name__}.",
+                part="cluster",
             ) from None
 
     def close(self) -> None:
-        """End the connection."""
+        """End the connection; the next use makes a new one."""
         self.__dict__.pop("_held", None)
         client = self.__dict__.pop("_client", None)
         if client is not None:
-            client.close()
+            with suppress(Exception):  # of a scheduler that is gone there is nothing to end
+                client.close(timeout=CONNECT_SECONDS)
+
+    @contextmanager
+    def _noticing_loss(self, doing: str) -> Iterator[None]:
+        """Name the loss of a scheduler or its workers, and drop the client.
+
+        A client that has lost its scheduler forgets all parts. After some seconds it closes itself and stays
+        closed when the scheduler is back, so the next use needs a new one.
+        """
+        from distributed.client import ClosedClientError
+        from distributed.scheduler import KilledWorker, NoValidWorkerError, NoWorkerError
+
+        lost = (CancelledError, ClosedClientError, KilledWorker, NoValidWorkerError, NoWorkerError)
+        try:
+            yield
+        except OutageError:
+            self.close()
+            raise
+        except PrivadaError:
+            raise
+        except Exception as error:
+            alive = "_client" in self.__dict__ and self._client.status == "running"
+            if alive and not isinstance(error, (*lost, OSError, TimeoutError)):
+                raise
+            self.close()
+            raise OutageError(f"The cluster {doing}: {type(error).__name__}.", part="cluster") from None
 
     def check_ready(self, kept_bytes: int = 0) -> None:  # noqa: ARG002 - workers spill to their disks
-        """Refuse before anything is charged: no worker, or workers that differ."""
+        """Raise `OutageError` before anything is charged: no scheduler, no worker, or workers that differ."""
         from privada import __version__
 
-        try:
-            told = set(self._client.run(worker.tell_versions).values())
-        except (OSError, TimeoutError, ImportError, AttributeError) as error:
-            raise InputError(f"The cluster does not answer: {type(error).__name__}.") from None
-        if not told:
-            raise InputError("The cluster has no workers.")
-        if len(told) > 1 or next(iter(told))[0] != __version__:
-            raise InputError(
+        if "_client" in self.__dict__ and self._client.status != "running":
+            self.close()
+        with self._noticing_loss("does not answer"):
+            try:
+                versions = set(self._client.run(worker.tell_versions).values())
+            except (ImportError, AttributeError) as error:
+                raise OutageError(
+                    f"The cluster's workers have another version of privada: {type(error).__name__}.",
+                    part="cluster",
+                ) from None
+        if not versions:
+            raise OutageError("The cluster has no workers.", part="cluster")
+        if len(versions) > 1 or next(iter(versions))[0] != __version__:
+            raise OutageError(
                 "Expected workers of one kind of processor, with the owner's version of privada and one "
-                "version of numpy, numba and pyarrow."
+                "version of numpy, numba and pyarrow.",
+                part="cluster",
             )
+
+    def has(self, parts: Handles) -> bool:
+        """Whether the present client has these parts still."""
+        client = self.__dict__.get("_client")
+        return all(part.client is client and part.status in ("pending", "finished") for part in parts)
 
     def check_source(self, source: Source) -> None:
         """Refuse rows that workers cannot read by themselves."""
@@ -125,7 +168,8 @@ class Cluster:
         """Addresses of parts go to the workers; rows that are in this process do not."""
         self.check_ready()
         if isinstance(source, Collection):
-            frames = self._client.compute([part.delayed for part in source.partitions()])
+            with self._noticing_loss("takes no work"):
+                frames = self._client.compute([part.delayed for part in source.partitions()])
             return [self._submit(worker.open_frame, frame, schema) for frame in frames]
         return [self._submit(worker.hold, Part(part, schema)) for part in source.addresses()]
 
@@ -205,7 +249,8 @@ class Cluster:
         return {}
 
     def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        return self._client.submit(function, *arguments, pure=False)
+        with self._noticing_loss("takes no work"):
+            return self._client.submit(function, *arguments, pure=False)
 
     def _joined(self, results: Handles, fold: Fold[T]) -> T:
         while len(results) > 1:
@@ -215,14 +260,26 @@ class Cluster:
         return found
 
     def _results(self, futures: Handles) -> list[Any]:
-        """What workers computed; an error of theirs is raised here, that of a lost cluster is named."""
-        self._wait(futures)
-        try:
+        """What workers computed.
+
+        An error of a task is raised here: as it is, or an `AnswerError` if privada did not raise it. Where no
+        task failed, the cluster was lost on the way.
+        """
+        with self._noticing_loss("was lost on the way"):
+            self._wait(futures)
+            for future in futures:
+                if future.status == "error":
+                    self._raise_error_of(future)
             return list(self._client.gather(list(futures)))
-        except PrivadaError:
-            raise
-        except Exception as error:
-            raise AnswerError(f"The cluster could not finish: {type(error).__name__}.") from None
+
+    def _raise_error_of(self, future: Any) -> None:
+        """Raise the error of a task. One that lost several workers in a row is an outage."""
+        from distributed.scheduler import KilledWorker
+
+        error = future.exception()
+        if isinstance(error, (PrivadaError, KilledWorker)):
+            raise error
+        raise AnswerError(f"The cluster could not finish: {type(error).__name__}.")
 
     def _wait(self, futures: Handles) -> None:
         """Until all are done; not for ever, if no worker is left or none has anything to do."""
@@ -239,7 +296,9 @@ class Cluster:
                 idle = 0.0 if any(self._client.processing().values()) else idle + PATIENCE / 12
             if idle >= PATIENCE:
                 self._client.cancel(list(futures))
-                raise AnswerError("The cluster could not finish: no worker is left, or none works on it.")
+                raise OutageError(
+                    "The cluster could not finish: no worker is left, or none works on it.", part="cluster"
+                )
 
 
 __all__ = ["JOINED", "PATIENCE", "Cluster"]

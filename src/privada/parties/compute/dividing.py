@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privada.exceptions import SourceError
+from privada.parties.outages import raise_if_out_of_reach
 
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 PART_ROWS = 250_000  # of a part at least, where row groups are smaller
@@ -84,7 +85,10 @@ def divide_dataset(dataset: Any) -> list[Any]:
             for fragment in dataset.get_fragments()
             for groups in _groups(fragment)
         ] or [dataset]
+    except SourceError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
+        raise_if_out_of_reach(error, "The table")
         raise SourceError(f"The table cannot be read, it may be damaged: {type(error).__name__}.") from None
 
 

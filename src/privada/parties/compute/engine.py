@@ -22,8 +22,9 @@ class Engine(Protocol):
     """Where answers are computed. Results have the same bits everywhere."""
 
     def check_ready(self, kept_bytes: int = 0) -> None:
-        """Raise `InputError` unless an answer can be computed now: asked before anything is charged.
+        """Make sure that an answer can be computed now; called before anything is charged.
 
+        Raises `InputError` if the answer is too large, and `OutageError` if what computes is away.
         ``kept_bytes`` are those that it keeps of all rows together while it works.
         """
         ...
@@ -34,6 +35,10 @@ class Engine(Protocol):
 
     def place(self, source: Source, schema: Schema) -> Handles:
         """Bring parts of a source, or their addresses, to where they are read."""
+        ...
+
+    def has(self, parts: Handles) -> bool:
+        """Whether these parts are still where they were brought; else they are brought there again."""
         ...
 
     def narrow(self, parts: Handles, masks: Sequence[Mask]) -> Handles:

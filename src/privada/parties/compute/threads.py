@@ -59,6 +59,10 @@ class Threads:
         """Parts are read where they are."""
         return [Part(part, schema) for part in source.parts()]
 
+    def has(self, parts: Sequence[Part]) -> bool:  # noqa: ARG002 - they are in this process
+        """Parts do not get lost."""
+        return True
+
     def narrow(self, parts: Sequence[Part], masks: Sequence[Mask]) -> list[Part]:
         """Let only some rows of each part count."""
         return [part.only(mask) for part, mask in zip(parts, masks, strict=True)]

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.exceptions import SchemaError
+from privada.exceptions import SchemaError, SourceError
 from privada.parties.columns import Category, Column, Date, Number
 from privada.parties.csv.dialect import Dialect
 from privada.parties.csv.parsing import FALSE_WORDS, TRUE_WORDS, arrow_type, parse_fields, what_is_wrong
+from privada.parties.outages import raise_if_out_of_reach
 
 BLOCK = 1 << 22  # bytes that are parsed at a time
 RECORDS = 8192  # that are looked at one by one, at a time
@@ -68,6 +69,7 @@ class CsvFile:
         except UnicodeError:
             raise SchemaError(f"{self.name} is not text in the encoding {self.dialect.encoding}.") from None
         except (csv.Error, OSError, EOFError) as error:
+            raise_if_out_of_reach(error, self.name)
             raise SchemaError(
                 f"{self.name} cannot be read: it does not begin with a line of names, {type(error).__name__}."
             ) from None
@@ -82,7 +84,10 @@ class CsvFile:
         try:
             for batch in _regrouped(self._blocks(names), size):
                 yield self._parsed(batch)
+        except SourceError:
+            raise
         except (pa.ArrowException, OSError, ValueError, UnicodeError) as error:  # its message shows a value
+            raise_if_out_of_reach(error, self.name)
             if not self._is_header_alone():
                 raise self._explained(type(error).__name__) from None
 
@@ -184,6 +189,8 @@ class CsvFile:
             return self.dialect.names is None and not any(
                 len(part.lines) or part.ragged for part in self.fields()
             )
+        except SourceError:
+            raise
         except (SchemaError, csv.Error, OSError, ValueError, EOFError):
             return False
 
@@ -191,6 +198,8 @@ class CsvFile:
         """What is wrong with a file that Arrow could not read."""
         try:
             fault = self.find_fault()
+        except SourceError:
+            raise
         except SchemaError as error:
             return error
         except UnicodeError:

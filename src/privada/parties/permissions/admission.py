@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from privada.exceptions import AnswerError, ApprovalPending, LedgerError, PolicyError, PrivadaError
+from privada.exceptions import (
+    AnswerError,
+    ApprovalPending,
+    LedgerError,
+    OutageError,
+    PolicyError,
+    PrivadaError,
+    SourceError,
+)
 from privada.parties.permissions.known_learners import KnownLearners, Terms
 from privada.parties.permissions.policy import Policy
 from privada.privacy.asker import Asker
@@ -44,8 +52,8 @@ class Admission:
         known = None if self._learners is None else self._learners.named(asker)
         try:
             yield self._terms(method, asker, policy)
-        except (ApprovalPending, AnswerError, LedgerError):
-            raise
+        except (ApprovalPending, AnswerError, LedgerError, OutageError, SourceError):
+            raise  # these refuse nothing: the owner, or the question, is not ready
         except PrivadaError as error:
             with suppress(LedgerError):  # the refusal stands, recorded or not
                 self._ledger.refuse(self._dataset, question=digest, reason=str(error), asker=known)

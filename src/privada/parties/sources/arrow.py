@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from privada.exceptions import SourceError
 from privada.parties.compute.dividing import divide_dataset, is_parquet
+from privada.parties.outages import raise_if_out_of_reach
 from privada.parties.schema import Schema
 from privada.parties.sources.source import Source
 from privada.parties.tables import Table, check_names, read_batch, read_values
@@ -46,6 +47,7 @@ class ArrowSource(Source):
         except SourceError:
             raise
         except (pa.ArrowException, OSError, ValueError) as error:  # its message shows a value
+            raise_if_out_of_reach(error, "The table")
             raise SourceError(
                 f"The table cannot be read to its end, it may be damaged: {type(error).__name__}."
             ) from None

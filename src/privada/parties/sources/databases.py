@@ -114,8 +114,7 @@ class DatabaseSource(Source):
 
     def __init__(self, database: Database, schema: Schema) -> None:
         self._database, self._schema = database, schema
-        with self._connected() as session:
-            check_names(session.names(database.select(())), schema.needed)
+        self.check_unchanged()
 
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         with self._connected() as session:
@@ -129,6 +128,11 @@ class DatabaseSource(Source):
     def pinned(self) -> Iterator[Source]:
         with self._connected() as session:
             yield self._of(session)
+
+    def check_unchanged(self) -> None:
+        """Make sure that the database answers, and that it has the columns still."""
+        with self._connected() as session:
+            check_names(session.names(self._database.select(())), self._schema.needed)
 
     def identity(self) -> str | None:
         file = self._database.file

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from privada.exceptions import SourceError
+from privada.exceptions import SourceOutageError
 
 TICK_NS = 100_000_000  # far more than any file system's clock needs for a tick
 
@@ -59,8 +59,17 @@ def _line(file: Path) -> str:
     except FileNotFoundError:
         return ""
     except OSError as fault:
-        raise SourceError(f"Cannot look at {file.name}: {fault.strerror}.") from None
+        raise SourceOutageError(f"{file.name} is out of reach: {fault.strerror}.", part="files") from None
     return f"{file} {found.st_size} {found.st_mtime_ns} {found.st_ctime_ns} {found.st_ino} {found.st_dev}"
+
+
+def check_readable(files: Iterable[Path]) -> None:
+    """Raise `SourceOutageError` if a file cannot be opened; no row is read."""
+    for file in files:
+        try:
+            os.close(os.open(file, os.O_RDONLY))
+        except OSError as fault:
+            raise SourceOutageError(f"{file.name} is out of reach: {fault.strerror}.", part="files") from None
 
 
 def are_settled(files: Iterable[Path]) -> bool:
@@ -74,4 +83,12 @@ def is_settled(path: Path) -> bool:
     return are_settled(_files(path))
 
 
-__all__ = ["are_settled", "data_files", "identify", "identify_files", "is_pattern", "is_settled"]
+__all__ = [
+    "are_settled",
+    "check_readable",
+    "data_files",
+    "identify",
+    "identify_files",
+    "is_pattern",
+    "is_settled",
+]

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import SourceError
+from privada.parties.outages import raise_if_out_of_reach
 from privada.parties.schema import Schema
 from privada.parties.sources.source import Source
 from privada.parties.tables import Table, check_names, read_batch, read_values
@@ -45,6 +46,7 @@ class LazyFrameSource(Source):
         try:
             return work()
         except (pl.exceptions.PolarsError, OSError) as error:  # its message may show a value
+            raise_if_out_of_reach(error, "The lazy frame")
             raise SourceError(f"The lazy frame cannot be computed: {type(error).__name__}.") from None
 
 

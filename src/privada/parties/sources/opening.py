@@ -14,13 +14,14 @@ import numpy as np
 from privada.exceptions import SchemaError, SourceError
 from privada.parties.csv.dialect import Dialect, is_csv
 from privada.parties.csv.reading import CsvFile
+from privada.parties.outages import raise_if_out_of_reach
 from privada.parties.schema import Schema
 from privada.parties.sources.arrays import ArraySource
 from privada.parties.sources.arrow import ArrowSource
 from privada.parties.sources.csv_source import CsvFiles, CsvSource
 from privada.parties.sources.dask_frames import Collection, is_collection
 from privada.parties.sources.databases import Database, DatabaseSource
-from privada.parties.sources.files import data_files, identify, is_pattern, is_settled
+from privada.parties.sources.files import check_readable, data_files, identify, is_pattern, is_settled
 from privada.parties.sources.lazy_frames import LazyFrameSource
 from privada.parties.sources.source import Source, WatchedSource
 from privada.parties.sources.stores import StoredFiles
@@ -96,7 +97,13 @@ def _open_local(rows: StoredRows, schema: Schema) -> Source:
         raise SourceError(f"No file has a name like {path.name}.")
     csv = rows.csv or (path.is_dir() and bool(files) and all(is_csv(file.name) for file in files))
     source = _open_csv(files, rows, schema) if csv else ArrowSource(_scan(path, schema), schema)
-    return WatchedSource(source, lambda: identify(path), lambda: is_settled(path))
+    return WatchedSource(
+        source,
+        lambda: identify(path),
+        lambda: is_settled(path),
+        reach=lambda: check_readable(files),
+        reopen=lambda: _open_local(rows, schema),
+    )
 
 
 def _open_csv(files: list[Path], rows: StoredRows, schema: Schema) -> Source:
@@ -120,6 +127,8 @@ def _csv(
             sources.append(
                 CsvSource(CsvFile(name, stream, dialect, schema.described), schema, travels=travels)
             )
+        except SourceError:
+            raise
         except SchemaError as error:
             raise SchemaError(str(error) if len(opened) == 1 else f"{name}: {error}") from None
     return sources[0] if len(sources) == 1 else CsvFiles(sources)
@@ -129,9 +138,10 @@ def _open_stored(rows: StoredRows, schema: Schema) -> Source:
     stored = StoredFiles(os.fspath(rows.place))
     paths = stored.paths()
     if not rows.csv:
-        return WatchedSource(ArrowSource(_scan(paths, schema, stored), schema), stored.identity)
-    source = _csv({path: partial(stored.open, path) for path in paths}, rows, schema)
-    return WatchedSource(source, stored.identity)
+        source: Source = ArrowSource(_scan(paths, schema, stored), schema)
+    else:
+        source = _csv({path: partial(stored.open, path) for path in paths}, rows, schema)
+    return WatchedSource(source, stored.identity, reopen=lambda: _open_stored(rows, schema))
 
 
 def _scan(path: Path | list[str], schema: Schema, stored: StoredFiles | None = None) -> Any:
@@ -146,7 +156,10 @@ def _scan(path: Path | list[str], schema: Schema, stored: StoredFiles | None = N
             filesystem=None if stored is None else stored.filesystem(),
             exclude_invalid_files=False,
         )
+    except SourceError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
+        raise_if_out_of_reach(error, str(name))
         raise SourceError(f"{name} cannot be read as parquet: {type(error).__name__}.") from None
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from privada.exceptions import InputError, SourceError
+from privada.exceptions import InputError, SourceError, SourceOutageError
 from privada.parties.schema import Schema
 from privada.parties.tables import Table, read_batch
 
@@ -33,21 +33,30 @@ class Session(Protocol):
 
 
 class _ArrowSession:
-    """A session that gives Arrow batches."""
+    """A session that gives Arrow batches.
 
-    def __init__(self, read: Callable[[str, int], AbstractContextManager[Any]]) -> None:
-        self._read = read
+    Parameters
+    ----------
+    read : callable
+        Arrow batches of a statement, of at most so many rows.
+    is_away : callable
+        Whether the database is away, and that is why a driver's error was raised.
+    """
+
+    def __init__(
+        self, read: Callable[[str, int], AbstractContextManager[Any]], is_away: Callable[[Exception], bool]
+    ) -> None:
+        self._read, self._is_away = read, is_away
 
     def names(self, statement: str) -> list[str]:
-        with _naming_faults(), self._read(f"{statement} LIMIT 0", 1) as reader:
-            return list(reader.schema.names)
+        return list(self.declared(statement))
 
     def declared(self, statement: str) -> dict[str, Any]:
-        with _naming_faults(), self._read(f"{statement} LIMIT 0", 1) as reader:
+        with _naming_faults(self._is_away), self._read(f"{statement} LIMIT 0", 1) as reader:
             return {field.name: field.type for field in reader.schema}
 
     def tables(self, statement: str, schema: Schema, size: int) -> Iterator[Table]:
-        with _naming_faults(), self._read(statement, size) as reader:
+        with _naming_faults(self._is_away), self._read(statement, size) as reader:
             for batch in reader:
                 for start in range(0, batch.num_rows, size):
                     yield read_batch(batch.slice(start, size), categories=schema.categories)
@@ -57,13 +66,15 @@ class _ArrowSession:
 def open_postgresql(database: Database, snapshot: str | None = None) -> Iterator[Session]:
     """A session of PostgreSQL: of its own snapshot, or of one that another session has exported."""
     dbapi = _load("adbc_driver_postgresql.dbapi")
-    with _naming_faults(), closing(dbapi.connect(database.url, autocommit=True)) as connection:
-        with closing(connection.cursor()) as cursor:
-            cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            if snapshot is not None:  # before anything else of the transaction
-                cursor.execute(f"SET TRANSACTION SNAPSHOT {write_literal(snapshot)}")
-            cursor.execute("SET LOCAL synchronize_seqscans = off")  # every reading in the same order
-            cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
+    with ExitStack() as stack:
+        with _naming_faults(lambda _: True):  # no row is read yet: only the server can be at fault
+            connection = stack.enter_context(_closed_in_the_end(dbapi.connect(database.url, autocommit=True)))
+            with closing(connection.cursor()) as cursor:
+                cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+                if snapshot is not None:  # before anything else of the transaction
+                    cursor.execute(f"SET TRANSACTION SNAPSHOT {write_literal(snapshot)}")
+                cursor.execute("SET LOCAL synchronize_seqscans = off")  # every reading in the same order
+                cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
 
         @contextmanager
         def read(statement: str, _: int) -> Iterator[Any]:
@@ -72,7 +83,32 @@ def open_postgresql(database: Database, snapshot: str | None = None) -> Iterator
                 with closing(cursor.fetch_record_batch()) as reader:
                     yield reader
 
-        yield _ArrowSession(read)
+        yield _ArrowSession(read, lambda error: _is_server_away(error, connection))
+
+
+def _is_server_away(error: Exception, connection: Any) -> bool:
+    """Whether a server ended a session or has no resources; it is asked, if its error has no SQLSTATE.
+
+    An error on the way of a result comes without one, be it the loss of the server or a value in a row.
+    """
+    state = getattr(error, "sqlstate", None)
+    if state is None:
+        try:
+            with closing(connection.cursor()) as cursor:
+                cursor.execute("SELECT 1")
+        except Exception as fault:  # a live server says that the transaction is aborted
+            state = getattr(fault, "sqlstate", None) or _LOST[0]
+    return str(state)[:2] in _LOST
+
+
+@contextmanager
+def _closed_in_the_end(connection: Any) -> Iterator[Any]:
+    """A connection that is closed whether or not its server still answers."""
+    try:
+        yield connection
+    finally:
+        with suppress(Exception):
+            connection.close()
 
 
 def write_literal(text: str) -> str:
@@ -85,14 +121,20 @@ def write_literal(text: str) -> str:
 @contextmanager
 def _duckdb(database: Database) -> Iterator[Session]:
     duckdb = _load("duckdb")
-    _check_file(database)
     config = {"enable_external_access": "false", "threads": "1"}
-    with (
-        _naming_faults(),
-        closing(duckdb.connect(str(database.file), read_only=True, config=config)) as connection,
-    ):
-        connection.execute("BEGIN TRANSACTION READ ONLY")
-        yield _ArrowSession(lambda statement, size: closing(connection.sql(statement).to_arrow_reader(size)))
+
+    def is_away(error: Exception) -> bool:
+        return isinstance(error, duckdb.IOException)
+
+    with ExitStack() as stack:
+        with _naming_faults(is_away):
+            _check_file(database)
+            connection = duckdb.connect(str(database.file), read_only=True, config=config)
+            stack.enter_context(_closed_in_the_end(connection))
+            connection.execute("BEGIN TRANSACTION READ ONLY")
+        yield _ArrowSession(
+            lambda statement, size: closing(connection.sql(statement).to_arrow_reader(size)), is_away
+        )
 
 
 class _SqliteSession:
@@ -102,14 +144,14 @@ class _SqliteSession:
         self._connection = connection
 
     def names(self, statement: str) -> list[str]:
-        with _naming_faults():
+        with _naming_faults(_is_file_away):
             return [each[0] for each in self._connection.execute(f"{statement} LIMIT 0").description]
 
     def declared(self, statement: str) -> dict[str, Any]:
         return dict.fromkeys(self.names(statement))
 
     def tables(self, statement: str, schema: Schema, size: int) -> Iterator[Table]:  # noqa: ARG002
-        with _naming_faults(), closing(self._connection.execute(statement)) as cursor:
+        with _naming_faults(_is_file_away), closing(self._connection.execute(statement)) as cursor:
             names = [each[0] for each in cursor.description]
             while rows := cursor.fetchmany(size):
                 columns = zip(names, zip(*rows, strict=True), strict=True)
@@ -128,24 +170,32 @@ def _sqlite(database: Database) -> Iterator[Session]:
 
     file = database.file
     assert file is not None
-    with _naming_faults():
-        _check_file(database)
-        address = f"{file.resolve().as_uri()}?mode=ro"
-        with closing(
-            sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-        ) as connection:
+    with ExitStack() as stack:
+        with _naming_faults(_is_file_away):
+            _check_file(database)
+            address = f"{file.resolve().as_uri()}?mode=ro"
+            connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+            stack.enter_context(_closed_in_the_end(connection))
             connection.execute("PRAGMA query_only = true")
             connection.execute("BEGIN")
-            yield _SqliteSession(connection)
+        yield _SqliteSession(connection)
+
+
+def _is_file_away(error: Exception) -> bool:
+    """Whether SQLite could not open, lock or read its file."""
+    import sqlite3
+
+    away = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+    return (getattr(error, "sqlite_errorcode", 0) & 0xFF) in away
 
 
 def _check_file(database: Database) -> None:
     if database.file is not None and not database.file.is_file():
-        raise SourceError(f"There is no database at {database.file.name}.")
+        raise SourceOutageError(f"There is no database at {database.file.name}.", part="database")
 
 
 @contextmanager
-def _naming_faults() -> Iterator[None]:
+def _naming_faults(is_away: Callable[[Exception], bool]) -> Iterator[None]:
     """What a driver raises, without its message: that may show a value, or where the database is."""
     try:
         yield
@@ -154,7 +204,10 @@ def _naming_faults() -> Iterator[None]:
             raise
         state = getattr(error, "sqlstate", None)
         kind = type(error).__name__ + (f", SQLSTATE {state}" if state else "")
-        raise SourceError(f"The database cannot be read, or went away: {kind}.") from None
+        message = f"The database cannot be read, or went away: {kind}."
+        if is_away(error):
+            raise SourceOutageError(message, part="database") from None
+        raise SourceError(message) from None
 
 
 def _is_drivers(error: Exception) -> bool:
@@ -173,7 +226,7 @@ def _load(name: str) -> Any:
         raise InputError("Rows in a database need an extra: pip install 'privada[sql]'.") from None
 
 
-_DRIVERS = {"adbc_driver_manager", "duckdb", "_duckdb", "sqlite3", "pyarrow"}
+_LOST = ("08", "53", "57", "58")  # SQLSTATE: lost connections, no resources, an operator's stop, the system
 ENGINES: dict[str, Callable[[Any], AbstractContextManager[Session]]] = {
     "postgresql": open_postgresql,
     "postgres": open_postgresql,

@@ -68,7 +68,14 @@ class Source(ABC):
         return nullcontext(self)
 
     def check_unchanged(self) -> None:  # noqa: B027 - most sources cannot tell
-        """Raise a `SourceError` if the rows are known to be others than those that were opened."""
+        """Raise a `SourceError` if the rows are known to be others than those that were opened.
+
+        It is a `SourceOutageError` if they are out of reach. No row is read.
+        """
+
+    def reopened(self) -> Source:
+        """The same place, opened again: files may be others now, or have other times."""
+        return self
 
     def identity(self) -> str | None:
         """Text that is another one whenever the rows may be others; None if nothing tells."""
@@ -86,12 +93,23 @@ class WatchedSource(Source):
         What tells the files of now from those of another moment: names, sizes, times, tags.
     settled : callable, default=always
         Whether the next change of the files is sure to be seen by what ``identify`` says.
+    reach : callable, default=nothing
+        Raises a `SourceOutageError` if the files are out of reach.
+    reopen : callable, optional
+        Opens the same place again. By default it cannot be.
     """
 
     def __init__(
-        self, source: Source, identify: Callable[[], str], settled: Callable[[], bool] = lambda: True
+        self,
+        source: Source,
+        identify: Callable[[], str],
+        settled: Callable[[], bool] = lambda: True,
+        *,
+        reach: Callable[[], None] = lambda: None,
+        reopen: Callable[[], Source] | None = None,
     ) -> None:
         self.source, self._identify, self._settled = source, identify, settled
+        self._reach, self._reopen = reach, reopen
         self._identity = identify()
 
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
@@ -120,8 +138,12 @@ class WatchedSource(Source):
         self.check_unchanged()
 
     def check_unchanged(self) -> None:
+        self._reach()
         if self._identify() != self._identity:
             raise SourceError("The rows have changed since they were loaded; load the owner again.")
+
+    def reopened(self) -> Source:
+        return self if self._reopen is None else self._reopen()
 
 
 __all__ = ["Source", "WatchedSource"]

@@ -8,13 +8,15 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-from privada.exceptions import InputError, SourceError
+from privada.exceptions import InputError, SourceError, SourceOutageError
 
 SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
 READ_AHEAD = 1 << 22
+RETRY_SECONDS = 10.0  # for which a request is repeated before the store counts as away
 
 
 class StoredFiles:
@@ -32,7 +34,10 @@ class StoredFiles:
         self.name = parts.path.rstrip("/").rpartition("/")[2] or parts.netloc
         self._path = parts.path.strip("/")
         with _naming_faults(self.name):
-            self._store = _load_obstore().store.from_url(f"{parts.scheme}://{parts.netloc}")
+            self._store = _load_obstore().store.from_url(
+                f"{parts.scheme}://{parts.netloc}",
+                retry_config={"retry_timeout": timedelta(seconds=RETRY_SECONDS)},
+            )
 
     def __repr__(self) -> str:
         return f"<StoredFiles {self.name}>"
@@ -49,12 +54,12 @@ class StoredFiles:
         with _naming_faults(self.name):
             pages = _load_obstore().list(self._store, self._path or None)
             items = [item for page in pages for item in page]
-        try:  # an object of the very name is not listed below it
-            items += [] if items else [_load_obstore().head(self._store, self._path)]
-        except FileNotFoundError:
-            raise SourceError(f"There is nothing at {self.name} in the store.") from None
-        except Exception as error:
-            raise SourceError(f"{self.name} cannot be read from the store: {type(error).__name__}.") from None
+            try:  # an object of the very name is not listed below it
+                items += [] if items else [_load_obstore().head(self._store, self._path)]
+            except FileNotFoundError:
+                raise SourceOutageError(
+                    f"There is nothing at {self.name} in the store.", part="object store"
+                ) from None
         named = ("size", "e_tag", "version", "last_modified")
         lines = [(item["path"], " ".join(str(item[key]) for key in ("path", *named))) for item in items]
         return sorted((path, line) for path, line in lines if _is_data(path))
@@ -65,7 +70,7 @@ class StoredFiles:
 
         with _naming_faults(self.name):
             reader = _load_obstore().open_reader(self._store, path, buffer_size=READ_AHEAD)
-        return pa.PythonFile(io.BufferedReader(_Raw(reader), READ_AHEAD), mode="r")
+        return pa.PythonFile(io.BufferedReader(_Raw(reader, self.name), READ_AHEAD), mode="r")
 
     def filesystem(self) -> Any:
         """The store as a file system of Arrow's, for reading only."""
@@ -88,8 +93,8 @@ def check_store_url(url: str) -> None:
 class _Raw(io.RawIOBase):
     """An obstore reader as a raw file of Python's."""
 
-    def __init__(self, reader: Any) -> None:
-        self._reader = reader
+    def __init__(self, reader: Any, name: str) -> None:
+        self._reader, self._name = reader, name
 
     def readable(self) -> bool:
         return True
@@ -98,7 +103,8 @@ class _Raw(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        blob = memoryview(self._reader.read(len(buffer)))
+        with _naming_faults(self._name):
+            blob = memoryview(self._reader.read(len(buffer)))
         buffer[: len(blob)] = blob
         return len(blob)
 
@@ -149,12 +155,15 @@ def _is_data(path: str) -> bool:
 
 @contextmanager
 def _naming_faults(name: str) -> Iterator[None]:
+    """Whatever a store raises is an outage: it knows objects, not what is in them."""
     try:
         yield
     except (InputError, SourceError):
         raise
     except Exception as error:  # its message may show an address or a key
-        raise SourceError(f"{name} cannot be read from the store: {type(error).__name__}.") from None
+        raise SourceOutageError(
+            f"{name} cannot be read from the store: {type(error).__name__}.", part="object store"
+        ) from None
 
 
 def _load_obstore() -> Any:

@@ -71,6 +71,9 @@ class VintageSource(Source):
     def check_unchanged(self) -> None:
         self._source.check_unchanged()
 
+    def reopened(self) -> Source:
+        return self._of(self._source.reopened())
+
     def identity(self) -> str | None:
         found = self._source.identity()
         return None if found is None else f"{found}\n{self._vintage}"

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from privada.exceptions import LedgerError, TamperError
+from privada.exceptions import LedgerOutageError, TamperError
 from privada.privacy.ledger.lines import Line
 from privada.privacy.wire import canonical
 
@@ -95,7 +95,7 @@ class Heads:
             finally:
                 os.close(handle)
         except OSError as error:
-            raise LedgerError(
+            raise LedgerOutageError(
                 f"The ledger's line was written, but not its note in {self.path.name}: {error.strerror}."
             ) from None
 

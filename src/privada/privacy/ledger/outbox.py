@@ -23,7 +23,7 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from privada.exceptions import AnswerError, LedgerError, TamperError
+from privada.exceptions import AnswerError, LedgerError, LedgerOutageError, TamperError
 from privada.privacy.ledger.database.schema import answers, lines
 from privada.privacy.ledger.database.store import Store
 from privada.privacy.ledger.lines import Line
@@ -196,11 +196,31 @@ class Outbox(ABC):
         """Answer for a data set while others who would wait, on whatever machines."""
         return self._store.alone(self._known_as(dataset))
 
+    def claim(self, dataset: str) -> None:
+        """Be the only process that serves a data set, until the ledger is closed or the process ends.
+
+        Other processes may answer for it meanwhile: this keeps none of them waiting.
+
+        Raises
+        ------
+        ServedError
+            Another process has claimed it.
+        """
+        self._store.claim(self._known_as(dataset))
+
+    def check_available(self) -> None:
+        """Raise `LedgerOutageError` unless the ledger answers and has room.
+
+        It is a `ServedError` if another process took over what this one had claimed.
+        """
+        self._store.check_reachable()
+        self.check_room(0)
+
     def check_room(self, size: int) -> None:
-        """Raise `LedgerError` if a release of so many bytes could not be kept."""
+        """Raise `LedgerOutageError` if a release of so many bytes could not be kept."""
         free = self._store.backend.free_bytes()
         if free is not None and free < 3 * size + LEAST_ROOM:  # the log holds it, then the file, then a copy
-            raise LedgerError(
+            raise LedgerOutageError(
                 f"The disk of the ledger {self._store.backend.place} has {free:,} bytes left, too few for "
                 f"an answer of up to {size:,}. Nothing was charged."
             )

@@ -2,7 +2,8 @@
 
 There is one writer at a time: SQLite by ``BEGIN IMMEDIATE``, PostgreSQL by row and
 advisory locks. A commit is on disk before it returns. A process that answers for a data
-set holds it `alone` meanwhile, by a lock that ends with the process.
+set holds it `alone` meanwhile, and one that serves it can `claim` it; both locks end with
+the process.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import sqlalchemy
 from sqlalchemy import URL, Connection, Engine
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from privada.exceptions import LedgerError
+from privada.exceptions import LedgerError, LedgerOutageError, ServedError
 
 BUSY_SECONDS = 120
 _BEGIN = "privada_begin"
@@ -66,6 +67,22 @@ class Backend(ABC):
         """
         yield
 
+    @abstractmethod
+    def claim(self, dataset: str) -> None:
+        """Be the only process that serves a data set, until `release_claims` or the process's end.
+
+        A second call makes sure that the claim still holds. Raises `ServedError` if another process has it.
+        """
+
+    @property
+    @abstractmethod
+    def claims(self) -> list[str]:
+        """The data sets that this process has claimed."""
+
+    @abstractmethod
+    def release_claims(self) -> None:
+        """Let other processes serve."""
+
     @property
     def heads(self) -> Path | None:
         """Where the owner records the heads of chains by default."""
@@ -79,6 +96,11 @@ class Backend(ABC):
 class SQLite(Backend):
     """One file: write-ahead log, full synchronisation, one writer at a time."""
 
+    def __init__(self, url: URL) -> None:
+        super().__init__(url)
+        self._claimed: dict[str, int] = {}
+        self._inode: int | None = None
+
     @property
     def place(self) -> str:
         return str(self.url.database)
@@ -86,6 +108,7 @@ class SQLite(Backend):
     def engine(self) -> Engine:
         create_file(Path(self.place))
         check_private(Path(self.place))
+        self._inode = Path(self.place).stat().st_ino
         return self._listening(
             sqlalchemy.create_engine(
                 self.url, pool_size=1, max_overflow=0, connect_args={"timeout": BUSY_SECONDS}
@@ -107,16 +130,52 @@ class SQLite(Backend):
 
     @contextmanager
     def alone(self, dataset: str) -> Iterator[None]:
-        file = Path(self.place)
-        with _locked(file.with_name(f".{file.name}.{sha256(dataset.encode()).hexdigest()[:16]}.lock")):
+        with _locked(self._lock_file(dataset, "lock")):
             yield
+
+    def _lock_file(self, dataset: str, ending: str) -> Path:
+        file = Path(self.place)
+        return file.with_name(f".{file.name}.{sha256(dataset.encode()).hexdigest()[:16]}.{ending}")
+
+    def claim(self, dataset: str) -> None:
+        """A lock file, which the system releases when the process ends."""
+        import fcntl
+
+        if dataset in self._claimed:
+            return
+        handle = _open_lock(self._lock_file(dataset, "serve.lock"))
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise ServedError(_served(dataset)) from None
+        self._claimed[dataset] = handle
+
+    @property
+    def claims(self) -> list[str]:
+        return [*self._claimed]
+
+    def release_claims(self) -> None:
+        while self._claimed:
+            os.close(self._claimed.popitem()[1])
 
     @property
     def heads(self) -> Path | None:
         return Path(f"{self.place}.heads")
 
     def free_bytes(self) -> int | None:
-        return shutil.disk_usage(Path(self.place).parent).free
+        """Also makes sure that the file is there: SQLite goes on writing to one that was removed."""
+        try:
+            inode = Path(self.place).stat().st_ino
+            free = shutil.disk_usage(Path(self.place).parent).free
+        except OSError as error:
+            raise LedgerOutageError(f"The ledger {self.place} is out of reach: {error.strerror}.") from None
+        if inode != self._inode:
+            raise LedgerOutageError(
+                f"Another file is at the place of the ledger {self.place}. Nothing was charged; put the "
+                "ledger back, or start this process again to have the file checked."
+            )
+        return free
 
 
 @contextmanager
@@ -124,16 +183,24 @@ def _locked(path: Path) -> Iterator[None]:
     """Hold a lock file; the system releases it when the process ends, for whatever reason."""
     import fcntl
 
-    try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise LedgerError(f"The ledger's lock {path.name} cannot be made: {error.strerror}.") from None
+    handle = _open_lock(path)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
         fcntl.flock(handle, fcntl.LOCK_UN)  # a process that was forked meanwhile may have it open still
         os.close(handle)
+
+
+def _open_lock(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise LedgerOutageError(f"The ledger's lock {path.name} cannot be made: {error.strerror}.") from None
+
+
+def _served(dataset: str) -> str:
+    return f"Another process serves {dataset!r} already. Stop it first, or let it go on in place of this one."
 
 
 def _set_up_sqlite(connection: Any, _: Any) -> None:
@@ -163,6 +230,9 @@ class Memory(SQLite):
         with self._locks[dataset]:
             yield
 
+    def claim(self, dataset: str) -> None:
+        """Nothing to do: no other process has this ledger."""
+
     @property
     def heads(self) -> Path | None:
         return None
@@ -178,6 +248,10 @@ class Memory(SQLite):
 
 class PostgreSQL(Backend):
     """A shared server; one writer per data set."""
+
+    def __init__(self, url: URL) -> None:
+        super().__init__(url)
+        self._claimed: dict[str, Connection | None] = {}  # None while its session is lost
 
     @property
     def place(self) -> str:
@@ -206,13 +280,45 @@ class PostgreSQL(Backend):
     def alone(self, dataset: str) -> Iterator[None]:
         """A session's lock, which ends with its connection; a waiting process keeps no connection."""
         engine = sqlalchemy.create_engine(self.url, poolclass=sqlalchemy.pool.NullPool)
-        number = int.from_bytes(sha256(dataset.encode()).digest()[:7])
+        number = _advisory_number(dataset)
         while (connection := _advised(engine, number)) is None:
             time.sleep(random.uniform(0.01, 0.1))  # noqa: S311 - those who wait should not meet again
         try:
             yield
         finally:
             connection.close()
+
+    def claim(self, dataset: str) -> None:
+        """A lock of a session of its own; a session that was lost is opened anew."""
+        if (session := self._claimed.get(dataset)) is not None:
+            try:
+                session.exec_driver_sql("SELECT 1")
+            except DBAPIError:
+                session.close()
+                self._claimed[dataset] = None
+            else:
+                return
+        pool = sqlalchemy.pool.NullPool
+        engine = sqlalchemy.create_engine(self.url, poolclass=pool, isolation_level="AUTOCOMMIT")
+        session = engine.connect()
+        number = _advisory_number(f"serve {dataset}")
+        if not session.exec_driver_sql(f"SELECT pg_try_advisory_lock({number})").scalar():
+            session.close()
+            raise ServedError(_served(dataset))
+        self._claimed[dataset] = session
+
+    @property
+    def claims(self) -> list[str]:
+        return [*self._claimed]
+
+    def release_claims(self) -> None:
+        while self._claimed:
+            if (session := self._claimed.popitem()[1]) is not None:
+                session.close()
+
+
+def _advisory_number(name: str) -> int:
+    return int.from_bytes(sha256(name.encode()).digest()[:7])
 
 
 def _advised(engine: Engine, number: int) -> Connection | None:

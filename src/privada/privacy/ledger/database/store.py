@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 
-from privada.exceptions import LedgerError
+from privada.exceptions import LedgerError, LedgerOutageError
 from privada.privacy.ledger.database.backends import BUSY_SECONDS, Backend, is_passing
 
 
@@ -55,21 +55,38 @@ class Store:
                 stack.enter_context(self.backend.alone(dataset))
             yield
 
+    def claim(self, dataset: str) -> None:
+        """Be the only process that serves a data set; see `Backend.claim`."""
+        with _named_faults(self.backend.place):
+            self.backend.claim(dataset)
+
+    def check_reachable(self) -> None:
+        """Raise `LedgerOutageError` unless the ledger answers; claims of a lost session are made again."""
+        with self.reading() as connection:
+            connection.exec_driver_sql("SELECT 1")
+        for dataset in self.backend.claims:
+            self.claim(dataset)
+
     def _commit(self, connection: Connection) -> None:
         """Commit; where the database does not answer, nobody knows, and the caller must hear that."""
         try:
             connection.commit()
         except DBAPIError as error:
             said = f"did not confirm its last line, which may stand: {error.orig}"
-            raise LedgerError(f"The ledger {self.backend.place} {said}") from error
+            raise _kind_of(error)(f"The ledger {self.backend.place} {said}") from error
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
         with self._gate, _named_faults(self.backend.place):
             if self._closed:
                 raise LedgerError(f"The ledger {self.backend.place} {self._closed}.")
-            with self._connect() as connection:
-                yield connection
+            try:
+                with self._connect() as connection:
+                    yield connection
+            except OperationalError:
+                if self.backend.follows_a_fork:  # a ledger in memory would end with its connection
+                    self.engine.dispose()  # what is open may be of a server or a share that was away
+                raise
 
     def _connect(self) -> Connection:
         """Connect; wait where another process makes the file or the server has no seat left."""
@@ -87,6 +104,7 @@ class Store:
         with self._gate:
             self._closed = self._closed or "is closed"
             self.engine.dispose()
+            self.backend.release_claims()
 
     def before_fork(self) -> None:
         """Let transactions finish and close the connection."""
@@ -115,16 +133,26 @@ _FAULTS = {
 }
 
 
+def _kind_of(error: SQLAlchemyError) -> type[LedgerError]:
+    """An outage, where the database or its disk is at fault and not what was written to it.
+
+    Drivers raise an ``OperationalError`` for a server that is away or stops, a lock that is not had, a disk
+    that is full and a file that cannot be opened; damaged files are a ``DatabaseError``.
+    """
+    lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    return LedgerOutageError if lost or isinstance(error, OperationalError) else LedgerError
+
+
 @contextmanager
 def _named_faults(place: str) -> Iterator[None]:
     try:
         yield
     except SQLAlchemyError as error:
-        said = str(getattr(error, "orig", None) or error)
+        said, kind = str(getattr(error, "orig", None) or error), _kind_of(error)
         for sign, fault in _FAULTS.items():
             if sign in said:
-                raise LedgerError(f"The ledger {place} {fault}.") from None
-        raise LedgerError(f"The ledger {place} failed: {said}") from error
+                raise kind(f"The ledger {place} {fault}.") from None
+        raise kind(f"The ledger {place} failed: {said}") from error
     except UnicodeDecodeError:
         raise LedgerError(f"The ledger {place} is damaged: it holds text that is none.") from None
 
