@@ -51,7 +51,7 @@ def sorted_neighbours(size=400):
     return first, second
 
 
-def make_replaced(choice, epsilon=0.5):
+def make_replaced(choice, epsilon=0.25):
     model = CellClassifier(classes=(0, 1), bounds=(0, 1), epsilon=epsilon, relation="replace-one", size=200)
     centers = [[[0.5, 0.5]], [[0.5, 0.4], [0.5, 0.6]]]
     return PrivateSearchCV(
@@ -74,7 +74,7 @@ def test_a_search_of_a_sorted_file_keeps_its_price_under_replace_one(choice):
     search = make_replaced(choice)
     found = audit_search(search, *sorted_neighbours(), trials=100)
     assert found.passed, str(found)
-    assert found.epsilon_claimed == {"exponential": 1.0, "random stopping": 1.5}[choice]
+    assert found.epsilon_claimed == {"exponential": 0.5, "random stopping": 0.75}[choice]
 
 
 @pytest.mark.statistical
@@ -91,6 +91,7 @@ def test_runs_that_cost_more_than_is_charged_are_caught(monkeypatch):
     uncharged = searching._uncharged
     monkeypatch.setattr(searching, "_uncharged", lambda model: uncharged(model).set_params(epsilon=30.0))
     search = make("random stopping", epsilon=0.1, selection_epsilon=0.1, runs=1)
+    search.set_params(held_out=0.1)  # else the secret division hides the odd row well enough
     found = audit_search(search, (X, Y), (X[1:], Y[1:]), trials=100)
     assert not found.passed, str(found)
     assert found.epsilon_lower > 3 * found.epsilon_claimed
