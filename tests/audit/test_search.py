@@ -91,7 +91,7 @@ def test_runs_that_cost_more_than_is_charged_are_caught(monkeypatch):
     uncharged = searching._uncharged
     monkeypatch.setattr(searching, "_uncharged", lambda model: uncharged(model).set_params(epsilon=30.0))
     search = make("random stopping", epsilon=0.1, selection_epsilon=0.1, runs=1)
-    search.set_params(held_out=0.1)  # else the secret division hides the odd row well enough
+    search.set_params(held_out=0.01)  # else the secret division hides the odd row well enough
     found = audit_search(search, (X, Y), (X[1:], Y[1:]), trials=100)
     assert not found.passed, str(found)
     assert found.epsilon_lower > 3 * found.epsilon_claimed
