@@ -13,7 +13,6 @@ from privada.model_selection import PrivateSearchCV
 from privada.model_selection import search as searching
 
 CENTERS = [[[0.5]], [[0.2], [0.8]]]
-Y = np.repeat([0, 1], 4)
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
 
 
@@ -29,23 +28,62 @@ def make(choice, *, epsilon, selection_epsilon, runs=2):
     )
 
 
-def rows_on(side, search):
-    """Eight rows of which every second is held out; the odd one is the first, on the side that is named."""
-    values = np.linspace(0.001, 0.199, 4000)[:, None]
-    held = search._hold_out(values, search.price())
-    found = {"held out": values[held], "fitted": values[~held]}
-    low = np.vstack([found[side][:1], found["held out"][1:3], found["fitted"][1:2]])
-    return np.vstack([low, 1 - low[1:], low[:1]]), Y
+X = np.array([[0.1]] + [[0.15]] * 3 + [[0.85]] * 4)  # of eight rows; the odd one is the first
+Y = np.repeat([0, 1], 4)
+
+
+def hold_out_by_place(self, X, person, fit):
+    """Which rows were held out until 0.2: those in places that public randomness drew."""
+    units = len(X) if person is None else len(np.unique(person))
+    return np.random.default_rng(0).permutation(units) < np.ceil(self.held_out * units)
+
+
+def sorted_neighbours(size=400):
+    """Two files, sorted by their first column, of which one has a first row and the other a last one instead.
+
+    All rows between are in the place before. Their labels are such that by the old rule no row of label 1 is
+    held out of the first file.
+    """
+    held = np.random.default_rng(0).permutation(size) < np.ceil(0.5 * size)
+    rank, y = np.linspace(0.01, 0.99, size)[:, None], (~held).astype(int)
+    first = np.hstack([rank, np.full((size, 1), 0.5)]), y
+    second = np.vstack([first[0][1:], [[1.0, 0.5]]]), np.append(y[1:], y[0])
+    return first, second
+
+
+def make_replaced(choice, epsilon=0.25):
+    model = CellClassifier(classes=(0, 1), bounds=(0, 1), epsilon=epsilon, relation="replace-one", size=200)
+    centers = [[[0.5, 0.5]], [[0.5, 0.4], [0.5, 0.6]]]
+    return PrivateSearchCV(
+        model, {"centers": centers}, selection_epsilon=epsilon, choice=choice, runs=2, held_out=0.5
+    )
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("choice", "side"), [("exponential", "held out"), ("random stopping", "fitted")])
-def test_a_search_keeps_its_price(choice, side):
+@pytest.mark.parametrize("choice", ["exponential", "random stopping"])
+def test_a_search_keeps_its_price(choice):
     search = make(choice, epsilon=2.0, selection_epsilon=2.0)
-    X, y = rows_on(side, search)
-    found = audit_search(search, (X, y), (X[1:], y[1:]), trials=100)
+    found = audit_search(search, (X, Y), (X[1:], Y[1:]), trials=100)
     assert found.passed, str(found)
     assert found.epsilon_claimed == {"exponential": 4.0, "random stopping": 6.0}[choice]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("choice", ["exponential", "random stopping"])
+def test_a_search_of_a_sorted_file_keeps_its_price_under_replace_one(choice):
+    search = make_replaced(choice)
+    found = audit_search(search, *sorted_neighbours(), trials=100)
+    assert found.passed, str(found)
+    assert found.epsilon_claimed == {"exponential": 0.5, "random stopping": 0.75}[choice]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("choice", ["exponential", "random stopping"])
+def test_rows_that_are_held_out_by_their_place_are_caught(monkeypatch, choice):
+    monkeypatch.setattr(searching.PrivateSearchCV, "_hold_out", hold_out_by_place)
+    found = audit_search(make_replaced(choice), *sorted_neighbours(), trials=100)
+    assert not found.passed, str(found)
+    assert found.epsilon_lower > 2 * found.epsilon_claimed
 
 
 @pytest.mark.statistical
@@ -53,8 +91,8 @@ def test_runs_that_cost_more_than_is_charged_are_caught(monkeypatch):
     uncharged = searching._uncharged
     monkeypatch.setattr(searching, "_uncharged", lambda model: uncharged(model).set_params(epsilon=30.0))
     search = make("random stopping", epsilon=0.1, selection_epsilon=0.1, runs=1)
-    X, y = rows_on("fitted", search)
-    found = audit_search(search, (X, y), (X[1:], y[1:]), trials=100)
+    search.set_params(held_out=0.01)  # else the secret division hides the odd row well enough
+    found = audit_search(search, (X, Y), (X[1:], Y[1:]), trials=100)
     assert not found.passed, str(found)
     assert found.epsilon_lower > 3 * found.epsilon_claimed
 
@@ -63,8 +101,8 @@ def test_runs_that_cost_more_than_is_charged_are_caught(monkeypatch):
 def test_rows_that_decide_where_others_go_are_caught(monkeypatch):
     """An error that somebody could make: one row more, and all others change sides."""
 
-    def by_number(self, units, fit):
-        return (np.arange(len(units)) < len(units) // 2) == (len(units) % 2 == 0)
+    def by_number(self, X, person, fit):
+        return (np.arange(len(X)) < len(X) // 2) == (len(X) % 2 == 0)
 
     monkeypatch.setattr(searching.PrivateSearchCV, "_hold_out", by_number)
     X = np.vstack([np.full((150, 1), 0.1), np.full((150, 1), 0.9)])

@@ -1,5 +1,6 @@
 """No routine call of scikit-learn states a smaller loss than its private rows have paid."""
 
+import itertools
 import math
 import warnings
 
@@ -9,11 +10,12 @@ import pytest
 from dp_accounting.rdp import RdpAccountant
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import BaggingClassifier
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, learning_curve
 
 from privada import Approximate, Dataset, Ledger, Owner, OwnerKey, Pure, Schema
 from privada.exceptions import BudgetError, InputError, PrivacyLeakWarning, PrivadaWarning
 from privada.methods.reweighting import deep
+from privada.model_selection import PrivateKFold
 from privada.parties.schema import Category, Number
 from privada.privacy.accounting.odometer import ORDERS
 from tests.methods.every_estimator import CASES, CLASSES, GAUSSIAN, NAMES, ROWS
@@ -105,19 +107,19 @@ def test_a_loop_of_refits_adds_up_in_every_form_of_the_rows(case, charges):
 
 @every_case
 def test_cross_validation_and_grid_search_add_up(case, charges):
-    """Three folds and a fit, then two candidates on the folds and the refit: eight uses of every row."""
+    """Three folds and a fit, then two candidates on other folds and the refit: eight uses of every row."""
     X, y = case.private()
-    folds, scoring = KFold(3), lambda *_: 0.0
+    folds, scoring = PrivateKFold(3), lambda *_: 0.0
     cross_val_score(case.make(), X, y, cv=folds, scoring=scoring, params=case.public)
     last = case.make().fit(X, y, **case.public)
     first, second = [0, 1, 2, None], [0, 1, 2, 0, 1, 2, None]
     if case.name == "PrivateSummarizer":  # whose other owners take part in every fit
         first, second = [None] * 4, [None] * 7
-    check_worst_fold(last.spent_, fits_of(charges, 4), folds=first)
+    check_worst_folds(last.spent_, fits_of(charges, 4), folds=[first])
     search = GridSearchCV(case.make(), {"rehearsal": [None, None]}, cv=folds, scoring=scoring)
     search.fit(X, y, **case.public)
     found = search.best_estimator_
-    check_worst_fold(found.spent_, fits_of(charges, 11), folds=first + second)
+    check_worst_folds(found.spent_, fits_of(charges, 11), folds=[first, second])
     assert found.guarantee_ == last.guarantee_
 
 
@@ -129,12 +131,12 @@ def fits_of(charges, count):
     return [prices[at : at + each] for at in range(0, len(prices), each)]
 
 
-def check_worst_fold(spent, fits, *, folds):
-    """The rows that lost most are those of one fold: every fit had them that did not leave it out."""
-    totals = [
-        total_of([fit for fit, left_out in zip(fits, folds, strict=True) if left_out != fold])
-        for fold in range(3)
-    ]
+def check_worst_folds(spent, fits, *, folds):
+    """The rows that lost most are in one fold of each division: fits had them that did not leave it out."""
+    totals = []
+    for own in itertools.product(range(3), repeat=len(folds)):
+        has = [left_out != fold for fold, some in zip(own, folds, strict=True) for left_out in some]
+        totals.append(total_of([fit for fit, used in zip(fits, has, strict=True) if used]))
     assert spent.epsilon == pytest.approx(max(epsilon for epsilon, _ in totals), rel=1e-9)
     assert getattr(spent, "delta", 0.0) == pytest.approx(totals[0][1], rel=1e-9)
 
@@ -156,7 +158,8 @@ class Bound(ClassifierMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.label == "class"], ids=lambda c: c.name)
-def test_a_bagging_ensemble_adds_up_row_by_row(case):
+def test_what_a_bagging_ensemble_spends_is_unknown(case):
+    """It draws rows by place: in a sorted file, one replaced row moves others in and out of its samples."""
     X, y = case.private()
     codes = (y == CLASSES[1]).astype(int)
     model = case.make(**({"classes": (0, 1)} if "classes" in case.settings else {}))
@@ -168,32 +171,63 @@ def test_a_bagging_ensemble_adds_up_row_by_row(case):
         Bound(model, public), n_estimators=5, max_samples=0.4, bootstrap=False, random_state=0
     )
     bag.fit(X, codes)
-    uses = np.zeros(ROWS, dtype=int)
-    for rows in bag.estimators_samples_:
-        uses[rows] += 1
-    alone = [each.fitted_.guarantee_ for each in bag.estimators_]
-    assert len(set(alone)) == 1
-    worst = max(uses[bag.estimators_samples_[-1]])
-    assert 1 < worst < 5
-    spent, one = bag.estimators_[-1].fitted_.spent_, alone[0]
-    if isinstance(one, Pure):
-        assert spent.epsilon == pytest.approx(worst * one.epsilon)
-    else:
-        assert one.epsilon < spent.epsilon < worst * one.epsilon + 1.5
+    for each in bag.estimators_:
+        assert each.fitted_.guarantee_ == bag.estimators_[0].fitted_.guarantee_
+        with pytest.raises(InputError, match="PrivateKFold"):
+            _ = each.fitted_.spent_
+
+
+def test_what_scikit_learns_folds_and_curves_spend_is_unknown():
+    case = CASES[0]
+    X, y = case.private()
+    cross_val_score(case.make(), X, y, cv=3, scoring=lambda *_: 0.0)
+    last = case.make().fit(X, y)
+    with pytest.raises(InputError, match="PrivateKFold"):
+        _ = last.spent_
+    model = case.make(dataset=Dataset(table="curve"))
+    learning_curve(model, X / 2, y, cv=PrivateKFold(3), train_sizes=[0.5, 1.0], scoring=lambda *_: 0.0)
+    model.fit(X / 2, y)
+    with pytest.raises(InputError, match="PrivateKFold"):
+        _ = model.spent_
+
+
+@pytest.mark.parametrize("relation", ["add/remove", "replace-one"])
+def test_what_folds_by_place_of_a_sorted_file_spend_is_not_stated(relation):
+    """One replaced row moves all rows between its two places, and many of them to the other fold."""
+    X = np.repeat([[0.2, 0.2], [0.8, 0.8]], 500, axis=0) + np.linspace(0, 0.01, 1000)[:, None]
+    y = np.asarray(CLASSES)[np.arange(1000) % 2]
+    model = CASES[0].make(relation=relation, size=500)
+    folds = KFold(2, shuffle=True, random_state=0)
+    for rows, _ in folds.split(X):
+        model.fit(X[rows], y[rows])
+    with pytest.raises(InputError, match=r"PrivateKFold.*Dataset\(table=\.\.\.\)"):
+        _ = model.spent_
+    assert model.guarantee_.epsilon == 0.5
 
 
 @every_case
 def test_other_rows_start_anew(case):
     X, y = case.private(0)
-    case.make().fit(X, y, **case.public)
+    first = case.make(dataset=Dataset(table="first")).fit(X, y, **case.public)
     X, y = case.private(1)
     public = dict(case.public)
     if "owners" in public:
         public["owners"] = {name: rows / 2 for name, rows in public["owners"].items()}
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyLeakWarning)
-        model = case.make().fit(X, y, **public)
-    assert model.spent_ == model.guarantee_
+        model = case.make(dataset=Dataset(table="second")).fit(X, y, **public)
+    assert model.spent_ == model.guarantee_ == first.spent_
+
+
+@every_case
+def test_other_rows_without_a_name_may_be_another_part_of_the_same_table(case):
+    X, y = case.private(0)
+    first = case.make().fit(X, y, **case.public)
+    X, y = case.private(1)
+    second = case.make().fit(X, y, **case.public)
+    for model in (first, second):
+        with pytest.raises(InputError, match="name each table"):
+            _ = model.spent_
 
 
 @every_case

@@ -43,12 +43,13 @@ def public_of(case):
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_unit_is_a_person_and_a_second_fit_adds_up(case):
     X, y = case.private(1)
-    model = case.make(dataset=Dataset(max_rows=2))
+    model = case.make(dataset=Dataset(max_rows=2, table="first year"))
     model.fit(X, y, person=PEOPLE, **public_of(case))
     assert model.guarantee_.unit == model.spent_.unit == PERSON
     assert model.guarantee_.relation == model.spent_.relation
     first = model.spent_
     other = case.private(2)[0]  # the same persons with new rows
+    model = case.make(dataset=Dataset(max_rows=2, table="second year"))
     with pytest.warns(PrivacyLeakWarning, match="used before"):
         model.fit(other, y, person=PEOPLE, **public_of(case))
     assert not model.spent_ <= first
@@ -123,14 +124,19 @@ def test_rows_are_not_used_as_persons_later_nor_the_other_way_round():
 def test_the_same_person_in_another_form_is_recognised_and_neighbours_are_told_apart():
     big = 2**24 + 1 + np.arange(40)  # single precision would mix them up
     X, y, _ = table(9, 40)
-    model = CellClassifier(**CELLS, dataset=Dataset(max_rows=1))
-    model.fit(X[:20], y[:20], person=big[:20])
-    assert model.fit(X[20:], y[20:], person=big[20:]).spent_.epsilon == pytest.approx(0.5)
+
+    def fit(X, people, table):
+        model = CellClassifier(**CELLS, dataset=Dataset(max_rows=1, table=table))
+        return model.fit(X, y[20:], person=people)
+
+    fit(X[:20], big[:20], "others")
+    before = fit(X[20:], big[20:], "these").spent_.epsilon
+    assert before == pytest.approx(0.5)
     for form in (str, np.int64, np.float64, object):
-        before = model.spent_.epsilon
         with pytest.warns(PrivacyLeakWarning) if form is str else _quiet():
-            model.fit(X[20:] + 0.001, y[20:], person=big[20:].astype(form))
+            model = fit(X[20:] + 0.001, big[20:].astype(form), f"persons as {form.__name__}")
         assert model.spent_.epsilon == pytest.approx(before + 0.5)
+        before = model.spent_.epsilon
 
 
 def _quiet():
@@ -213,6 +219,19 @@ def test_a_search_holds_persons_out_whole():
     search.fit(X, y, person=people)
     assert search.spent_ == search.quote_
     assert search.spent_.unit == Unit(name="person", max_rows=3)
-    replaced = CellClassifier(**CELLS, dataset=Dataset(max_rows=3), relation="replace-one", size=900)
-    with pytest.raises(InputError, match="under add/remove"):
-        PrivateSearchCV(replaced, grid, selection_epsilon=1.0).fit(X, y, person=people + 5000)
+
+
+@pytest.mark.parametrize("choice", ["exponential", "random stopping"])
+def test_a_search_of_persons_under_replace_one_shows_their_number_and_not_that_of_rows(choice):
+    """The public size is that of persons, of whom a fixed number is held out: 720 fits any number of rows."""
+    for rows in (800, 900):  # of 300 persons, of whom 60 are held out
+        X, y, _ = table(rows, rows)
+        model = CellClassifier(
+            **CELLS, dataset=Dataset(max_rows=3, table=str(rows)), relation="replace-one", size=240 * 3
+        )
+        grid = {"centers": [[[0.2, 0.2], [0.8, 0.8]], [[0.5, 0.5]]]}
+        search = PrivateSearchCV(model, grid, selection_epsilon=1.0, choice=choice, runs=2)
+        people = np.arange(rows) % 300 + rows * 1000
+        search.fit(X, y, person=people)
+        assert search.spent_ == search.quote_
+        assert search.spent_.unit == Unit(name="person", max_rows=3)

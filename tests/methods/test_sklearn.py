@@ -91,6 +91,7 @@ import sys, warnings
 warnings.simplefilter("ignore")
 import numpy as np
 from skada import make_da_pipeline
+from privada import Dataset
 from privada.exceptions import InputError
 from tests.methods.every_estimator import CASES, table
 
@@ -101,7 +102,9 @@ for case in CASES:
     if case.name.startswith(("Cell", "Private", "Deep")):
         continue
     more = {"classes": (0, 1)} if "classes" in case.settings else {}
-    model = case.make(**more, **({"size": 90} if "size" in case.settings else {}))
+    private = "source" if case.name.startswith(("Transport", "Source")) else "target"
+    more |= {"dataset": Dataset(table=private)} | ({"size": 90} if "size" in case.settings else {})
+    model = case.make(**more)
     y = LABELS[case.label]
     pipeline = make_da_pipeline(model)
     if case.name.startswith(("Marginal", "Reweighted")):

@@ -18,7 +18,6 @@ from privada import (
 from privada.exceptions import AnswerError, BudgetError, InputError
 from privada.model_selection import PrivateSearchCV, random_stopping
 from privada.parties.one_process import process_ledger
-from privada.parties.one_process.fingerprints import digest_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
 GRID = {"centers": [[[0.5]], [[0.25], [0.75]], [[0.1], [0.2]]]}
@@ -45,27 +44,37 @@ def test_a_private_choice_costs_the_fits_or_the_choice_and_says_so_before():
 
 
 def test_candidates_are_not_fitted_on_the_rows_that_choose(monkeypatch):
-    seen = []
-    fit = CellClassifier.fit
+    seen, asked = [], []
+    fit, hold = CellClassifier.fit, PrivateSearchCV._hold
+    monkeypatch.setattr(
+        PrivateSearchCV, "_hold", lambda self, model, X, *more: asked.append(X) or hold(self, model, X, *more)
+    )
     monkeypatch.setattr(CellClassifier, "fit", lambda self, X, y: seen.append(X) or fit(self, X, y))
     X, y = rows()
-    search = PrivateSearchCV(MODEL, GRID, selection_epsilon=1.0, held_out=0.25).fit(X, y)
-    held = search._hold_out(X, Pure(epsilon=1, relation="add/remove"))
-    assert 100 < held.sum() < 200
-    assert all(np.array_equal(each, X[~held]) for each in seen)
+    PrivateSearchCV(MODEL, GRID, selection_epsilon=1.0, held_out=0.25).fit(X, y)
+    assert 400 < len(seen[0]) < 500
+    assert all(np.array_equal(each, seen[0]) for each in seen)
+    assert len(asked) == 1
+    assert len(np.intersect1d(asked[0], seen[0])) == 0
+    assert len(asked[0]) + len(seen[0]) == len(X)
 
 
-def test_no_row_decides_for_another_whether_it_is_held_out():
-    X, _ = rows()
-    search = PrivateSearchCV(MODEL, GRID, selection_epsilon=1.0)
-    held = search._hold_out(X, Pure(epsilon=1, relation="add/remove"))
-    less = np.delete(X, 17, axis=0)
-    assert np.array_equal(search._hold_out(less, Pure(epsilon=1, relation="add/remove")), np.delete(held, 17))
-    placed = search._hold_out(X, Pure(epsilon=1, relation="replace-one"))
-    other = X.copy()
-    other[17] = 0.123
-    assert np.array_equal(search._hold_out(other, Pure(epsilon=1, relation="replace-one")), placed)
-    assert placed.sum() == 120
+def test_a_search_shows_nobody_which_rows_were_held_out():
+    """Not even by what a row has lost: the statement covers both sides."""
+    X, y = rows(size=300)
+    model = clone(MODEL).set_params(dataset=Dataset(table="all"))
+    search = PrivateSearchCV(model, GRID, selection_epsilon=0.5).fit(X, y)
+    assert search.spent_ == search.quote_ == Pure(epsilon=1.5, relation="add/remove")
+    probe = clone(MODEL).set_params(centers=[[0.5]])
+    spent = [
+        clone(probe).set_params(dataset=Dataset(table=f"row {at}")).fit(X[at : at + 1], y[at : at + 1]).spent_
+        for at in range(30)
+    ]
+    assert set(spent) == {Pure(epsilon=2.0, relation="add/remove")}
+    second = clone(search).set_params(random_state=0)
+    with pytest.warns(DeprecationWarning, match="random_state has no effect"):
+        second.fit(X, y)
+    assert search.spent_.epsilon == 3.0 + 0.5
 
 
 def test_public_scores_cost_one_fit():
@@ -166,10 +175,10 @@ def test_random_stopping_is_charged_before_its_first_run(monkeypatch):
 @pytest.mark.parametrize("choice", ["exponential", "random stopping"])
 def test_that_no_row_happens_to_be_held_out_is_not_told(choice):
     """Of two rows, one more or less may decide whether there is one to hold out: no error says so."""
-    X, y = rows(size=300)
-    kept = X[digest_rows(X, key=b"held out 0") >= np.uint64(int(0.2 * 2**64))]
-    search = PrivateSearchCV(MODEL, GRID, selection_epsilon=0.5, choice=choice, runs=2)
-    assert search.fit(kept, y[: len(kept)]).best_index_ in range(3)
+    X, y = rows(size=2)
+    for held_out in (1e-9, 1 - 1e-9):  # none is held out, then all are
+        search = PrivateSearchCV(MODEL, GRID, selection_epsilon=0.5, choice=choice, runs=2, held_out=held_out)
+        assert search.fit(X, y).best_index_ in range(3)
 
 
 def test_rows_of_random_stopping_are_remembered_and_persons_are_kept_whole():

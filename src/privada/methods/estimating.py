@@ -68,11 +68,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     guarantee_ : Guarantee
-        Of this fit.
+        Of this fit, for the rows of the arrays that it was given.
     spent_ : Guarantee or None
         Of everything that the rows of this fit were used for up to now: in this process, and on the ledger or
         by the owner that was given. Later fits on the same rows are in it, too. None for rows that were
-        declared public.
+        declared public. Reading it raises an `InputError` where fits of this process had different rows that
+        were divided in an unknown way: divide by `privada.model_selection.PrivateKFold`, or name each table
+        by ``dataset=Dataset(table=...)``.
 
     Privacy
     -------
@@ -89,6 +91,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     release_: Release
     guarantee_: Guarantee
     _statement: Statement
+    _allow_empty = False  # set by a search: that a secret division left no row to fit on is no public fact
 
     @property
     def spent_(self) -> Guarantee | None:
@@ -251,6 +254,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         owner: Any = None,
         dataset: str | None = None,
         turn: int = 0,
+        allow_empty: bool = False,
         **more: Any,
     ) -> Holding:
         """The private side of a fit: an owner that was given, or rows. ``turn`` numbers it among several."""
@@ -268,8 +272,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             name=name,
             ledger=known.ledger,
             dataset=known.names(1)[0] if dataset is None else dataset,
+            table=known.table,
             columns=self._columns(rows),
             rehearsal=None if self.rehearsal is None else self.rehearsal + turn,
+            allow_empty=allow_empty or self._allow_empty,
             **more,
         )
 

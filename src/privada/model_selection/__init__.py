@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from privada._lazy import attach
 
-_HOMES = {"search": ("PrivateSearchCV",)}
+_HOMES = {"division": ("PrivateKFold",), "search": ("PrivateSearchCV",)}
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

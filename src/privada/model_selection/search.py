@@ -22,6 +22,7 @@ from privada.methods.cells.questions.partition import Nearest
 from privada.methods.frames import names_of, refuse_sparse
 from privada.methods.marginals.questions.choice import HypothesisChoice
 from privada.methods.marginals.questions.outcomes import OutcomeTables
+from privada.model_selection.division import hold_out, noise_of_divisions, number_units
 from privada.model_selection.kept_model import keeping
 from privada.model_selection.random_stopping import (
     FACTOR,
@@ -31,9 +32,9 @@ from privada.model_selection.random_stopping import (
     take_winner,
 )
 from privada.parties.one_process.dataset import Dataset
-from privada.parties.one_process.fingerprints import digest_rows
 from privada.parties.one_process.holding import (
     Holding,
+    count_persons,
     hold_rows,
     read_persons,
     salt_learner,
@@ -41,7 +42,7 @@ from privada.parties.one_process.holding import (
     state_spent,
     warn_of_earlier_uses,
 )
-from privada.parties.one_process.process_ledger import public_rows
+from privada.parties.one_process.process_ledger import note_division, public_rows
 from privada.parties.one_process.statement import Statement, join_statements
 from privada.parties.permissions.policy import Policy
 from privada.parties.protocol import ask_one
@@ -50,7 +51,7 @@ from privada.parties.schema import Category, Schema
 from privada.privacy.accounting.odometer import weakest
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure, request
 from privada.privacy.noise import Noise
-from privada.privacy.relation import ROW, Relation
+from privada.privacy.relation import Relation
 from privada.privacy.release import Question, Release
 
 LONGEST_ANSWER = 1e9  # seconds: who searches waits for their own machine
@@ -92,9 +93,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         Share of the private rows that the choice is made on; no candidate is fitted on them.
     cv : int, default=5
         Folds of the public rows.
-    random_state : int, default=0
-        Of public randomness only: which rows are held out. Under add/remove that depends on this and on the
-        row's own content, under replace-one on its place.
+    random_state : None
+        Has no effect, and is going to be removed: which rows are held out is drawn from the noise of the
+        operating system, and stays secret.
 
     Attributes
     ----------
@@ -142,7 +143,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         runs: int | None = None,
         held_out: float = 0.2,
         cv: int = 5,
-        random_state: int = 0,
+        random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -243,7 +244,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if self.public is None and len(grid) < 2:
             raise InputError(f"Expected at least 2 candidates to choose among, got {len(grid)}.")
         for settings in grid:
-            yield clone(self.estimator).set_params(**settings)
+            model = clone(self.estimator).set_params(**settings)
+            model._allow_empty = self.public is None
+            yield model
 
     def _choice(self, fit: Guarantee) -> Pure:
         if self.selection_epsilon is None:
@@ -267,7 +270,15 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self, models: Sequence[Any], X: Any, y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
         person = None if (given := more.get("person")) is None else read_persons(given)
-        held = self._hold_out(X if person is None else person, _requested(models[0]))
+        held = self._hold_out(X, person, _requested(models[0]))
+        note_division(
+            X,
+            held.astype(np.int64),
+            count=2,
+            has_fixed_sizes=self.quote_.relation is not Relation.ADD_REMOVE,
+            person=person,
+            columns=names_of(X),
+        )
         rest = ~held
         if person is not None:
             more = {**more, "person": person[rest]}
@@ -298,7 +309,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self, models: Sequence[Any], X: Any, y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
         person = None if (given := more.get("person")) is None else read_persons(given)
-        held = self._hold_out(X if person is None else person, _requested(models[0]))
+        held = self._hold_out(X, person, _requested(models[0]))
         self._try_on_public_rows(models, X.shape[1], more)
         run = self._run_on(models, X, y, person, held, more)
         with keeping_search(run, epsilon=self._run_epsilon(models)) as name:
@@ -371,42 +382,45 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             for each in track(models, "candidates on generated rows"):
                 _uncharged(each).fit(X, y, **{**more, **persons})
 
-    def _hold_out(self, units: npt.NDArray[Any], fit: Guarantee) -> npt.NDArray[np.bool_]:
-        """Which rows are held out, all of a person or none; no row or person decides it for another."""
-        share = _check.probability(held_out=self.held_out)
-        seed = _check.count(least=0, random_state=self.random_state)
-        if fit.relation is Relation.ADD_REMOVE:
-            found = digest_rows(units, key=f"held out {seed}".encode(), kind=fit.unit.name)
-            held = found < np.uint64(int(share * 2**64))
-        elif fit.unit != ROW:
-            raise InputError(
-                "Expected public rows, or persons under add/remove: if a person is replaced, the number of "
-                "persons that are held out may change, and it would be public."
+    def _hold_out(self, X: Any, person: Any, fit: Guarantee) -> npt.NDArray[np.bool_]:
+        """Which rows are held out, all of a person or none; nobody outside this search may learn it."""
+        if self.random_state is not None:
+            warnings.warn(
+                "random_state has no effect and is going to be removed: rows are held out secretly.",
+                DeprecationWarning,
+                stacklevel=4,
             )
-        else:
-            order = np.random.default_rng(seed).permutation(len(units))
-            held = order < math.ceil(share * len(units))
-            if held.all() or not held.any():
-                raise InputError("Expected rows to hold out and rows to fit; there are too few.")
-        return np.asarray(held)
+        return hold_out(
+            number_units(len(X), person),
+            share=_check.probability(held_out=self.held_out),
+            relation=fit.relation,
+            noise=noise_of_divisions(self.estimator.rehearsal),
+        )
 
     def _hold(self, model: Any, X: Any, y: Any, person: Any, question: Question) -> Holding:
         bounds = model.bounds_ if hasattr(model, "bounds_") else model._bounds()
         classes = np.asarray(model.classes_ if hasattr(model, "classes_") else tuple(model.classes))
         label = Category(name="label", values=tuple(classes.tolist()))
         guarantee = question.guarantee
-        size = None if guarantee.relation is Relation.ADD_REMOVE else len(X)
+        size = len(X) if person is None else count_persons(person) * guarantee.unit.max_rows
         persons = {} if person is None else {"person_id": "person", "max_rows": guarantee.unit.max_rows}
         return hold_rows(
             X,
             [question],
             y=y,
             person=person,
-            schema=Schema.of_numbers(bounds=bounds, width=X.shape[1], size=size, label=label, **persons),
+            schema=Schema.of_numbers(
+                bounds=bounds,
+                width=X.shape[1],
+                size=None if guarantee.relation is Relation.ADD_REMOVE else size,
+                label=label,
+                **persons,
+            ),
             budget=guarantee,
             name="held out",
             ledger=model._dataset().ledger,
             dataset=model._dataset().names(1)[0],
+            table=model._dataset().table,
             policy=Policy(longest_answer=LONGEST_ANSWER),
             rehearsal=model.rehearsal,
             allow_empty=True,  # that no row happens to be held out is no public fact
@@ -432,7 +446,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
 def _uncharged(model: Any) -> Any:
     """A clone that charges no ledger: the search was charged as a whole."""
-    return clone(model).set_params(dataset=Dataset(max_rows=model._dataset().max_rows))
+    uncharged = clone(model).set_params(dataset=Dataset(max_rows=model._dataset().max_rows))
+    uncharged._allow_empty = model._allow_empty
+    return uncharged
 
 
 def _is_described(model: Any) -> bool:

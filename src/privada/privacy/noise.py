@@ -15,6 +15,7 @@ draw                         arithmetic
 `Noise.exponential`          exact, for scores on a public grid
 `Noise.permutation`          exact
 `Noise.below`                exact
+`Noise.integers_below`       exact
 `Noise.uniform`              53-bit floats: *idealised arithmetic*
 `Noise.k_norm_ball`          float64: *idealised arithmetic*
 `Noise.k_norm_cylinder`      float64: *idealised arithmetic*
@@ -135,7 +136,11 @@ class Noise(ABC):
 
     def below(self, bound: int) -> int:
         """A whole number in ``0 .. bound-1``, all equally likely."""
-        return int(choice.integers_below(_check.count(bound=bound), 1, self.words)[0])
+        return int(self.integers_below(bound, 1)[0])
+
+    def integers_below(self, bound: int, n: int) -> IntArray:
+        """``n`` independent whole numbers in ``0 .. bound-1``, all equally likely."""
+        return choice.integers_below(_check.count(bound=bound), _check.count(least=0, n=n), self.words)
 
     def randomised_response(self, codes: IntArray, *, n_classes: int, epsilon: float) -> IntArray:
         """Keep each code with the odds ``e**epsilon`` to each other class, drawn exactly.

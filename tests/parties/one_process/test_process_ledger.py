@@ -23,11 +23,11 @@ def book():
     return ProcessLedger()
 
 
-def use(book, rows, guarantee=EPSILON, *, charged=True):
+def use(book, rows, guarantee=EPSILON, *, charged=True, table=None):
     """One use of rows, charged once and settled."""
     ledger = Ledger.open(":memory:", OwnerKey.generate())
     ledger.open_budget("fit", guarantee)
-    made = book.enter(rows, guarantee=guarantee, ledger=ledger, dataset="fit")
+    made = book.enter(rows, guarantee=guarantee, ledger=ledger, dataset="fit", table=table)
     if charged:
         ledger.charge("fit", QUESTION.price, question=QUESTION.digest)
     made.settle()
@@ -36,19 +36,19 @@ def use(book, rows, guarantee=EPSILON, *, charged=True):
 
 
 def test_the_worst_row_counts(book):
-    first = use(book, ROWS[:10])
-    second = use(book, ROWS[5:15])
-    third = use(book, ROWS[14:])
+    first = use(book, ROWS[:10], table="a")
+    second = use(book, ROWS[5:15], table="b")
+    third = use(book, ROWS[14:], table="c")
     assert [each.uses for each in (first, second, third)] == [1, 2, 2]
     assert [each.spent().epsilon for each in (first, second, third)] == [0.5, 0.5, 0.5]
-    fourth = use(book, ROWS)
+    fourth = use(book, ROWS, table="d")
     assert fourth.uses == 3
     assert fourth.spent().epsilon == 0.75
-    assert use(book, ROWS[:5]).spent().epsilon == 0.75  # the fifth use of others is not theirs
+    assert use(book, ROWS[:5], table="e").spent().epsilon == 0.75  # the fifth use of others is not theirs
 
 
 def test_disjoint_rows_share_nothing(book):
-    uses = [use(book, ROWS[at : at + 4]) for at in range(0, 20, 4)]
+    uses = [use(book, ROWS[at : at + 4], table=str(at)) for at in range(0, 20, 4)]
     assert {each.spent().epsilon for each in uses} == {0.25}
 
 
@@ -69,12 +69,14 @@ def test_a_use_that_is_still_open_counts_from_its_charge_on(book):
 
 
 def test_many_threads_lose_no_use(book):
-    threads = [threading.Thread(target=use, args=(book, ROWS[at:])) for at in range(16)]
+    threads = [
+        threading.Thread(target=use, args=(book, ROWS[at:]), kwargs={"table": str(at)}) for at in range(16)
+    ]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
-    assert use(book, ROWS[15:]).spent().epsilon == pytest.approx(17 * 0.25)
+    assert use(book, ROWS[15:], table="last").spent().epsilon == pytest.approx(17 * 0.25)
 
 
 def test_a_person_keeps_one_bound_on_its_rows(book):

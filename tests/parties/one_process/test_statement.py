@@ -15,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 
 from privada import Category, CellClassifier, Dataset, Ledger, Owner, OwnerKey, Pure, Schema
-from privada.exceptions import PrivacyLeakWarning
+from privada.exceptions import InputError, PrivacyLeakWarning
+from privada.model_selection import PrivateKFold
 from privada.parties.one_process.statement import Statement, join_statements
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
@@ -57,24 +58,26 @@ def owner():
 
 
 def test_a_later_fit_is_in_the_statement_of_an_earlier_one():
-    first = make()
+    first = make(dataset=Dataset(table="all"))
     assert not hasattr(first, "spent_")
     first.fit(X, Y)
     assert spent(first) == [0.5]
-    second = make().fit(X[:10], Y[:10])
+    second = make(dataset=Dataset(table="children")).fit(X[:10], Y[:10])
     assert spent(first, second) == [1.0, 1.0]
-    third = make().fit(X[20:], Y[20:])
+    third = make(dataset=Dataset(table="adults")).fit(X[20:], Y[20:])
     assert spent(first, second, third) == [1.0, 1.0, 1.0]
     assert first.guarantee_.epsilon == 0.5
 
 
 def test_every_member_of_an_ensemble_states_what_all_of_them_cost():
-    found = cross_validate(make(), X, Y, cv=3, return_estimator=True)["estimator"]
+    folds = PrivateKFold(3)
+    found = cross_validate(make(), X, Y, cv=folds, return_estimator=True)["estimator"]
     assert spent(*found) == [1.0] * 3
-    calibrated = CalibratedClassifierCV(make(), cv=3).fit(X / 2, Y).calibrated_classifiers_
+    half = make(dataset=Dataset(table="half"))
+    calibrated = CalibratedClassifierCV(half, cv=folds).fit(X / 2, Y).calibrated_classifiers_
     assert spent(*(each.estimator for each in calibrated)) == [1.0] * 3
-    pair = [("one", make()), ("two", make())]
-    stacked = StackingClassifier(pair, LogisticRegression(), cv=3).fit(X / 3, Y)
+    pair = [(name, make(dataset=Dataset(table="third"))) for name in ("one", "two")]
+    stacked = StackingClassifier(pair, LogisticRegression(), cv=folds).fit(X / 3, Y)
     assert spent(*stacked.estimators_) == [3.0] * 2  # of two, each fitted whole and in two of three folds
 
 
@@ -145,6 +148,26 @@ def test_columns_of_a_frame_in_another_order_are_the_same_rows():
     model, other = make().fit(frame, Y), make().fit(frame[["v", "u"]], Y)
     assert spent(model, other) == [1.0, 1.0]
     assert spent(make().fit(X, Y), model) == [1.5, 1.5]
+
+
+def test_what_is_unknown_stays_so_in_copies_and_other_processes(tmp_path):
+    model = make().fit(X[:40], Y[:40])
+    make().fit(X[40:], Y[40:])
+    with pytest.raises(InputError, match="PrivateKFold"):
+        _ = copy.deepcopy(model).spent_
+    assert repr(model._statement) == "<Statement: unknown>"
+    joblib.dump(model, tmp_path / "model.joblib")
+    script = f"import joblib; joblib.load({str(tmp_path / 'model.joblib')!r}).spent_"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert "divide them by PrivateKFold" in done.stderr
+
+
+def test_an_undeclared_part_of_what_an_owner_holds_is_unknown(ledger):
+    model = make().fit(owner=owner())
+    part = make().fit(X[:40], Y[:40])
+    for each in (model, part):
+        with pytest.raises(InputError, match="PrivateKFold"):
+            _ = each.spent_
 
 
 def test_a_fork_is_a_worker_process():

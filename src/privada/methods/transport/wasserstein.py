@@ -15,7 +15,13 @@ from privada.methods.transport.learner.rows import Estimate, NoisyRows, distance
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.parties.one_process.dataset import Dataset, read_dataset
-from privada.parties.one_process.holding import hold_rows, salt_learner, settling, warn_of_earlier_uses
+from privada.parties.one_process.holding import (
+    hold_rows,
+    salt_learner,
+    settling,
+    state_spent,
+    warn_of_earlier_uses,
+)
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.parties.running import run
 from privada.parties.schema import Schema
@@ -44,7 +50,8 @@ class Distance:
     met : tuple of arrays
         For each batch the places of those points in the target.
     spent : Guarantee or None
-        What everything that the source was used for has cost, where `private_wasserstein` held it.
+        What everything that the source was used for has cost, where `private_wasserstein` held it; None for
+        public rows, and where it is unknown how rows of earlier fits were divided.
     """
 
     distance: float
@@ -186,14 +193,15 @@ def private_wasserstein(
         name="source",
         ledger=known.ledger,
         dataset=known.names(1)[0],
+        table=known.table,
         rehearsal=rehearsal,
     )
     learner = learn_distance("source", question, points, seed=random_state)
     with settling([held]):
         found = run(salt_learner(learner, held.salt), {"source": held.owner})
-        stated = replace(found, spent=held.statement().read())
+        spent, _ = state_spent([held]).try_to_read()
     warn_of_earlier_uses([held])
-    return stated
+    return replace(found, spent=spent)
 
 
 __all__ = ["Distance", "learn_distance", "private_wasserstein"]

@@ -27,23 +27,35 @@ class Dataset:
     max_rows : int, default=None
         Protects persons instead of rows: a public bound on the rows of one. ``fit`` then needs ``person``,
         and rows beyond the bound are dropped at random.
+    table : str, default=None
+        Name of the table that the rows are, for fits without a ledger. A process states what rows have lost
+        (``spent_``) only as long as all fits without this name had one table. By naming tables, you declare
+        that which of them a row (or person) is in follows from that row (or person) alone, and not from
+        others, as places in a sorted file would.
 
     Examples
     --------
     >>> Dataset("patients", ledger="clinic.db", max_rows=3)
-    Dataset(name='patients', ledger='clinic.db', max_rows=3)
+    Dataset(name='patients', ledger='clinic.db', max_rows=3, table=None)
     """
 
     name: str | Sequence[str] | None = None
     _: KW_ONLY
     ledger: Ledger | str | os.PathLike[str] | None = None
     max_rows: int | None = None
+    table: str | None = None
 
     def __post_init__(self) -> None:
         if self.max_rows is not None:
             _check.count(max_rows=self.max_rows)
         if self.name is not None and self.ledger is None:
             raise InputError(f"Expected ledger= beside name={self.name!r}: which ledger has its budget?")
+        if self.table == "":
+            raise InputError("Expected table to be a name, got ''.")
+        if self.table is not None and self.ledger is not None:
+            raise InputError(
+                f"Expected no table={self.table!r} beside ledger=: a budget's name is its table's."
+            )
 
     def __sklearn_clone__(self) -> Self:
         """Clones charge the same ledger."""

@@ -6,15 +6,16 @@ fingerprint is ever part of a release, a ledger or a fitted estimator.
 
 What counts as the same row errs on the safe side, towards recognising too much:
 
-* numbers are rounded to single precision, so that a copy in float32, float64 or whole numbers, in NumPy,
-  pandas or Arrow, is the same row; -0.0 is 0.0, and all NaN are one;
+* every value is converted by itself, first to double and then to single precision, so that a copy in float32,
+  float64 or whole numbers, in NumPy, pandas or Arrow, is the same row, whatever other rows made of the type
+  of the whole; -0.0 is 0.0, True is 1, and all missing values are one;
 * columns that have names may come in any order;
-* text and categories count by their text;
+* text and categories count by their text, or by the number that they say;
 * labels do not count: the same features with another label column are the same row;
 * persons count by their identifiers: 7, 7.0 and "7" are one person.
 
 A row that was changed (scaled, encoded by another schema, rounded to half precision, with other columns) is
-not recognised. For that, charge a named data set: ``dataset=Dataset(name, ledger=...)``.
+not recognised: the process then takes it for a row of another table (`privada.parties.one_process.tables`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ import numpy as np
 import numpy.typing as npt
 
 Fingerprints = npt.NDArray[np.uint64]
+MISSING = ("NAType", "NaTType")  # of pandas
+TRUTHS = {"True": 1.0, "False": 0.0}  # as an array of texts writes them
 SIZE = 8  # bytes; rows that agree by chance (n²/2⁶⁵) are counted together, never apart
 
 
@@ -54,11 +57,16 @@ class RowHasher:
         Fingerprints of different kinds never agree, but by chance. Rows whose columns have names have two
         each, the other one in the order of the names.
         """
-        found = digest_rows(rows, key=self.__key, kind=kind)
+        return np.unique(np.concatenate(self.hash_each_row(rows, kind=kind, columns=columns)))
+
+    def hash_each_row(
+        self, rows: Any, *, kind: str = "row", columns: Sequence[str] | None = None
+    ) -> list[Fingerprints]:
+        """The fingerprint of each row: as its columns come, and in the order of their names if it differs."""
+        views = [digest_rows(rows, key=self.__key, kind=kind)]
         if columns is not None and (order := np.argsort(columns)).tolist() != list(range(len(columns))):
-            named = digest_rows(np.asarray(rows)[:, order], key=self.__key, kind=kind)
-            found = np.concatenate([found, named])
-        return np.unique(found)
+            views.append(digest_rows(_read_values(rows)[:, order], key=self.__key, kind=kind))
+        return views
 
 
 def digest_rows(rows: Any, *, key: bytes, kind: str = "row") -> Fingerprints:
@@ -89,12 +97,20 @@ def stack_columns(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
 
 def _write_rows(rows: Any) -> npt.NDArray[np.uint8]:
     """One line of bytes for each row, the same whatever form it came in."""
-    array = np.asarray(rows)
+    array = _read_values(rows)
     array = array.reshape(len(array), -1)
     if array.dtype.kind in "biuf":
         return _write_numbers(array)
     columns = [_write_column(column) for column in array.T]
     return np.hstack(columns) if columns else np.zeros((len(array), 1), dtype=np.uint8)
+
+
+def _read_values(rows: Any) -> npt.NDArray[Any]:
+    """The values of rows; those of a list as they are: a common type would make the text "True" of True."""
+    array = np.array(rows, dtype=object) if isinstance(rows, (list, tuple)) else np.asarray(rows)
+    if array.dtype.kind in "mM":  # else the unit would decide whether a date is a date or a whole number
+        array = array.astype(f"{array.dtype.kind}8[us]")
+    return array
 
 
 def _write_persons(people: Any) -> npt.NDArray[np.uint8]:
@@ -116,7 +132,9 @@ def _whole(value: Any) -> Any:
 def _write_numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """Numbers in single precision, each in as many bytes as a text has."""
     with np.errstate(over="ignore", invalid="ignore"):
-        single = np.array(values, dtype=np.float32, order="C") + np.float32(0)  # -0.0 becomes 0.0
+        # Double precision comes first for every type: rounded once, a large whole number may be another one.
+        double = np.array(values, dtype=np.float64, order="C")
+        single = double.astype(np.float32) + np.float32(0)  # -0.0 becomes 0.0
     single[np.isnan(single)] = np.nan
     written = np.zeros((*single.shape, SIZE), dtype=np.uint8)
     written[..., :4] = np.ascontiguousarray(single).view(np.uint8).reshape(*single.shape, 4)
@@ -125,19 +143,24 @@ def _write_numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 def _write_column(column: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """A column of anything, each value by itself: as a number if it is or says one, else as text."""
-    numbers = [_number(value) for value in column.tolist()]
+    values = column.tolist()
+    numbers = [_number(value) for value in values]
     written = _write_numbers(np.array([0.0 if each is None else each for each in numbers])[:, None])
     for place, each in enumerate(numbers):
         if each is None:
-            digest = hashlib.blake2b(_text(column[place]).encode(), digest_size=SIZE).digest()
+            digest = hashlib.blake2b(_text(values[place]).encode(), digest_size=SIZE).digest()
             written[place] = np.frombuffer(digest, dtype=np.uint8)
     return written
 
 
 def _number(value: Any) -> float | None:
     """The number that a value is or says, NaN for a missing one; None for anything else."""
+    if value is None or type(value).__name__ in MISSING:
+        return math.nan
+    if isinstance(value, str) and value in TRUTHS:
+        return TRUTHS[value]
     try:
-        return math.nan if value is None else float(value)
+        return float(value)
     except (TypeError, ValueError, OverflowError):
         return None
 

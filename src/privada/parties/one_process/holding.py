@@ -28,7 +28,7 @@ import numpy as np
 from privada.exceptions import InputError, PrivacyLeakWarning, SchemaError
 from privada.parties.in_memory import owner_in_memory
 from privada.parties.one_process.given_budget import GivenBudget, open_ledger
-from privada.parties.one_process.process_ledger import OpenUse, enter_rows
+from privada.parties.one_process.process_ledger import OpenUse, enter_rows, join_fit
 from privada.parties.one_process.statement import Statement, join_statements
 from privada.parties.owner import Owner
 from privada.parties.permissions.policy import Policy
@@ -56,6 +56,8 @@ class Holding:
         Answers the fit's questions.
     salt : str
         Of the fit's questions; empty where no ledger was given.
+    use : OpenUse or None
+        The use of its rows that this process noted.
     """
 
     def __init__(
@@ -68,24 +70,24 @@ class Holding:
         opened: bool = False,
     ) -> None:
         self.owner, self.salt = owner, salt
-        self._use, self._given, self._opened = use, given, opened
+        self.use, self._given, self._opened = use, given, opened
 
     @property
     def is_notable(self) -> bool:
         """Whether it is the second, fourth, eighth, … use of one of the rows in this process."""
-        uses = 0 if self._use is None else self._use.uses
+        uses = 0 if self.use is None else self.use.uses
         return uses > 1 and uses & (uses - 1) == 0 and self.owner.is_private
 
     def statement(self) -> Statement:
         """What everything that the rows were used for has cost, now and later."""
-        if self._use is not None:
-            return Statement([self._use])
+        if self.use is not None:
+            return Statement([self.use])
         return Statement(budgets=[] if self._given is None else [self._given])
 
     def settle(self) -> None:
         """End the fit: read the charges for the last time, and close a ledger that was opened for it."""
-        if self._use is not None:
-            self._use.settle()
+        if self.use is not None:
+            self.use.settle()
         elif self._given is not None:
             self._given.release_ledger()
         if self._opened:
@@ -104,8 +106,10 @@ def settling(held: Iterable[Holding]) -> Iterator[None]:
 
 
 def state_spent(held: Iterable[Holding]) -> Statement:
-    """What all uses of what is held cost together, at most: that of the data set that lost most."""
-    return join_statements([each.statement() for each in held])
+    """What all uses of what one fit holds cost together, at most: that of the data set that lost most."""
+    holdings = tuple(held)
+    join_fit([holding.use for holding in holdings if holding.use is not None])
+    return join_statements([holding.statement() for holding in holdings])
 
 
 def warn_of_earlier_uses(held: Iterable[Holding]) -> None:
@@ -144,6 +148,7 @@ def hold_rows(
     name: str,
     ledger: Any = None,
     dataset: str | None = None,
+    table: str | None = None,
     y: Any = None,
     person: Any = None,
     columns: Sequence[str] | None = None,
@@ -163,6 +168,8 @@ def hold_rows(
         Where the fit is charged.
     dataset : str, default=None
         Name of the data set in that ledger.
+    table : str, default=None
+        Name of the table that the rows are, where no ledger is given.
     person : array, default=None
         Person of each row.
     columns : sequence of str, default=None
@@ -173,7 +180,7 @@ def hold_rows(
     A row is noted as used before anything is charged for it, and stays so if the fit fails.
     """
     more = {"y": y, "person": person, "policy": policy, "rehearsal": rehearsal, "allow_empty": allow_empty}
-    noted = {"person": person, "guarantee": budget, "columns": columns}
+    noted = {"person": person, "guarantee": budget, "columns": columns, "table": table}
     if ledger is not None:
         return _hold_on_ledger(rows, ledger, dataset, noted, schema=schema, **more)
     if dataset is not None:

@@ -6,6 +6,10 @@ fingerprints (`privada.parties.one_process.fingerprints`), which rows each use h
 what all its uses cost together (`privada.privacy.accounting.odometer`), and what a fit states as ``spent_``
 is that of the row that has lost most.
 
+That is true only if a row is in the same fits whatever the other rows are. So a use is of a table, or of a
+part that was drawn by a secret label for each row (`privada.parties.one_process.tables`). Where fits without
+a name had different rows that nobody told apart, nothing is stated.
+
 A use that a given ledger or owner pays for is noted, too. Its statement is that of the whole budget, and of
 the other uses of its rows beside it.
 
@@ -32,6 +36,16 @@ import numpy.typing as npt
 from privada.exceptions import InputError
 from privada.parties.one_process.fingerprints import Fingerprints, RowHasher
 from privada.parties.one_process.given_budget import GivenBudget
+from privada.parties.one_process.tables import (
+    UNKNOWN,
+    Division,
+    Labels,
+    Register,
+    Table,
+    key_of,
+    keys_of_parts,
+    possible_histories,
+)
 from privada.privacy.accounting.odometer import Use, add_statements, state_total, weakest
 from privada.privacy.accounting.price import Price
 from privada.privacy.guarantee import Guarantee
@@ -53,6 +67,12 @@ class OpenUse:
         for, beside what that budget paid for.
     given : GivenBudget or None
         The budget that pays for it, if one was given.
+    tables : tuple of Table
+        The table that its rows are a part of; several if that cannot be told.
+    labels : tuple
+        Which part of the table: its labels in each secret division. ``rows`` are those of the whole table.
+    scope : tuple of str, or None
+        The name that the caller gave the table: its own, or that of the budget.
     name : str
         By which this process, and no other, knows it; it says nothing of the rows.
     """
@@ -66,6 +86,9 @@ class OpenUse:
     charged: tuple[Price, ...] = ()
     since: int = 0  # lines that the data set had before: a ledger that was given has others' charges, too
     given: GivenBudget | None = None
+    tables: tuple[Table, ...] = ()
+    labels: tuple[Labels, ...] = ()
+    scope: tuple[str, str] | None = None
     name: str = field(default_factory=lambda: secrets.token_hex(16))
 
     def prices(self) -> tuple[Price, ...]:
@@ -76,7 +99,13 @@ class OpenUse:
         return self.charged
 
     def spent(self) -> Guarantee | None:
-        """What its rows have lost, over all their uses; None before the first charge to a given budget."""
+        """What its rows have lost, over all their uses; None before the first charge to a given budget.
+
+        Raises
+        ------
+        InputError
+            Fits of this process had different rows, and nobody knows how they were divided.
+        """
         return self.book.spent(self)
 
     def settle(self) -> None:
@@ -107,6 +136,7 @@ class ProcessLedger:
         self._histories: list[tuple[OpenUse, ...]] = [()]
         self._numbers: dict[tuple[int, ...], int] = {(): 0}
         self._named: dict[str, OpenUse] = {}
+        self._tables = Register()
 
     def __repr__(self) -> str:
         return "<ProcessLedger>"
@@ -124,6 +154,7 @@ class ProcessLedger:
         person: Any = None,
         columns: Sequence[str] | None = None,
         given: GivenBudget | None = None,
+        table: str | None = None,
     ) -> OpenUse:
         """Note a use of some rows before anything is charged for it.
 
@@ -131,22 +162,83 @@ class ProcessLedger:
         uses them as rows: a loss for rows says nothing about a person with any number of them. Rows whose
         columns have names are noted in the order of the columns and in that of the names.
         """
-        found = self._hasher.hash_rows(rows, columns=columns)
-        noted = [found]
-        if guarantee.unit != ROW:
-            found = self._hasher.hash_rows(rows if person is None else person, kind=guarantee.unit.name)
-            noted = [found] if person is None else [found, *noted]
-        use = OpenUse(guarantee=guarantee, ledger=ledger, dataset=dataset, rows=found, book=self, given=given)
+        kind = "row" if guarantee.unit == ROW else guarantee.unit.name
+        views, people = self._fingerprint(rows, person, columns, kind)
+        keys = [key_of(view, people) for view in views]
+        scope = None if table is None else ("table", table)
         if given is not None:
-            use.since = sum(1 for _ in ledger.lines(dataset))
+            scope = ("budget", given.identity)
         with self._lock:
-            for each in noted:
-                _check_units(self._earlier(each), guarantee)
-            use.uses = 1 + max((len(_beside(each, use)) for each in self._earlier(found)), default=0)
-            for each in noted:
-                self._continue(each, use)
+            parts = self._tables.find(keys, _units_and_rows(views, people), guarantee.relation)
+            noted = [
+                np.unique(np.concatenate(same)) for same in zip(*(p.table.noted for p in parts), strict=True)
+            ]
+            use = OpenUse(
+                guarantee=guarantee,
+                ledger=ledger,
+                dataset=dataset,
+                rows=noted[0],
+                book=self,
+                since=0 if given is None else sum(1 for _ in ledger.lines(dataset)),
+                given=given,
+                tables=tuple(part.table for part in parts),
+                labels=parts[0].labels,
+                scope=scope,
+            )
+            for rows_or_people in noted:
+                _check_units(self._earlier(rows_or_people), guarantee)
+            use.uses = 1 + self._most_earlier_uses(use)
+            for rows_or_people in noted:
+                self._continue(rows_or_people, use)
             self._named[use.name] = use
         return use
+
+    def divide(
+        self,
+        rows: Any,
+        labels: npt.NDArray[np.integer],
+        *,
+        count: int,
+        has_fixed_sizes: bool = False,
+        person: Any = None,
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        """Note a secret division, so that fits on its parts are recognised.
+
+        Parameters
+        ----------
+        rows : array
+            The table that was divided.
+        labels : array of int
+            Label of each row, from 0 to ``count - 1``, drawn without looking at a row; a person's rows have
+            the same.
+        count : int
+            How many labels there are.
+        has_fixed_sizes : bool, default=False
+            Whether the number of rows, or of persons, decides how many have each label.
+        person : array, default=None
+            Person of each row, if persons were divided.
+        columns : sequence of str, default=None
+            Names of the columns, if they have some.
+        """
+        views, people = self._fingerprint(rows, person, columns, "row" if person is None else "person")
+        keys = keys_of_parts(views, people, labels, count)
+        with self._lock:
+            whole = [key_of(view, people) for view in views]
+            parts = self._tables.find(whole, _units_and_rows(views, people))
+            self._tables.divide(parts, Division(count, has_fixed_sizes), keys)
+
+    def join_fit(self, uses: Sequence[OpenUse]) -> None:
+        """Note that these are the uses of one fit: its parties have different tables."""
+        with self._lock:
+            self._tables.tell_apart([table for use in uses for table in use.tables])
+
+    def _fingerprint(
+        self, rows: Any, person: Any, columns: Sequence[str] | None, kind: str
+    ) -> tuple[list[Fingerprints], Fingerprints | None]:
+        """Fingerprints of each row, in one or two orders of its columns, and of the person of each."""
+        views = self._hasher.hash_each_row(rows, kind=kind if person is None else "row", columns=columns)
+        return views, None if person is None else self._hasher.hash_each_row(person, kind=kind)[0]
 
     def find(self, name: str) -> OpenUse | None:
         """The use of this name; None in a process that did not make it."""
@@ -167,13 +259,37 @@ class ProcessLedger:
     def spent(self, use: OpenUse) -> Guarantee | None:
         """What the rows of a use have lost so far, over all their uses: that of the worst row."""
         with self._lock:
+            if self._is_divided_unknown(use):
+                raise InputError(UNKNOWN)
             histories = self._earlier(use.rows) or [(use,)]
+        possible = [tuple(each) for history in histories for each in possible_histories(history) if each]
         if use.given is None:
-            return weakest([_state(history) or use.guarantee for history in histories])
-        paid, beside = use.given.read(), [_state(_beside(history, use)) for history in histories]
+            return weakest([_state(history) or use.guarantee for history in possible])
+        paid, beside = use.given.read(), [_state(_beside(history, use)) for history in possible]
         sums = [[each for each in (paid, other) if each is not None] for other in beside]
         stated = [add_statements(each) for each in sums if each]
         return weakest(stated) if stated else None
+
+    def _most_earlier_uses(self, use: OpenUse) -> int:
+        """How many uses a row may have had before this one, beside those that the same budget paid for."""
+        histories = [(*history, use) for history in self._earlier(use.rows)]
+        possible = (uses for history in histories for uses in possible_histories(history) if use in uses)
+        return max((len(_beside(uses[:-1], use)) for uses in possible), default=0)
+
+    def _is_divided_unknown(self, use: OpenUse) -> bool:
+        """Whether another use was charged for rows that may be another part of the same table."""
+        for other in self._named.values():
+            if set(other.tables) & set(use.tables) or self._tables.are_apart(use.tables, other.tables):
+                continue
+            if other.scope == use.scope:
+                suspect = use.given is None  # what a budget's charges mean is for whoever named it to know
+            elif None in (other.scope, use.scope):
+                suspect = bool(np.isin(use.rows, other.rows).any())
+            else:
+                suspect = False
+            if suspect and other.prices():
+                return True
+        return False
 
     def _place(self, rows: Fingerprints) -> npt.NDArray[np.intp]:
         """Where rows are; new ones are added, without a use."""
@@ -202,6 +318,12 @@ def _check_units(histories: Sequence[tuple[OpenUse, ...]], guarantee: Guarantee)
                 f"Expected one unit in every fit: some of these rows or persons were used as "
                 f"{use.guarantee.unit} before, and now as {guarantee.unit}."
             )
+
+
+def _units_and_rows(views: Sequence[Fingerprints], people: Fingerprints | None) -> list[Fingerprints]:
+    """The distinct fingerprints of what is protected, and of rows if that is persons."""
+    rows = np.unique(np.concatenate(views))
+    return [rows] if people is None else [np.unique(people), rows]
 
 
 def _beside(history: Sequence[OpenUse], use: OpenUse) -> list[OpenUse]:
@@ -252,6 +374,17 @@ def enter_rows(rows: Any, *, given: GivenBudget | None = None, **more: Any) -> O
     return THE_LEDGER.enter(rows, given=given, **more)
 
 
+def note_division(rows: Any, labels: npt.NDArray[np.integer], **more: Any) -> None:
+    """Note a secret division of rows in this process's ledger, as `ProcessLedger.divide` does."""
+    if not _PUBLIC.get():
+        THE_LEDGER.divide(rows, labels, **more)
+
+
+def join_fit(uses: Sequence[OpenUse]) -> None:
+    """Note in this process's ledger that these are the uses of one fit."""
+    THE_LEDGER.join_fit(uses)
+
+
 def find_use(name: str) -> OpenUse | None:
     """The use of this name, if this process made it."""
     return THE_LEDGER.find(name)
@@ -259,4 +392,4 @@ def find_use(name: str) -> OpenUse | None:
 
 THE_LEDGER = ProcessLedger()
 
-__all__ = ["OpenUse", "ProcessLedger", "enter_rows", "find_use", "public_rows"]
+__all__ = ["OpenUse", "ProcessLedger", "enter_rows", "find_use", "join_fit", "note_division", "public_rows"]
