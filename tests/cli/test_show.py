@@ -66,10 +66,14 @@ def test_names_of_a_study_and_its_owner(cli, home, edit):
     assert plain["study"] == EVIL
 
 
-def test_a_purpose_and_a_data_set_in_a_ledger(cli, tmp_path):
+def test_a_purpose_and_a_data_set_in_a_ledger(cli, tmp_path, monkeypatch):
+    """A ledger of before such names were refused."""
     import dp_accounting
 
     from privada.privacy import ZCDP, Ledger, OwnerKey, Price
+    from privada.privacy.ledger import book
+
+    monkeypatch.setattr(book, "check_name", lambda **_: None)
 
     key, half = OwnerKey.generate(), ZCDP(rho=0.5, relation="add/remove")
     key.save(tmp_path / "key")
@@ -92,7 +96,10 @@ def test_a_column_and_a_data_set(cli, tmp_path):
     data.write_bytes(f'"{EVIL}",y\n1,2\n'.encode())
     result = cli("owner", "init", tmp_path / "clinic", "--data", data, "--label", "z", expect=2)
     check(result.stderr)
-    cli("owner", "init", tmp_path / "clinic", "--data", data, "--name", EVIL)
+    error = cli("owner", "init", tmp_path / "clinic", "--data", data, "--name", EVIL, expect=2).stderr
+    assert "no character that nobody sees" in error
+    assert not OBEYED.search(error)
+    cli("owner", "init", tmp_path / "clinic", "--data", data, "--name", "patients")
     error = cli("owner", "schema", tmp_path / "clinic" / "owner.toml", expect=2).stderr
     assert not OBEYED.search(error)
 

@@ -270,6 +270,9 @@ def view(items, *, is_ordered):
     """
     written = defaultdict(list)
     for name, item in items:
+        if "probe-" in name:  # sent once a second at most, and the same for everybody
+            assert item == b"\n"
+            continue
         writer = "learner" if name.startswith("questions") else re.split("[./]", name)[1]
         written[writer].append((name, describe(name, item)))
     numbers = {}

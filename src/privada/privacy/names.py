@@ -68,7 +68,7 @@ def check_name(*, longest: int, **named: Any) -> str:
 def check_distinct(name: str, known: Iterable[str]) -> None:
     """Raise `LedgerError` if a new name could be taken for a known one; warn if its letters look like it."""
     for other in known:
-        if _visible(other) == _visible(name):
+        if is_alike(other, name):
             raise LedgerError(
                 f"The ledger has a budget of {show_name(other)}; one of {show_name(name)} would be taken for "
                 "it. Use the name that is there: a second budget for the same rows would promise nothing."
@@ -101,8 +101,8 @@ def find_same(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def is_alike(name: str, other: str) -> bool:
-    """Whether one name could be taken for the other: they differ in spaces, forms or case."""
-    return normal_name(name).casefold() == normal_name(other).casefold()
+    """Whether one name could be taken for the other: they differ in case or in what nobody sees."""
+    return _visible(name) == _visible(other)
 
 
 def is_same_to_see(name: str, other: str) -> bool:

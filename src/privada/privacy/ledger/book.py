@@ -65,7 +65,7 @@ from privada.privacy.names import (
     check_name,
     check_single,
     find_same,
-    is_same_to_see,
+    is_alike,
     normal_name,
     show_name,
 )
@@ -293,7 +293,7 @@ class Ledger(Outbox, Notes, Grants, Allowances):
             if line is None:
                 check_name(dataset=dataset, longest=200)
                 check_distinct(account.dataset, table.names(connection))
-                check_apart(account.dataset, vintage, _vintages(connection), same=is_same_to_see)
+                check_apart(account.dataset, vintage, _vintages(connection), same=is_alike)
                 rotation.check_current(connection, self.key.public)
                 self._check_recorded(*self._gaps)
                 self._heads.begin(account.dataset)
