@@ -1,4 +1,4 @@
-"""Audit a registered method: every question of its example, with every auditor.
+"""Audit a registered method: every question of its example's cases, with every auditor.
 
 For each question
 
@@ -29,7 +29,7 @@ from privada.audit.rows.sample import Sample
 from privada.audit.screening import audit_pairs
 from privada.audit.transcript import coupled
 from privada.exceptions import PrivadaError
-from privada.methods.registry import Example, Method
+from privada.methods.registry import Case, Example, Method
 from privada.parties.rows import BATCH, Rows
 from privada.privacy.noise import Noise, SecureNoise
 from privada.privacy.relation import Unit
@@ -109,7 +109,7 @@ def audit_method(
     seed: int = 0,
     track: Callable[[list[Question]], Iterable[Question]] = iter,
 ) -> list[QuestionAudit]:
-    """Run all auditors over a method's example: each question, under its own relation.
+    """Run all auditors over a method's example: each question of its cases, under its own relation.
 
     Parameters
     ----------
@@ -143,20 +143,21 @@ def audit_example(
     seed: int = 0,
     track: Callable[[list[Question]], Iterable[Question]] = iter,
 ) -> list[QuestionAudit]:
-    """Audit the questions of an example; the parameters are those of `audit_method`."""
+    """Audit the questions of an example's cases; the parameters are those of `audit_method`."""
     _check.count(least=100, trials=trials)
     error = 1 - _check.probability(confidence=confidence)
     source = SecureNoise() if noise is None else noise
+    cases = {case.questions[0]: case for case in example.single_cases if not case.questions[0].discloses}
     return [
-        _audited(question, example, trials=trials, error=error, noise=source, seed=seed)
-        for question in track([each for each in example.questions if not type(each).discloses])
+        _audited(question, cases[question], trials=trials, error=error, noise=source, seed=seed)
+        for question in track(list(cases))
     ]
 
 
 def _audited(
-    question: Question, example: Example, *, trials: int, error: float, noise: Noise, seed: int
+    question: Question, case: Case, *, trials: int, error: float, noise: Noise, seed: int
 ) -> QuestionAudit:
-    sample = Sample.of(schema=example.schema, **example.data)
+    sample = Sample.of(schema=case.schema, **case.data)
     pairs = list(_pairs(question, sample, seed))
     hidden = shuffles(question, sample.rows(coupled(0)))
     replays = {pair.name: _replayed(question, pair) for pair in pairs if not (pair.reordered and hidden)}
