@@ -73,11 +73,7 @@ def measure(quick: bool) -> Iterator[Figure]:
 
 def _broken() -> Figure:
     exhibits = museum().EXHIBITS.values()
-    missed = []
-    for exhibit in exhibits:
-        audits = audit_example(exhibit.example, trials=exhibit.trials)
-        if all(audit.passed for audit in audits):
-            missed.append(exhibit.name)
+    missed = [exhibit.name for exhibit in exhibits if exhibit.audit(None).passed]
     for name in missed:
         print(f"missed: {name}", file=sys.stderr)
     share = 1 - len(missed) / len(exhibits)

@@ -3,7 +3,8 @@
 For each question
 
 * *replays* over all pairs (random and adversarial neighbours, and whole arrangements of rows), with several
-  seeds each, and again with every row a person's where the question can be asked so: no false alarms;
+  seeds each, along crowds of equal rows that grow one by one, and again with every row a person's where the
+  question can be asked so: no false alarms;
 * *laws*: whether the noise has its declared law and is independent, by real answers;
 * the *black box* over all pairs: all are screened, the best few confirmed on fresh answers.
 
@@ -21,8 +22,8 @@ import numpy as np
 from privada import _check
 from privada.audit.blackbox import CONFIDENCE, TRIALS, AuditResult
 from privada.audit.laws import LawResult, check_laws
-from privada.audit.replaying import ReplayResult, repeats, replay, shuffles
-from privada.audit.rows.arrangements import FAR_APART, arranged_neighbours
+from privada.audit.replaying import ReplayResult, repeats, replay, replay_chain, shuffles
+from privada.audit.rows.arrangements import FAR_APART, arranged_neighbours, growing_crowds
 from privada.audit.rows.pairs import Pair, across_batches, neighbours
 from privada.audit.rows.records import landmarks
 from privada.audit.rows.sample import Sample
@@ -50,7 +51,7 @@ class QuestionAudit:
     question, digest : str
         Kind and digest of the question.
     replays : tuple of ReplayResult
-        For each pair of neighbours the worst of all seeds.
+        For each pair of neighbours the worst of all seeds; for each growing crowd the worst step.
     confirmed : tuple of AuditResult
         Black-box audits of the pairs that were most suspicious.
     laws : LawResult
@@ -77,7 +78,7 @@ class QuestionAudit:
     @property
     def worst(self) -> ReplayResult:
         """The replay that failed, or else used most of the proof's bound."""
-        return max(self.replays, key=lambda result: (not result.passed, result.share))
+        return _worst(self.replays)
 
     def __str__(self) -> str:
         return (
@@ -164,7 +165,11 @@ def _audited(
     shares = [_priority(replays.get(pair.name), pair, hidden=hidden) for pair in pairs]
     checked = check_laws(question, _data_sets(sample, pairs), error=error / 2, noise=noise)
     confirmed = audit_pairs(question, pairs, shares, trials=trials, error=error / 2, noise=noise)
-    more = (*_repeated(question, sample), *_replayed_persons(question, sample, seed))
+    more = (
+        *_repeated(question, sample),
+        *_replayed_crowds(question, sample, seed),
+        *_replayed_persons(question, sample, seed),
+    )
     return QuestionAudit(
         question=question.kind,
         digest=question.digest,
@@ -187,6 +192,10 @@ def _replayed(question: Question, pair: Pair) -> ReplayResult:
     """The worst of several seeds."""
     seeds = SEEDS if len(pair.sample) < BATCH else SEEDS[:1]
     results = [replay(question, *_rows(pair), seed=seed, pair=pair.name) for seed in seeds]
+    return _worst(results)
+
+
+def _worst(results: Iterable[ReplayResult]) -> ReplayResult:
     return max(results, key=lambda result: (not result.passed, result.share))
 
 
@@ -203,6 +212,14 @@ def _repeated(question: Question, sample: Sample) -> Iterator[ReplayResult]:
     faults = tuple(repeats(question, sample.rows(coupled(0))))
     if faults:
         yield ReplayResult(claimed=question.guarantee, faults=faults, pair="the same rows twice")
+
+
+def _replayed_crowds(question: Question, sample: Sample, seed: int) -> Iterator[ReplayResult]:
+    """The worst step of each crowd of equal rows that grows one by one."""
+    rng = np.random.default_rng(seed)
+    for chain in growing_crowds(sample, relation=question.guarantee.relation, rng=rng):
+        steps = replay_chain(question, [side.rows(coupled(0)) for side in chain.samples], pair=chain.name)
+        yield _worst(steps)
 
 
 def _replayed_persons(question: Question, sample: Sample, seed: int) -> Iterator[ReplayResult]:

@@ -77,7 +77,7 @@ def _classes(n_classes: int) -> Case:
             NonconvexAdaptation(
                 size=SIZE,
                 source=source,
-                source_labels=np.searchsorted(inner, labels),
+                source_labels=np.searchsorted(inner, labels).astype(np.float64),
                 penalties=Penalties(alpha=ALPHA, kappa2=0.1),
                 A=1.0,
                 r=1.0,
