@@ -59,6 +59,18 @@ def arranged_neighbours(
         longer = base if length is None else base.take(np.arange(length) % len(base))
         for pair in _PAIRS[asked](longer, special, rng):
             yield replace(pair, name=f"{pair.name}, {name}")
+    given = sample.take(np.arange(min(len(sample), MOST_GIVEN) if length is None else length) % len(sample))
+    rest = given.without([0])
+    if asked is Relation.ADD_REMOVE:
+        yield Pair(
+            "remove a row and reverse a sorted file", _sorted(given), _reversed(_sorted(rest)), reordered=True
+        )
+    elif asked is Relation.REPLACE_ONE:
+        other = _sorted(rest.with_rows(special["the high corner"], at=0))
+        yield Pair("replace a row of a sorted file", _sorted(given), other, reordered=True)
+        yield Pair(
+            "replace a row and reverse a sorted file", _sorted(given), _reversed(other), reordered=True
+        )
 
 
 def growing_crowds(sample: Sample, *, relation: Relation | str, rng: Generator) -> Iterator[Chain]:
@@ -152,8 +164,6 @@ def _added(base: Sample, special: dict[str, Sample], _: Generator) -> Iterator[P
     for name in ("the low corner", "the high corner", "a random row"):
         yield Pair(f"add {name} first", base, base.with_rows(special[name], at=0))
     yield Pair("add the high corner last", base, base.with_rows(special["the high corner"], at=len(base)))
-    fewer = _reversed(base.without([0]))
-    yield Pair("remove the first row and reverse the others", base, fewer, reordered=True)
 
 
 def _replaced(base: Sample, special: dict[str, Sample], rng: Generator) -> Iterator[Pair]:
@@ -165,9 +175,6 @@ def _replaced(base: Sample, special: dict[str, Sample], rng: Generator) -> Itera
     for name in ("the low corner", "the high corner"):
         moved = rest.with_rows(special[name], at=len(rest))
         yield Pair(f"replace the first row by {name} in the last place", base, moved, reordered=True)
-    other = rest.with_rows(special["the high corner"], at=0)
-    for name, order in {"sort": _sorted, "reverse": _reversed}.items():
-        yield Pair(f"replace the first row and {name} all", _sorted(base), order(other), reordered=True)
 
 
 def _changed(base: Sample, _: dict[str, Sample], rng: Generator) -> Iterator[Pair]:
