@@ -52,6 +52,14 @@ def test_a_function_may_refuse_what_a_schema_would_not_let_in():
     assert "beside 'a word'" in found.refused
 
 
+def test_a_function_that_fails_on_the_rows_themselves_has_not_passed():
+    def fails_alone(rows):
+        return own_digest(rows) if len(rows) > 1 else [rows[1]]
+
+    with pytest.raises(IndexError):
+        audit_row_function(fails_alone, ROWS)
+
+
 def test_differences_show_no_row():
     found = audit_row_function(lambda rows: list(range(len(rows))), [[271828], [314159]])
     assert not found.passed

@@ -30,10 +30,10 @@ class RowFunctionAudit:
     differing : tuple of (str, int)
         What was changed around the rows, and how many of them had another value then.
     refused : tuple of str
-        Companies in which the function refused to answer. That is no difference: whether a row is
+        Rows beside which the function refused to answer. That is no difference: whether a row is
         acceptable at all is for the schema.
     compared : int
-        How many companies were tried.
+        In how many companies the values were compared.
     """
 
     differing: tuple[tuple[str, int], ...]
@@ -78,7 +78,7 @@ def audit_row_function(
     --------
     >>> rows = [[2**53 + 1], [2**53 + 3], [2**53 + 5]]
     >>> print(audit_row_function(lambda rows: [row[0] % 2 for row in rows], rows))
-    passed: every row has the same value in 27 companies
+    passed: every row has the same value in 23 companies
     >>> found = audit_row_function(lambda rows: np.asarray(rows)[:, 0] % 2, rows)  # one type for all rows
     >>> found.passed, found.differing[0]
     (False, ('beside 0.5', 3))
@@ -86,16 +86,21 @@ def audit_row_function(
     if len(rows) < 2:
         raise InputError(f"Expected at least two rows, got {len(rows)}.")
     _check.count(least=0, seed=seed)
-    alone = [_comparable(value) for value in _values(function, list(rows))]
+    first = list(function(list(rows)))
+    _check_length(first, rows)
+    expected = [_comparable(value) for value in first]
     differing, refused, compared = [], [], 0
     for name, company, places in _companies(list(rows), replaces=replaces, seed=seed):
-        compared += 1
         try:
-            values = _values(function, company)
-        except Exception:  # rows that a schema would not let in
-            refused.append(name)
+            values = list(function(company))
+        except Exception:
+            if not name.startswith("beside"):
+                raise
+            refused.append(name)  # another row that a schema would not let in
             continue
-        changed = sum(_comparable(values[at]) != alone[row] for at, row in places.items())
+        _check_length(values, company)
+        compared += 1
+        changed = sum(_comparable(values[at]) != expected[row] for at, row in places.items())
         if changed:
             differing.append((name, changed))
     return RowFunctionAudit(tuple(differing), tuple(refused), compared)
@@ -129,11 +134,9 @@ def _companies(
             yield f"beside {value!r} in the last place", [*rows, other], {at: at for at in range(n)}
 
 
-def _values(function: Callable[[list[Row]], Any], rows: list[Row]) -> list[Any]:
-    values = list(function(list(rows)))
+def _check_length(values: list[Any], rows: Sequence[Row]) -> None:
     if len(values) != len(rows):
         raise InputError(f"Expected one value for each of {len(rows)} rows, got {len(values)}.")
-    return values
 
 
 def _comparable(value: Any) -> Any:
