@@ -73,11 +73,7 @@ def measure(quick: bool) -> Iterator[Figure]:
 
 def _broken() -> Figure:
     exhibits = museum().EXHIBITS.values()
-    missed = []
-    for exhibit in exhibits:
-        audits = audit_example(exhibit.example, trials=exhibit.trials)
-        if all(audit.passed for audit in audits):
-            missed.append(exhibit.name)
+    missed = [exhibit.name for exhibit in exhibits if exhibit.audit(None).passed]
     for name in missed:
         print(f"missed: {name}", file=sys.stderr)
     share = 1 - len(missed) / len(exhibits)
@@ -93,11 +89,15 @@ def _sound(quick: bool) -> Iterator[QuestionAudit]:
 def _pure(quick: bool) -> Iterator[float]:
     for method in methods().values():
         example = method.example()
-        for question in example.questions:
+        for case in example.single_cases:
+            (question,) = case.questions
             plain = all(isinstance(draw, Lattice) for draw in question.plan.draws.values())
             asked = isinstance(question.guarantee, Pure) and question.guarantee.epsilon == 1.0
             if asked and plain and (not quick or method.name in QUICK):
-                (audit,) = audit_example(replace(example, questions=(question,)), trials=MANY)
+                single = replace(
+                    example, schema=case.schema, data=case.data, questions=(question,), further_cases=()
+                )
+                (audit,) = audit_example(single, trials=MANY)
                 yield audit.blackbox.tightness
 
 

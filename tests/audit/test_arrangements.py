@@ -2,11 +2,12 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from privada.audit import Sample, arranged_neighbours
+from privada.audit import Sample, arranged_neighbours, growing_crowds
 from privada.parties.schema import Category, Schema
 from privada.privacy import Relation
 
@@ -67,3 +68,30 @@ def test_a_replaced_record_may_stand_elsewhere():
 def test_rows_far_apart_share_no_value_with_the_changed_one():
     pair = next(pair for pair in pairs(sample(), "attribute") if pair.name.endswith("far from all others"))
     assert (pair.sample.X[1:, 1] != pair.sample.X[0, 1]).all()
+
+
+@pytest.mark.parametrize("person", [{}, {"person_id": "who", "max_rows": 1}], ids=["rows", "persons"])
+@pytest.mark.parametrize("relation", list(Relation), ids=str)
+def test_growing_crowds_go_from_neighbour_to_neighbour(relation, person):
+    allowed = {(0, 1)} if relation is Relation.ADD_REMOVE else {(1, 1), (0, 0)}
+    chains = list(growing_crowds(sample(**person), relation=relation, rng=np.random.default_rng(1)))
+    assert len(chains) >= 3
+    for chain in chains:
+        for before, after in pairwise(map(units, chain.samples)):
+            assert (sum((before - after).values()), sum((after - before).values())) in allowed, chain.name
+
+
+@pytest.mark.parametrize("relation", list(Relation), ids=str)
+def test_every_number_of_equal_rows_up_to_a_few_dozen_is_reached(relation):
+    for chain in growing_crowds(sample(), relation=relation, rng=np.random.default_rng(1)):
+        last = units(chain.samples[-1]).most_common(1)[0][0]
+        copies = [units(side)[last] for side in chain.samples]
+        assert copies == list(range(copies[0], copies[0] + len(copies)))
+        assert copies[0] <= 1
+        assert copies[-1] >= 40
+
+
+@pytest.mark.parametrize("relation", [Relation.REPLACE_ONE, Relation.ATTRIBUTE], ids=str)
+def test_growing_crowds_keep_an_announced_size(relation):
+    chains = growing_crowds(sample(size=20), relation=relation, rng=np.random.default_rng(1))
+    assert all(len(side) == 20 for chain in chains for side in chain.samples)

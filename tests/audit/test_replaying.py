@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from privada.audit import Sample, across_batches, neighbours, replay
+from privada.audit import Sample, across_batches, neighbours, replay, replay_chain
 from privada.audit.replaying import Check, keeps, loss, move
 from privada.exceptions import InputError
 from privada.parties.schema import Category, Schema
@@ -339,3 +339,31 @@ def test_result_is_plain_and_shows_no_row():
     assert not json.loads(json.dumps(result.to_dict()))["passed"]
     assert "0.123" not in str(result) + repr(result)
     assert "FAILED on '" in str(result)
+
+
+def count_more_from_five(question, rows, draw):
+    number = sum(len(batch) for batch in rows.batches())
+    return {"counts": draw("counts", np.array([number + 2 * (number >= 5)]))}
+
+
+def fail_from_five(question, rows, draw):
+    if sum(len(batch) for batch in rows.batches()) >= 5:
+        raise ValueError("0.5 is a row")
+    return {"counts": draw("counts", np.array([1]))}
+
+
+def chain():
+    return [sample((0.5,) * number).rows() for number in range(1, 9)]
+
+
+def test_a_chain_names_the_step_at_which_a_bound_breaks():
+    results = replay_chain(asking(count_more_from_five), chain(), pair="rows")
+    assert len(results) == 7
+    assert [result.pair for result in results if not result.passed] == ["rows, step 4"]
+    assert "counts: 3 of 1 allowed" in results[3].violations
+
+
+def test_a_chain_on_which_an_answer_fails_is_a_violation_without_a_row():
+    (result,) = replay_chain(asking(fail_from_five), chain(), pair="rows")
+    assert not result.passed
+    assert "0.5" not in str(result)

@@ -20,9 +20,9 @@ from tests.clusters import running_cluster
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.RehearsalWarning")
 FIRST_OF_KIND = {
-    question.kind: (name, index)
+    case.questions[0].kind: (name, index)
     for name, method in methods().items()
-    for index, question in reversed(list(enumerate(method.example().questions)))
+    for index, case in reversed(list(enumerate(method.example().single_cases)))
 }
 CASES = [pytest.param(place, id=kind) for kind, place in FIRST_OF_KIND.items()]
 
@@ -64,7 +64,7 @@ def assert_same(one, other):
 def case(request, tmp_path, monkeypatch):
     """A question, a way to open its rows, and what one thread says of them in one batch."""
     name, index = request.param
-    example = methods()[name].example()
+    example = methods()[name].example().single_cases[index]
     schema = dataclasses.replace(example.schema, size=None)
     table = pa.Table.from_pandas(frame_of(example), preserve_index=False)
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=11)
@@ -73,7 +73,7 @@ def case(request, tmp_path, monkeypatch):
     def values(source, compute):
         data = {"parquet": tmp_path / "rows.parquet", "csv": tmp_path / "rows.csv", "frame": table}[source]
         rows = Rows(data, schema=schema, noise=coupled(0), compute=compute)
-        return exact_values(example.questions[index], rows)
+        return exact_values(example.questions[0], rows)
 
     alone = values("frame", Threads(1))
     monkeypatch.setattr(batch_module, "BATCH", 7)

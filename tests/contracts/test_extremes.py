@@ -19,7 +19,8 @@ def first_of_each():
     """One example of every kind under every sort of guarantee."""
     found = {}
     for name, method in methods().items():
-        for index, question in enumerate(method.example().questions):
+        for index, case in enumerate(method.example().single_cases):
+            (question,) = case.questions
             found.setdefault((question.kind, type(question.guarantee).__name__), (name, index))
     return found
 
@@ -107,8 +108,8 @@ def _long(error):
 @pytest.mark.filterwarnings("ignore::privada.exceptions.PrivacyLeakWarning")
 @pytest.mark.parametrize(("name", "index"), CASES)
 def test_extreme_numbers_are_refused_by_name_or_answered(name, index):
-    example = methods()[name].example()
-    question = example.questions[index]
+    example = methods()[name].example().single_cases[index]
+    (question,) = example.questions
     house = owner_of(example, question)
     faults = [
         f"{path} = {quoted(extreme)}: {said}"
@@ -122,8 +123,8 @@ def test_extreme_numbers_are_refused_by_name_or_answered(name, index):
 def known(kind, **change):
     """A question of an example, changed; and its owner."""
     for method in methods().values():
-        example = method.example()
-        for question in example.questions:
+        for example in method.example().single_cases:
+            (question,) = example.questions
             if question.kind == kind:
                 return owner_of(example, question), lambda asked=question: dataclasses.replace(
                     asked, **change

@@ -24,7 +24,7 @@ from privada.privacy.accounting.filters import open_filter
 CASES = [
     pytest.param(name, index, id=f"{name}-{index}")
     for name, method in methods().items()
-    for index in range(len(method.example().questions))
+    for index in range(len(method.example().single_cases))
 ]
 METHODS = list(methods())
 
@@ -47,8 +47,8 @@ def owner_of(example, question, **more):
 @pytest.fixture
 def case(request):
     name, index = request.param
-    example = methods()[name].example()
-    return example, example.questions[index]
+    single = methods()[name].example().single_cases[index]
+    return single, single.questions[0]
 
 
 def cases(test):
@@ -282,6 +282,8 @@ def test_rehearsals_repeat_and_secure_noise_does_not(case):
     for name, value in digests[0].payload.items():
         assert np.array_equal(digests[1][name], value)
     assert all(release.rehearsal for release in digests)
+    if not question.plan.draws:
+        return  # what is paid for is drawn elsewhere
     house = owner_of(example, question)
     numbers = sum(np.size(value) for value in digests[0].payload.values())
     times = 2 if numbers > 8 else 40  # one small number may repeat

@@ -19,9 +19,9 @@ from privada.parties.rows import Rows
 from privada.parties.sources import Database
 
 KINDS = {
-    question.kind: (name, index)
+    case.questions[0].kind: (name, index)
     for name, method in methods().items()
-    for index, question in enumerate(method.example().questions)
+    for index, case in enumerate(method.example().single_cases)
 }
 CASES = [pytest.param(*place, id=kind) for kind, place in KINDS.items()]
 
@@ -40,13 +40,14 @@ def as_table(example):
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """Every source of the rows of a room, made once."""
+    """Every source of the rows of a case, made once for cases of the same rows."""
     made = {}
 
-    def make(name):
-        if name not in made:
-            made[name] = written(as_table(methods()[name].example()), tmp_path_factory.mktemp(name))
-        return made[name]
+    def make(name, case):
+        key = name, repr(case.schema)
+        if key not in made:
+            made[key] = written(as_table(case), tmp_path_factory.mktemp(name))
+        return made[key]
 
     return make
 
@@ -90,11 +91,11 @@ def answered(question, rows):
 
 @pytest.mark.parametrize(("name", "index"), CASES)
 def test_every_source_gives_the_same_bits(name, index, sources):
-    example = methods()[name].example()
-    question = example.questions[index]
+    example = methods()[name].example().single_cases[index]
+    (question,) = example.questions
     first = answered(question, Rows(**example.data, schema=example.schema, noise=coupled(0)))
-    for kind, data in sources(name).items():
-        again = answered(question, loaded(kind, data, example.schema, sources(name)))
+    for kind, data in sources(name, example).items():
+        again = answered(question, loaded(kind, data, example.schema, sources(name, example)))
         assert again.keys() == first.keys()
         for key, value in first.items():
             assert np.array_equal(value, again[key]), (kind, key)
@@ -102,8 +103,8 @@ def test_every_source_gives_the_same_bits(name, index, sources):
 
 @pytest.mark.parametrize(("name", "index"), CASES)
 def test_what_a_question_does_not_need_changes_no_bit(name, index):
-    example = methods()[name].example()
-    question = example.questions[index]
+    example = methods()[name].example().single_cases[index]
+    (question,) = example.questions
 
     def values(answer):
         rows, exact = Rows(**example.data, schema=example.schema, noise=coupled(0)), {}

@@ -19,36 +19,36 @@ def example(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_rows_are_few_and_fit_the_schema(name, rehearsal):
-    made = example(name)
-    rows = Rows(
-        made.data["data"],
-        schema=made.schema,
-        y=made.data.get("y"),
-        person=made.data.get("person"),
-        noise=rehearsal,
-    )
-    assert 40 <= rows.check() <= 250
-    if made.schema.size is not None:
-        assert rows.check() == made.schema.size
+    for case in example(name).cases:
+        rows = Rows(
+            case.data["data"],
+            schema=case.schema,
+            y=case.data.get("y"),
+            person=case.data.get("person"),
+            noise=rehearsal,
+        )
+        assert 40 <= rows.check() <= 250
+        if case.schema.size is not None:
+            assert rows.check() == case.schema.size
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_another_call_makes_the_same_case(name):
-    made, again = example(name), methods()[name].example()
-    assert np.array_equal(made.data["data"], again.data["data"])
-    assert [question.digest for question in made.questions] == [
-        question.digest for question in again.questions
-    ]
+    for case, again in zip(example(name).cases, methods()[name].example().cases, strict=True):
+        assert case.data.keys() == again.data.keys()
+        assert all(np.array_equal(case.data[key], again.data[key]) for key in case.data)
+        digests = [[question.digest for question in side.questions] for side in (case, again)]
+        assert digests[0] == digests[1]
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_questions_are_the_rooms_own_differ_and_fit_the_schema(name):
-    made = example(name)
-    assert {type(question) for question in made.questions} <= set(methods()[name].questions())
-    assert len({question.digest for question in made.questions}) == len(made.questions)
-    for question in made.questions:
-        question.fits(made.schema)
-        assert question.guarantee.unit == made.schema.unit
+    cases = example(name).single_cases
+    assert {type(case.questions[0]) for case in cases} <= set(methods()[name].questions())
+    assert len({case.questions[0].digest for case in cases}) == len(cases)
+    for case in cases:
+        case.questions[0].fits(case.schema)
+        assert case.questions[0].guarantee.unit == case.schema.unit
 
 
 @pytest.mark.parametrize("name", METHODS)

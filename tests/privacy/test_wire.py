@@ -42,7 +42,8 @@ def changed(change, data=None):
 
 @pytest.mark.parametrize("name", list(methods()))
 def test_the_digest_is_that_of_the_question_for_every_method(name, tmp_path):
-    for question in methods()[name].example().questions:
+    for case in methods()[name].example().single_cases:
+        (question,) = case.questions
         for source in (question.to_bytes(), question.save(tmp_path / "q")):
             found = Question.peek(source)
             assert found.digest == question.digest

@@ -10,6 +10,9 @@ bound exceeds the claim, the claim is false.
   (`privada.audit.replaying`).
 * `check_laws` tests whether the noise has its declared distribution and is independent
   (`privada.audit.laws`).
+* `audit_row_function` checks that what is decided of a row depends on that row alone
+  (`privada.audit.rows.functions`), and `audit_traffic` that a reader of an exchange learns nothing from
+  what is sent, where and how long it is (`privada.audit.traffic`).
 * `audit_search` bounds from below what a private search for settings loses (`privada.audit.search`).
 * `audit_method` runs all of them over a registered method's example.
 
@@ -22,14 +25,16 @@ from privada._lazy import attach
 
 _HOMES = {
     "blackbox": ("AuditResult", "audit_mechanism", "audit_question", "audit_samples"),
-    "rows.arrangements": ("arranged_neighbours",),
+    "rows.arrangements": ("Chain", "arranged_neighbours", "growing_crowds"),
+    "rows.functions": ("RowFunctionAudit", "audit_row_function"),
     "laws": ("LawResult", "check_laws"),
     "method": ("QuestionAudit", "audit_example", "audit_method"),
     "rows.pairs": ("Pair", "across_batches", "neighbours"),
     "rows.records": ("landmarks",),
-    "replaying": ("ReplayResult", "replay"),
+    "replaying": ("ReplayResult", "replay", "replay_chain"),
     "rows.sample": ("Sample",),
     "search": ("audit_search",),
+    "traffic": ("TrafficAudit", "audit_traffic"),
     "views": ("RoundAudit", "ViewAudit", "replay_rounds", "replay_views"),
 }
 

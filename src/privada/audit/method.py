@@ -1,9 +1,10 @@
-"""Audit a registered method: every question of its example, with every auditor.
+"""Audit a registered method: every question of its example's cases, with every auditor.
 
 For each question
 
 * *replays* over all pairs (random and adversarial neighbours, and whole arrangements of rows), with several
-  seeds each, and again with every row a person's where the question can be asked so: no false alarms;
+  seeds each, along crowds of equal rows that grow one by one, and again with every row a person's where the
+  question can be asked so: no false alarms;
 * *laws*: whether the noise has its declared law and is independent, by real answers;
 * the *black box* over all pairs: all are screened, the best few confirmed on fresh answers.
 
@@ -21,15 +22,15 @@ import numpy as np
 from privada import _check
 from privada.audit.blackbox import CONFIDENCE, TRIALS, AuditResult
 from privada.audit.laws import LawResult, check_laws
-from privada.audit.replaying import ReplayResult, repeats, replay, shuffles
-from privada.audit.rows.arrangements import FAR_APART, arranged_neighbours
+from privada.audit.replaying import ReplayResult, repeats, replay, replay_chain, shuffles
+from privada.audit.rows.arrangements import FAR_APART, arranged_neighbours, growing_crowds
 from privada.audit.rows.pairs import Pair, across_batches, neighbours
 from privada.audit.rows.records import landmarks
 from privada.audit.rows.sample import Sample
 from privada.audit.screening import audit_pairs
 from privada.audit.transcript import coupled
 from privada.exceptions import PrivadaError
-from privada.methods.registry import Example, Method
+from privada.methods.registry import Case, Example, Method
 from privada.parties.rows import BATCH, Rows
 from privada.privacy.noise import Noise, SecureNoise
 from privada.privacy.relation import Unit
@@ -50,7 +51,7 @@ class QuestionAudit:
     question, digest : str
         Kind and digest of the question.
     replays : tuple of ReplayResult
-        For each pair of neighbours the worst of all seeds.
+        For each pair of neighbours the worst of all seeds; for each growing crowd the worst step.
     confirmed : tuple of AuditResult
         Black-box audits of the pairs that were most suspicious.
     laws : LawResult
@@ -77,7 +78,7 @@ class QuestionAudit:
     @property
     def worst(self) -> ReplayResult:
         """The replay that failed, or else used most of the proof's bound."""
-        return max(self.replays, key=lambda result: (not result.passed, result.share))
+        return _worst(self.replays)
 
     def __str__(self) -> str:
         return (
@@ -109,7 +110,7 @@ def audit_method(
     seed: int = 0,
     track: Callable[[list[Question]], Iterable[Question]] = iter,
 ) -> list[QuestionAudit]:
-    """Run all auditors over a method's example: each question, under its own relation.
+    """Run all auditors over a method's example: each question of its cases, under its own relation.
 
     Parameters
     ----------
@@ -143,27 +144,32 @@ def audit_example(
     seed: int = 0,
     track: Callable[[list[Question]], Iterable[Question]] = iter,
 ) -> list[QuestionAudit]:
-    """Audit the questions of an example; the parameters are those of `audit_method`."""
+    """Audit the questions of an example's cases; the parameters are those of `audit_method`."""
     _check.count(least=100, trials=trials)
     error = 1 - _check.probability(confidence=confidence)
     source = SecureNoise() if noise is None else noise
+    cases = {case.questions[0]: case for case in example.single_cases if not case.questions[0].discloses}
     return [
-        _audited(question, example, trials=trials, error=error, noise=source, seed=seed)
-        for question in track([each for each in example.questions if not type(each).discloses])
+        _audited(question, cases[question], trials=trials, error=error, noise=source, seed=seed)
+        for question in track(list(cases))
     ]
 
 
 def _audited(
-    question: Question, example: Example, *, trials: int, error: float, noise: Noise, seed: int
+    question: Question, case: Case, *, trials: int, error: float, noise: Noise, seed: int
 ) -> QuestionAudit:
-    sample = Sample.of(schema=example.schema, **example.data)
+    sample = Sample.of(schema=case.schema, **case.data)
     pairs = list(_pairs(question, sample, seed))
     hidden = shuffles(question, sample.rows(coupled(0)))
     replays = {pair.name: _replayed(question, pair) for pair in pairs if not (pair.reordered and hidden)}
     shares = [_priority(replays.get(pair.name), pair, hidden=hidden) for pair in pairs]
     checked = check_laws(question, _data_sets(sample, pairs), error=error / 2, noise=noise)
     confirmed = audit_pairs(question, pairs, shares, trials=trials, error=error / 2, noise=noise)
-    more = (*_repeated(question, sample), *_replayed_persons(question, sample, seed))
+    more = (
+        *_repeated(question, sample),
+        *_replayed_crowds(question, sample, seed),
+        *_replayed_persons(question, sample, seed),
+    )
     return QuestionAudit(
         question=question.kind,
         digest=question.digest,
@@ -186,6 +192,10 @@ def _replayed(question: Question, pair: Pair) -> ReplayResult:
     """The worst of several seeds."""
     seeds = SEEDS if len(pair.sample) < BATCH else SEEDS[:1]
     results = [replay(question, *_rows(pair), seed=seed, pair=pair.name) for seed in seeds]
+    return _worst(results)
+
+
+def _worst(results: Iterable[ReplayResult]) -> ReplayResult:
     return max(results, key=lambda result: (not result.passed, result.share))
 
 
@@ -202,6 +212,14 @@ def _repeated(question: Question, sample: Sample) -> Iterator[ReplayResult]:
     faults = tuple(repeats(question, sample.rows(coupled(0))))
     if faults:
         yield ReplayResult(claimed=question.guarantee, faults=faults, pair="the same rows twice")
+
+
+def _replayed_crowds(question: Question, sample: Sample, seed: int) -> Iterator[ReplayResult]:
+    """The worst step of each crowd of equal rows that grows one by one."""
+    rng = np.random.default_rng(seed)
+    for chain in growing_crowds(sample, relation=question.guarantee.relation, rng=rng):
+        steps = replay_chain(question, [side.rows(coupled(0)) for side in chain.samples], pair=chain.name)
+        yield _worst(steps)
 
 
 def _replayed_persons(question: Question, sample: Sample, seed: int) -> Iterator[ReplayResult]:

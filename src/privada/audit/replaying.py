@@ -20,9 +20,10 @@ this pair. No violation proves nothing about other pairs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -140,18 +141,55 @@ def replay(question: Question, rows: Rows, neighbour: Rows, *, seed: int = 0, pa
     try:
         side = neighbour if seed % 2 else rows
         said = draw_outputs(witnessed(question, side, coupled(seed))[0], coupled(seed))
-        before, first = play_back(question, rows, said, coupled(seed))
-        after, second = play_back(question, neighbour, said, coupled(seed))
+        before = play_back(question, rows, said, coupled(seed))
+        after = play_back(question, neighbour, said, coupled(seed))
     except Exception as error:  # whether an answer fails must not depend on the rows; nor is a row shown
         fault = f"the answer fails on some rows ({type(error).__name__})"
         return ReplayResult(claimed=question.guarantee, faults=(fault,), pair=pair)
-    faults = (*_calls(before, after), *_payloads(first, second), *_plan(question))
-    comparable = [(a, b) for a, b in zip(before, after, strict=False) if _form(a) == _form(b)]
+    return _compared(question, before, after, pair)
+
+
+def replay_chain(
+    question: Question, chain: Sequence[Rows], *, seed: int = 0, pair: str = ""
+) -> list[ReplayResult]:
+    """Replay a question on data sets of which each is a neighbour of the next; one result for each step.
+
+    A bound that only breaks once there are so many rows of a kind shows at one step of a growing crowd. All
+    data sets are answered with the same outputs, so a chain costs one answer for each, not three.
+
+    Parameters
+    ----------
+    question : Question
+    chain : sequence of Rows
+    seed : int
+        Of the outputs that are fixed; they are drawn for the data set in the middle.
+    pair : str
+        A name for messages, to which the number of the step is added.
+    """
+    try:
+        said = draw_outputs(witnessed(question, chain[len(chain) // 2], coupled(seed))[0], coupled(seed))
+        plays = [play_back(question, rows, said, coupled(seed)) for rows in chain]
+    except Exception as error:  # as in a replay
+        fault = f"the answer fails on some rows ({type(error).__name__})"
+        return [ReplayResult(claimed=question.guarantee, faults=(fault,), pair=pair)]
+    steps = enumerate(pairwise(plays), start=1)
+    return [_compared(question, before, after, f"{pair}, step {number}") for number, (before, after) in steps]
+
+
+def _compared(
+    question: Question,
+    before: tuple[list[Call], dict[str, Any]],
+    after: tuple[list[Call], dict[str, Any]],
+    pair: str,
+) -> ReplayResult:
+    """Check every step of the proof on two answers with the same outputs: their calls and their payloads."""
+    calls = before[0], after[0]
+    comparable = [(a, b) for a, b in zip(*calls, strict=False) if _form(a) == _form(b)]
     return ReplayResult(
         claimed=question.guarantee,
         draws=tuple(_single(a, b) for a, b in comparable),
         joint=tuple(_joint(question.plan, comparable)),
-        faults=faults,
+        faults=(*_calls(*calls), *_payloads(before[1], after[1]), *_plan(question)),
         pair=pair,
     )
 
@@ -307,4 +345,4 @@ def loss(mechanism: Mechanism, moved: float) -> float:
     return math.inf if mechanism.epsilon is None else moved / mechanism.sensitivity * mechanism.epsilon
 
 
-__all__ = ["Check", "ReplayResult", "keeps", "loss", "move", "repeats", "replay", "shuffles"]
+__all__ = ["Check", "ReplayResult", "keeps", "loss", "move", "repeats", "replay", "replay_chain", "shuffles"]

@@ -139,6 +139,9 @@ class AnswerSource:
         if first is not None and second is not None and _aligned(first, second):
             signature = tuple(map(_signature, first, second))
             return cls(lambda trials: _tiled(first, second, trials, noise), at_once=True, signature=signature)
+        if not question.plan.draws and not any(shuffles(question, side) for side in (rows, neighbour)):
+            constant = [next(_answers(question, side, 1, noise)) for side in (rows, neighbour)]
+            return cls(lambda trials: Outcomes.of(*([side] * trials for side in constant)), at_once=True)
         mixture = cache(lambda: _mixture(question, rows, neighbour, noise))
 
         def answers(trials: int) -> Outcomes:

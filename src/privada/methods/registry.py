@@ -24,15 +24,40 @@ from privada.privacy.release import METHODS, Question
 
 
 @dataclass(frozen=True, kw_only=True)
-class Example:
-    """A small complete case of a method, generated, for contracts and documentation."""
+class Case:
+    """Generated rows of one schema, and questions about them."""
 
     schema: Schema
     data: Mapping[str, Any]  # keyword arguments of Owner: data, and y or person where needed
     questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example(Case):
+    """A small complete case of a method, generated, for contracts, audits and documentation.
+
+    Every kind of question that the method registers and that releases something is in one of its `cases`;
+    kinds that need other rows, such as another kind of label, are in ``further_cases``.
+    """
+
     learner: Callable[[str], Learner[Any]]  # owner's name -> generator
     estimator: Callable[[int], Any] | None = None  # rehearsal seed -> estimator, not fitted
     fit_more: Mapping[str, Any] = field(default_factory=dict)  # public arguments of its fit
+    further_cases: tuple[Case, ...] = ()
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The example itself and its further cases."""
+        return (self, *self.further_cases)
+
+    @property
+    def single_cases(self) -> tuple[Case, ...]:
+        """One case for each question of all cases."""
+        return tuple(
+            Case(schema=case.schema, data=case.data, questions=(question,))
+            for case in self.cases
+            for question in case.questions
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,4 +194,4 @@ def method(name: str) -> Method:
     return methods()[name]
 
 
-__all__ = ["DemoRow", "Example", "Method", "load", "method", "methods"]
+__all__ = ["Case", "DemoRow", "Example", "Method", "load", "method", "methods"]

@@ -77,3 +77,29 @@ def shares_by_what_came(question, rows, draw):
     """After a drop-out the quota is divided by the rows that came, not by those that were asked for."""
     lost = 30 - len(features(rows))
     return {"counts": draw("counts", quarters(rows)), "quota": 100 + lost}
+
+
+@exhibit(draws=COUNT)
+def more_from_five_equal_rows_on(question, rows, draw):
+    """Each crowd of at least five equal rows adds two to a count: fewer copies show nothing."""
+    _, copies = np.unique(features(rows), return_counts=True)
+    exact = quarters(rows)
+    exact[0] += 2 * np.count_nonzero(copies >= 5)
+    return {"counts": draw("counts", exact)}
+
+
+@exhibit(draws={"counts": Laplace(sensitivity=2, scale=2.0)}, guarantee=ONE_REPLACED)
+def more_from_twenty_equal_rows_on(question, rows, draw):
+    """The same from twenty equal rows on, where a row is replaced."""
+    _, copies = np.unique(features(rows), return_counts=True)
+    exact = quarters(rows)
+    exact[0] += 2 * np.count_nonzero(copies >= 20)
+    return {"counts": draw("counts", exact)}
+
+
+@exhibit(draws={"counts": Laplace(sensitivity=2, scale=2.0)}, guarantee=ONE_REPLACED)
+def half_of_the_places(question, rows, draw):
+    """Half of the places of a public shuffle count; in a sorted file, a replaced row moves all others."""
+    at = np.random.default_rng(0).permutation(len(features(rows)))[::2]
+    places = np.minimum((4 * features(rows)[at, 0]).astype(np.int64), 3)
+    return {"counts": draw("counts", np.bincount(places, minlength=4))}

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from privada.audit import audit_example, audit_row_function, audit_traffic
 from privada.exceptions import InputError
 from privada.methods.registry import Example
 from privada.parties.schema import Category, Schema
@@ -21,12 +22,11 @@ EXHIBITS: dict[str, "Exhibit"] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class Exhibit:
-    """A wrong question, in a sentence, with the example on which it is audited."""
+    """What is wrong, in a sentence, and the audit that must find it, of a noise or None for the system's."""
 
     name: str
     wrong: str
-    example: Example
-    trials: int
+    audit: Callable[[Any], Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -79,9 +79,41 @@ def exhibit(
             questions=(question,),
             learner=lambda owner: None,
         )
-        wrong = " ".join(answer.__doc__.split())
-        EXHIBITS[name] = Exhibit(name=name, wrong=wrong, example=example, trials=trials)
-        return answer
+
+        def audit(noise):
+            (found,) = audit_example(example, trials=trials, noise=noise)
+            return found
+
+        return audited_by(audit)(answer)
+
+    return put
+
+
+def audited_by(audit: Callable) -> Callable[[Callable], Callable]:
+    """Put what the decorated function does wrong into the museum, with an audit of it."""
+
+    def put(function: Callable) -> Callable:
+        name, wrong = function.__name__, " ".join(function.__doc__.split())
+        EXHIBITS[name] = Exhibit(name=name, wrong=wrong, audit=audit)
+        return function
+
+    return put
+
+
+def row_function(rows, **options) -> Callable[[Callable], Callable]:
+    """Put a function of rows into the museum."""
+
+    def put(function: Callable) -> Callable:
+        return audited_by(lambda _: audit_row_function(function, rows, **options))(function)
+
+    return put
+
+
+def protocol(world, neighbour) -> Callable[[Callable], Callable]:
+    """Put a function that sends messages into the museum."""
+
+    def put(run: Callable) -> Callable:
+        return audited_by(lambda _: audit_traffic(run, world, neighbour))(run)
 
     return put
 

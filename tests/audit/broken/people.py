@@ -5,7 +5,7 @@ import numpy as np
 from privada.privacy import Approximate, Gaussian, Laplace, Pure, Unit
 from privada.privacy.accounting import curves
 
-from .exhibit import FINE, exhibit, features, quarters, rows, schema
+from .exhibit import FINE, WHOLE, exhibit, features, quarters, rows, schema
 
 SIZE = 16
 MU = curves.gaussian_mu(epsilon=1.0, delta=1e-5)
@@ -67,3 +67,22 @@ def persons_without_a_bound(question, rows, draw):
 def persons_priced_as_rows(question, rows, draw):
     """A person has two rows and pays for one."""
     return {"counts": draw("counts", quarters(rows))}
+
+
+@exhibit(
+    draws={"count": Gaussian.calibrated(sensitivity=2, mu=MU, grid=WHOLE)},
+    guarantee=Approximate(
+        epsilon=1.0, delta=1e-5, relation="add/remove", unit=Unit(name="person", max_rows=4)
+    ),
+    schema=schema(person_id="who", max_rows=4),
+    data={"data": np.full((24, 1), 0.1), "y": np.zeros(24, dtype=np.int64), "person": np.arange(24) // 4},
+)
+def groups_that_were_merged_after_truncation(question, rows, draw):
+    """At most one row of a person in each of four groups counts, which moves four counts by 1 each: L2 is 2.
+
+    Then the groups are merged into one, and the bound of 2 is kept: a person's four rows move it by 4.
+    """
+    values = np.clip(rows._source.column("x0").astype(float), 0, 1)
+    groups = np.minimum((4 * values).astype(np.int64), 3)
+    counted = set(zip(rows._source.column("who").tolist(), groups.tolist(), strict=True))
+    return {"count": draw("count", np.array([len(counted)]))}

@@ -1,5 +1,9 @@
 """Sums of bounded values."""
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure
@@ -104,3 +108,48 @@ def fails_on_some_rows(question, rows, draw):
     if len(X) and X.max() >= 1.0 and X.min() > 0.0:
         raise ValueError("a value is at its bound")
     return {"sum": draw("sum", FINE.truncate(X).sum(axis=0))}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A function of the rows, and the bound of its result from that of its input, as its author states it."""
+
+    apply: Callable
+    bound: Callable
+
+
+CLIPPED = Step(lambda X: np.clip(X, 0.0, 1.0), lambda _: 1.0)
+REDEFINED = Step(lambda X: 4 * X, lambda bound: bound)  # the bound is that of the column as it was before
+HALVED = Step(lambda X: np.clip(X, 0.0, 1.0) / 2, lambda _: 0.5)
+DOUBLED = Step(lambda X: 2 * X, lambda bound: bound)  # a refactoring lost the factor that was here
+TENTH = Step(lambda X: np.clip(X, 0.0, 0.1), lambda _: 0.1)
+
+
+def bound_of(steps):
+    bound = math.inf
+    for step in steps:
+        bound = step.bound(bound)
+    return bound
+
+
+def total_of(steps, X):
+    for step in steps:
+        X = step.apply(X)
+    return FINE.truncate(X).sum(axis=0)
+
+
+def pipeline(*steps):
+    bound = bound_of(steps)
+    return {"sum": Laplace.calibrated(sensitivity=bound, epsilon=1.0, grid=FINE)}
+
+
+@exhibit(draws=pipeline(CLIPPED, REDEFINED), schema=WIDE, data=rows(bounds=(-10, 10)))
+def bound_of_a_column_that_was_redefined(question, rows, draw):
+    """A column is clipped and then redefined; its sum is priced by the bound from before."""
+    return {"sum": draw("sum", total_of((CLIPPED, REDEFINED), features(rows)))}
+
+
+@exhibit(draws=pipeline(HALVED, DOUBLED, TENTH, DOUBLED))
+def factor_that_a_refactoring_lost(question, rows, draw):
+    """The bound of a chain of steps forgets the factor of one of them."""
+    return {"sum": draw("sum", total_of((HALVED, DOUBLED, TENTH, DOUBLED), features(rows)))}

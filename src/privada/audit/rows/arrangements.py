@@ -1,16 +1,17 @@
 """Whole data sets that break careless proofs: what the *other* rows are matters as much as the changed one.
 
 A sensitivity can be wrong only in a crowd (a tie that one row's place decides moves many),
-only in a file with alternating rows (what is aligned by place shifts), only where rows are
-alone (an empty cell), only in a sorted file (a changed record moves to another place), and only
-where the others are far away (a secret sample does not hide a row that is easy to recognise).
+only once so many rows are equal (what counts from a threshold on), only in a file with
+alternating rows (what is aligned by place shifts), only where rows are alone (an empty cell),
+only in a sorted file (a changed record moves to another place), and only where the others are
+far away (a secret sample does not hide a row that is easy to recognise).
 Neighbours are sets of rows: a changed record may be anywhere in the file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,15 @@ Generator = np.random.Generator
 SMALL_SAMPLE, MOST_GIVEN = 8, 100
 FAR_APART = "far from all others"
 MOST_COLUMNS = 3
+MOST_EQUAL = 40  # rows of a growing crowd
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Samples of which each is a neighbour of the next, and what is special about them."""
+
+    name: str
+    samples: tuple[Sample, ...]
 
 
 def arranged_neighbours(
@@ -49,6 +59,70 @@ def arranged_neighbours(
         longer = base if length is None else base.take(np.arange(length) % len(base))
         for pair in _PAIRS[asked](longer, special, rng):
             yield replace(pair, name=f"{pair.name}, {name}")
+    given = sample.take(np.arange(min(len(sample), MOST_GIVEN) if length is None else length) % len(sample))
+    rest = given.without([0])
+    if asked is Relation.ADD_REMOVE:
+        yield Pair(
+            "remove a row and reverse a sorted file", _sorted(given), _reversed(_sorted(rest)), reordered=True
+        )
+    elif asked is Relation.REPLACE_ONE:
+        other = _sorted(rest.with_rows(special["the high corner"], at=0))
+        yield Pair("replace a row of a sorted file", _sorted(given), other, reordered=True)
+        yield Pair(
+            "replace a row and reverse a sorted file", _sorted(given), _reversed(other), reordered=True
+        )
+
+
+def growing_crowds(sample: Sample, *, relation: Relation | str, rng: Generator) -> Iterator[Chain]:
+    """Chains along which rows become equal one by one, from none to a few dozen.
+
+    Where rows are added, equal rows join some of the sample's; where they are replaced, they take the places
+    of others; at attribute level, they differ from the others in one column. If the unit is a person,
+    everybody has one row.
+
+    Parameters
+    ----------
+    sample, relation, rng
+        As for `neighbours`.
+    """
+    asked = Relation.parse(relation)
+    special = dict(records(sample, rng, None))
+    low_row, high_row = special["the low corner"], special["the high corner"]
+    some = sample.take(np.arange(min(len(sample), SMALL_SAMPLE)))
+    if asked is Relation.ADD_REMOVE:
+        for name in ("the low corner", "the high corner", "a random row"):
+            crowded = some.with_rows(special[name].take([0] * MOST_EQUAL), at=len(some))
+            lengths = range(len(some), len(crowded) + 1)
+            yield _chain(f"add {name} again and again", [crowded.take(range(n)) for n in lengths])
+        return
+    size = sample.schema.size or MOST_EQUAL + SMALL_SAMPLE
+    if asked is Relation.REPLACE_ONE:
+        given = sample.take(np.arange(size) % len(sample))
+        starts = {"the low corner": low_row.take([0] * size), "the rows as given": given}
+        for name, record in {"the high corner": high_row, "a random row": special["a random row"]}.items():
+            for others, start in starts.items():
+                yield _taking_over(f"replace {others} by {name}, one by one", start, record)
+        return
+    start = low_row.take([0] * size)
+    for j, column in enumerate(sample.schema.columns[:MOST_COLUMNS]):
+        record = replace(low_row, X=low_row.X.copy())
+        record.X[0, j] = high_row.X[0, j]
+        yield _taking_over(f"move {column.name} of equal rows, one by one", start, record)
+    if low_row.y is not None:
+        record = replace(low_row, y=high_row.y)
+        yield _taking_over("change the labels of equal rows, one by one", start, record)
+
+
+def _taking_over(name: str, start: Sample, record: Sample) -> Chain:
+    """One row after the other becomes the record."""
+    both = start.with_rows(record, at=len(start))
+    steps = range(min(len(start), MOST_EQUAL) + 1)
+    return _chain(name, [both.take([len(start)] * step + list(range(step, len(start)))) for step in steps])
+
+
+def _chain(name: str, samples: list[Sample]) -> Chain:
+    everybody = (side if side.person is None else _own_persons(side) for side in samples)
+    return Chain(name, tuple(everybody))
 
 
 def _arrangements(sample: Sample, special: dict[str, Sample]) -> dict[str, Sample]:
@@ -73,6 +147,10 @@ def _sorted(sample: Sample) -> Sample:
     """By the label, then by the first column: what a tidy file looks like."""
     keys = [sample.X[:, 0]] if sample.y is None else [sample.X[:, 0], sample.y]
     return sample.take(np.lexsort([_codes(key) for key in keys]))
+
+
+def _reversed(sample: Sample) -> Sample:
+    return sample.take(np.arange(len(sample))[::-1])
 
 
 def _codes(values: Array) -> Array:
@@ -144,4 +222,4 @@ def _name(at: int, kind: Any) -> Any:
 
 _PAIRS = {Relation.ADD_REMOVE: _added, Relation.REPLACE_ONE: _replaced, Relation.ATTRIBUTE: _changed}
 
-__all__ = ["FAR_APART", "arranged_neighbours"]
+__all__ = ["FAR_APART", "Chain", "arranged_neighbours", "growing_crowds"]

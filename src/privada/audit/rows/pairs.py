@@ -4,7 +4,7 @@ Rows that are duplicated, in the corners of the public box, far outside it, on a
 public centre or edge, half-way between two centres, first or last (so that
 every other row's place shifts), alone, in a crowd of such rows, and across a
 batch's end; persons with
-one row, with as many as allowed, and with three times as many.
+one row, with as many as allowed, alike or across the box, and with three times as many.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.audit.rows.records import above, below, high, low, records
+from privada.audit.rows.records import above, across, below, high, low, records
 from privada.audit.rows.sample import Array, Sample
 from privada.exceptions import InputError
 from privada.parties.rows import BATCH
@@ -190,10 +190,14 @@ def _people(sample: Sample, special: Records) -> Iterator[tuple[str, Sample]]:
     for name, record in special.items():
         for times in sorted({1, most, 3 * most}):
             rows = record.take(np.zeros(times, dtype=np.int64))
-            yield (
-                f"{times} times {name}",
-                replace(rows, person=np.full(times, new, dtype=sample.person.dtype)),
-            )
+            yield f"{times} times {name}", _of_person(rows, new)
+    if most > 1:
+        yield f"{most} rows across the box", _of_person(across(sample, most), new)
+
+
+def _of_person(rows: Sample, person: Any) -> Sample:
+    assert rows.person is not None
+    return replace(rows, person=np.full(len(rows), person, dtype=rows.person.dtype))
 
 
 def _new_person(people: Array) -> Any:

@@ -66,6 +66,25 @@ def middle(sample: Sample) -> Sample:
     return _record(sample, lambda column: _between(column, 0.5))
 
 
+def across(sample: Sample, number: int) -> Sample:
+    """Rows from the low corner of the public box to the high one, at equal distances; categories in turn."""
+    steps = [
+        _record(
+            sample,
+            lambda column, at=at: (  # type: ignore[misc]
+                column.values[at % len(column.values)]
+                if isinstance(column, Category)
+                else _between(column, at / max(1, number - 1))
+            ),
+        )
+        for at in range(number)
+    ]
+    first, *others = steps
+    for other in others:
+        first = first.with_rows(other, at=len(first))
+    return first
+
+
 def _between(column: Column, share: float) -> Any:
     if isinstance(column, Category):
         return column.values[0]
@@ -123,4 +142,4 @@ _PICKS: dict[str, Callable[[Column, Generator], Any]] = {
 }
 
 
-__all__ = ["above", "below", "high", "landmarks", "low", "middle", "near_low", "records"]
+__all__ = ["above", "across", "below", "high", "landmarks", "low", "middle", "near_low", "records"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from privada.methods.evaluation.estimator import PrivateEvaluator
 from privada.methods.evaluation.learner.learn import learn
+from privada.methods.evaluation.questions.errors import ErrorMoments
 from privada.methods.evaluation.questions.outcomes import OutcomeCounts, even_edges
 from privada.methods.hypotheses.questions.forms import Constant, linear
-from privada.methods.registry import Example
-from privada.parties.schema import Category, Schema
+from privada.methods.registry import Case, Example
+from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.relation import Relation
 
@@ -31,6 +33,27 @@ def example() -> Example:
         learner=lambda owner: learn(owner, ask(pure), classes=(0, 1)),
         estimator=lambda seed: PrivateEvaluator(
             SLOPE, classes=(0, 1), bounds=(0.0, 1.0), bins=4, epsilon=1.0, rehearsal=seed
+        ),
+        further_cases=(_numbers(X, rng.normal(X.sum(axis=1), 0.2)),),
+    )
+
+
+def _numbers(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Case:
+    """The same rows with a number to predict, and questions about a regressor's errors."""
+    guarantees = (
+        Pure(epsilon=1.0, relation=Relation.ADD_REMOVE),
+        Pure(epsilon=1.0, relation=Relation.REPLACE_ONE),
+        ZCDP(rho=0.1, relation=Relation.ADD_REMOVE),
+        Approximate(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE),
+    )
+    return Case(
+        schema=Schema.of_numbers(
+            bounds=(0.0, 1.0), width=2, size=len(X), label=Number(name="label", low=0.0, high=2.0)
+        ),
+        data={"data": X, "y": y.clip(0.0, 2.0)},
+        questions=tuple(
+            ErrorMoments(hypothesis=linear([[1.0], [1.0]], [-0.1]), largest=1.0, guarantee=guarantee)
+            for guarantee in guarantees
         ),
     )
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import numpy.typing as npt
 
 from privada.methods.cells.questions.partition import Bins, Nearest, Product, Projected
 from privada.methods.hypotheses.questions.forms import Constant, linear
@@ -12,9 +15,11 @@ from privada.methods.marginals.learner.default import default_cells
 from privada.methods.marginals.learner.learn import Public, learn_cells
 from privada.methods.marginals.questions.choice import HypothesisChoice
 from privada.methods.marginals.questions.descent import LabelDescent
+from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.methods.marginals.questions.outcomes import OutcomeTables
-from privada.methods.registry import Example
-from privada.parties.schema import Category, Schema
+from privada.methods.marginals.questions.squares import SquaredErrors
+from privada.methods.registry import Case, Example
+from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
@@ -53,6 +58,7 @@ def example() -> Example:
             rehearsal=seed,
         ),
         fit_more={"source": source},
+        further_cases=(_numbers(X),),
     )
 
 
@@ -74,6 +80,29 @@ def _questions() -> tuple[Question, ...]:
         _descent(rho),
         _descent(approximate),
         OutcomeTables(tables=TABLES, count="rows", guarantee=replaced),
+    )
+
+
+def _numbers(X: npt.NDArray[np.float64]) -> Case:
+    """The same rows with a number to predict, and the questions of a regressor."""
+    pure = Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)
+    replaced = Pure(epsilon=1.0, relation=Relation.REPLACE_ONE)
+    rho = ZCDP(rho=0.1, relation=Relation.ADD_REMOVE)
+    approximate = Approximate(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE)
+    return Case(
+        schema=Schema.of_numbers(
+            bounds=(0.0, 1.0), width=2, size=len(X), label=Number(name="label", low=0.0, high=2.0)
+        ),
+        data={"data": X, "y": X.sum(axis=1)},
+        questions=(
+            *(
+                SquaredErrors(tables=TABLES, hypothesis=SLOPE, largest=1.0, guarantee=guarantee)
+                for guarantee in (pure, replaced, rho, approximate)
+            ),
+            LabelHistogram(low=0.0, high=2.0, bins=5, guarantee=rho),
+            LabelHistogram(low=0.0, high=2.0, bins=5, guarantee=approximate),
+            replace(_descent(rho), n_classes=0, middle=1.0),
+        ),
     )
 
 

@@ -10,10 +10,10 @@ from importlib.util import find_spec
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.registry import Example
+from privada.methods.registry import Case, Example
 from privada.methods.reweighting.estimator import ReweightedRegressor
 from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
-from privada.methods.reweighting.questions.adaptation import ConvexAdaptation
+from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
 from privada.methods.reweighting.questions.descent import Descent
 from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.questions.module import ModuleAdaptation
@@ -21,7 +21,7 @@ from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.reweighting.questions.selection import Selection
 from privada.methods.reweighting.questions.supremum import moments
 from privada.parties.protocol import Learner
-from privada.parties.schema import Number, Schema
+from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
@@ -39,7 +39,7 @@ def domains() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
 
 
 def example() -> Example:
-    """All questions about a numeric label, under every guarantee that they keep."""
+    """All questions, under every guarantee that they keep; classes are in further cases."""
     source, labels, target, answers = domains()
     return Example(
         schema=Schema.of_numbers(
@@ -57,6 +57,36 @@ def example() -> Example:
             rehearsal=seed,
         ),
         fit_more={"Xs": source, "ys": labels},
+        further_cases=(_classes(2), _classes(3)),
+    )
+
+
+def _classes(n_classes: int) -> Case:
+    """The same rows with a class to predict: two have logistic loss, more have softmax loss."""
+    source, labels, target, answers = domains()
+    inner = np.linspace(-1, 1, n_classes + 1)[1:-1]
+    return Case(
+        schema=Schema.of_numbers(
+            bounds=(-1.0, 1.0),
+            width=2,
+            size=SIZE,
+            label=Category(name="label", values=tuple(range(n_classes))),
+        ),
+        data={"data": target, "y": np.searchsorted(inner, answers)},
+        questions=tuple(
+            NonconvexAdaptation(
+                size=SIZE,
+                source=source,
+                source_labels=np.searchsorted(inner, labels).astype(np.float64),
+                penalties=Penalties(alpha=ALPHA, kappa2=0.1),
+                A=1.0,
+                r=1.0,
+                steps=3,
+                n_classes=n_classes,
+                guarantee=guarantee,
+            )
+            for guarantee in (APPROXIMATE, ZCDP(rho=0.3, relation=Relation.REPLACE_ONE))
+        ),
     )
 
 

@@ -12,6 +12,7 @@ from privada.methods.summarization.learner.allocation import Allocation
 from privada.methods.summarization.learner.learn import match
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.questions.embedding import FourierEmbedding
+from privada.methods.summarization.questions.rounds import Participation
 from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
@@ -25,7 +26,7 @@ EMBEDDING = FourierEmbedding.of(width=2, n_features=FEATURES, gamma=GAMMA, rando
 
 
 def example() -> Example:
-    """Two features, 60 rows; both questions under all guarantees.
+    """Two features, 60 rows; every question that releases something, under all guarantees that it keeps.
 
     The questions for rows are left out: they disclose, and have no guarantee to keep.
     """
@@ -67,6 +68,12 @@ def _questions() -> Iterator[Question]:
     for guarantee in _guarantees():
         yield EmbeddingSum(embedding=EMBEDDING, guarantee=guarantee)
         yield NearCount(embedding=EMBEDDING, direction=direction, threshold=0.1, guarantee=guarantee)
+    yield Participation(
+        size=SIZE, batch=2, dimension=FEATURES, guarantee=ZCDP(rho=0.1, relation=Relation.ADD_REMOVE)
+    )
+    yield Participation(
+        size=SIZE, batch=2, dimension=FEATURES, ask_share=0.5, coalition=2, guarantee=VALIDATION
+    )
 
 
 __all__ = ["example"]

@@ -2,9 +2,10 @@
 
 An allowance is a second filter, over the questions of one learner only. It counts
 the same events as the budget does, in the same way, and a question is charged only
-if both filters have room. So everything that a learner was answered keeps the
-learner's allowance, however it chose its questions, and all learners together keep
-the budget, however they share what they know. Allowances may add up to more than
+if both filters have room. So all learners together keep the budget, however they
+share what they know, and everything that one learner was answered keeps its
+allowance if its questions depend on its own answers only, not on those of other
+learners (accounting.md, "One learner's part"). Allowances may add up to more than
 the budget; who comes first is then answered first.
 
 *Whose questions count.* Those of the learner's name and those of its key: neither

@@ -91,13 +91,13 @@ def answer_errors(question: ErrorMoments, rows: Rows, draw: Draws) -> dict[str, 
     label = rows.schema.label
     if not isinstance(label, Number):
         raise AnswerError("The label is not a number.")
-    totals = rows.total(partial(_add_errors, question, label))
+    totals = rows.total(partial(_add_errors, question, float(label.low), float(label.high)))
     return {name: draw(name, totals[name]) for name in question.shares()}
 
 
-def _add_errors(question: ErrorMoments, label: Number, batch: Batch) -> dict[str, IntArray]:
+def _add_errors(question: ErrorMoments, low: float, high: float, batch: Batch) -> dict[str, IntArray]:
     """What a batch adds to each sum. A record without a prediction has the largest error."""
-    said = np.clip(question.hypothesis.scores(batch.X)[:, 0], label.low, label.high)
+    said = np.clip(question.hypothesis.scores(batch.X)[:, 0], low, high)
     off = (said - batch.labels) / math.sqrt(question.largest)
     share = np.minimum(np.nan_to_num(off * off, nan=1.0), 1.0)
     found = {"errors": _steps(share), "squares": _steps(share * share)}
