@@ -177,14 +177,14 @@ class Served:
 
     def health(self) -> dict[str, Any]:
         """What ``/health`` says."""
-        return json.loads(self.page("health"))  # type: ignore[no-any-return]
+        return json.loads(self.page("health"))
 
     def page(self, name: str) -> str:
         """The text of a page."""
         (line,) = self.events("publishing metrics")
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{line['port']}/{name}", timeout=10) as reply:
-                return reply.read().decode()  # type: ignore[no-any-return]
+                return reply.read().decode()
         except urllib.error.HTTPError as error:
             with error:
                 return error.read().decode()

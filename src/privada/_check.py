@@ -15,12 +15,10 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada._text import quoted
 from privada.exceptions import InputError
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def _number(test: Callable[[float], bool], wanted: str, named: dict[str, Any]) -> float:

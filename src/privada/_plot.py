@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada._extras import require
 
 INK, SOFT, LINE, ACCENT, WARM = "#1f2328", "#5d6670", "#e4e1d9", "#0b6e63", "#c2571a"
-FloatArray = npt.NDArray[np.float64]
 
 
 def new_figure(columns: int = 1, *, width: float = 5.2, height: float = 4.2) -> tuple[Any, list[Any]]:

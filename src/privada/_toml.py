@@ -124,8 +124,7 @@ class Section:
     def date(self, key: str) -> dt.date | str:
         """Take a date or a time, or the text of one."""
         wanted = 'a date as in 2024-01-31 or "2024-01-31"'
-        found: dt.date | str = self._take(key, (dt.date, str), wanted, _MISSING)
-        return found
+        return self._take(key, (dt.date, str), wanted, _MISSING)
 
     def holds_date(self, key: str) -> bool:
         """Whether a key that was not taken yet is a date or a time."""

@@ -62,8 +62,7 @@ class Seen:
     @property
     def pictures(self) -> list[dict[str, Any]]:
         """Every picture: its name, its width, and whether it takes up space on the page."""
-        found: list[dict[str, Any]] = self.page.evaluate(PICTURES)
-        return found
+        return self.page.evaluate(PICTURES)
 
     def violations(self) -> list[str]:
         """What axe-core finds wrong for people who use a screen reader or a keyboard."""

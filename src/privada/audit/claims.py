@@ -11,13 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.mechanism import Plan
-
-FloatArray = npt.NDArray[np.float64]
 
 DELTAS = (0.001, 0.01, 0.05, 0.2)
 COARSE_PLD_STEP = 1e-3  # step of a privacy-loss distribution that is only to be tried
@@ -38,8 +36,7 @@ class Point:
 
     def bounds(self, lows: FloatArray, highs: FloatArray) -> FloatArray:
         """Lower bounds on ε at δ, from bounds on the two probabilities of events."""
-        found: FloatArray = np.log(np.maximum(lows - self.delta, 1e-300) / highs)
-        return found
+        return np.log(np.maximum(lows - self.delta, 1e-300) / highs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +54,7 @@ class Curve:
         """Lower bounds on μ, from bounds on the two probabilities of events."""
         from scipy.special import ndtri
 
-        found: FloatArray = ndtri(np.maximum(lows, 1e-300)) - ndtri(np.minimum(highs, 1 - 1e-16))
-        return found
+        return ndtri(np.maximum(lows, 1e-300)) - ndtri(np.minimum(highs, 1 - 1e-16))
 
 
 Claim = Point | Curve

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from privada._arrays import FloatArray
 
 MOST_COORDINATES = 32
 BINS = 48
@@ -100,8 +100,7 @@ class Mixture:
 
         distinct, counts = np.unique(centres, axis=0, return_counts=True)
         nearness = rows @ distinct.T - np.square(distinct).sum(axis=1) / 2  # |row|² cancels in a ratio
-        found: FloatArray = logsumexp(nearness / self.scale**2 + np.log(counts / len(centres)), axis=1)
-        return found
+        return logsumexp(nearness / self.scale**2 + np.log(counts / len(centres)), axis=1)
 
 
 def statistics(

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.audit.transcript import Drawn, record_draws
 from privada.parties.rows import Rows
 from privada.privacy.mechanism import (
@@ -43,8 +44,6 @@ from privada.privacy.mechanism import (
 )
 from privada.privacy.noise import Noise
 from privada.privacy.release import Question
-
-FloatArray = npt.NDArray[np.float64]
 
 NUMBERS = 16_000  # of each draw: a scale that is wrong by a tenth shows
 LARGE_STEPS = 400.0  # from here on the discrete Gaussian's distribution function is the normal one to 1e-6

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.audit.events import Mixture
 from privada.audit.replaying import shuffles
 from privada.audit.transcript import (
@@ -38,8 +39,6 @@ from privada.parties.rows import Rows
 from privada.privacy.mechanism import Gaussian, Lattice, Mechanism, RandomisedResponse
 from privada.privacy.noise import Noise
 from privada.privacy.release import Question
-
-FloatArray = npt.NDArray[np.float64]
 
 TILED_MECHANISMS = (Lattice, RandomisedResponse)  # noise on each number by itself, independent and alike
 LEAST_OUTCOMES = 40

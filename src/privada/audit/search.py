@@ -11,15 +11,14 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import clone
 
+from privada._arrays import FloatArray
 from privada.audit.blackbox import CONFIDENCE, AuditResult, audit_mechanism
 from privada.exceptions import InputError
 from privada.model_selection.search import PrivateSearchCV
 from privada.parties.one_process.process_ledger import public_rows
 
-FloatArray = npt.NDArray[np.float64]
 TRIALS = 400  # a search of some fits takes a tenth of a second
 
 

@@ -14,14 +14,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.audit.claims import Claim, Point
 from privada.audit.events import MOST_COORDINATES, Centres, TurnedStatistic, scores, statistics, thresholds
 from privada.audit.sampling import Outcomes
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 CAUTION = 0.05  # events are compared by bounds of a smaller error, since the best of many flatters
 

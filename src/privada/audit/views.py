@@ -22,9 +22,9 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.audit.transcript import same
 from privada.exceptions import InputError
 from privada.methods.summarization.curator_noise import CuratorNoise
@@ -35,7 +35,6 @@ from privada.privacy.mechanism import Gaussian
 from privada.privacy.noise import Noise
 from privada.privacy.release import Question, Release
 
-FloatArray = npt.NDArray[np.float64]
 Run = Callable[[Sequence[OwnerNode]], Any]
 Tape = dict[tuple[str, str], Release]
 

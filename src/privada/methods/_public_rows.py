@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _files
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.parties.csv.dialect import Dialect
 from privada.parties.csv.reading import CsvFile
 from privada.parties.schema import Category, Number, Schema
 
-FloatArray = npt.NDArray[np.float64]
 PARQUET = b"PAR1"
 BATCH = 65_536
 MOST_VALUES = 2**27  # of a Parquet file, which may unfold to much more than its size

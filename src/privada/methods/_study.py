@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada._toml import Section
 from privada.exceptions import InputError
 from privada.methods._public_rows import PublicFile
 from privada.parties.csv.dialect import Dialect
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def known(section: Section, key: str, owner: str, schemas: Mapping[str, Schema]) -> str:

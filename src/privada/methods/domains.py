@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import AnyArray
 from privada.exceptions import InputError
-
-AnyArray = npt.NDArray[Any]
 
 
 class Labelled(NamedTuple):

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 ROLES = ("public", "private", "result", "limit")
 
 

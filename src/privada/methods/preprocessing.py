@@ -17,11 +17,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError, PrivadaError
 from privada.methods.frames import in_order, names_of
 from privada.parties.schema import Schema
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -86,13 +85,11 @@ class PublicScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
     def transform(self, X: Any) -> FloatArray:
         """Rows between 0 and 1."""
         rows = self._rows(X)
-        found: FloatArray = (np.clip(rows, self.low_, self.high_) - self.low_) / (self.high_ - self.low_)
-        return found
+        return (np.clip(rows, self.low_, self.high_) - self.low_) / (self.high_ - self.low_)
 
     def inverse_transform(self, X: Any) -> FloatArray:
         """Rows in their own units."""
-        found: FloatArray = self._rows(X) * (self.high_ - self.low_) + self.low_
-        return found
+        return self._rows(X) * (self.high_ - self.low_) + self.low_
 
     def _rows(self, X: Any) -> FloatArray:
         if not hasattr(self, "low_"):

@@ -153,20 +153,17 @@ class Method:
 
     def study(self) -> Callable[..., Learner[Any]]:
         """The function that makes a learner from a study's section."""
-        found: Callable[..., Learner[Any]] = load(self.study_path)
-        return found
+        return load(self.study_path)
 
     def demo(self, seed: int) -> DemoRow:
         """The row of ``privada demo``."""
         if self.demo_path is None:
             raise InputError(f"The method {self.name} has no demo.")
-        made: DemoRow = load(self.demo_path)(seed)
-        return made
+        return load(self.demo_path)(seed)
 
     def example(self) -> Example:
         """A small complete case."""
-        made: Example = load(self.example_path)()
-        return made
+        return load(self.example_path)()
 
 
 def load(path: str) -> Any:

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.privacy.bounds import Ball
 
-FloatArray = npt.NDArray[np.float64]
 ROUNDING = 1e-12  # of a column's largest value: a smaller deviation is rounding, and the column constant
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from sklearn.model_selection import BaseCrossValidator
 
 from privada import _check
+from privada._arrays import IntArray
 from privada.exceptions import InputError
 from privada.methods.frames import names_of
 from privada.parties.one_process.process_ledger import note_division
@@ -24,7 +25,6 @@ from privada.parties.schema import Schema
 from privada.privacy.noise import Noise, Rehearsal, SecureNoise
 from privada.privacy.relation import Relation
 
-IntArray = npt.NDArray[np.int64]
 SEED_OF_DIVISIONS = 2**31  # added to a rehearsal's seed: the fits have other noise
 
 

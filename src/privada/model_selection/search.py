@@ -229,8 +229,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Predict by the best estimator."""
         check_is_fitted(self)
-        found: npt.NDArray[Any] = self.best_estimator_.predict(X)
-        return found
+        return self.best_estimator_.predict(X)
 
     def score(self, X: Any, y: Any) -> float:
         """Score of the best estimator on **public** rows: a score on private ones is no release."""

@@ -57,8 +57,7 @@ class Draws:
 def answerer(question: Question) -> Callable[[Question, Rows, Draws], Payload]:
     """The owner-side function of a question, imported here and nowhere else."""
     module, _, name = type(question).answered_by.partition(":")
-    found: Callable[[Question, Rows, Draws], Payload] = getattr(import_module(module), name)
-    return found
+    return getattr(import_module(module), name)
 
 
 def answered(question: Question, rows: Rows, draw: Draws) -> Payload:

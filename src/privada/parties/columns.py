@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import BoolArray, FloatArray, IntArray
 from privada.exceptions import SchemaError
 from privada.privacy.bounds import Box, Classes
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 DAY = np.timedelta64(1, "D") / np.timedelta64(1, "us")  # microseconds
 
 
@@ -150,13 +148,12 @@ class Date:
         days = (times.astype("datetime64[us]").astype(np.int64) - _micros(self._ends[0])) / DAY
         return np.where(np.isnat(times), np.nan, days)
 
-    def find_between(self, values: npt.NDArray[Any]) -> Flags:
+    def find_between(self, values: npt.NDArray[Any]) -> BoolArray:
         """Which values are from the first date on and before the last; a missing one is not."""
         times = self._near(as_times(values, self.name)).astype("datetime64[us]")
         first, last = map(_micros, self._ends)
         moments = times.astype(np.int64)
-        found: Flags = ~np.isnat(times) & (first <= moments) & (moments < last)
-        return found
+        return ~np.isnat(times) & (first <= moments) & (moments < last)
 
     def at(self, days: float) -> np.datetime64:
         """The time, to the second, that is some days after the first, within the years that Python knows."""
@@ -257,7 +254,7 @@ class Category:
             raise SchemaError(f"A label is not among the public classes {list(self.values)}.")
         return codes
 
-    def look_up(self, values: npt.NDArray[Any] | Coded) -> tuple[IntArray, Flags]:
+    def look_up(self, values: npt.NDArray[Any] | Coded) -> tuple[IntArray, BoolArray]:
         """Code of each row, -1 if it has none of the public values; and whether it is missing."""
         if isinstance(values, Coded):
             codes, absent = self.look_up(values.distinct)
@@ -300,7 +297,7 @@ class Category:
 Column = Number | Date | Category
 
 
-def _bounded(numbers: FloatArray, absent: Flags, column: Column) -> FloatArray:
+def _bounded(numbers: FloatArray, absent: BoolArray, column: Column) -> FloatArray:
     """Clipped numbers as a column; missing ones are its middle and marked, or an error."""
     _check_present(absent, column)
     filled = np.where(absent, (column.low + column.high) / 2, numbers)
@@ -308,12 +305,12 @@ def _bounded(numbers: FloatArray, absent: Flags, column: Column) -> FloatArray:
     return np.column_stack([clipped, absent]) if column.missing else clipped[:, None]
 
 
-def _check_present(absent: Flags, column: Column) -> None:
+def _check_present(absent: BoolArray, column: Column) -> None:
     if absent.any() and not column.missing:
         raise SchemaError(f"Column {column.name!r} holds a missing value; the schema allows none.")
 
 
-def _marked(features: FloatArray, column: Column) -> Flags:
+def _marked(features: FloatArray, column: Column) -> BoolArray:
     """Which rows are marked as missing."""
     return features[:, -1] > 0.5 if column.missing else np.zeros(len(features), dtype=np.bool_)
 
@@ -397,7 +394,7 @@ def _as_text(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return values
 
 
-def is_missing(values: Sequence[Any] | npt.NDArray[Any]) -> Flags:
+def is_missing(values: Sequence[Any] | npt.NDArray[Any]) -> BoolArray:
     """Which values are missing: None, NaN, or not a time."""
     array = np.asarray(values)
     if array.dtype.kind in "fmM":

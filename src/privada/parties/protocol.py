@@ -147,8 +147,7 @@ def drive_rounds(learner: Learner[T], reply_all: Callable[[tuple[Ask, ...]], Seq
             replies = reply_all(as_round(asked))
             asked = learner.send(replies[0] if isinstance(asked, Ask) else list(replies))
     except StopIteration as stop:
-        result: T = stop.value
-        return result
+        return stop.value
 
 
 def drive(
@@ -202,8 +201,7 @@ def ask_one(owner: str, question: Question) -> Learner[Release]:
     """A learner of one question, which returns its release."""
     release = yield Ask(owner, question)
     only_releases(release)
-    returned: Release = release
-    return returned
+    return release
 
 
 def only_releases(*releases: Any) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import IntArray
 from privada.exceptions import SchemaError
 from privada.parties.compute.batch import AT_ONCE, BATCH, Batch
 from privada.parties.compute.engine import Engine, Handles
@@ -29,7 +30,6 @@ from privada.parties.sources import Source, open_source
 from privada.privacy.accounting.vintage import Vintage
 from privada.privacy.noise import Noise
 
-IntArray = npt.NDArray[np.int64]
 S = TypeVar("S")
 T = TypeVar("T")
 Sums = TypeVar("Sums", IntArray, dict[str, IntArray])
@@ -113,8 +113,7 @@ class Rows:
             The same bits whatever the batches. Additions wrap modulo 2**64 as those of the noise do;
             they never fail because of what the rows contain.
         """
-        found: Sums = self._compute.fold(self._parts, self.schema, sums, Adding(), numbers)
-        return found
+        return self._compute.fold(self._parts, self.schema, sums, Adding(), numbers)
 
     def merged(self, make: Callable[[Batch], T], merge: Callable[[T, T], T], *, numbers: int = 1) -> T:
         """Merge what ``make`` makes of each batch, where that is not a sum: the best t of all rows, say.
@@ -225,8 +224,7 @@ class Prepared(Generic[T]):
 
     def total(self, sums: Callable[[T], Sums]) -> Sums:
         """Add up what ``sums`` makes of each batch, as `Rows.total` does."""
-        found: Sums = self._compute.fold_prepared(self._parts, sums, Adding())
-        return found
+        return self._compute.fold_prepared(self._parts, sums, Adding())
 
     def advanced(self, make: Callable[[T], S]) -> Prepared[S]:
         """What ``make`` makes of each, kept in place of it: the next state of records."""

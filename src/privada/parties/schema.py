@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada._toml import Section
 from privada.exceptions import InputError, SchemaError, StudyError
 from privada.parties import tables
@@ -23,8 +24,6 @@ from privada.parties.columns import Category, Coded, Column, Date, Number, is_mi
 from privada.privacy.bounds import Box, Classes
 from privada.privacy.relation import ROW, Unit
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 MOST_ROWS = 10**15
 
 

@@ -16,10 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import BoundsError, SchemaError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _INSIDE = 1 - 2.0**-40  # keeps a clipped vector inside its ball whatever the last bits round to
 

@@ -67,8 +67,7 @@ class Form:
     @classmethod
     def from_parts(cls, plain: Plain, arrays: Arrays) -> Self:
         """Make it from its parts; everything is validated again."""
-        made: Self = read_fields(cls, cls, plain, arrays)
-        return made
+        return read_fields(cls, cls, plain, arrays)
 
 
 def write_fields(value: Any, *, but: tuple[str, ...] = ()) -> tuple[Plain, Arrays]:

@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.privacy.accounting import curves
 from privada.privacy.bounds import Grid
@@ -40,8 +41,6 @@ from privada.privacy.samplers.lattice import LARGEST_SCALE
 if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 SMOOTHING = 2.0  # grid steps of Gaussian that the rounding lemma spends; error 2 exp(-2 π² 4) = 1e-34
 LARGEST_MOVE = 2.0**60  # grid steps of a contribution: a larger one would not fit 64 bits with its noise
@@ -216,10 +215,7 @@ class Laplace(Lattice):
 
     def characteristic(self, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Of the discrete law: ``1 / (1 + 2 v sin²(theta/2))``, v its variance, theta in radians a step."""
-        found: npt.NDArray[np.float64] = 1 / (
-            1 + 2 * self._variance * np.sin(theta * self.grid.step / 2) ** 2
-        )
-        return found
+        return 1 / (1 + 2 * self._variance * np.sin(theta * self.grid.step / 2) ** 2)
 
     @property
     def _variance(self) -> float:

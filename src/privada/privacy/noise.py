@@ -58,12 +58,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray, WordArray
 from privada.exceptions import InputError, RehearsalWarning
 from privada.privacy.samplers import choice, lattice
 
-IntArray = npt.NDArray[np.int64]
-FloatArray = npt.NDArray[np.float64]
-WordArray = npt.NDArray[np.uint64]
 Size = int | tuple[int, ...]
 
 

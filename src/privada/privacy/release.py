@@ -261,8 +261,7 @@ class Question(ABC):
     ) -> Self:
         """Make the question from its parts; everything is validated again."""
         make = partial(cls, guarantee=guarantee, salt=salt)
-        made: Self = codec.read_fields(cls, make, plain, arrays, but=("guarantee", "salt"))
-        return made
+        return codec.read_fields(cls, make, plain, arrays, but=("guarantee", "salt"))
 
     @property
     def price(self) -> Price:
@@ -401,8 +400,7 @@ def find_question(kind: str) -> type[Question]:
     for entry in metadata.entry_points(group=METHODS, name=room):
         for question in entry.load().METHOD.questions():
             if question.kind == kind:
-                found: type[Question] = question
-                return found
+                return question
     raise InputError(f"No installed method answers questions of kind {kind!r}.")
 
 

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.report.tables import Table
 
-FloatArray = npt.NDArray[np.float64]
 ROLES: dict[str, dict[str, Any]] = {
     "ours": {"linewidth": 2.6, "zorder": 4},
     "paper": {"linewidth": 1.6, "linestyle": "--"},

@@ -47,8 +47,7 @@ def find_template(name: str) -> StudyTemplate:
     path = method(name).template_path
     if path is None:
         raise InputError(f"The method {name} has no example study; {', '.join(example_methods())} have one.")
-    made: StudyTemplate = load(path)()
-    return made
+    return load(path)()
 
 
 def _text(content: Table | str) -> str:

@@ -23,10 +23,9 @@ def model_maker(study: Study) -> Callable[[Any], Any]:
         able = ", ".join(name for name, each in methods().items() if each.model_path is not None)
         raise InputError(f"A study of {study.method.name} learns no model; studies of {able} do.")
     asks = study.asks_in_all
-    made: Callable[[Any], Any] = load(path)(
+    return load(path)(
         [ask.question for ask in asks], schema=study.schemas[asks[0].owner], guarantee=study.guarantee
     )
-    return made
 
 
 __all__ = ["model_maker"]

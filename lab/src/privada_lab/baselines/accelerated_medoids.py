@@ -14,9 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from privada._arrays import FloatArray, IntArray
 
 FIRST_BATCH = 3000  # target points among which, and for which, the first centres are chosen
 BATCH = 100  # members by which candidates are compared at a time

@@ -13,14 +13,13 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 
-FloatArray = npt.NDArray[np.float64]
 PENALTIES = tuple(10.0 ** np.arange(-7.0, 0.1, 0.5))
 
 

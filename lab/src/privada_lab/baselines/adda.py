@@ -22,11 +22,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.scaling import PublicScale
 from privada_lab.baselines.transport import target_model
 
-FloatArray = npt.NDArray[np.float64]
 SOURCE_STEPS = 300
 RATE = 1e-2
 DECAY = 1e-3
@@ -152,8 +152,7 @@ class ADDA(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class of target rows."""
-        found: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return found
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
 def _told(scores: Any, truth: float) -> Any:

@@ -26,11 +26,11 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.clustering.learner.solver.objective import source_distances
 from privada.methods.clustering.learner.solver.solve import medoids
@@ -41,9 +41,6 @@ from privada_lab.baselines.private._asking import ask, ball_schema, row_width
 from privada_lab.baselines.private.gan import GeneratedPoints
 from privada_lab.baselines.private.private_kmeans import SwappedCenters
 from privada_lab.baselines.private.tree_kmeans import TreeCenters
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 N_CENTERS = 100
 PURE_DELTA = 1e-5  # what a generator needs in place of a pure guarantee

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.reweighting.questions import problem
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.reweighting.questions.supremum import labelled
 from privada.methods.reweighting.questions.trust_region import least_on_ball
 
-FloatArray = npt.NDArray[np.float64]
 _INNER = 60
 
 

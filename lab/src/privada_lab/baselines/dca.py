@@ -9,9 +9,8 @@ the supremum.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
+from privada._arrays import FloatArray
 
 
 def dca_discrepancy(

@@ -15,8 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada.methods.scaling import PublicScale
 
-FloatArray = npt.NDArray[np.float64]
-
 
 class TargetTrained(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier trained on the exact target: an upper limit of what a private method can reach.
@@ -43,8 +41,7 @@ class TargetTrained(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Class of each row."""
         check_is_fitted(self)
         rows = _check.matrix(X=X, width=len(self.scale_.mean))
-        found: npt.NDArray[Any] = self.model_.predict(self.scale_.standardise(rows))
-        return found
+        return self.model_.predict(self.scale_.standardise(rows))
 
 
 class Majority(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -10,9 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada._extras import require
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -101,8 +100,7 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Most likely class."""
-        found: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return found
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
 __all__ = ["NetworkClassifier"]

@@ -18,9 +18,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def propagate(
@@ -169,14 +168,12 @@ class LabelPropagation(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from scipy.spatial import KDTree
 
         _, nearest = KDTree(self.points_).query(_check.matrix(X=X, width=self.n_features_in_))
-        found: FloatArray = self.probabilities_[nearest]
-        return found
+        return self.probabilities_[nearest]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class of the nearest fitted point."""
         likely = self.predict_proba(X).argmax(axis=1)
-        found: npt.NDArray[Any] = self.classes_[likely]
-        return found
+        return self.classes_[likely]
 
 
 __all__ = ["LabelPropagation", "Propagation", "propagate"]

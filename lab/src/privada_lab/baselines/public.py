@@ -11,11 +11,11 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.scaling import PublicScale
 from privada_lab.baselines.private._asking import class_list
 
-FloatArray = npt.NDArray[np.float64]
 PENALTIES = [0.01, 0.1, 1.0, 10.0]  # inverse ones, of the logistic regression
 FLATTEST = 1e-3  # of the largest variance of standardised features: flatter directions count as that flat
 

@@ -11,10 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import IntArray
 from privada.exceptions import InputError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def kernel_greedy(rows: npt.ArrayLike, validation: npt.ArrayLike, size: int, *, gamma: float) -> IntArray:

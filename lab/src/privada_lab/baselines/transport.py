@@ -16,9 +16,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.methods.transport.learner.coupling import require_pot
 
-FloatArray = npt.NDArray[np.float64]
 FORBIDDEN = 1.0  # added to costs of at most 1 between different labels: never infeasible
 STRENGTH = 10.0  # inverse regularisation of the target model, on rows of norm 1
 
@@ -96,13 +96,11 @@ class OTDA(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities."""
         check_is_fitted(self)
-        found: FloatArray = self.model_.predict_proba(_check.matrix(X=X, width=self.n_features_in_))
-        return found
+        return self.model_.predict_proba(_check.matrix(X=X, width=self.n_features_in_))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class."""
-        found: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
-        return found
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
 __all__ = ["OTDA", "source_only", "target_model", "target_only"]

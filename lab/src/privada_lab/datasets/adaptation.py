@@ -31,11 +31,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada_lab.datasets.files import find
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 MNIST_ROWS = 2_000
 
 

@@ -23,11 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _files
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.privacy.bounds import Ball
 from privada_lab.datasets.files import find
 
-FloatArray = npt.NDArray[np.float64]
 REVIEWS = ("books", "dvd", "electronics", "kitchen")
 WORDS = 100  # directions of the source to which bags of words are projected
 _TARGET_MONTH, _TARGET_HOUR, _TARGET_BATCH = 1, 17, 6

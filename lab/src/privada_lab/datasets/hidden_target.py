@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada_lab.datasets.files import find
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Drawn = tuple[FloatArray, IntArray, FloatArray, IntArray]  # source and its labels, target and its labels
 Map = Callable[[FloatArray], FloatArray]
 

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada_lab.datasets.files import find
 
-FloatArray = npt.NDArray[np.float64]
 GAMMA = 0.1
 OTHER, OWNED, VALIDATION, TEST, SEED_SET = 1800, 1400, 150, 450, 150
 

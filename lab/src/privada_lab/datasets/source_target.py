@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.privacy.bounds import Ball
 from privada_lab.datasets.files import find
 
-FloatArray = npt.NDArray[np.float64]
 RADIUS = 0.5
 WIDTH = 8
 

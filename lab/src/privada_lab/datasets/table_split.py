@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import BoolArray, FloatArray
 from privada.exceptions import InputError
 from privada.parties.schema import Category, Date, Number, Schema, is_missing
 
-FloatArray = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 HALVES = ("development", "final")
 MOST_PUBLIC, MOST_TEST = 10_000, 3_000
 ROOM = 0.5  # of the public range, added on both sides where no range is documented
@@ -155,9 +154,9 @@ class TablePair:
     label : Number or Category
         A number is clipped to its bounds on both sides: they are part of the task.
     private : function of the table
-        Mask of the rows of the private side.
+        BoolArray of the rows of the private side.
     public : function of the table, optional
-        Mask of the rows of the public side; all others by default.
+        BoolArray of the rows of the public side; all others by default.
     rows : int
         Private rows, at most; of a small side two thirds.
     """
@@ -167,8 +166,8 @@ class TablePair:
     read: Callable[[Path | None], Table]
     columns: tuple[Column, ...]
     label: Number | Category
-    private: Callable[[Table], Mask]
-    public: Callable[[Table], Mask] | None = None
+    private: Callable[[Table], BoolArray]
+    public: Callable[[Table], BoolArray] | None = None
     rows: int
 
     def __post_init__(self) -> None:

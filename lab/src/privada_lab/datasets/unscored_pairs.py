@@ -26,11 +26,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada_lab.datasets.adaptation import BENCHMARKS, Domain
 from privada_lab.datasets.files import find
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Rows = tuple[FloatArray, IntArray]
 MOST = 400  # rows of a domain
 REACH = 5.0  # of standardised features

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.cells.estimator import CellClassifier
 from privada.methods.cells.questions.partition import Nearest
 from privada.parties.one_process.process_ledger import public_rows
@@ -35,7 +36,6 @@ from privada_lab.experiments.registry import Track, untracked
 from privada_lab.experiments.rivals import Sides, predictions
 from privada_lab.experiments.sharing import shared
 
-FloatArray = npt.NDArray[np.float64]
 EPSILONS = (0.25, 1.0, 4.0)
 CELLS, WIDTH, CLASSES = 32, 8, 10
 NAME = "cells_digits_accuracy"
@@ -158,8 +158,7 @@ def _exact(task: Task) -> npt.NDArray[Any]:
     cells = Nearest(centers=task.centers)
     counts = np.bincount(cells.assign(task.X) * CLASSES + task.y, minlength=CELLS * CLASSES)
     table = counts.reshape(CELLS, CLASSES) + 1e-9 * np.bincount(task.y, minlength=CLASSES)
-    found: npt.NDArray[Any] = table.argmax(axis=1)[cells.assign(task.X_test)]
-    return found
+    return table.argmax(axis=1)[cells.assign(task.X_test)]
 
 
 def make_task(seed: int) -> Task:

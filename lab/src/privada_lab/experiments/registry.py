@@ -93,8 +93,7 @@ class Experiment:
     @property
     def run(self) -> Run:
         """The function that yields the figures."""
-        found: Run = load(self.path)
-        return found
+        return load(self.path)
 
     def count(self, runs: int | None, *, quick: bool = False) -> int:
         """How many runs to make: those asked for, or its own.

@@ -31,6 +31,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import AnyArray, FloatArray
 from privada.methods.cells.estimator import CellClassifier
 from privada.parties.one_process.process_ledger import public_rows
 from privada_lab.baselines.private.linear import DPLinearRegression
@@ -45,8 +46,6 @@ from privada_lab.baselines.private.trivial import (
 )
 from privada_lab.baselines.public import PublicLogistic, PublicRidge, PublicScale
 
-FloatArray = npt.NDArray[np.float64]
-Predicted = npt.NDArray[Any]
 Budget = dict[str, Any]  # epsilon and delta, or epsilon alone
 CONSTANT = 0.5  # appended to standardised rows, times the root of their number
 ROWS_OF_A_CELL, FEWEST_CELLS, MOST_CELLS = 50, 2, 32
@@ -148,14 +147,14 @@ class Rival:
     """
 
     name: str
-    predict: Callable[[Sides, Budget], Predicted]
+    predict: Callable[[Sides, Budget], AnyArray]
     labelled: bool = False
     spends: bool = True
     gaussian: bool = False
     two_classes: bool = False
 
 
-def predictions(sides: Sides, budget: Budget, *, labelled: bool = False) -> Iterator[tuple[str, Predicted]]:
+def predictions(sides: Sides, budget: Budget, *, labelled: bool = False) -> Iterator[tuple[str, AnyArray]]:
     """Name and predictions of every rival that can be asked.
 
     Parameters
@@ -172,14 +171,14 @@ def predictions(sides: Sides, budget: Budget, *, labelled: bool = False) -> Iter
         yield name, rival.predict(sides, given)
 
 
-def _public_ridge(sides: Sides, budget: Budget) -> Predicted:  # noqa: ARG001 - nothing is spent
+def _public_ridge(sides: Sides, budget: Budget) -> AnyArray:  # noqa: ARG001 - nothing is spent
     return sides.ridge.predict(sides.test.X)
 
 
-def _adapted_by(kind: Any) -> Callable[[Sides, Budget], Predicted]:
+def _adapted_by(kind: Any) -> Callable[[Sides, Budget], AnyArray]:
     """A regressor that is fitted to the public side and asks the private one."""
 
-    def predict(sides: Sides, budget: Budget) -> Predicted:
+    def predict(sides: Sides, budget: Budget) -> AnyArray:
         model = kind(**budget, bounds=sides.bounds, label_bounds=sides.label_bounds)
         model.fit(sides.public.X, sides.public.y, sides.private.X, sides.private.y)
         return np.asarray(model.predict(sides.test.X))
@@ -187,12 +186,12 @@ def _adapted_by(kind: Any) -> Callable[[Sides, Budget], Predicted]:
     return predict
 
 
-def _noisy_mean(sides: Sides, budget: Budget) -> Predicted:
+def _noisy_mean(sides: Sides, budget: Budget) -> AnyArray:
     model = NoisyMean(**budget, bounds=sides.bounds, label_bounds=sides.label_bounds)
     return model.fit(sides.private.X, sides.private.y).predict(sides.test.X)
 
 
-def _noisy_ridge(sides: Sides, budget: Budget) -> Predicted:
+def _noisy_ridge(sides: Sides, budget: Budget) -> AnyArray:
     low, high = sides.label_bounds
     middle, half = (low + high) / 2, (high - low) / 2
     model = DPLinearRegression(**budget, norm_bound=sides.reach, label_bound=half)
@@ -200,16 +199,16 @@ def _noisy_ridge(sides: Sides, budget: Budget) -> Predicted:
     return np.asarray(model.predict(sides.with_constant(sides.test.X)) + middle)
 
 
-def _public_logistic(sides: Sides, budget: Budget) -> Predicted:  # noqa: ARG001 - nothing is spent
+def _public_logistic(sides: Sides, budget: Budget) -> AnyArray:  # noqa: ARG001 - nothing is spent
     return sides.logistic.predict(sides.test.X)
 
 
-def _public_majority(sides: Sides, budget: Budget) -> Predicted:  # noqa: ARG001 - nothing is spent
+def _public_majority(sides: Sides, budget: Budget) -> AnyArray:  # noqa: ARG001 - nothing is spent
     most = sides.logistic.shares_.argmax()
     return np.full(len(sides.test), np.asarray(sides.classes)[most])
 
 
-def _class_shares(sides: Sides, budget: Budget) -> Predicted:
+def _class_shares(sides: Sides, budget: Budget) -> AnyArray:
     model = PriorCorrectedClassifier(
         **budget, classes=sides.classes, bounds=sides.bounds, relation=sides.relation
     )
@@ -217,12 +216,12 @@ def _class_shares(sides: Sides, budget: Budget) -> Predicted:
     return model.predict(sides.test.X)
 
 
-def _noisy_majority(sides: Sides, budget: Budget) -> Predicted:
+def _noisy_majority(sides: Sides, budget: Budget) -> AnyArray:
     model = NoisyMajority(**budget, classes=sides.classes, bounds=sides.bounds, relation=sides.relation)
     return model.fit(sides.private.X, sides.private.y).predict(sides.test.X)
 
 
-def _noisy_logistic(sides: Sides, budget: Budget) -> Predicted:
+def _noisy_logistic(sides: Sides, budget: Budget) -> AnyArray:
     model = DPLogisticRegression(
         **budget,
         classes=sides.classes,
@@ -234,14 +233,14 @@ def _noisy_logistic(sides: Sides, budget: Budget) -> Predicted:
     return np.asarray(model.predict(sides.scale.rows(sides.test.X)))
 
 
-def _perturbed(sides: Sides, budget: Budget) -> Predicted:
+def _perturbed(sides: Sides, budget: Budget) -> AnyArray:
     model = PerturbedClassifier(epsilon=budget["epsilon"], classes=sides.classes, norm_bound=sides.reach)
     model.fit(sides.with_constant(sides.private.X), sides.private.y)
     return model.predict(sides.with_constant(sides.test.X))
 
 
 @public_rows()
-def _noisy_counts(sides: Sides, budget: Budget) -> Predicted:
+def _noisy_counts(sides: Sides, budget: Budget) -> AnyArray:
     reach = sides.scale.radius
     model = CellClassifier(
         sides.centres,

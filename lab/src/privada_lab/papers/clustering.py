@@ -22,11 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError, RehearsalWarning
 from privada.methods.cells.questions.partition import Nearest
 from privada.privacy.noise import Noise, Rehearsal
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

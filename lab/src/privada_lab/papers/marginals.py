@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError, RehearsalWarning
 from privada.methods.cells.questions.partition import Bins, Partition
 from privada.methods.hypotheses.questions.forms import Constant, Hypothesis
@@ -29,8 +29,6 @@ from privada.methods.marginals.learner.classifiers.translated import of_classifi
 from privada.methods.marginals.learner.public import feature_bins
 from privada.methods.marginals.learner.weights import box_least_squares, labels
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 STAMPS = ("not private as claimed", "rehearsal: not private")
 
 

@@ -18,8 +18,6 @@ from privada.methods.reweighting.questions.problem import Penalties
 from privada.privacy.bounds import Ball
 from privada_lab.papers.reweighting import PaperModel, paper_gaussian, paper_noise
 
-FloatArray = npt.NDArray[np.float64]
-
 
 def smoothness(penalties: Penalties, *, m: int, n: int, A: float, r: float = 1.0) -> float:
     """β̄ of Lemma 3 for the logistic loss: ``β + β' + G(α²/m^1.5 + (1-α)²/n^1.5)``, by the proof's bounds.

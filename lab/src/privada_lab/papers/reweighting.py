@@ -21,14 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError, RehearsalWarning
 from privada.methods.reweighting.questions import problem
 from privada.methods.reweighting.questions.problem import Bounds, Penalties
 from privada.methods.reweighting.questions.supremum import labelled
 from privada.privacy.bounds import Ball
 from privada.privacy.noise import Noise, Rehearsal
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -16,8 +16,6 @@ from privada.exceptions import InputError
 from privada.methods.reweighting.questions.problem import Bounds, Penalties
 from privada_lab.papers.reweighting import printed_scales
 
-FloatArray = npt.NDArray[np.float64]
-
 
 def excess_objective(
     *,

@@ -25,12 +25,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError, RehearsalWarning
 from privada.privacy.accounting import curves
 from privada.privacy.noise import Noise, Rehearsal
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 STAMPS = ("not private as claimed", "rehearsal: not private")
 
 

@@ -26,11 +26,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError, RehearsalWarning
 from privada.methods.transport.learner.coupling import barycentric, exact, l1l2
 from privada.privacy.noise import Rehearsal
 
-FloatArray = npt.NDArray[np.float64]
 FORBIDDEN = 1.0  # added to costs of at most 1: never infeasible
 STAMPS = ("not private as claimed", "rehearsal: not private")
 

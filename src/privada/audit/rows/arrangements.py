@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from privada._arrays import AnyArray
 from privada.audit.rows.pairs import Pair, crowd, neighbours
 from privada.audit.rows.records import high, low, middle, near_low, records
-from privada.audit.rows.sample import Array, Sample
+from privada.audit.rows.sample import Sample
 from privada.privacy.relation import Relation
 
 Generator = np.random.Generator
@@ -37,7 +38,7 @@ class Chain:
 
 
 def arranged_neighbours(
-    sample: Sample, *, relation: Relation | str, rng: Generator, landmarks: Array | None = None
+    sample: Sample, *, relation: Relation | str, rng: Generator, landmarks: AnyArray | None = None
 ) -> Iterator[Pair]:
     """Neighbours in crowds, alternating, sorted, alone, and far from all others; the unit is the schema's.
 
@@ -153,7 +154,7 @@ def _reversed(sample: Sample) -> Sample:
     return sample.take(np.arange(len(sample))[::-1])
 
 
-def _codes(values: Array) -> Array:
+def _codes(values: AnyArray) -> AnyArray:
     """Numbers, or the place of each text among them."""
     return values if values.dtype.kind in "fiub" else np.unique(values.astype(str), return_inverse=True)[1]
 

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import AnyArray
 from privada.audit.rows.records import above, across, below, high, low, records
-from privada.audit.rows.sample import Array, Sample
+from privada.audit.rows.sample import Sample
 from privada.exceptions import InputError
 from privada.parties.rows import BATCH
 from privada.privacy.relation import Relation
@@ -41,7 +42,7 @@ class Pair:
 
 
 def neighbours(
-    sample: Sample, *, relation: Relation | str, rng: Generator, landmarks: Array | None = None
+    sample: Sample, *, relation: Relation | str, rng: Generator, landmarks: AnyArray | None = None
 ) -> Iterator[Pair]:
     """Random and adversarial neighbours of a sample under a relation; the unit is the schema's.
 
@@ -200,7 +201,7 @@ def _of_person(rows: Sample, person: Any) -> Sample:
     return replace(rows, person=np.full(len(rows), person, dtype=rows.person.dtype))
 
 
-def _new_person(people: Array) -> Any:
+def _new_person(people: AnyArray) -> Any:
     if people.dtype.kind in "iuf":
         return people.max() + 1
     return max(map(str, people)) + "+"

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from privada.audit.rows.sample import Array, Sample, matrix
+from privada._arrays import AnyArray
+from privada.audit.rows.sample import Sample, matrix
 from privada.parties.schema import Category, Column, Number, Schema
 from privada.privacy.release import Question
 
@@ -18,14 +19,14 @@ OUTLIER_FACTOR = 1e6
 MOST_LANDMARKS = 6
 
 
-def landmarks(question: Question, schema: Schema) -> Array | None:
+def landmarks(question: Question, schema: Schema) -> AnyArray | None:
     """Rows on a question's public points and edges, and half-way between points: ties.
 
     Only for schemas of plain numbers, whose columns are the features.
     """
     if not all(isinstance(column, Number) and not column.missing for column in schema.columns):
         return None
-    found: list[Array] = []
+    found: list[AnyArray] = []
     for array in question.parts()[1].values():
         if array.dtype.kind != "f" or not array.size:
             continue
@@ -37,7 +38,7 @@ def landmarks(question: Question, schema: Schema) -> Array | None:
     return np.unique(np.concatenate(found), axis=0) if found else None
 
 
-def records(sample: Sample, rng: Generator, marks: Array | None) -> Iterator[tuple[str, Sample]]:
+def records(sample: Sample, rng: Generator, marks: AnyArray | None) -> Iterator[tuple[str, Sample]]:
     """Single rows worth trying, by name."""
     yield "a duplicate", sample.take([rng.integers(len(sample))])
     for name, pick in _PICKS.items():

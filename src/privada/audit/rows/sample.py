@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import AnyArray
 from privada.exceptions import InputError
 from privada.parties.rows import Rows
 from privada.parties.schema import Number, Schema
 from privada.privacy.noise import Noise
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -28,9 +27,9 @@ class Sample:
     """
 
     schema: Schema
-    X: Array
-    y: Array | None = None
-    person: Array | None = None
+    X: AnyArray
+    y: AnyArray | None = None
+    person: AnyArray | None = None
 
     @classmethod
     def of(cls, data: Any, *, schema: Schema, y: Any = None, person: Any = None) -> Sample:
@@ -74,24 +73,24 @@ class Sample:
         """These rows with one of them exchanged for another."""
         return self.without([index]).with_rows(other, at=index)
 
-    def _each(self, change: Callable[[Array, Array], Array], other: Sample) -> Sample:
+    def _each(self, change: Callable[[AnyArray, AnyArray], AnyArray], other: Sample) -> Sample:
         """Change features, labels and persons alike."""
         y = None if self.y is None or other.y is None else change(self.y, other.y)
         person = None if self.person is None or other.person is None else change(self.person, other.person)
         return Sample(schema=self.schema, X=change(self.X, other.X), y=y, person=person)
 
 
-def matrix(schema: Schema, columns: list[Array]) -> Array:
+def matrix(schema: Schema, columns: list[AnyArray]) -> AnyArray:
     """Columns side by side: numbers if all are, else objects."""
     numbers = all(isinstance(column, Number) for column in schema.columns)
     return np.column_stack([np.asarray(c, dtype=np.float64 if numbers else object) for c in columns])
 
 
-def _optional(values: Any) -> Array | None:
+def _optional(values: Any) -> AnyArray | None:
     return None if values is None else _changeable(np.asarray(values))
 
 
-def _changeable(values: Array) -> Array:
+def _changeable(values: AnyArray) -> AnyArray:
     """The same values in a type that can hold any value of their column."""
     if values.dtype.kind in "US":
         return values.astype(object)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.cells.learner.learn import CellTable, learn
 from privada.methods.cells.questions.partition import Nearest
 from privada.methods.cells.questions.statistics import CellStatistics
@@ -18,7 +19,6 @@ from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Pure
 from privada.privacy.relation import Relation
 
-FloatArray = npt.NDArray[np.float64]
 DIGITS = tuple(range(10))
 CELLS = 40
 EPSILON = 1.0
@@ -89,8 +89,7 @@ def _digits(seed: int) -> tuple[FloatArray, npt.NDArray[np.int64], npt.NDArray[n
 def _centers(source: FloatArray, seed: int) -> FloatArray:
     from sklearn.cluster import KMeans
 
-    found: FloatArray = KMeans(n_clusters=CELLS, n_init=2, random_state=seed).fit(source).cluster_centers_
-    return found
+    return KMeans(n_clusters=CELLS, n_init=2, random_state=seed).fit(source).cluster_centers_
 
 
 def _in_the_clear(cells: Nearest, X: FloatArray, y: npt.NDArray[np.int64]) -> CellTable:

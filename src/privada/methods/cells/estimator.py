@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.learner.learn import CellEstimates, learn
 from privada.methods.cells.questions.partition import Nearest
@@ -20,8 +21,6 @@ from privada.methods.pictures import Points
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee, request
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class _Cells(PrivateEstimator):
@@ -192,14 +191,12 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         check_is_fitted(self)
         rows = self._matrix(X)
         cells = Nearest(centers=self.centers).assign(rows)
-        found: npt.NDArray[np.float64] = self.probabilities_[cells]
-        return found
+        return self.probabilities_[cells]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class of each row's cell."""
         likely = self.predict_proba(X).argmax(axis=1)
-        found: npt.NDArray[Any] = self.classes_[likely]
-        return found
+        return self.classes_[likely]
 
 
 class CellMeans(_Cells):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.clustering.learner.default_question import default_question
 from privada.methods.clustering.learner.learn import learn
 from privada.methods.clustering.learner.solver.objective import cost
@@ -17,7 +18,6 @@ from privada.parties.schema import Schema
 from privada.privacy.guarantee import Pure
 from privada.privacy.relation import Relation
 
-FloatArray = npt.NDArray[np.float64]
 RADIUS = 0.5
 CENTERS = 12
 EPSILON = 1.0

@@ -11,6 +11,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.clustering.learner.default_question import default_question
 from privada.methods.clustering.learner.forecast import GUESSED_SIZE, forecast_gain
@@ -29,7 +30,6 @@ from privada.privacy.bounds import Ball
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.release import Question
 
-FloatArray = npt.NDArray[np.float64]
 KEEP_BUDGET = (
     "The release is not expected to improve on choosing by the public target alone (see forecast_). "
     "Consider keeping the budget, or a larger one."

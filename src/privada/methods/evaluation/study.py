@@ -61,8 +61,7 @@ def _positive(section: Section) -> str | int | None:
     """A class by its name, which may be a word or a whole number."""
     if "positive" not in section:
         return None
-    found: str | int = section.one("positive", (str, int), "a class")
-    return found
+    return section.one("positive", (str, int), "a class")
 
 
 __all__ = ["learner"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.marginals.learner.default import default_cells
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.learn import Public, learn_cells
@@ -23,7 +23,6 @@ EPSILON = 1.0
 BUDGET = 4.0
 LIMIT = 6.0
 SIZES, RUNS = (25, 50, 100, 150), 5  # of the learning curve
-FloatArray = npt.NDArray[np.float64]
 
 
 def demo(seed: int) -> DemoRow:

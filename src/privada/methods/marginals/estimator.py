@@ -170,8 +170,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of each row."""
         rows = self._clipped(X)
-        found: npt.NDArray[Any] = self.classes_[self.fit_.codes(rows)]
-        return found
+        return self.classes_[self.fit_.codes(rows)]
 
 
 __all__ = ["MarginalLearner"]

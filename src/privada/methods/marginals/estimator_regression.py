@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import RegressorMixin
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.domains import private_persons
 from privada.methods.marginals._one_process import HiddenTargetEstimator, tell_apart
@@ -20,8 +21,6 @@ from privada.parties.one_process.dataset import Dataset
 from privada.parties.protocol import Learner
 from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import Guarantee, Pure, request
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[misc]

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _plot
+from privada._arrays import FloatArray
 from privada.methods.pictures import Points
 
-FloatArray = npt.NDArray[np.float64]
 MOST_NUMBERS = 30  # whose names can be read below each other
 GROUPS = ("#0b6e63", "#c2571a", "#3b5bb5", "#a23b72", "#8a7a12", "#5d6670")
 MARKS: dict[str, dict[str, Any]] = {

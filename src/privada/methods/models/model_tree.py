@@ -190,8 +190,7 @@ class TreeReader:
     def _release(self, name: str) -> Release:
         if name not in self._read:
             self._read[name] = Release.from_bytes(self._array(name).tobytes())
-        found: Release = self._read[name]
-        return found
+        return self._read[name]
 
     def _labels(self, part: Any) -> npt.NDArray[Any]:
         kind, shape, (distinct, name) = part

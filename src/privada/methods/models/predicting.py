@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _files
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.models.model_file import load
 from privada.parties.csv.dialect import Dialect
 from privada.parties.csv.reading import CsvFile
 from privada.parties.schema import Schema
 
-FloatArray = npt.NDArray[np.float64]
 BATCH = 65_536
 MOST_NAMED = 100  # classes whose probabilities are columns
 

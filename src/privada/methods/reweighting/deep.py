@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from privada._arrays import FloatArray
 from privada._progress import track
 from privada.exceptions import InputError
 from privada.methods.domains import private_persons
@@ -34,7 +35,6 @@ from privada.parties.protocol import ask_one
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee
 
-FloatArray = npt.NDArray[np.float64]
 HIDDEN = 32
 PUBLIC_STEPS, PUBLIC_RATE, PUBLIC_DECAY = 300, 1e-2, 1e-3
 LEAST = 1e-6  # of G and A, for a public fit that stays where it starts
@@ -270,8 +270,7 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class of rows."""
         likely = self._scores(X).argmax(axis=1)
-        found: npt.NDArray[Any] = self.classes_[likely]
-        return found
+        return self.classes_[likely]
 
 
 class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[misc]

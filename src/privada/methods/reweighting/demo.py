@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import PrivadaWarning
 from privada.methods.pictures import Curve, Line, Picture
 from privada.methods.registry import DemoRow
@@ -17,7 +17,6 @@ from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import Approximate
 from privada.privacy.relation import Relation
 
-FloatArray = npt.NDArray[np.float64]
 EPSILON, DELTA = 2.0, 1e-5
 EPSILONS, RUNS = (0.1, 0.3, 1.0, 2.0, 5.0), 5  # of the curve
 
@@ -111,8 +110,7 @@ def _clear(Xt: FloatArray, yt: FloatArray, X: FloatArray) -> FloatArray:
     """Ordinary least squares on the private rows: what the demo compares with, on data that everyone has."""
     from sklearn.linear_model import LinearRegression
 
-    found: FloatArray = LinearRegression().fit(Xt, yt).predict(X)
-    return found
+    return LinearRegression().fit(Xt, yt).predict(X)
 
 
 def _domains(seed: int) -> tuple[tuple[FloatArray, FloatArray], ...]:

@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.domains import refuse_masked, split_domains
 from privada.methods.estimating import check_owner
 from privada.parties.schema import Number
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Domains(NamedTuple):

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from privada._arrays import FloatArray
 from privada._progress import showing
 from privada.exceptions import InputError
 from privada.methods.domains import private_persons
@@ -20,8 +21,6 @@ from privada.parties.one_process.dataset import Dataset
 from privada.parties.owner import Owner
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee, request
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class _Reweighted(PrivateEstimator):
@@ -331,8 +330,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class of rows."""
         likely = self.predict_proba(X).argmax(axis=1)
-        found: npt.NDArray[Any] = self.classes_[likely]
-        return found
+        return self.classes_[likely]
 
 
 def _known_size(owner: Owner) -> Schema:

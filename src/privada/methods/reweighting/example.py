@@ -8,8 +8,8 @@ from functools import cache
 from importlib.util import find_spec
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.registry import Case, Example
 from privada.methods.reweighting.estimator import ReweightedRegressor
 from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
@@ -26,7 +26,6 @@ from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
-FloatArray = npt.NDArray[np.float64]
 SIZE, ALPHA = 80, 0.3
 APPROXIMATE = Approximate(epsilon=2.0, delta=1e-5, relation=Relation.REPLACE_ONE)
 

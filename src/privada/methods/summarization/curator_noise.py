@@ -7,14 +7,13 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.summarization.learner.draws import AskedOwners, Draw, NoisySum
 from privada.methods.summarization.learner.rounds import Rounds
 from privada.parties.protocol import Learner
 from privada.privacy.noise import Noise, SecureNoise
 
-FloatArray = npt.NDArray[np.float64]
 T = TypeVar("T")
 WORD = 2**64
 COIN = WORD**2  # outcomes of a coin
@@ -67,8 +66,7 @@ def supply_noise(rounds: Rounds[T], draw: Callable[[Draw], Any]) -> Learner[T]:
             answered = draw(wanted) if isinstance(wanted, Draw) else (yield wanted)
             wanted = rounds.send(answered)
     except StopIteration as stop:
-        result: T = stop.value
-        return result
+        return stop.value
 
 
 __all__ = ["CuratorNoise", "supply_noise"]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.pictures import Picture, Tiles
 from privada.methods.registry import DemoRow
 from privada.methods.summarization.curator import Curator
@@ -20,7 +21,6 @@ from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Approximate
 from privada.privacy.relation import Relation
 
-FloatArray = npt.NDArray[np.float64]
 SIZE, OWNERS, GAMMA = 150, 3, 0.05
 SHOWN = 40  # digits in each picture
 CLASSES = tuple(range(10))

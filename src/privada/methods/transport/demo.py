@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.pictures import Picture, Plane, Points
 from privada.methods.registry import DemoRow
 from privada.methods.transport.learner.adaptation import adapt
@@ -20,7 +20,6 @@ from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Approximate
 from privada.privacy.relation import Relation
 
-FloatArray = npt.NDArray[np.float64]
 DIGITS = tuple(range(10))
 EPSILON = 1.0
 

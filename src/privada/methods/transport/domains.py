@@ -10,13 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.domains import split_domains
 from privada.parties.one_process.holding import count_persons
 from privada.parties.schema import is_missing
 from privada.privacy.bounds import Classes
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

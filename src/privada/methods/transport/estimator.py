@@ -13,6 +13,7 @@ from sklearn.utils._set_output import _SetOutputMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
@@ -40,7 +41,6 @@ from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Approximate, Guarantee, request
 from privada.privacy.relation import ROW
 
-FloatArray = npt.NDArray[np.float64]
 LABEL_SHARE = 0.5  # of epsilon, for labels beside rows
 RELEASES = ("auto", "descent", "statistics", "rows")
 
@@ -295,8 +295,7 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class of each row."""
         likely = self.predict_proba(X).argmax(axis=1)
-        found: npt.NDArray[Any] = self.classes_[likely]
-        return found
+        return self.classes_[likely]
 
     def __sklearn_tags__(self) -> Tags:
         """It also moves further sources."""

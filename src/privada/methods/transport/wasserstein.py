@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.transport.learner.coupling import require_pot
 from privada.methods.transport.learner.rows import Estimate, NoisyRows, distance_and_plan, estimate
@@ -27,8 +28,6 @@ from privada.parties.running import run
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, request
 from privada.privacy.release import Release
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import SchemaError, SourceError
 from privada.parties.schema import Category, Schema
 from privada.parties.sources import Source
 from privada.parties.tables import Table
 
-FloatArray = npt.NDArray[np.float64]
 BATCH = 65_536
 WORTH_COMPILED = 4096  # rows of a batch that are encoded by compiled code
 AT_ONCE = 2**24  # numbers that an answer makes of some rows before it adds them up: 128 MB

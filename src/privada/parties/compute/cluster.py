@@ -23,11 +23,12 @@ from urllib.parse import urlsplit
 
 import numpy.typing as npt
 
+from privada._arrays import BoolArray
 from privada._extras import require
 from privada.exceptions import AnswerError, InputError, OutageError, PrivadaError
 from privada.parties.compute import worker
 from privada.parties.compute.batch import Batch, Part
-from privada.parties.compute.engine import Handles, Mask
+from privada.parties.compute.engine import Handles
 from privada.parties.compute.folds import Fold, Merging
 from privada.parties.compute.tasks import Task
 from privada.parties.schema import Schema
@@ -173,7 +174,7 @@ class Cluster:
             return [self._submit(worker.open_frame, frame, schema) for frame in frames]
         return [self._submit(worker.hold, Part(part, schema)) for part in source.addresses()]
 
-    def narrow(self, parts: Handles, masks: Sequence[Mask]) -> Handles:
+    def narrow(self, parts: Handles, masks: Sequence[BoolArray]) -> Handles:
         """See `Engine`."""
         return [self._submit(worker.narrow, part, mask) for part, mask in zip(parts, masks, strict=True)]
 
@@ -256,8 +257,7 @@ class Cluster:
         while len(results) > 1:
             groups = [results[at : at + JOINED] for at in range(0, len(results), JOINED)]
             results = [self._submit(worker.join, fold, *group) for group in groups]
-        found: T = self._results(results)[0]
-        return found
+        return self._results(results)[0]
 
     def _results(self, futures: Handles) -> list[Any]:
         """What workers computed.

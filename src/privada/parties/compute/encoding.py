@@ -6,13 +6,11 @@ from typing import Any
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.parties.columns import Number
 from privada.parties.schema import Schema
 from privada.parties.tables import Table
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def encode_features(schema: Schema, table: Table) -> FloatArray:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import BoolArray
 from privada.parties.compute.batch import Batch
 from privada.parties.compute.folds import Fold
 from privada.parties.schema import Schema
 from privada.parties.sources import Source
 
 T = TypeVar("T")
-Mask = npt.NDArray[np.bool_]
 Handles = Sequence[Any]  # parts, or what is made of them, where they are
 
 
@@ -41,7 +40,7 @@ class Engine(Protocol):
         """Whether these parts are still where they were brought; else they are brought there again."""
         ...
 
-    def narrow(self, parts: Handles, masks: Sequence[Mask]) -> Handles:
+    def narrow(self, parts: Handles, masks: Sequence[BoolArray]) -> Handles:
         """Let only some rows of each part count."""
         ...
 
@@ -80,4 +79,4 @@ class Engine(Protocol):
         ...
 
 
-__all__ = ["Engine", "Handles", "Mask"]
+__all__ = ["Engine", "Handles"]

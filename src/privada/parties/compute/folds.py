@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import IntArray
 from privada.exceptions import AnswerError
 
-IntArray = npt.NDArray[np.int64]
 T = TypeVar("T")
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import BoolArray
 from privada._threads import MOST_THREADS, count_memory, count_processors, run_each
 from privada.exceptions import InputError
 from privada.parties.compute.batch import Batch, Part, Raw
-from privada.parties.compute.engine import Mask
 from privada.parties.compute.folds import Fold
 from privada.parties.schema import Schema
 from privada.parties.sources import Source
@@ -63,7 +63,7 @@ class Threads:
         """Parts do not get lost."""
         return True
 
-    def narrow(self, parts: Sequence[Part], masks: Sequence[Mask]) -> list[Part]:
+    def narrow(self, parts: Sequence[Part], masks: Sequence[BoolArray]) -> list[Part]:
         """Let only some rows of each part count."""
         return [part.only(mask) for part, mask in zip(parts, masks, strict=True)]
 

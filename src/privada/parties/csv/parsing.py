@@ -6,15 +6,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from privada._arrays import BoolArray
 from privada.parties.columns import Category, Column, Date
 from privada.parties.csv.dialect import Dialect
 
 TRUE_WORDS = ("1", "True", "TRUE", "true")
 FALSE_WORDS = ("0", "False", "FALSE", "false")
-Flags = npt.NDArray[np.bool_]
 
 
 def arrow_type(column: Column) -> Any:
@@ -36,7 +33,7 @@ def what_is_wrong(column: Column) -> str:
     return f"not {names.get(str(arrow_type(column)), 'a number')}"
 
 
-def parse_fields(column: Column, texts: Any, dialect: Dialect) -> tuple[Any, Flags]:
+def parse_fields(column: Column, texts: Any, dialect: Dialect) -> tuple[Any, BoolArray]:
     """An Arrow array of a column's values, null for what is missing or wrong; and what is wrong."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -45,7 +42,7 @@ def parse_fields(column: Column, texts: Any, dialect: Dialect) -> tuple[Any, Fla
     nothing = pa.scalar(None, pa.string())
     words = pc.if_else(pc.is_in(texts, pa.array(dialect.null, pa.string())), nothing, texts)
     parsed = _PARSERS[str(kind)](words, dialect)
-    wrong: Flags = pc.and_(pc.is_null(parsed), pc.is_valid(words)).to_numpy(zero_copy_only=False)
+    wrong: BoolArray = pc.and_(pc.is_null(parsed), pc.is_valid(words)).to_numpy(zero_copy_only=False)
     return parsed, wrong
 
 

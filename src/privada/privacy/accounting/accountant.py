@@ -29,10 +29,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError, RelationError
 from privada.privacy.accounting import curves
 from privada.privacy.accounting.rules import SIMPLE, RandomisedResponseRule, Rule
-from privada.privacy.accounting.sampled import FloatArray, LogProfile, Measures, SecretSample, VisibleSample
+from privada.privacy.accounting.sampled import LogProfile, Measures, SecretSample, VisibleSample
 from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.relation import Relation
 

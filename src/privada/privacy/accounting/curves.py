@@ -16,12 +16,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 
-FloatArray = npt.NDArray[np.float64]
 SMALL_MU = 1e-3  # below, probabilities of Gaussian noise are subtracted by their integral
 
 

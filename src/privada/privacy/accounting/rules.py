@@ -11,13 +11,11 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.privacy.accounting import curves
-
-FloatArray = npt.NDArray[np.float64]
 
 if TYPE_CHECKING:  # dp-accounting takes a second to import: at run time, whoever has an event has done so
     from dp_accounting import (

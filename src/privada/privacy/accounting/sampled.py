@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.privacy.accounting import curves
 from privada.privacy.accounting.rules import Rule, distribution, two_sided
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     Sampled = SampledWithoutReplacementDpEvent | VisiblySampledDpEvent
 
-FloatArray = npt.NDArray[np.float64]
 LogProfile = Callable[[FloatArray], FloatArray]
 STEP = 1e-4
 FARTHEST = 600.0  # ε beyond which nothing is looked at: floats end at 709

@@ -13,9 +13,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from privada.privacy.samplers.exact import MARGIN, Enclosure, Floats, Source, below, exp_bounds, exp_near
-
-Integers = npt.NDArray[np.int64]
+from privada._arrays import FloatArray, IntArray
+from privada.privacy.samplers.exact import MARGIN, Enclosure, Source, below, exp_bounds, exp_near
 
 GRID_BITS = 30  # the grid for scores is finer than their sensitivity by so many bits
 LARGEST_EXPONENT = 64.0  # exp(-64) < 2**-92: only the exact comparison tells it from 0
@@ -31,7 +30,7 @@ def coins(enclosure: Enclosure, n: int, source: Source) -> npt.NDArray[np.bool_]
     return tossed
 
 
-def integers_below(bound: int, n: int, source: Source) -> Integers:
+def integers_below(bound: int, n: int, source: Source) -> IntArray:
     """Draw ``n`` integers in ``[0, bound)``, equally likely: remainders of words below a multiple of it."""
     last = np.uint64(2**64 // bound * bound - 1)
     words = source(n)
@@ -41,7 +40,7 @@ def integers_below(bound: int, n: int, source: Source) -> Integers:
     return (words % np.uint64(bound)).astype(np.int64)
 
 
-def respond(codes: Integers, n_classes: int, epsilon: Fraction, source: Source) -> Integers:
+def respond(codes: IntArray, n_classes: int, epsilon: Fraction, source: Source) -> IntArray:
     """Keep each code with the odds ``e**epsilon`` to 1 against each other class."""
     kept = coins(partial(_keep_bounds, epsilon, n_classes), codes.size, source).reshape(codes.shape)
     other = integers_below(n_classes - 1, codes.size, source).reshape(codes.shape)
@@ -55,7 +54,7 @@ def _keep_bounds(epsilon: Fraction, n_classes: int, bits: int) -> tuple[int, int
     return one * one // (one + (n_classes - 1) * high), -(-one * one // (one + (n_classes - 1) * low))
 
 
-def choose(scores: Floats, epsilon: Fraction, sensitivity: float, source: Source) -> int:
+def choose(scores: FloatArray, epsilon: Fraction, sensitivity: float, source: Source) -> int:
     """Choose an index with probability proportional to ``exp(epsilon * steps / (2 Δ))``.
 
     ``steps`` are the scores in whole grid steps and ``Δ`` the sensitivity in grid steps
@@ -77,7 +76,7 @@ def choose(scores: Floats, epsilon: Fraction, sensitivity: float, source: Source
         tried = min(2 * tried, 1 << 16)
 
 
-def on_grid(scores: Floats, sensitivity: float) -> tuple[Floats, int]:
+def on_grid(scores: FloatArray, sensitivity: float) -> tuple[FloatArray, int]:
     """Put scores on a public grid: whole steps, and how many of them one record can move a score.
 
     The step is the power of two between ``2**-31`` and ``2**-30`` of the sensitivity. If

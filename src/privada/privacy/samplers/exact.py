@@ -13,11 +13,10 @@ from fractions import Fraction
 from math import ceil
 
 import numpy as np
-import numpy.typing as npt
 
-Words = npt.NDArray[np.uint64]
-Floats = npt.NDArray[np.float64]
-Source = Callable[[int], Words]
+from privada._arrays import FloatArray, WordArray
+
+Source = Callable[[int], WordArray]
 Enclosure = Callable[[int], tuple[int, int]]
 
 MARGIN = 2.0**-36  # `exp_near` is proved to 2**-39
@@ -98,7 +97,7 @@ def longer(prefix: int, bits: int, source: Source) -> tuple[int, int]:
     return prefix << 64 | int(source(1)[0]), bits + 64
 
 
-def exp_near(t: Floats) -> Floats:
+def exp_near(t: FloatArray) -> FloatArray:
     """Return ``exp(-t)`` to within ``2**-39`` for ``0 <= t <= 64``, by float64 arithmetic alone.
 
     With ``x = t/256 <= 1/4`` the Taylor polynomial of degree 12 is off by less than

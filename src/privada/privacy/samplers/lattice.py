@@ -39,13 +39,11 @@ from math import frexp
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import BoolArray, FloatArray, IntArray, WordArray
 from privada.privacy.samplers.exact import (
     MARGIN,
-    Floats,
     Source,
-    Words,
     below,
     exp_bounds,
     exp_near,
@@ -53,9 +51,7 @@ from privada.privacy.samplers.exact import (
     product,
 )
 
-Integers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-Number = TypeVar("Number", int, Floats)
+Number = TypeVar("Number", int, FloatArray)
 
 LARGEST_SCALE = 2.0**50  # beyond 2**62, where int64 ends, lies less than exp(-4096) of the mass
 STRIPS_PER_SCALE = 16
@@ -79,7 +75,7 @@ class Law:
         """Exponent gained between the start of a strip and a place in it."""
         return self.rate * self.span(start, offset)
 
-    def rise_near(self, start: Floats, offset: Floats) -> Floats:
+    def rise_near(self, start: FloatArray, offset: FloatArray) -> FloatArray:
         """Do the same in float64, with a relative error below ``2**-50``."""
         if self.log_width == 0:
             return np.zeros_like(offset)
@@ -147,10 +143,10 @@ class SamplingTable:
     law: Law
     strip_bits: int
     accept_bits: int
-    lows: Integers
-    highs: Integers
-    base: Integers
-    squeeze: Words
+    lows: IntArray
+    highs: IntArray
+    base: IntArray
+    squeeze: WordArray
 
     @property
     def low_bits(self) -> int:
@@ -175,7 +171,7 @@ def make_table(law: Law) -> SamplingTable:
     return SamplingTable(law, strip_bits, accept_bits, lows, highs, strip << low_bits, squeeze)
 
 
-def _thresholds(law: Law, strip_bits: int) -> tuple[Integers, Integers]:
+def _thresholds(law: Law, strip_bits: int) -> tuple[IntArray, IntArray]:
     """Bounds on the ends of the strips in units of the strip bits, up to the last unit."""
     lows, highs = (
         np.array([share >> (64 - strip_bits) for share in shares], dtype=np.int64)
@@ -185,14 +181,14 @@ def _thresholds(law: Law, strip_bits: int) -> tuple[Integers, Integers]:
     return lows[:listed], highs[:listed]
 
 
-def _strips(lows: Integers, highs: Integers, prefix: Integers) -> tuple[Integers, Mask]:
+def _strips(lows: IntArray, highs: IntArray, prefix: IntArray) -> tuple[IntArray, BoolArray]:
     """Strip of each prefix, and whether the prefix settles it."""
     strip = np.searchsorted(lows, prefix, side="right")
     sure = strip == np.searchsorted(highs, prefix, side="left")
     return strip, sure & (strip < len(lows))
 
 
-def _guide(lows: Integers, highs: Integers, strip_bits: int) -> tuple[Integers, Mask]:
+def _guide(lows: IntArray, highs: IntArray, strip_bits: int) -> tuple[IntArray, BoolArray]:
     """Strip at each value of the first bits, and whether all words that begin so lie in it."""
     step = 1 << (strip_bits - GUIDE_BITS)
     starts = np.arange(1 << GUIDE_BITS, dtype=np.int64) * step
@@ -202,7 +198,7 @@ def _guide(lows: Integers, highs: Integers, strip_bits: int) -> tuple[Integers, 
     return np.where(pure, first, 0), pure
 
 
-def _squeezes(law: Law, strips: int, accept_bits: int) -> Words:
+def _squeezes(law: Law, strips: int, accept_bits: int) -> WordArray:
     """Lower bounds on acceptance by strip, from ``exp(-t) >= 1 - t`` at the strip's end, as words."""
     width = 1 << law.log_width
     over, under = law.rate.numerator, law.rate.denominator
@@ -211,7 +207,7 @@ def _squeezes(law: Law, strips: int, accept_bits: int) -> Words:
     return np.array([min(field << (64 - accept_bits), 2**64 - 1) for field in fields], dtype=np.uint64)
 
 
-def draw(law: Law, n: int, source: Source) -> Integers:
+def draw(law: Law, n: int, source: Source) -> IntArray:
     """Draw ``n`` independent integers with exactly the given law."""
     table = make_table(law)
     out = np.empty(n, dtype=np.int64)
@@ -224,7 +220,7 @@ def draw(law: Law, n: int, source: Source) -> Integers:
     return out
 
 
-def _chunk(table: SamplingTable, words: Words, source: Source) -> Integers:
+def _chunk(table: SamplingTable, words: WordArray, source: Source) -> IntArray:
     """All successful attempts of these words, in order."""
     first, last = np.split(words, 2) if table.words_per_attempt == 2 else (words, words)
     values, kept, unsettled = attempt(table, first, last)
@@ -235,7 +231,7 @@ def _chunk(table: SamplingTable, words: Words, source: Source) -> Integers:
     return values[kept]
 
 
-def attempt(table: SamplingTable, first: Words, last: Words) -> tuple[Integers, Mask, Integers]:
+def attempt(table: SamplingTable, first: WordArray, last: WordArray) -> tuple[IntArray, BoolArray, IntArray]:
     """Attempt one draw per word: the values, which of them stand, and the indices left to `resolve`."""
     bucket = (first >> (64 - GUIDE_BITS)).view(np.int64)
     code = table.base.take(bucket)
@@ -250,7 +246,7 @@ def attempt(table: SamplingTable, first: Words, last: Words) -> tuple[Integers, 
     return _signed(code), kept, rest[~settled]
 
 
-def _compare(table: SamplingTable, first: Words, low: Integers) -> tuple[Integers, Mask, Mask]:
+def _compare(table: SamplingTable, first: WordArray, low: IntArray) -> tuple[IntArray, BoolArray, BoolArray]:
     """Strips, acceptances, and whether both are settled, where guide and squeeze were not enough."""
     strip, sure = _strips(table.lows, table.highs, (first >> (64 - table.strip_bits)).view(np.int64))
     start = (strip << table.law.log_width).astype(np.float64)
@@ -261,7 +257,7 @@ def _compare(table: SamplingTable, first: Words, low: Integers) -> tuple[Integer
     return strip, accepted, sure & (accepted | (field * unit >= chance + MARGIN))
 
 
-def _signed(code: Integers) -> Integers:
+def _signed(code: IntArray) -> IntArray:
     """Read ``2 |x| + (x < 0)`` as ``x``."""
     sign = code & 1
     return ((code >> 1) ^ -sign) + sign

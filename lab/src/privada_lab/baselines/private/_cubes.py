@@ -14,13 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.parties.answering import Draws
 from privada.privacy.mechanism import Lattice, Mechanism
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 MOST_CUBES = 2**17  # of one level: what a release can make an owner count
 STRAY = 0.2  # expected number of empty cubes of a level that pass

@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import AnswerError
 
-FloatArray = npt.NDArray[np.float64]
 # value, gradient, and the curvature for who needs it
 Look = tuple[float, FloatArray, Callable[[], FloatArray]]
 MOST_STEPS = 500

@@ -35,12 +35,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.privacy.bounds import Ball, Classes
 from privada.privacy.guarantee import Approximate, request
 from privada_lab.baselines.private._asking import class_list
 
-FloatArray = npt.NDArray[np.float64]
 MODELS = ("linear", "mlp")
 STAMPS = ("noise of torch, not of the noise module", "rehearsal: not private")
 PUBLIC_STEPS, PUBLIC_RATE = 300, 1e-2
@@ -325,8 +325,7 @@ class DPSGDClassifier(ClassifierMixin, _DPSGD):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class of rows."""
-        found: npt.NDArray[Any] = self.classes_[self._scores(X).argmax(axis=1)]
-        return found
+        return self.classes_[self._scores(X).argmax(axis=1)]
 
 
 def _finite(y: Any) -> FloatArray:

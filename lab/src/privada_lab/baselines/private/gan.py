@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
@@ -37,8 +38,6 @@ from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private import _kernels
 from privada_lab.baselines.private._asking import BaselineQuestion
 from privada_lab.baselines.private.tree_kmeans import clipped_rows
-
-FloatArray = npt.NDArray[np.float64]
 
 SLOPE = 0.2  # of the rectifiers below 0
 SIZE_SHARE = 0.02  # of μ², for a noisy number of rows
@@ -219,8 +218,7 @@ class _Networks:
 
     def generate(self, n: int) -> FloatArray:
         """Points of the generator, in the cube of side 2."""
-        found: FloatArray = self._made(n).detach().numpy()
-        return found
+        return self._made(n).detach().numpy()
 
 
 def _torch() -> Any:

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.rows import AT_ONCE, Batch, Rows
@@ -39,9 +39,6 @@ from privada.privacy.noise import Noise
 from privada.privacy.release import PublicSchema
 from privada_lab.baselines.adaptation import ridge, weights_for_moments
 from privada_lab.baselines.private._asking import BaselineQuestion, ask, row_width
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

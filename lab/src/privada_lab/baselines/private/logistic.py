@@ -28,6 +28,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Prepared, Rows
@@ -37,8 +38,6 @@ from privada.privacy.mechanism import Gaussian, Mechanism, Plan, gaussian_event
 from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Part = tuple[FloatArray, IntArray]
 
 INTERCEPT = 0.5  # the constant feature, where rows have norm 1 at most
@@ -275,14 +274,12 @@ class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """Probabilities of every class."""
         from scipy.special import softmax
 
-        found: FloatArray = softmax(self.decision_function(X), axis=1)
-        return found
+        return softmax(self.decision_function(X), axis=1)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Most likely class."""
         likely = self.decision_function(X).argmax(axis=1)
-        found: npt.NDArray[Any] = self.classes_[likely]
-        return found
+        return self.classes_[likely]
 
 
 __all__ = ["DPLogisticRegression", "NoisyGradients"]

@@ -27,6 +27,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
@@ -36,9 +37,6 @@ from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan
 from privada.privacy.noise import Noise
 from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -275,8 +273,7 @@ class PATE(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = _check.matrix(X=X, width=self.n_features_in_)
         if self.student_ is None:
             return np.repeat(self.classes_[self._codes], len(rows))
-        found: npt.NDArray[Any] = self.classes_[np.asarray(self.student_.predict(rows), dtype=np.int64)]
-        return found
+        return self.classes_[np.asarray(self.student_.predict(rows), dtype=np.int64)]
 
 
 def _default(model: Any) -> Any:

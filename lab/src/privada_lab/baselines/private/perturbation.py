@@ -29,6 +29,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError, RelationError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
@@ -40,7 +41,6 @@ from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
 from privada_lab.baselines.private._newton import ROUNDED, Look, minimum
 
-FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 1e-8
 CURVED, OUTPUT = 0.2, 0.01  # shares of epsilon for the determinant and for the output
 LOSSES = ("huber", "logistic")
@@ -290,8 +290,7 @@ class PerturbedClassifier(ClassifierMixin, _Perturbed):  # type: ignore[misc]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of each row."""
-        found: npt.NDArray[Any] = self.classes_[(self.decision_function(X) > 0).astype(np.int64)]
-        return found
+        return self.classes_[(self.decision_function(X) > 0).astype(np.int64)]
 
 
 __all__ = ["PerturbedClassifier", "PerturbedMinimum", "PerturbedRegressor"]

@@ -33,9 +33,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
@@ -47,9 +47,6 @@ from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private import _cubes
 from privada_lab.baselines.private._asking import BaselineQuestion
 from privada_lab.baselines.private.tree_kmeans import clipped_rows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 NARROW = 8  # features of the projection
 SURE = 0.9  # a centre whose count could as well be noise has no weight
@@ -185,8 +182,7 @@ def _costs(question: SwappedCenters, Y: FloatArray, candidates: FloatArray) -> I
     from privada_lab.baselines.private import _kernels
 
     most = 4 * question.norm_bound**2
-    found: IntArray = _kernels.squared_steps(Y, candidates, 2.0**COST_BITS / most, 2**COST_BITS)
-    return found
+    return _kernels.squared_steps(Y, candidates, 2.0**COST_BITS / most, 2**COST_BITS)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
@@ -30,9 +30,6 @@ from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussi
 from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private import _cubes
 from privada_lab.baselines.private._asking import BaselineQuestion
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 WIDEST = 10  # features: a cube has 2^d halves
 SIZES = (1e-100, 1e100)  # of the ball: nothing leaves the floats when it is halved or squared

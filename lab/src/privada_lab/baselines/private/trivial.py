@@ -33,6 +33,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.cells.estimator import CellClassifier
 from privada.methods.transport.questions.features import FeatureMap
@@ -47,8 +48,6 @@ from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private._asking import BaselineQuestion, ask, class_list
 from privada_lab.baselines.public import PublicLogistic, PublicRidge, whiten
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 SHIFT_SHARE = 0.25  # of μ², for the mean residual
 RESIDUALS = 3.0  # public root mean squared residuals, to which private ones are clipped
 ROUNDING = 1 + 2.0**-40  # of a product of two clipped factors

@@ -25,6 +25,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError, RelationError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
@@ -36,7 +37,6 @@ from privada_lab.baselines.private._asking import BaselineQuestion, ask, ball_sc
 from privada_lab.baselines.private._newton import ROUNDED, Look, minimum
 from privada_lab.baselines.private.tree_kmeans import clipped_rows
 
-FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 1e-9
 STEEPEST = 1e6  # R/√λ, at most: the objective's condition is its square
 
@@ -229,8 +229,7 @@ class PrivateWeighting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Class of each row."""
         check_is_fitted(self)
-        found: npt.NDArray[Any] = self.model_.predict(_check.matrix(X=X))
-        return found
+        return self.model_.predict(_check.matrix(X=X))
 
 
 __all__ = ["PrivateWeighting", "WeightingCoefficients"]

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import RehearsalWarning
 from privada.methods.cells.estimator import CellMeans
 from privada.methods.clustering.estimator import SourceTargetMedoids
@@ -23,8 +23,6 @@ from privada_lab.datasets.source_target import RADIUS, Pair
 from privada_lab.experiments.clustering.compared import WITH_DELTA
 from privada_lab.papers.clustering import PaperSource, nas_noise, paper_nas, paper_nna
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Source = Callable[[Pair, Guarantee, int], FloatArray | None]
 
 BUDGETS: dict[str, Guarantee] = {
@@ -119,8 +117,7 @@ def ablations() -> dict[str, Source]:
 def ours(pair: Pair, k: int, budget: Guarantee) -> IntArray:
     """The default of the product."""
     model = SourceTargetMedoids(k, norm_bound=RADIUS, **_numbers(budget))
-    found: IntArray = model.fit(pair.source, Xt=pair.target).indices_
-    return found
+    return model.fit(pair.source, Xt=pair.target).indices_
 
 
 __all__ = [

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.report.exhibit import Curves, Series
 from privada.report.tables import Table
 
-FloatArray = npt.NDArray[np.float64]
 ABLATED = ("coreset", "t=", "balanced", "delta")  # methods that are tabulated, not drawn
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.clustering.learner.solver.objective import source_distances
 from privada.report.exhibit import Exhibit
@@ -34,9 +34,6 @@ from privada_lab.experiments.clustering.labelled import adaptation
 from privada_lab.experiments.clustering.pictured import picture, picture_set
 from privada_lab.experiments.clustering.theory import bounds_table, network_table, solvers_table
 from privada_lab.experiments.registry import Track, untracked
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 KS = (5, 10, 20, 40, 70)
 GOALS = {"pure": (80, 99, 93), "zcdp": (88, 99, 92)}

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.report.exhibit import Curves, Series
 from privada_lab.baselines.clustering import STC, ClusterT
 from privada_lab.baselines.private.logistic import DPLogisticRegression
@@ -22,8 +22,6 @@ from privada_lab.datasets.source_target import RADIUS, LabelledPair, labelled_pa
 from privada_lab.experiments.clustering.contenders import BUDGETS, ours
 from privada_lab.experiments.registry import Track
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 KS = (10, 20, 40)
 EPSILON, DELTA = 3.0, 1e-5  # of the training on the source
 MOST_RUNS = 10

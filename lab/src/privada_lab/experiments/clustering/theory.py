@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import Owner
+from privada._arrays import FloatArray, IntArray
 from privada.methods.clustering import (
     NodeCells,
     cost_sensitivity,
@@ -30,8 +30,6 @@ from privada_lab.baselines.accelerated_medoids import accelerated_medoids
 from privada_lab.datasets.source_target import RADIUS, Pair
 from privada_lab.experiments.clustering.costs import Costs
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 NEIGHBOURS = 150  # t of Δᵗ(S)
 CENTERS = 20
 NODES, MEMBERS, CELLS, NODE_CENTERS = 400, 300, 40, 10

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.cells.learner.forecast import forecast_counts
 from privada.methods.cells.learner.learn import learn as learn_cells
 from privada.methods.cells.questions.partition import Nearest
@@ -37,7 +37,6 @@ from privada_lab.datasets.table_split import TableSplit
 from privada_lab.experiments.forecasts.trials import Trial
 from privada_lab.experiments.tables.contenders import CONTENDERS, NOTHING, Case, Contender
 
-FloatArray = npt.NDArray[np.float64]
 Found = tuple[Forecast, float]
 CELLS, CENTRES, TARGETS, COMPONENTS = 12, 12, 300, 6
 OWNERS, SUMMARY, RANDOM_CHOICES = 3, 60, 20

@@ -12,9 +12,9 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import Owner
+from privada._arrays import FloatArray
 from privada.exceptions import PrivadaWarning
 from privada.methods.linear.questions import public
 from privada.methods.reweighting.learner.adaptation import SHARE, learn_convex, learn_nonconvex
@@ -35,7 +35,6 @@ from privada_lab.experiments.reweighting.contenders import DELTA, NORM, error, w
 from privada_lab.papers.nonconvex import paper_pncnvxadap, smoothness
 from privada_lab.papers.reweighting import paper_discrepancy, paper_pcnvxadap
 
-FloatArray = npt.NDArray[np.float64]
 ALPHA, KAPPA, STEPS = 0.1, 1.0, 100
 RADII = {False: 5.0, True: 20.0}  # of predictors, by whether classes are predicted
 FASTER = 10.0  # times the step size of line 4, which is made for the worst case

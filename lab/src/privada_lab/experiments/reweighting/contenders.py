@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.reweighting.estimator import ReweightedClassifier, ReweightedRegressor
 from privada.methods.reweighting.questions.problem import Penalties
@@ -29,7 +30,6 @@ from privada_lab.datasets import domain_pairs
 from privada_lab.datasets.domain_pairs import DomainPair, Part
 from privada_lab.experiments.rivals import Sides, predictions
 
-FloatArray = npt.NDArray[np.float64]
 DELTA, EPSILONS = 1e-5, (1.0, 4.0)
 CONSTANT = 0.5  # appended to rows of norm 1 at most
 NORM = float(np.hypot(1.0, CONSTANT))
@@ -143,8 +143,7 @@ def public_ridge(source: Part) -> FloatArray:
     from sklearn.linear_model import RidgeCV
 
     grid = len(source) * np.array(PENALTIES)
-    found: FloatArray = RidgeCV(grid, fit_intercept=False).fit(with_constant(source.X), source.y).coef_
-    return found
+    return RidgeCV(grid, fit_intercept=False).fit(with_constant(source.X), source.y).coef_
 
 
 def cnvx(source: Part, target: Part, radius: float, alpha: float, kappa1: float) -> FloatArray:

@@ -37,11 +37,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada_lab.baselines.adaptation import KMM, PENALTIES, weights_for_moments
 from privada_lab.datasets.domain_pairs import DomainPair
 from privada_lab.experiments.reweighting.contenders import with_constant
 
-FloatArray = npt.NDArray[np.float64]
 MIXTURES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)
 FOLDS, REPEATS = 5, 3
 FEWEST = 20  # rows of a domain that is weighed by itself

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.report.figure import Figure
 from privada.report.tables import Table
@@ -33,7 +33,6 @@ from privada_lab.experiments.reweighting.printed_tables import (
 from privada_lab.experiments.reweighting.selection import Family
 from privada_lab.experiments.sharing import shared
 
-FloatArray = npt.NDArray[np.float64]
 Errors = dict[str, list[float]]
 METHODS = ("target", "KMM", "DM", "CnvxAdap")  # of Table 1
 WEIGHED = "CnvxAdap, u optimised"  # its settings by the validation rows, as the paper chooses them

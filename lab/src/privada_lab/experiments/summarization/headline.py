@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import PrivacyLeakWarning
 from privada.methods.summarization import herd, mmd2
 from privada.privacy.guarantee import Approximate
@@ -30,7 +30,6 @@ from privada_lab.experiments.summarization.parameters import (
 )
 from privada_lab.experiments.summarization.scores import Scores, accuracy, printed_rows, uniform_rows
 
-FloatArray = npt.NDArray[np.float64]
 TRIVIAL = ("uniform", "one owner", "threshold")  # rivals that ask nothing, or for one noisy mean
 PRIVATE_TRAINING = (8.0, 1e-4)
 STRICT = Approximate(epsilon=1.4, delta=1e-4, relation=Relation.REPLACE_ONE)

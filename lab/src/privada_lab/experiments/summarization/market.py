@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import PrivacyLeakWarning
 from privada.methods.summarization import (
     Consumer,
@@ -27,7 +28,6 @@ from privada.privacy.guarantee import Approximate
 from privada.privacy.relation import Relation
 from privada_lab.datasets.shift import Shift
 
-FloatArray = npt.NDArray[np.float64]
 Rows = tuple[FloatArray, npt.NDArray[Any]]
 SIZES = (50, 100, 200, 400)
 FEATURES = 140

@@ -27,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.summarization import herd, mmd2
 from privada.privacy.guarantee import Approximate
@@ -36,7 +37,7 @@ from privada.report.figure import Figure
 from privada_lab.datasets.shift import Shift, adult_shift, insurance_shift, mnist_shift
 from privada_lab.experiments.intervals import mean_interval
 from privada_lab.experiments.registry import Track, untracked
-from privada_lab.experiments.summarization.market import OWNER, SIZES, VALIDATION, FloatArray, Market
+from privada_lab.experiments.summarization.market import OWNER, SIZES, VALIDATION, Market
 from privada_lab.experiments.summarization.scores import Scores, accuracy, printed_rows, uniform_rows
 from privada_lab.papers.summarization_theorems import prescribed_sizes, submodular_condition
 

@@ -7,14 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada_lab.baselines.summaries import uniform_sample
 from privada_lab.datasets.shift import Shift
 from privada_lab.experiments.summarization.market import FEATURES, Rows
 from privada_lab.papers.summarization import paper_features, paper_summary
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class Scores:
@@ -48,8 +46,7 @@ def printed_rows(shift: Shift, p: int, seed: int) -> tuple[Rows, int]:
     """What Algorithm 3 gathers as printed, with seeded noise, and how many points the curator saw."""
 
     def features(X: FloatArray) -> FloatArray:
-        made: FloatArray = paper_features(X, dimension=FEATURES, gamma=shift.gamma, random_state=seed)
-        return made
+        return paper_features(X, dimension=FEATURES, gamma=shift.gamma, random_state=seed)
 
     owners = [features(X) for X, _ in shift.owners]
     made = paper_summary(owners, features(shift.validation), features(shift.seed_set), p, rehearsal=seed)

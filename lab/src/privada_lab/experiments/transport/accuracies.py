@@ -36,7 +36,6 @@ from privada_lab.experiments.transport.contenders import (
 )
 
 UNTRANSPORTED = "same release, no transport"  # of reviews: class means of as much budget
-IntArray = npt.NDArray[np.int64]
 EPSILONS = (1.0, 2.0, 4.0, 8.0)
 MAIN = 4.0  # where everybody is measured
 TRIVIAL = "trivial: "

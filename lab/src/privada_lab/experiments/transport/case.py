@@ -10,13 +10,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.transport.learner.default import default_map
 from privada.methods.transport.questions.features import FeatureMap, rescaled
 from privada_lab.baselines.propagation import Propagation
 from privada_lab.datasets.adaptation import BENCHMARKS, Domain, pairs
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 LARGE = 2_000_000  # entries of a coupling
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.report.tables import Table
 from privada_lab.experiments.transport.accuracies import FEW, MAIN, QUICK
 from privada_lab.experiments.transport.case import Case, accuracy
@@ -19,8 +20,6 @@ from privada_lab.experiments.transport.contenders import (
     printed_in_batches,
     quickly_in_the_clear,
 )
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def classwise(title: str, case: Case, runs: int) -> Table:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import PrivadaWarning
 from privada.methods.transport.estimator import TransportClassifier
 from privada.methods.transport.learner.adaptation import nearest_means
@@ -36,8 +36,6 @@ from privada_lab.experiments.rivals import Sides, predictions
 from privada_lab.experiments.transport.case import Case, Side
 from privada_lab.papers.transport import paper_dpda, printed_sigma
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 OTDA_REGULARISATIONS = (0.01, 0.05, 0.2)  # the paper's and wider ones; the best by the target's labels counts
 REACH = 2.0  # rows of norm 1 about a centre of norm at most 1, in orthonormal components
 TEACHERS, QUERIES = 20, 20  # of PATE: votes on few points, or the noise drowns them
@@ -114,8 +112,7 @@ def pate(case: Case, epsilon: float) -> FloatArray:
         size=len(case.source.rows),
     )
     model.fit(case.source.rows, case.labels[0], Xt=case.target.rows)
-    found: FloatArray = model.predict_proba(case.target.rows)
-    return found
+    return model.predict_proba(case.target.rows)
 
 
 def in_the_clear(case: Case) -> dict[str, FloatArray]:
@@ -155,10 +152,7 @@ def adversarial(case: Case) -> FloatArray | None:
         return None
     from privada_lab.baselines.adda import ADDA
 
-    found: FloatArray = (
-        ADDA().fit(case.source.rows, case.labels[0], case.target.rows).predict_proba(case.target.rows)
-    )
-    return found
+    return ADDA().fit(case.source.rows, case.labels[0], case.target.rows).predict_proba(case.target.rows)
 
 
 def target_folds(case: Case) -> FloatArray:
@@ -307,8 +301,7 @@ def minibatched(case: Case, epsilon: float, *, batches: int = BATCHES, network: 
         warnings.simplefilter("ignore", PrivadaWarning)
         model = run(learn_rows({"source": question}, case.target.points, classes=classes), {"source": owner})
     if not network:
-        found: FloatArray = model.probabilities
-        return found
+        return model.probabilities
     batch = NoisyRows.of(question, model.release)
     weights = np.concatenate([each.weights for each in batch if each.weights is not None])
     return _trained(model.mapped, weights.argmax(axis=1), case.target.points, case.n_classes, network=True)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.transport.learner.rows import NoisyRows, plain_distance
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.wasserstein import private_wasserstein
@@ -26,7 +26,6 @@ from privada_lab.experiments.registry import Track
 from privada_lab.experiments.transport.accuracies import QUICK
 from privada_lab.experiments.transport.case import LARGE
 
-FloatArray = npt.NDArray[np.float64]
 BATCH, SHRUNK = 128, 10  # rows in a batch; features over components
 RATIOS = (0.5, 0.7, 1.0, 1.3, 2.0)
 QUICK_RATIOS = (0.7, 1.0, 1.3)

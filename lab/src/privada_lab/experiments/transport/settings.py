@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.transport.estimator import TransportClassifier
 from privada.methods.transport.learner.adaptation import USUAL, Refinement, adapt
 from privada.methods.transport.learner.default import COMPONENTS
@@ -38,7 +38,6 @@ from privada_lab.experiments.intervals import mean_interval
 from privada_lab.experiments.registry import Track, untracked
 from privada_lab.experiments.transport.case import accuracy
 
-FloatArray = npt.NDArray[np.float64]
 EPSILONS = (1.0, 4.0)
 HISTOGRAM = 20  # features from which on those that cannot be negative are histograms or activations
 REFINED: dict[str, tuple[Any, Any]] = {  # about half and twice of what is usual

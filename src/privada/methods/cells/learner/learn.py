@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.bounds import Ball
 from privada.privacy.release import Release
 
-FloatArray = npt.NDArray[np.float64]
 CONFIDENCE = 0.95
 
 

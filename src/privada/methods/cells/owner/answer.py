@@ -6,15 +6,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.cells.questions.partition import Bins
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def answer(question: CellStatistics, rows: Rows, draw: Draws) -> dict[str, Any]:

@@ -12,10 +12,8 @@ from typing import Any
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from privada._arrays import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)

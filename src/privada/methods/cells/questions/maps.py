@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 
-FloatArray = npt.NDArray[np.float64]
 LARGEST = 4_000_000  # numbers of all maps of one hypothesis or partition
 WIDEST = 65_536  # numbers that a row is mapped to
 _NUMBERS = 2**16  # of mapped rows at once: they stay in the processor's cache

@@ -28,10 +28,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada._threads import in_parts
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 FEW_CENTERS = 64  # below, the exact rule alone is as fast
 MOST_FEATURES = 1000  # within the rounding analysis above

@@ -15,6 +15,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
+
 TILE = 512
 GROUP = 8
 CHUNK = 8
@@ -23,7 +25,6 @@ LARGEST_FLOAT32 = np.float32(np.finfo(np.float32).max)
 _FAST = {"contract", "nnan", "nsz"}  # no value is ever infinite or NaN: see FAR_QUERY and LARGEST_FLOAT32
 
 Singles = npt.NDArray[np.float32]
-Doubles = npt.NDArray[np.float64]
 
 
 def _pass_between(source: int, goal: int) -> Any:
@@ -125,7 +126,7 @@ def _two_best(
 
 
 @numba.njit(nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _exact(x: Doubles, centers: Doubles, start: int, stop: int) -> int:  # pragma: no cover - compiled
+def _exact(x: FloatArray, centers: FloatArray, start: int, stop: int) -> int:  # pragma: no cover - compiled
     """The rule itself, as ``cells`` has it: least float64 sum in coordinate order, first on ties."""
     best, found = np.inf, start
     for j in range(start, stop):
@@ -140,7 +141,7 @@ def _exact(x: Doubles, centers: Doubles, start: int, stop: int) -> int:  # pragm
 
 @numba.njit(nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _exact_in_group(
-    x: Doubles, group: Doubles, start: int, stop: int, totals: Doubles
+    x: FloatArray, group: FloatArray, start: int, stop: int, totals: FloatArray
 ) -> int:  # pragma: no cover - compiled
     """`_exact` over one group, whose coordinates lie side by side: the same sums, several at once."""
     for j in range(GROUP):
@@ -158,7 +159,7 @@ def _exact_in_group(
 
 @numba.njit(nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _load(
-    tile: Singles, margins: Doubles, X: Doubles, origin: Doubles, scale: float
+    tile: Singles, margins: FloatArray, X: FloatArray, origin: FloatArray, scale: float
 ) -> None:  # pragma: no cover - compiled
     """Put rows side by side, seen from the origin, with the margin that each needs."""
     d = X.shape[1]
@@ -177,12 +178,12 @@ def _load(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def assign(
-    X: Doubles,
-    centers: Doubles,
+    X: FloatArray,
+    centers: FloatArray,
     doubled: Singles,
     norms: Singles,
-    groups: Doubles,
-    origin: Doubles,
+    groups: FloatArray,
+    origin: FloatArray,
     scale: float,
     found: npt.NDArray[np.int64],
 ) -> int:  # pragma: no cover - compiled
@@ -211,7 +212,7 @@ def assign(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def assign_exactly(
-    X: Doubles, centers: Doubles, found: npt.NDArray[np.int64]
+    X: FloatArray, centers: FloatArray, found: npt.NDArray[np.int64]
 ) -> None:  # pragma: no cover - compiled
     """Write the index of each row's nearest centre, by the exact rule over all of them."""
     for i in range(X.shape[0]):

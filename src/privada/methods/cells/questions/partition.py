@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.maps import check_map, mapped
 from privada.methods.cells.questions.nearest import NearestSearch
 from privada.privacy.codec import Form, only_of, several_of
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Arrays = dict[str, npt.NDArray[Any]]
 FEW_FEATURES = 3  # of centres that are named by where they are
 DEEPEST = 8  # partitions inside each other

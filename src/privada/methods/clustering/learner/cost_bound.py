@@ -37,6 +37,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.methods.cells.questions.partition import Nearest
 from privada.methods.clustering.learner.solver.objective import source_distances
 from privada.methods.clustering.learner.source.sanitised import RadiusEstimate, count_threshold
@@ -46,8 +47,6 @@ from privada.methods.clustering.questions.neighbours import NeighbourAverages
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.privacy.mechanism import KNorm, Lattice
 from privada.privacy.release import Question, Release
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

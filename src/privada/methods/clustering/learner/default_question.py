@@ -12,17 +12,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.methods.clustering.learner.solver.solve import medoids
 from privada.methods.clustering.questions.calibration import budget_of, replaces
 from privada.methods.clustering.questions.local import LocalMeans
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Question
-
-FloatArray = npt.NDArray[np.float64]
 
 FEW_FEATURES = 3  # up to here a grid has few enough cells
 LEVELS = 3

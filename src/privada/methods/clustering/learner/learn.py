@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.clustering.learner.cost_bound import CostBound, cost_bound
 from privada.methods.clustering.learner.forecast import estimate_cost
@@ -28,9 +29,6 @@ from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.release import Question, Release
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins
 from privada.methods.cells.questions.statistics import CellStatistics
@@ -27,8 +28,6 @@ from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 STARTS, MOST_SWAPS = 2, 10_000
 
 

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada._threads import in_parts
 from privada.methods.cells.owner import answer as cells_owner
 from privada.methods.clustering.questions.means import (
@@ -21,8 +21,6 @@ from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 from privada.privacy.mechanism import Lattice, Plan
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Neighbours = tuple[FloatArray, FloatArray]
 FEW_TARGETS = 8  # target points that one worker takes at a time
 

@@ -10,17 +10,15 @@ from typing import Any
 
 import numba
 import numpy as np
-import numpy.typing as npt
+
+from privada._arrays import FloatArray, IntArray
 
 _INSIDE = 1 - 2.0**-40  # keeps a clipped vector inside its ball whatever the last bits round to
 _ROOT = float(np.sqrt(2.0))
 
-Doubles = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _norm(gap: Doubles) -> float:  # pragma: no cover - compiled
+def _norm(gap: FloatArray) -> float:  # pragma: no cover - compiled
     """Euclidean norm, for values up to 1e300."""
     largest = 0.0
     for k in range(gap.shape[0]):
@@ -35,7 +33,7 @@ def _norm(gap: Doubles) -> float:  # pragma: no cover - compiled
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _add_moments(row: Integers, v: Doubles, steps: float) -> None:  # pragma: no cover - compiled
+def _add_moments(row: IntArray, v: FloatArray, steps: float) -> None:  # pragma: no cover - compiled
     """Add nothing, ``|v|²``, or the triangle of ``vv'`` with off-diagonal entries times √2."""
     width, d = row.shape[0], v.shape[0]
     if width == 0:
@@ -57,13 +55,13 @@ def _add_moments(row: Integers, v: Doubles, steps: float) -> None:  # pragma: no
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def add_local(
-    counts: Integers,
-    sums: Integers,
-    moments: Integers,
-    X: Doubles,
-    cells: Integers,
-    centers: Doubles,
-    shells: Doubles,
+    counts: IntArray,
+    sums: IntArray,
+    moments: IntArray,
+    X: FloatArray,
+    cells: IntArray,
+    centers: FloatArray,
+    shells: FloatArray,
     steps: Any,
 ) -> None:  # pragma: no cover - compiled
     """Add each row to the first shell of its cell that holds it; beyond the last one, nothing.
@@ -89,7 +87,7 @@ def add_local(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def into_ball(X: Doubles, radius: float) -> Doubles:  # pragma: no cover - compiled
+def into_ball(X: FloatArray, radius: float) -> FloatArray:  # pragma: no cover - compiled
     """Rows, each brought into the ball if it is outside.
 
     A clipped row is its direction times the radius, not the row times a factor, which
@@ -115,7 +113,7 @@ def into_ball(X: Doubles, radius: float) -> Doubles:  # pragma: no cover - compi
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _before(
-    distance: float, row: Doubles, other: float, against: Doubles
+    distance: float, row: FloatArray, other: float, against: FloatArray
 ) -> bool:  # pragma: no cover - compiled
     """The order of neighbours: by distance, then by coordinates."""
     if distance != other:
@@ -127,7 +125,7 @@ def _before(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _sink(distances: Doubles, rows: Doubles) -> None:  # pragma: no cover - compiled
+def _sink(distances: FloatArray, rows: FloatArray) -> None:  # pragma: no cover - compiled
     """Restore a heap, the last neighbour on top, after its top was replaced."""
     size, at = distances.shape[0], 0
     while True:
@@ -147,7 +145,7 @@ def _sink(distances: Doubles, rows: Doubles) -> None:  # pragma: no cover - comp
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def keep_nearest(
-    distances: Doubles, rows: Doubles, X: Doubles, targets: Doubles
+    distances: FloatArray, rows: FloatArray, X: FloatArray, targets: FloatArray
 ) -> None:  # pragma: no cover - compiled
     """Keep the t first neighbours of each target point, squared distances and rows, as heaps."""
     for j in range(targets.shape[0]):
@@ -168,7 +166,7 @@ def keep_nearest(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def merge_nearest(
-    distances: Doubles, rows: Doubles, more: Doubles, others: Doubles
+    distances: FloatArray, rows: FloatArray, more: FloatArray, others: FloatArray
 ) -> None:  # pragma: no cover - compiled
     """Keep the t first of two sets of neighbours of each target point in the first set, as heaps."""
     for j in range(distances.shape[0]):

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Guarantee, Pure
 from privada.privacy.mechanism import Gaussian, Laplace
 from privada.privacy.relation import Relation
-
-FloatArray = npt.NDArray[np.float64]
 
 NOISES = ("lattice", "k-norm")
 MOST_NUMBERS = 100_000_000  # that an answer may hold: 0.8 GB

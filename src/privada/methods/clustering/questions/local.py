@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Nearest
 from privada.methods.clustering.questions.calibration import few_numbers, frozen, sized
@@ -18,7 +19,6 @@ from privada.methods.clustering.questions.local_pricing import LocalPricing
 from privada.privacy.mechanism import Plan
 from privada.privacy.release import PublicSchema, Question
 
-FloatArray = npt.NDArray[np.float64]
 MOMENTS = ("none", "trace", "full", "pooled")
 
 

@@ -19,10 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Nearest
 from privada.methods.cells.questions.statistics import CellStatistics
@@ -40,8 +38,6 @@ from privada.methods.clustering.questions.neighbours import NeighbourAverages, S
 from privada.privacy.bounds import Grid
 from privada.privacy.mechanism import KNormCylinder, Plan, pure_event
 from privada.privacy.release import PublicSchema, Question, Release
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -33,9 +33,9 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.clustering.questions.calibration import (
     NOISES,
@@ -51,9 +51,6 @@ from privada.privacy.bounds import Grid
 from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import KNorm, Plan
 from privada.privacy.release import PublicSchema, Question
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -14,17 +14,15 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, Product
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.questions.calibration import few_numbers, sized
 from privada.privacy.mechanism import Lattice, Plan
 from privada.privacy.release import PublicSchema, Question, Release
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

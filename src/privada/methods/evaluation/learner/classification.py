@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.evaluation.learner import intervals
 from privada.methods.evaluation.learner.intervals import CONFIDENCE, Estimate, NoisyCount
 from privada.methods.evaluation.questions.outcomes import OutcomeCounts
 from privada.parties.protocol import only_releases
 from privada.privacy.release import Release
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import AnswerError
 from privada.methods.evaluation.questions.errors import GRID, ErrorMoments
 from privada.methods.evaluation.questions.outcomes import OutcomeCounts
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 from privada.parties.schema import Number
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def answer_outcomes(question: OutcomeCounts, rows: Rows, draw: Draws) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.hypotheses.questions.forms import Hypothesis
 from privada.privacy.codec import one_of
@@ -25,7 +26,6 @@ from privada.privacy.mechanism import Gaussian, Laplace, Plan
 from privada.privacy.relation import Relation
 from privada.privacy.release import PACE, Question
 
-FloatArray = npt.NDArray[np.float64]
 LARGEST = 10_000_000  # entries of a table
 MOST_EDGES = 10_000
 LINKS = ("none", "softmax")

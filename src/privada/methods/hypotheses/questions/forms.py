@@ -20,13 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.maps import LARGEST, check_map, mapped
 from privada.privacy.codec import Form, read_form
 from privada.privacy.release import PACE
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Arrays = dict[str, npt.NDArray[Any]]
 DEEPEST = 100  # layers of a network
 
@@ -210,8 +209,7 @@ def from_plain(entry: Mapping[str, Any]) -> Hypothesis:
             arrays[name] = np.asarray(value, dtype=np.float64)
         elif name != "form":
             plain[name] = value
-    made: Hypothesis = read_form(Hypothesis, {"form": entry["form"], "plain": plain}, arrays)
-    return made
+    return read_form(Hypothesis, {"form": entry["form"], "plain": plain}, arrays)
 
 
 __all__ = ["Constant", "Hypothesis", "Network", "from_plain", "linear", "to_plain"]

@@ -10,9 +10,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.cells.questions import kernels
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]

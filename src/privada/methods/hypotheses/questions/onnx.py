@@ -45,9 +45,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada._extras import require
 from privada.exceptions import AnswerError, InputError
-from privada.methods.hypotheses.questions.forms import Arrays, FloatArray, Hypothesis, IntArray
+from privada.methods.hypotheses.questions.forms import Arrays, Hypothesis
 from privada.methods.hypotheses.questions.sandbox import _onnx_worker
 from privada.methods.hypotheses.questions.sandbox._onnx_graph import ALLOWED
 from privada.methods.hypotheses.questions.sandbox._onnx_worker import (

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions.descent import LinearDescent
 from privada.parties.protocol import only_releases
 from privada.privacy.mechanism import Gaussian
 from privada.privacy.release import Release
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def trajectory(question: LinearDescent, release: Release) -> list[FloatArray]:

@@ -6,15 +6,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.linear.owner import fused, kernels
 from privada.methods.linear.questions.descent import LinearDescent
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Prepared, Rows
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Part = tuple[Any, FloatArray, FloatArray]
 
 

@@ -28,10 +28,10 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from privada._arrays import FloatArray
 from privada._threads import count_processors, run_each
 from privada.methods.linear.owner.kernels import logistic_pull, squared_pull
 
-Floats = npt.NDArray[np.float64]
 PULLS = {"squared": squared_pull, "logistic": logistic_pull}
 AHEAD = 12  # rows between a fetch and its use: the latency of memory, in rows of some hundred features
 LINE = 16  # single precision numbers in a line of the cache
@@ -59,12 +59,12 @@ class Singles:
     """
 
     rows: npt.NDArray[np.float32]
-    caps: Floats
+    caps: FloatArray
     per_step: float
     carry: int
 
     @classmethod
-    def of(cls, Z: Floats, *, bound: float, per_step: float) -> Self:
+    def of(cls, Z: FloatArray, *, bound: float, per_step: float) -> Self:
         """Rows whose contributions are to have norm at most ``bound``."""
         with np.errstate(over="ignore"):
             norms = np.linalg.norm(Z, axis=1)
@@ -102,9 +102,9 @@ def _kernel(loss: str) -> Any:
     def part(
         sums: npt.NDArray[np.int64],
         Z: npt.NDArray[np.float32],
-        caps: Floats,
-        base: Floats,
-        y: Floats,
+        caps: FloatArray,
+        base: FloatArray,
+        y: FloatArray,
         v: npt.NDArray[np.float32],
         threshold: float,
         per_step: float,
@@ -136,8 +136,8 @@ def _kernel(loss: str) -> Any:
 def add_pulls(
     sums: npt.NDArray[np.int64],
     singles: Singles,
-    base: Floats,
-    y: Floats,
+    base: FloatArray,
+    y: FloatArray,
     v: npt.NDArray[np.float32],
     *,
     loss: str,

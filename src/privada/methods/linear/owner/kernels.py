@@ -12,12 +12,13 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from privada._arrays import FloatArray
+
 _INSIDE = 1 - 2.0**-40
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _norm(z: Floats) -> float:  # pragma: no cover - compiled
+def _norm(z: FloatArray) -> float:  # pragma: no cover - compiled
     """Length of one record, without overflow."""
     largest = 0.0
     for j in range(z.shape[0]):
@@ -32,7 +33,7 @@ def _norm(z: Floats) -> float:  # pragma: no cover - compiled
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _finite(z: Floats) -> bool:  # pragma: no cover - compiled
+def _finite(z: FloatArray) -> bool:  # pragma: no cover - compiled
     """Whether all numbers of one record are."""
     largest = 0.0
     for j in range(z.shape[0]):
@@ -41,7 +42,7 @@ def _finite(z: Floats) -> bool:  # pragma: no cover - compiled
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _clip(z: Floats, radius: float) -> None:  # pragma: no cover - compiled
+def _clip(z: FloatArray, radius: float) -> None:  # pragma: no cover - compiled
     """Scale one record back into the ball, in place."""
     norm = _norm(z)
     if norm > radius * _INSIDE:
@@ -52,8 +53,8 @@ def _clip(z: Floats, radius: float) -> None:  # pragma: no cover - compiled
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def mapped(
-    X: Floats, transform: Floats, shift: Floats, radius: float
-) -> Floats:  # pragma: no cover - compiled
+    X: FloatArray, transform: FloatArray, shift: FloatArray, radius: float
+) -> FloatArray:  # pragma: no cover - compiled
     """``x P + shift`` of every row, clipped to the ball; a row that overflows is 0."""
     n, d = X.shape
     k = transform.shape[1]
@@ -74,7 +75,9 @@ def mapped(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def scored(X: Floats, weights: Floats, intercepts: Floats) -> Floats:  # pragma: no cover - compiled
+def scored(
+    X: FloatArray, weights: FloatArray, intercepts: FloatArray
+) -> FloatArray:  # pragma: no cover - compiled
     """``x W + b`` of every row."""
     n, d = X.shape
     outputs = weights.shape[1]
@@ -105,7 +108,7 @@ def logistic_pull(score: float, y: float, threshold: float) -> float:  # pragma:
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _push(scores: Floats, y: float, threshold: float) -> None:  # pragma: no cover - compiled
+def _push(scores: FloatArray, y: float, threshold: float) -> None:  # pragma: no cover - compiled
     """Turn the softmax scores of one record into its pull, in place."""
     most = scores[0]
     for o in range(1, scores.shape[0]):
@@ -124,10 +127,10 @@ def _push(scores: Floats, y: float, threshold: float) -> None:  # pragma: no cov
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def add_softmax(
     sums: npt.NDArray[np.int64],
-    Z: Floats,
-    base: Floats,
-    y: Floats,
-    V: Floats,
+    Z: FloatArray,
+    base: FloatArray,
+    y: FloatArray,
+    V: FloatArray,
     threshold: float,
     bound: float,
     per_step: float,
@@ -158,7 +161,7 @@ def add_softmax(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def add_weighted(
-    sums: npt.NDArray[np.int64], Z: Floats, push: Floats, per_step: float
+    sums: npt.NDArray[np.int64], Z: FloatArray, push: FloatArray, per_step: float
 ) -> None:  # pragma: no cover - compiled
     """Add ``push_i z_i`` of every record in whole grid steps, truncated toward zero.
 
@@ -174,7 +177,12 @@ def add_weighted(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def add_outer(
-    sums: npt.NDArray[np.int64], Z: Floats, push: Floats, factor: Floats, bound: float, per_step: float
+    sums: npt.NDArray[np.int64],
+    Z: FloatArray,
+    push: FloatArray,
+    factor: FloatArray,
+    bound: float,
+    per_step: float,
 ) -> None:  # pragma: no cover - compiled
     """Add ``z ⊗ push`` of every record, shortened to the bound, times its factor, in whole grid steps.
 
@@ -196,7 +204,7 @@ def add_outer(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def add_pairs(
-    sums: npt.NDArray[np.int64], Z: Floats, e: Floats, per_step: float
+    sums: npt.NDArray[np.int64], Z: FloatArray, e: FloatArray, per_step: float
 ) -> None:  # pragma: no cover - compiled
     """Add the outer products of (z, e), on and above the diagonal, in whole steps truncated toward zero."""
     k = Z.shape[1]

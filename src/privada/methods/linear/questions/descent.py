@@ -24,15 +24,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import losses, public
 from privada.privacy.mechanism import Plan
 from privada.privacy.release import PublicSchema, Question
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -21,9 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 
-FloatArray = npt.NDArray[np.float64]
 LOSSES = ("logistic", "softmax", "squared")
 _PEAK = 1.2564312086261697  # 1 + 2l = e^l
 _HEIGHT = 0.638172686338952  # (1 - e^-l)/√l there, rounded up

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError, RelationError
 from privada.privacy.accounting.budget import split_budget
 from privada.privacy.bounds import Grid
@@ -17,7 +17,6 @@ from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.relation import Relation
 from privada.privacy.release import PublicSchema
 
-FloatArray = npt.NDArray[np.float64]
 LARGEST = 1e100
 MOST_NUMBERS = 200_000_000
 MOST_STEPS = 100_000

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Partition
 from privada.methods.hypotheses.questions.forms import Constant
@@ -21,8 +21,6 @@ from privada.methods.marginals.learner import public
 from privada.methods.marginals.learner.rounds import Rounds
 from privada.methods.marginals.questions.outcomes import OutcomeTables, even_plan, replaces
 from privada.privacy.guarantee import ZCDP, Guarantee, Pure
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def noise_of(guarantee: Guarantee, tables: int) -> float:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.linear.questions.public import gaussian
 from privada.methods.marginals.learner.fitted import MarginalFit, SyntheticTarget
 from privada.methods.marginals.learner.histogram import label_spread
@@ -30,7 +31,6 @@ from privada.privacy.accounting.budget import split_budget
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
-FloatArray = npt.NDArray[np.float64]
 LIMIT = 3.0  # public deviations, to which a feature is held: outliers cost more than they tell
 CONSTANT = 0.3  # the constant feature, where a usual row has length 1
 STEPS = 80  # more cost time, not privacy

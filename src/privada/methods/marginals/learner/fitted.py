@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.hypotheses.questions.forms import Hypothesis, to_plain
 from privada.methods.marginals.learner.classifiers.translated import of_classifier
 from privada.methods.marginals.learner.smoothing.process import Smoothed
 from privada.privacy.release import Release
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

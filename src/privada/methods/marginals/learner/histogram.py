@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.parties.protocol import only_releases
 from privada.privacy.release import Release
 
-FloatArray = npt.NDArray[np.float64]
 MIDDLES, SPREADS = 64, 16  # of the grid of normal laws
 NARROWEST, WIDEST = 0.02, 0.8  # spreads, of half of the range
 # priors, in halves of the range: labels lie around its middle, and a quarter of it is a usual spread

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from privada._arrays import FloatArray
 from privada.methods.marginals.learner.classifiers.translated import check_classifier
 from privada.methods.marginals.learner.fitted import MarginalFit, SyntheticTarget
 from privada.methods.marginals.learner.public import EVENNESS, FINE, whitening
@@ -27,7 +28,6 @@ from privada.methods.scaling import PublicScale
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.release import Release
 
-FloatArray = npt.NDArray[np.float64]
 FEW_ROWS = 100  # a cell, on average: beyond it a normal law says all that an exact one does
 LEAST_RATIO = 0.15  # no cell's public rows weigh less than this share of an average row
 

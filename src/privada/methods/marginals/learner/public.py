@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, Nearest, Projected
 from privada.methods.scaling import PublicScale
 from privada.parties.schema import Schema
 
-FloatArray = npt.NDArray[np.float64]
 # of the coordinates of many cells, and of those in which they are smoothed: 1 is full whitening, 0 none;
 # chosen on generated sets of other seeds
 WHITENING, EVENNESS = 0.75, 0.5
@@ -111,8 +110,7 @@ def whitening(source: FloatArray, power: float) -> FloatArray:
     spread, directions = np.linalg.eigh(centred.T @ centred / len(source))
     widths = np.sqrt(np.maximum(spread, 0.0))
     floored = np.maximum(widths, max(LEAST_SPREAD * widths.max(), 1e-12))
-    made: FloatArray = directions / floored**power / scale.spread[:, None]
-    return made
+    return directions / floored**power / scale.spread[:, None]
 
 
 def cell_count(*, size: float, n_source: int, noise: float) -> int:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, Partition
 from privada.methods.hypotheses.questions.forms import linear
@@ -29,7 +29,6 @@ from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
-FloatArray = npt.NDArray[np.float64]
 ROUNDS = 2
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, Partition, Product
 from privada.methods.hypotheses.questions.forms import Constant, Hypothesis
@@ -27,7 +28,6 @@ from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
-FloatArray = npt.NDArray[np.float64]
 ESTIMATES = ("smooth", "cumulative", "instantaneous")
 MOST_RATIO = 10.0  # of a weight to the average one
 

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import IntArray
 from privada.methods.marginals.questions.choice import HypothesisChoice
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.methods.marginals.questions.squares import GRID as SQUARES
 from privada.methods.marginals.questions.squares import SquaredErrors
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
-
-IntArray = npt.NDArray[np.int64]
 
 
 def answer_outcomes(question: OutcomeTables, rows: Rows, draw: Draws) -> dict[str, Any]:

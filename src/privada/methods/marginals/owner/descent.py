@@ -6,16 +6,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.linear.owner import kernels
 from privada.methods.marginals.questions.descent import LabelDescent
 from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def answer_descent(question: LabelDescent, rows: Rows, draw: Draws) -> dict[str, Any]:

@@ -19,16 +19,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import public
 from privada.methods.marginals.questions.outcomes import check_size, replaces
 from privada.privacy.mechanism import Plan
 from privada.privacy.release import PACE, PublicSchema, Question
 
-FloatArray = npt.NDArray[np.float64]
 MOST_STEPS = 10_000
 
 

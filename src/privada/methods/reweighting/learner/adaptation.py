@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import losses, public
 from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
@@ -23,7 +24,6 @@ from privada.privacy.bounds import Ball
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
-FloatArray = npt.NDArray[np.float64]
 Adaptation = ConvexAdaptation | NonconvexAdaptation
 SHARE = 0.05  # of μ², for the discrepancy
 _SCALES = (1.0, 0.5, -0.5, -1.0)  # of the source's own minimiser: the hypotheses of the discrepancy

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.forecast import Forecast
 from privada.methods.linear.learner.trajectory import averaged, noise_of_average, shrink_by_noise
@@ -38,7 +39,6 @@ from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
-FloatArray = npt.NDArray[np.float64]
 MIXTURE_SHARE = 0.25  # of μ²; all of it where no correction follows
 CLIPPED = 3.0  # public residuals, to which residuals of numbers are clipped
 ROOM = 1.5  # times the public rows' root mean squared length, to which directions and features are clipped

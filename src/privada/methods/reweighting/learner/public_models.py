@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.linear.questions import public
 from privada.methods.reweighting.questions.features import PublicFeatures
 from privada.methods.scaling import PublicScale
 
-FloatArray = npt.NDArray[np.float64]
 BASES = ("auto", "linear")
 LIMIT = 4.0  # public deviations, beyond which a column is clipped for the kernel machine and for corrections
 REACH = 3.0  # root mean squared differences of a model's held-out numbers from the linear model's

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.linear.owner import kernels
 from privada.methods.linear.owner.descent import labelled
 from privada.methods.linear.questions import losses
@@ -19,8 +19,6 @@ from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 from privada.privacy.bounds import Ball
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 Adaptation = ConvexAdaptation | NonconvexAdaptation
 
 

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.linear.owner import kernels
 from privada.methods.linear.owner.descent import labelled
 from privada.methods.linear.questions import losses
@@ -22,8 +22,6 @@ from privada.parties.rows import Batch, Rows
 from privada.privacy.bounds import Grid
 from privada.privacy.release import Question
 
-FloatArray = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 FINE, COARSE = (
     Grid(-30),
     Grid(-20),
@@ -45,7 +43,7 @@ def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[s
     return _released(question, found.value, draw)
 
 
-def _sum_pairs(question: Discrepancy, batch: Batch) -> Integers:
+def _sum_pairs(question: Discrepancy, batch: Batch) -> IntArray:
     """Products of a batch's features and residuals, in whole steps of the largest."""
     X, y = labelled(batch)
     Z = kernels.mapped(X, question.transform, question.shift, float(question.radius))
@@ -65,7 +63,7 @@ def answer_finite(question: FiniteDiscrepancy, rows: Rows, draw: Draws) -> dict[
     return _released(question, float(np.abs(means - question.source_losses).max()), draw)
 
 
-def _sum_losses(question: FiniteDiscrepancy, batch: Batch) -> Integers:
+def _sum_losses(question: FiniteDiscrepancy, batch: Batch) -> IntArray:
     """Losses of every hypothesis over a batch, in fine steps."""
     (weights, intercepts), (X, y) = question.table(), labelled(batch)
     scores, wide = kernels.scored(X, weights, intercepts), len(intercepts) // len(question.weights)
@@ -75,7 +73,7 @@ def _sum_losses(question: FiniteDiscrepancy, batch: Batch) -> Integers:
 
 def _steps(
     question: FiniteDiscrepancy | Selection, scores: FloatArray, y: FloatArray, grid: Grid
-) -> Integers:
+) -> IntArray:
     """Clipped losses over the largest, from 0 to 1, in whole steps: their sum is the same in every order."""
     each = losses.clipped(question.loss, scores, y, question.largest_loss)
     return grid.truncate(np.minimum(each / question.largest_loss, 1.0))
@@ -92,7 +90,7 @@ def answer_selection(question: Selection, rows: Rows, draw: Draws) -> dict[str, 
     return {"choice": draw("choice", COARSE.values(-rows.total(partial(_sum_candidates, question))))}
 
 
-def _sum_candidates(question: Selection, batch: Batch) -> Integers:
+def _sum_candidates(question: Selection, batch: Batch) -> IntArray:
     """Losses of every candidate over a batch, in coarse steps."""
     X, y = labelled(batch)
     scores = (kernels.scored(X, *each) for each in zip(question.weights, question.intercepts, strict=True))

@@ -8,16 +8,14 @@ from typing import Any
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.linear.owner import descent, kernels
 from privada.methods.reweighting.questions.descent import Descent
 from privada.methods.reweighting.questions.moments import CorrectionMoments, MixtureMoments, ResidualMoments
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 
-FloatArray = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 _INSIDE = 1 - 2.0**-40
 
 
@@ -40,7 +38,7 @@ def answer_moments(question: ResidualMoments, rows: Rows, draw: Draws) -> dict[s
     return {name: draw(name, total) for name, total in totals.items()}
 
 
-def _moments(question: ResidualMoments, batch: Batch) -> dict[str, Integers]:
+def _moments(question: ResidualMoments, batch: Batch) -> dict[str, IntArray]:
     """What a batch adds to every sum, in grid steps."""
     X, y = descent.labelled(batch)
     seen = question.features.extend(X)
@@ -109,12 +107,11 @@ def _directions(
                 for j in range(c):
                     total += seen[i, j] * directions[a, j, o]
                 flat[i, a * outputs + o] = total
-    made: FloatArray = _clipped(flat, radius).reshape(n, k, outputs)
-    return made
+    return _clipped(flat, radius).reshape(n, k, outputs)
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _sum_moments(Phi: FloatArray, per_step: float) -> Integers:  # pragma: no cover - compiled
+def _sum_moments(Phi: FloatArray, per_step: float) -> IntArray:  # pragma: no cover - compiled
     """Entries of ``Φ Φ'`` on and above the diagonal, those above it times √2, truncated toward zero."""
     n, k, outputs = Phi.shape
     sums = np.zeros(k * (k + 1) // 2, dtype=np.int64)
@@ -132,7 +129,7 @@ def _sum_moments(Phi: FloatArray, per_step: float) -> Integers:  # pragma: no co
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _sum_shared(Phi: FloatArray, left: FloatArray, per_step: float) -> Integers:  # pragma: no cover
+def _sum_shared(Phi: FloatArray, left: FloatArray, per_step: float) -> IntArray:  # pragma: no cover
     """``Φ r``, truncated toward zero."""
     n, k, outputs = Phi.shape
     sums = np.zeros(k, dtype=np.int64)
@@ -146,7 +143,7 @@ def _sum_shared(Phi: FloatArray, left: FloatArray, per_step: float) -> Integers:
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _sum_outer(Z: FloatArray, left: FloatArray, per_step: float) -> Integers:  # pragma: no cover
+def _sum_outer(Z: FloatArray, left: FloatArray, per_step: float) -> IntArray:  # pragma: no cover
     """``z r'``, truncated toward zero."""
     n, k = Z.shape
     sums = np.zeros((k, left.shape[1]), dtype=np.int64)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.linear.owner.descent import labelled
 from privada.methods.reweighting.questions import network, problem
 from privada.methods.reweighting.questions.gradients import Gradients
@@ -19,8 +19,6 @@ from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 from privada.privacy.bounds import Grid
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 WEIGHT_STEP = 0.5  # as `nonprivate.ncnvx_adap` has it
 _INSIDE = 1 - 2.0**-40  # of a norm, for the rounding of its own computation
 

@@ -32,14 +32,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import public
 from privada.methods.reweighting.questions.problem import Bounds, Penalties
 from privada.privacy.codec import mapping_of
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.release import PublicSchema, Question
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import losses, public
 from privada.privacy.bounds import Grid
@@ -38,7 +39,6 @@ from privada.privacy.guarantee import Pure
 from privada.privacy.mechanism import Gaussian, Laplace, Plan
 from privada.privacy.release import PublicSchema, Question
 
-FloatArray = npt.NDArray[np.float64]
 _TOLERANCE = 1e-9  # of B: certified by the duality gap, far above rounding
 _FINEST, _SUM_BITS = 46, 62  # of a step of second moments, and of their sums
 

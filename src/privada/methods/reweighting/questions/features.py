@@ -17,11 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import public
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 LINKS = ("identity", "probability")
 MOST_NODES, MOST_LANDMARKS = 2_000_000, 2_000
 PREFIX = "features_"

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.reweighting.questions import network
 
-FloatArray = npt.NDArray[np.float64]
 BLOCK = 128
 _BLOCK_NUMBERS = 2**23
 

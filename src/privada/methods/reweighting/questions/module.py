@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import public
 from privada.methods.reweighting.questions import network
@@ -35,7 +35,6 @@ from privada.privacy.codec import mapping_of
 from privada.privacy.mechanism import Plan
 from privada.privacy.release import PublicSchema, Question
 
-FloatArray = npt.NDArray[np.float64]
 LOSSES = ("cross-entropy", "squared")
 STOPPING = ("average", "random")
 

@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import public
 from privada.methods.reweighting.questions.features import PublicFeatures, other_parts
@@ -38,7 +39,6 @@ from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.release import PublicSchema, Question
 
-FloatArray = npt.NDArray[np.float64]
 MOST_DIRECTIONS = 1_000
 
 

@@ -15,12 +15,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 
-FloatArray = npt.NDArray[np.float64]
 Layer = dict[str, Any]
 
 _CONVOLUTION = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "bias")

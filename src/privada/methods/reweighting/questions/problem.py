@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions.public import LARGEST
 
-FloatArray = npt.NDArray[np.float64]
 LEAST_ALPHA = 1e-30
 
 

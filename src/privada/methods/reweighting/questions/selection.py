@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import losses, public
 from privada.privacy.accounting import curves
@@ -17,7 +17,6 @@ from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
 from privada.privacy.mechanism import Exponential, Plan
 from privada.privacy.release import PublicSchema, Question
 
-FloatArray = npt.NDArray[np.float64]
 LARGEST_EPSILON = 1e6
 
 

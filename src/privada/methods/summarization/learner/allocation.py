@@ -11,13 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.summarization.questions.round_plan import ANY_COALITION
 from privada.parties.protocol import Absent
 from privada.privacy.release import Release
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 BACKGROUND = 0.9  # share of the least suitable owner's rate that is taken for chance
 

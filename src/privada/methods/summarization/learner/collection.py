@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.summarization.learner.allocation import Allocation
 from privada.methods.summarization.learner.summary import Summary
 from privada.methods.summarization.questions.embedding import FourierEmbedding
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class PointCollection:

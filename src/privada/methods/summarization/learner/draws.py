@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from privada._arrays import FloatArray
 from privada.methods.summarization.questions.asking_rules import AskRule
 from privada.privacy.mechanism import Gaussian
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

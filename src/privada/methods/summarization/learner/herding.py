@@ -6,10 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def herd(features: npt.ArrayLike, target: npt.ArrayLike, size: int) -> IntArray:

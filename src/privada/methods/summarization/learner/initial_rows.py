@@ -15,13 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.methods.summarization.questions.sums import EmbeddingSum
 from privada.parties.protocol import only_releases
 from privada.privacy.release import Release
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

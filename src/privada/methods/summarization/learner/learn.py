@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.summarization.learner.allocation import (
     Absent,
@@ -30,8 +30,6 @@ from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.learner.summary import Summary
 from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
 from privada.privacy.release import Disclosure, Release
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(kw_only=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.summarization.learner.allocation import Allocation, Reference
 from privada.methods.summarization.learner.initial_rows import InitialRows
@@ -21,7 +21,6 @@ from privada.privacy.accounting.budget import split_budget
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import Relation
 
-FloatArray = npt.NDArray[np.float64]
 SUM_SHARE = 0.75  # of an owner's budget, for its noisy sum; the rest is its count's
 
 

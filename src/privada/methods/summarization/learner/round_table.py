@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.summarization.learner.allocation import Absent, Allocation
 from privada.methods.summarization.learner.summary import Summary
@@ -16,7 +17,6 @@ from privada.methods.summarization.questions.rounds import NO_POINT
 from privada.methods.summarization.questions.scoring import score_points
 from privada.privacy.release import Disclosure
 
-FloatArray = npt.NDArray[np.float64]
 TOLERANCE = 1e-9  # relative: a point's score is computed alike on both sides
 
 

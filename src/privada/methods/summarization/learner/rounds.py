@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.methods.summarization.learner.allocation import Allocation
 from privada.methods.summarization.learner.draws import AskedOwners, Draw, NoisySum
 from privada.methods.summarization.learner.learn import Participants, ask_validation
@@ -43,8 +44,6 @@ from privada.methods.summarization.questions.rounds import (
 from privada.methods.summarization.questions.scoring import ranks
 from privada.parties.protocol import Ask
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 T = TypeVar("T")
 Rounds = Generator[Ask | Sequence[Ask] | Draw, Any, T]
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.summarization.learner.allocation import Allocation
 from privada.methods.summarization.learner.herding import marginal_gains
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 
-FloatArray = npt.NDArray[np.float64]
 NOT_PRIVATE = "raw rows at the curator: not differentially private"
 NOT_PRIVATE_EMBEDDED = "embeddings at the curator: not differentially private"
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.summarization.learner.herding import herd
 from privada.methods.summarization.owner.denoising import denoise
 from privada.methods.summarization.questions.rounds import (
@@ -21,9 +22,6 @@ from privada.methods.summarization.questions.scoring import order_points, score_
 from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def answer_sum(question: EmbeddingSum, rows: Rows, draw: Draws) -> dict[str, Any]:

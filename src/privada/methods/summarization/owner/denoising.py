@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
+from privada._arrays import FloatArray, IntArray
 
 GROUPS = (4, 8, 16, 32, 64)
 REPEATS = 3

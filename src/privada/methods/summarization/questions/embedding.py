@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 
-FloatArray = npt.NDArray[np.float64]
 MOST_NUMBERS = 50_000_000
 LARGEST_FREQUENCY = 1e6
 _BLOCK = 2048

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.methods.summarization.questions.round_plan import RoundPlan
@@ -18,8 +18,6 @@ from privada.privacy.codec import inlined
 from privada.privacy.mechanism import Plan, gaussian_event
 from privada.privacy.release import PublicSchema, Question
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 NO_POINT = 2**62  # fills lists of points' numbers up to a public length
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.methods.summarization.questions.rounds import disclosure_plan, rows_shapes
@@ -17,7 +15,6 @@ from privada.privacy.codec import inlined
 from privada.privacy.mechanism import Plan
 from privada.privacy.release import PublicSchema, Question
 
-FloatArray = npt.NDArray[np.float64]
 MOST_ROWS = 10_000_000
 
 

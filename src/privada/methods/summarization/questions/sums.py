@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.privacy.bounds import Grid
@@ -30,7 +30,6 @@ from privada.privacy.mechanism import Gaussian, Laplace, Plan
 from privada.privacy.relation import Relation
 from privada.privacy.release import PublicSchema, Question
 
-FloatArray = npt.NDArray[np.float64]
 _FINE = 2.0**-20
 _FINEST = 2.0**-30  # sums of 2^32 rows fit 64 bits
 _COARSE = 2.0**-45  # of the noise: no draw needs more steps

@@ -34,13 +34,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.transport.learner.coupling import entropic, relaxed
 from privada.methods.transport.learner.graph import KEPT, NeighbourGraph
 from privada.methods.transport.learner.prototypes import Prototypes
 from privada.privacy.bounds import Ball
-
-FloatArray = npt.NDArray[np.float64]
 
 COHESIVE = 0.5  # half of what is possible beyond chance
 CHANCES = 8  # random partitions

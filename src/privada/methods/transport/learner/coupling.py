@@ -18,11 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada._extras import require
 from privada.exceptions import InputError
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 FAR = 40.0  # a scaling beyond e^±40 is absorbed into the potentials
 SMALLEST = 1e-3  # ε of the penalty, as POT has it
@@ -154,8 +152,7 @@ def l1l2(cost: FloatArray, labels: IntArray, *, reg_e: float, reg_cl: float) -> 
     import ot
 
     rows, columns = (np.full(n, 1 / n) for n in cost.shape)
-    found: FloatArray = ot.da.sinkhorn_l1l2_gl(rows, labels, columns, cost, reg_e, eta=reg_cl)
-    return found
+    return ot.da.sinkhorn_l1l2_gl(rows, labels, columns, cost, reg_e, eta=reg_cl)
 
 
 def exact(cost: FloatArray) -> FloatArray:

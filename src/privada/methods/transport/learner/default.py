@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.scaling import PublicScale
 from privada.methods.transport.questions.features import FeatureMap, principal_axes
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.privacy.guarantee import Guarantee
 
-FloatArray = npt.NDArray[np.float64]
 COMPONENTS = 20
 MOST_COMPONENTS = 300  # of a descent, in a target with more features
 PROJECTIONS = ("target", "random")

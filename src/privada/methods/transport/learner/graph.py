@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 
-FloatArray = npt.NDArray[np.float64]
 NEIGHBOURS = 10
 KEPT = 0.9  # α: how much of a point's opinion comes from its neighbours
 SWEEPS = 80  # α^80 = 2e-4
@@ -87,10 +87,7 @@ class NeighbourGraph:
 def _nearest(rows: FloatArray, points: FloatArray, k: int) -> tuple[FloatArray, npt.NDArray[np.int64]]:
     from sklearn.neighbors import NearestNeighbors
 
-    found: tuple[FloatArray, npt.NDArray[np.int64]] = (
-        NearestNeighbors(n_neighbors=k).fit(points).kneighbors(rows)
-    )
-    return found
+    return NearestNeighbors(n_neighbors=k).fit(points).kneighbors(rows)
 
 
 def _without_self(

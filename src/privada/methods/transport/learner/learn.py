@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.transport.learner.adaptation import USUAL, Adapted, adapt
 from privada.methods.transport.learner.coupling import barycentric, extend, group_lasso
@@ -27,7 +28,6 @@ from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.protocol import Ask, Learner, only_releases
 from privada.privacy.release import Question, Release
 
-FloatArray = npt.NDArray[np.float64]
 REG_E, REG_CL = 0.01, 0.1  # the paper's, of costs scaled to a largest value of 1
 
 
@@ -70,8 +70,7 @@ class TransportModel:
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Most likely class of each row."""
-        found: npt.NDArray[Any] = np.asarray(self.classes)[self.predict_proba(X).argmax(axis=1)]
-        return found
+        return np.asarray(self.classes)[self.predict_proba(X).argmax(axis=1)]
 
     def transform(self, Z: npt.ArrayLike) -> FloatArray:
         """Move sources that were not coupled, in components, as their nearest coupled one moved."""

@@ -16,16 +16,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.linear.learner.trajectory import averaged
 from privada.methods.transport.learner.graph import KEPT, NeighbourGraph
 from privada.methods.transport.questions.descent import CONSTANT, Descent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.privacy.bounds import Ball
 from privada.privacy.release import Release
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

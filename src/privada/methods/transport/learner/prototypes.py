@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.protocol import only_releases
 from privada.privacy.bounds import Ball
 from privada.privacy.release import Release
 
-FloatArray = npt.NDArray[np.float64]
 LEAST_SHARE = 0.2  # of the mean count: a class is never divided by less, nor by less than the noise
 
 

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.transport.learner.coupling import exact
 from privada.methods.transport.questions.rows import RowRelease
 from privada.parties.protocol import only_releases
 from privada.privacy.mechanism import RandomisedResponse
 from privada.privacy.release import Release
 
-FloatArray = npt.NDArray[np.float64]
 EXTRA = (0.5, 1.0, 2.0, 3.0)  # noise added on top, in units of the variance that is there
 REPEATS = 4
 

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import IntArray
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 from privada.privacy.mechanism import Gaussian
-
-IntArray = npt.NDArray[np.int64]
 
 
 def answer_statistics(question: ClassStatistics, rows: Rows, draw: Draws) -> dict[str, Any]:

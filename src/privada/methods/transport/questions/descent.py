@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from privada.exceptions import InputError
 from privada.methods.linear.questions import losses, public
@@ -25,7 +24,6 @@ from privada.methods.linear.questions.descent import LinearDescent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.privacy.guarantee import Guarantee
 
-FloatArray = npt.NDArray[np.float64]
 CONSTANT = 0.7  # γ, in units of R
 STEPS, MOMENTUM = 30, 0.8
 THRESHOLD = 0.5  # κ₁, a loss: beyond it a row pulls less than its gradient would

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.transport.questions.kernels import project
 from privada.privacy.bounds import Ball
 
-FloatArray = npt.NDArray[np.float64]
 RESCALES = ("none", "unit", "root")
 LARGEST = 50_000_000
 

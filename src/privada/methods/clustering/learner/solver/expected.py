@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.clustering.learner.solver import objective, problem
 from privada.methods.clustering.learner.solver.search import Search, greedy
 from privada.methods.clustering.learner.solver.solve import Solution, distinct, medoids, scaled
 
-FloatArray = npt.NDArray[np.float64]
 MOST_POINTS = 8000
 """Up to here the matrix of what is paid is made, twice: by candidate and by point."""
 
@@ -41,7 +41,7 @@ class ExpectedProblem(problem.MatrixProblem):
             paid += np.minimum(block, caps)
         block[:] = paid / len(sources)
 
-    def changes(self, wanted: problem.Ints, ranking: problem.Ranking) -> problem.Float64s:
+    def changes(self, wanted: IntArray, ranking: problem.Ranking) -> FloatArray:
         by_candidate, self._matrix = self._matrix, self._by_point
         try:
             return super().changes(wanted, ranking)

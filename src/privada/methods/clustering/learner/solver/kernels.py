@@ -16,8 +16,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import IntArray
+
 Floats = npt.NDArray[Any]
-Ints = npt.NDArray[np.int64]
 
 RUN = 256
 
@@ -67,7 +68,7 @@ def _gain(column: Floats, near: Floats, weights: Floats) -> float:  # pragma: no
 
 @_sum_jit  # type: ignore[untyped-decorator, unused-ignore]
 def matrix_gains(
-    matrix: Floats, wanted: Ints, near: Floats, weights: Floats, found: Floats
+    matrix: Floats, wanted: IntArray, near: Floats, weights: Floats, found: Floats
 ) -> None:  # pragma: no cover - compiled
     """How much each wanted candidate would save as one more centre."""
     for c in range(wanted.shape[0]):
@@ -75,7 +76,9 @@ def matrix_gains(
 
 
 @_jit  # type: ignore[untyped-decorator, unused-ignore]
-def balls(rows: Floats, runs: Ints, centres: Floats, radii: Floats) -> None:  # pragma: no cover - compiled
+def balls(
+    rows: Floats, runs: IntArray, centres: Floats, radii: Floats
+) -> None:  # pragma: no cover - compiled
     """Mean of each run of points, and how far from it they reach; an empty run reaches nothing."""
     radii[:] = -np.inf
     for r in range(radii.shape[0]):
@@ -90,7 +93,7 @@ def balls(rows: Floats, runs: Ints, centres: Floats, radii: Floats) -> None:  # 
 
 @_jit  # type: ignore[untyped-decorator, unused-ignore]
 def run_bounds(
-    runs: Ints, near: Floats, second: Floats, weights: Floats, highest: Floats, losses: Floats
+    runs: IntArray, near: Floats, second: Floats, weights: Floats, highest: Floats, losses: Floats
 ) -> None:  # pragma: no cover - compiled
     """Largest second distance of each run, and what the removal of its centre costs."""
     highest[:], losses[:] = 0.0, 0.0
@@ -103,7 +106,7 @@ def run_bounds(
 @_sum_jit  # type: ignore[untyped-decorator, unused-ignore]
 def point_gains(
     axes: Floats,
-    runs: Ints,
+    runs: IntArray,
     ball_axes: Floats,
     reach: Floats,
     points: Floats,
@@ -158,8 +161,8 @@ def _close_group(own: Floats, changes: Floats) -> None:  # pragma: no cover - co
 def matrix_changes(
     matrix: Floats,
     start: int,
-    order: Ints,
-    groups: Ints,
+    order: IntArray,
+    groups: IntArray,
     near: Floats,
     second: Floats,
     weights: Floats,
@@ -189,7 +192,7 @@ def matrix_changes(
 def point_changes(
     axes: Floats,
     rows: Floats,
-    runs: Ints,
+    runs: IntArray,
     closes: npt.NDArray[np.bool_],
     ball_axes: Floats,
     reach: Floats,

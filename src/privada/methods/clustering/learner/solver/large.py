@@ -11,11 +11,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.clustering.learner.solver import kernels
 from privada.methods.clustering.learner.solver.problem import (
-    Float64s,
     Floats,
-    Ints,
     PointProblem,
     Problem,
     Ranking,
@@ -33,7 +32,7 @@ ENOUGH = 2e-4
 """A round that lowers the cost by a smaller share is the last."""
 
 
-def search(problem: PointProblem, k: int, rng: np.random.Generator, max_swaps: int) -> Ints:
+def search(problem: PointProblem, k: int, rng: np.random.Generator, max_swaps: int) -> IntArray:
     """Choose k of the candidates."""
     found = Search(problem, _start(problem, k, rng, max_swaps), max_swaps)
     cost = np.inf
@@ -47,7 +46,7 @@ def search(problem: PointProblem, k: int, rng: np.random.Generator, max_swaps: i
     return found.chosen
 
 
-def _start(problem: Problem, k: int, rng: np.random.Generator, max_swaps: int) -> Ints:
+def _start(problem: Problem, k: int, rng: np.random.Generator, max_swaps: int) -> IntArray:
     """Solve the problem on a sample that prefers points far from the source, and corrects for it."""
     n = len(problem.candidates)
     caps, weights = (a[problem.candidates].astype(np.float64) for a in (problem.caps, problem.weights))
@@ -61,11 +60,11 @@ def _start(problem: Problem, k: int, rng: np.random.Generator, max_swaps: int) -
         weights[drawn] / share[drawn] / n,
         np.arange(size),
     )
-    chosen: Ints = sampled[best_of(sample, k, 1, max_swaps)]
+    chosen: IntArray = sampled[best_of(sample, k, 1, max_swaps)]
     return chosen
 
 
-def _sample(search: Search, rng: np.random.Generator) -> Ints:
+def _sample(search: Search, rng: np.random.Generator) -> IntArray:
     """Candidates to look at: all if there is time, else more of those that pay more."""
     candidates = search.problem.candidates
     size = max(1024, WORK // len(search.problem))
@@ -73,11 +72,10 @@ def _sample(search: Search, rng: np.random.Generator) -> Ints:
         return candidates
     paid = (search.near * search.problem.weights)[candidates].astype(np.float64)
     drawn = rng.choice(len(candidates), size, replace=False, p=_mixed(paid, np.ones(len(paid))))
-    found: Ints = candidates[np.sort(drawn)]
-    return found
+    return candidates[np.sort(drawn)]
 
 
-def _mixed(*parts: Float64s) -> Float64s:
+def _mixed(*parts: FloatArray) -> FloatArray:
     """Probabilities in equal shares proportional to each of the parts, and to 1."""
     whole = [part / part.sum() if part.any() else np.zeros_like(part) for part in parts]
     mixed = np.sum([*whole, np.full(len(parts[0]), 1 / len(parts[0]))], axis=0)
@@ -94,7 +92,7 @@ def _recentre(search: Search) -> None:
             return
 
 
-def _best_members(search: Search) -> Ints:
+def _best_members(search: Search) -> IntArray:
     """For each cluster the member that would serve it best, where that is not its centre."""
     ranking, found = search.ranking(), np.full(len(search.chosen), -1)
     allowed = np.isin(ranking.order, search.problem.candidates)
@@ -120,7 +118,7 @@ def _best_member(search: Search, ranking: Ranking, allowed: npt.NDArray[np.bool_
     return int(members[tried[best]]) if best >= 0 else -1
 
 
-def _central(rows: Floats, weights: Floats, allowed: npt.NDArray[np.bool_], work: int) -> Ints:
+def _central(rows: Floats, weights: Floats, allowed: npt.NDArray[np.bool_], work: int) -> IntArray:
     """Members that may be centres, the nearest to the mean first; of a huge cluster only those."""
     away = np.linalg.norm(rows - np.average(rows, axis=0, weights=weights), axis=1)
     order = np.argsort(np.where(allowed, away, np.inf), kind="stable")

@@ -11,13 +11,14 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import IntArray
+
 Floats = npt.NDArray[Any]
-Ints = npt.NDArray[np.int64]
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def _rank(
-    table: Floats, caps: Floats, i: int, near: Floats, second: Floats, slot: Ints
+    table: Floats, caps: Floats, i: int, near: Floats, second: Floats, slot: IntArray
 ) -> None:  # pragma: no cover - compiled
     """Nearest and second nearest of a point's centres and its cap; the cap's slot is one past the last."""
     first, next_, found = caps[i], caps[i], table.shape[1]
@@ -32,7 +33,7 @@ def _rank(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def rank_all(
-    table: Floats, caps: Floats, weights: Floats, near: Floats, second: Floats, slot: Ints, losses: Floats
+    table: Floats, caps: Floats, weights: Floats, near: Floats, second: Floats, slot: IntArray, losses: Floats
 ) -> None:  # pragma: no cover - compiled
     """Rank every point's centres, and sum what the removal of each centre would cost."""
     losses[:] = 0.0
@@ -44,7 +45,7 @@ def rank_all(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def best_removal(
-    column: Floats, weights: Floats, near: Floats, second: Floats, slot: Ints, losses: Floats
+    column: Floats, weights: Floats, near: Floats, second: Floats, slot: IntArray, losses: Floats
 ) -> tuple[float, int]:  # pragma: no cover - compiled
     """Change of the cost if a candidate replaces the centre that is best removed for it, and that centre."""
     change, removed = 0.0, losses.copy()
@@ -69,7 +70,7 @@ def replace(
     weights: Floats,
     near: Floats,
     second: Floats,
-    slot: Ints,
+    slot: IntArray,
     losses: Floats,
 ) -> None:  # pragma: no cover - compiled
     """Put a candidate's distances in the place of centre ``out``; rank again only the points that notice."""

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
-
-FloatArray = npt.NDArray[np.float64]
 
 _TREE_WIDTH = 12  # in more dimensions a tree looks at most points anyway
 _CHUNK = 2**20  # numbers of a block: 4 MB

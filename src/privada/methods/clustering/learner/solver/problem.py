@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.clustering.learner.solver import kernels
 
 Floats = npt.NDArray[Any]
-Float64s = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 EXACT = 4096
 """Up to so many points distances are float64, above float32."""
@@ -34,8 +33,8 @@ class Ranking:
     group's nearest is its cap.
     """
 
-    order: Ints
-    groups: Ints
+    order: IntArray
+    groups: IntArray
     near: Floats
     second: Floats
     weights: Floats
@@ -55,7 +54,9 @@ class Problem(ABC):
         Indices of points.
     """
 
-    def __init__(self, points: Float64s, caps: Float64s, weights: Float64s, candidates: Ints) -> None:
+    def __init__(
+        self, points: FloatArray, caps: FloatArray, weights: FloatArray, candidates: IntArray
+    ) -> None:
         dtype = np.float64 if len(points) <= EXACT else np.float32
         n, width = points.shape
         self.rows: Floats = np.zeros((n, width + -width % 4), dtype=dtype)  # kernels take four axes at a time
@@ -64,7 +65,7 @@ class Problem(ABC):
         self.caps: Floats = caps.astype(dtype)
         self.weights: Floats = weights.astype(dtype)
         self.candidates = candidates
-        self.order: Ints = np.arange(n)
+        self.order: IntArray = np.arange(n)
         self._pool = ThreadPoolExecutor(_cores())
 
     def __len__(self) -> int:
@@ -92,18 +93,20 @@ class Problem(ABC):
         """Distances of all points to one candidate."""
 
     @abstractmethod
-    def gains(self, wanted: Ints, near: Floats) -> Float64s:
+    def gains(self, wanted: IntArray, near: Floats) -> FloatArray:
         """What each wanted candidate would save as one more centre, if the points pay ``near`` now."""
 
     @abstractmethod
-    def changes(self, wanted: Ints, ranking: Ranking) -> Float64s:
+    def changes(self, wanted: IntArray, ranking: Ranking) -> FloatArray:
         """What the best swap of each wanted candidate would change; negative is better."""
 
 
 class MatrixProblem(Problem):
     """All distances are made once: n by n of them."""
 
-    def __init__(self, points: Float64s, caps: Float64s, weights: Float64s, candidates: Ints) -> None:
+    def __init__(
+        self, points: FloatArray, caps: FloatArray, weights: FloatArray, candidates: IntArray
+    ) -> None:
         super().__init__(points, caps, weights, candidates)
         n = len(self)
         self._matrix: Floats = np.empty((n, n), dtype=self.dtype)
@@ -113,7 +116,7 @@ class MatrixProblem(Problem):
         row: Floats = self._matrix[candidate]  # a row is read in order, and uncapped distances are symmetric
         return row
 
-    def gains(self, wanted: Ints, near: Floats) -> Float64s:
+    def gains(self, wanted: IntArray, near: Floats) -> FloatArray:
         found = np.empty(len(wanted))
 
         def part(a: int, b: int) -> None:
@@ -122,7 +125,7 @@ class MatrixProblem(Problem):
         self.split(len(wanted), 256, part)
         return found
 
-    def changes(self, wanted: Ints, ranking: Ranking) -> Float64s:
+    def changes(self, wanted: IntArray, ranking: Ranking) -> FloatArray:
         few, r = 8 * len(wanted) < len(self), ranking
         matrix = self._matrix.take(wanted, axis=1) if few else self._matrix
         found = np.empty(matrix.shape[1])
@@ -137,7 +140,7 @@ class MatrixProblem(Problem):
 class GivenProblem(MatrixProblem):
     """Distances are given: a symmetric matrix, of any unit; every point counts alike and may be chosen."""
 
-    def __init__(self, distances: Float64s, caps: Float64s) -> None:
+    def __init__(self, distances: FloatArray, caps: FloatArray) -> None:
         n, unit = len(distances), float(distances.max()) or 1.0
         limits = np.minimum(caps / unit, 1.0 + 1e-5)
         Problem.__init__(self, np.zeros((n, 1)), limits, np.ones(n), np.arange(n))
@@ -151,7 +154,9 @@ class PointProblem(Problem):
     ball; runs that a candidate cannot serve are passed over.
     """
 
-    def __init__(self, points: Float64s, caps: Float64s, weights: Float64s, candidates: Ints) -> None:
+    def __init__(
+        self, points: FloatArray, caps: FloatArray, weights: FloatArray, candidates: IntArray
+    ) -> None:
         super().__init__(points, caps, weights, candidates)
         self.order = _leaf_order(points)
         self._sorted_axes = np.ascontiguousarray(self.axes[:, self.order])
@@ -164,7 +169,7 @@ class PointProblem(Problem):
         row: Floats = found[0]
         return row
 
-    def gains(self, wanted: Ints, near: Floats) -> Float64s:
+    def gains(self, wanted: IntArray, near: Floats) -> FloatArray:
         found, points = np.empty(len(wanted)), self.rows[wanted]
         near, weights = near[self.order], self.weights[self.order]
         balls = self._ball_axes, self._radii + np.maximum.reduceat(near, self._runs[:-1])
@@ -175,7 +180,7 @@ class PointProblem(Problem):
         self.split(len(wanted), 64, part)
         return found
 
-    def changes(self, wanted: Ints, ranking: Ranking) -> Float64s:
+    def changes(self, wanted: IntArray, ranking: Ranking) -> FloatArray:
         found, r = np.empty(len(wanted)), ranking
         rows, (runs, closes) = self.rows[r.order], _runs(r.groups)
         highest, losses = np.empty(len(closes)), np.empty(len(closes))
@@ -193,21 +198,21 @@ class PointProblem(Problem):
         self.split(len(wanted), 256, part)
         return found
 
-    def _balls(self, rows: Floats, runs: Ints) -> tuple[Floats, Float64s]:
+    def _balls(self, rows: Floats, runs: IntArray) -> tuple[Floats, FloatArray]:
         """Middles of the runs, axis by axis, and radii with some slack for rounding."""
         middles, radii = np.zeros((len(runs) - 1, rows.shape[1]), dtype=self.dtype), np.empty(len(runs) - 1)
         kernels.balls(rows, runs, middles, radii)
         return np.ascontiguousarray(middles.T), radii + 64 * float(np.finfo(self.dtype).eps)
 
 
-def _leaf_order(points: Float64s) -> Ints:
+def _leaf_order(points: FloatArray) -> IntArray:
     from scipy.spatial import cKDTree
 
     tree = cKDTree(points, leafsize=32, balanced_tree=False)  # splits at gaps, so that leaves are narrow
     return np.asarray(tree.indices, dtype=np.int64)
 
 
-def _runs(groups: Ints) -> tuple[Ints, npt.NDArray[np.bool_]]:
+def _runs(groups: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
     """Cut groups into runs, at least one each, and mark the last run of each group that has a centre."""
     pieces = np.maximum(-(-np.diff(groups) // kernels.RUN), 1)
     ends = np.cumsum(pieces)
@@ -223,10 +228,10 @@ def _cores() -> int:
 
 
 __all__ = [
-    "Float64s",
+    "FloatArray",
     "Floats",
     "GivenProblem",
-    "Ints",
+    "IntArray",
     "MatrixProblem",
     "PointProblem",
     "Problem",

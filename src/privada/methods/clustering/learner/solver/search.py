@@ -7,14 +7,15 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.clustering.learner.solver import nearest_pairs
-from privada.methods.clustering.learner.solver.problem import Float64s, Floats, Ints, Problem, Ranking
+from privada.methods.clustering.learner.solver.problem import Floats, Problem, Ranking
 
 PATIENCE = 128
 """Offers in a row that may fail before candidates are screened afresh."""
 
 
-def greedy(problem: Problem, k: int, candidates: Ints | None = None) -> Ints:
+def greedy(problem: Problem, k: int, candidates: IntArray | None = None) -> IntArray:
     """Choose k centres one by one, each the one that saves most, the smallest index on ties.
 
     What a candidate saves only shrinks as centres are added, so what it once
@@ -39,7 +40,7 @@ def greedy(problem: Problem, k: int, candidates: Ints | None = None) -> Ints:
     return chosen
 
 
-def _pop_stale(heap: list[tuple[float, int, int]], step: int, most: int) -> Ints:
+def _pop_stale(heap: list[tuple[float, int, int]], step: int, most: int) -> IntArray:
     """Take the largest bounds off the heap, as long as they are older than this step."""
     found: list[int] = []
     while heap and heap[0][2] < step and len(found) < most:
@@ -47,7 +48,7 @@ def _pop_stale(heap: list[tuple[float, int, int]], step: int, most: int) -> Ints
     return np.array(found, dtype=np.int64)
 
 
-def best_of(problem: Problem, k: int, starts: int, max_swaps: int) -> Ints:
+def best_of(problem: Problem, k: int, starts: int, max_swaps: int) -> IntArray:
     """Improve several greedy starts, no two of which share a centre, and keep the best, the first on ties."""
     left = problem.candidates
     found: list[Search] = []
@@ -67,10 +68,10 @@ class Search:
     A point's cap counts among its centres, and cannot be removed.
     """
 
-    def __init__(self, problem: Problem, chosen: Ints, max_swaps: int) -> None:
+    def __init__(self, problem: Problem, chosen: IntArray, max_swaps: int) -> None:
         self.problem, self.chosen, self.max_swaps = problem, chosen.copy(), max_swaps
         self.near, self.second = np.empty_like(problem.caps), np.empty_like(problem.caps)
-        self.slot: Ints = np.empty(len(problem), dtype=np.int64)
+        self.slot: IntArray = np.empty(len(problem), dtype=np.int64)
         self.swaps = 0
         self._losses = np.empty(len(chosen) + 1)
         self._table = np.empty((len(problem), len(chosen)), dtype=problem.dtype)
@@ -103,15 +104,14 @@ class Search:
             if failed == PATIENCE:
                 return
 
-    def promising(self, candidates: Ints) -> list[int]:
+    def promising(self, candidates: IntArray) -> list[int]:
         """Candidates with a swap that lowers the cost, the best first, the smallest index on ties."""
         if not len(candidates):
             return []
         changes = self.problem.changes(candidates, self.ranking())
         changes[np.isin(candidates, self.chosen)] = 0.0
         order = np.argsort(changes, kind="stable")
-        found: list[int] = candidates[order[: np.searchsorted(changes[order], -self._least)]].tolist()
-        return found
+        return candidates[order[: np.searchsorted(changes[order], -self._least)]].tolist()
 
     def improve(self) -> None:
         """Swap until no single swap with a candidate lowers the cost.
@@ -139,7 +139,7 @@ class Search:
         return Ranking(order, groups, self.near[order], self.second[order], self.problem.weights[order])
 
     @property
-    def _books(self) -> tuple[Floats, Floats, Ints, Float64s]:
+    def _books(self) -> tuple[Floats, Floats, IntArray, FloatArray]:
         return self.near, self.second, self.slot, self._losses
 
 

@@ -27,11 +27,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.clustering.learner.solver import objective
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 LARGEST_MATRIX = 20_000
 """No n-by-n matrix is made for more points than this."""

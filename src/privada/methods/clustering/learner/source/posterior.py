@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.methods.clustering.questions.local import LocalMeans
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.privacy.bounds import Ball
 from privada.privacy.mechanism import Laplace, Lattice
 from privada.privacy.release import Release
-
-FloatArray = npt.NDArray[np.float64]
 
 MOST_IN_A_CELL = 64  # more points hardly bring the nearest one nearer
 MOST_IN_A_SHELL = 200

@@ -11,9 +11,9 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.clustering.learner.source.thresholds import threshold
 from privada.methods.clustering.questions.means import (
@@ -26,9 +26,6 @@ from privada.parties.protocol import only_releases
 from privada.privacy.bounds import Ball
 from privada.privacy.mechanism import KNorm, KNormCylinder, Lattice, Mechanism
 from privada.privacy.release import Question, Release
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 GAMMA = 0.05
 

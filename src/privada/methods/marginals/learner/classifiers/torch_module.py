@@ -16,12 +16,11 @@ import warnings
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.hypotheses.questions.onnx import Onnx
 
-FloatArray = npt.NDArray[np.float64]
 OPSET = 18
 TRIALS = 64
 

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import AnswerError, InputError
 from privada.methods.hypotheses.questions.forms import (
     Constant,
-    FloatArray,
     Hypothesis,
-    IntArray,
     Network,
 )
 from privada.methods.marginals.learner.classifiers.trial import TRIED, check_kind, evenly, tried
@@ -81,8 +80,7 @@ def _some(rows: FloatArray | None, mean: FloatArray, scale: FloatArray) -> Float
     made = rng.normal(mean, 2 * np.abs(scale), size=(SHOWN, len(mean)))
     if rows is None:
         return made
-    found: FloatArray = np.vstack([rows[rng.permutation(len(rows))[: 4 * SHOWN]], made])
-    return found
+    return np.vstack([rows[rng.permutation(len(rows))[: 4 * SHOWN]], made])
 
 
 def _layers(model: Any, standard: FloatArray) -> Layers | None:

@@ -12,11 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from privada._arrays import FloatArray
 from privada.privacy.mechanism import Lattice
 
-FloatArray = npt.NDArray[np.float64]
 LEAST = 1e-12  # a probability below this is rounding; a normal law says then where to go
 REACH = 12.0  # standard deviations of noise and rows within which a count can lie
 

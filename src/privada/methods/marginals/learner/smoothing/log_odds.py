@@ -13,16 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.sparse import csr_array
 from scipy.special import expit
 
+from privada._arrays import FloatArray, IntArray
 from privada.methods.marginals.learner.smoothing.counts import NoisyCounts
 from privada.methods.marginals.learner.smoothing.process import Smoothed, kernel_between, typical_distance
 
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 # log-likelihood, its slope and curvature by each cell's rate, and how each point's rate moves with f
 Terms = tuple[float, FloatArray, FloatArray, FloatArray]
 View = Callable[[FloatArray], Terms]

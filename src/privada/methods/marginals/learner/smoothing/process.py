@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
-
-FloatArray = npt.NDArray[np.float64]
 
 FAMILIES = ("rbf", "matern")
 LENGTHS = (0.2, 0.35, 0.6, 1.0, 1.6)  # times the median distance of public points
@@ -172,16 +171,12 @@ def _solved(covariance: FloatArray, observed: FloatArray) -> tuple[float, FloatA
 def _squared_distances(A: FloatArray, B: FloatArray) -> npt.NDArray[np.float32]:
     a, b = A.astype(np.float32), B.astype(np.float32)
     cross = a @ b.T
-    found: npt.NDArray[np.float32] = np.maximum(
-        (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2 * cross, 0
-    )
-    return found
+    return np.maximum((a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2 * cross, 0)
 
 
 def _kernel(distances: npt.NDArray[np.float32], length: float, family: str) -> npt.NDArray[np.float32]:
     if family == "rbf":
-        found: npt.NDArray[np.float32] = np.exp(distances * np.float32(-0.5 / length**2))
-        return found
+        return np.exp(distances * np.float32(-0.5 / length**2))
     scaled = np.sqrt(distances) * np.float32(np.sqrt(3) / length)
     return np.asarray((1 + scaled) * np.exp(-scaled))
 
@@ -196,8 +191,6 @@ def representatives(groups: npt.NDArray[np.int64], seed: int, most: int = MOST_P
     rank = np.arange(len(order)) - np.searchsorted(sorted_groups, sorted_groups)
     return order[rank < each]
 
-
-IntArray = npt.NDArray[np.int64]
 
 __all__ = [
     "Smoothed",
