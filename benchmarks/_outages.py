@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from privada import Ask, Mailbox
+from privada import AskOwner, Mailbox
 from privada.parties.owner_file import OwnerFile
 from privada.privacy import Question
 
@@ -127,7 +127,7 @@ class Case:
     def ask(self, question: Question) -> None:
         """Ask a question."""
         with Mailbox.open(self.exchange) as mailbox:
-            mailbox.ask(Ask(self.owner, question))
+            mailbox.ask(AskOwner(self.owner, question))
 
     def await_answers(self, number: int) -> None:
         """Wait until there are so many releases."""

@@ -26,7 +26,7 @@ from types import ModuleType
 from benchmarks._figures import Figure, main
 from privada.audit import QuestionAudit, audit_example, audit_method
 from privada.methods.registry import methods
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from privada.privacy.mechanism import Lattice
 
 MUSEUM = Path(__file__).parents[1] / "tests" / "audit" / "broken"
@@ -92,7 +92,7 @@ def _pure(quick: bool) -> Iterator[float]:
         for case in example.single_cases:
             (question,) = case.questions
             plain = all(isinstance(draw, Lattice) for draw in question.plan.draws.values())
-            asked = isinstance(question.guarantee, Pure) and question.guarantee.epsilon == 1.0
+            asked = isinstance(question.guarantee, PureDP) and question.guarantee.epsilon == 1.0
             if asked and plain and (not quick or method.name in QUICK):
                 single = replace(
                     example, schema=case.schema, data=case.data, questions=(question,), further_cases=()

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks._figures import Figure, main
-from privada.methods.cells import Nearest
+from privada.methods.cells import NearestCells
 from privada.methods.cells.questions.nearest_kernel import assign_exactly
 from privada.parties.rows import Rows
 from privada.parties.schema import Category, Number, Schema
@@ -39,7 +39,7 @@ def measure(quick: bool) -> Iterator[Figure]:
 
 def _nearest(size: int, runs: int) -> Iterator[Figure]:
     rng = np.random.default_rng(0)
-    cells = Nearest(centers=rng.normal(size=(CENTERS, WIDTH)))
+    cells = NearestCells(centers=rng.normal(size=(CENTERS, WIDTH)))
     X = rng.normal(size=(size, WIDTH))
     few, found = X[: size // 100], np.empty(size // 100, dtype=np.int64)
     cells.assign(few)  # compile

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks._figures import Figure, main
-from privada import Category, Number, Owner, Pure, Relation, Schema, run
+from privada import Category, Number, Owner, PureDP, Relation, Schema, run
 from privada.methods.evaluation import ErrorMoments, OutcomeCounts, even_edges, learn
 from privada.methods.hypotheses import linear
 
 MODEL = linear([[4.0]], [-2.0])
-PURE = Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)
+PURE = PureDP(epsilon=1.0, relation=Relation.ADD_REMOVE)
 CLASSES = Category(name="y", values=(0, 1))
 
 
@@ -102,7 +102,9 @@ def _speed() -> float:
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(1_000_000, 20)), rng.integers(2, size=1_000_000)
     schema = Schema.of_numbers(bounds=(0, 1), width=20, label=CLASSES)
-    owner = Owner(X, y=y, schema=schema, dataset="rows", budget=Pure(epsilon=8, relation=Relation.ADD_REMOVE))
+    owner = Owner(
+        X, y=y, schema=schema, dataset="rows", budget=PureDP(epsilon=8, relation=Relation.ADD_REMOVE)
+    )
     times = []
     for run_at in range(3):
         question = OutcomeCounts(

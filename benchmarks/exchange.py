@@ -35,22 +35,22 @@ from privada.exchange.envelope import Envelope
 from privada.exchange.mailbox import Mailbox
 from privada.exchange.opening import open_courier
 from privada.exchange.posting import key_of, post
-from privada.methods.cells import CellStatistics, Nearest
+from privada.methods.cells import CellStatistics, NearestCells
 from privada.methods.summarization.learner.learn import match
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.owner import Owner
-from privada.parties.protocol import Ask
+from privada.parties.protocol import AskOwner
 from privada.parties.schema import Schema
 from privada.privacy import ZCDP, LearnerKey, Ledger, OwnerKey, Relation
-from privada.privacy.guarantee import Approximate
+from privada.privacy.guarantee import ApproxDP
 from privada.privacy.release import Release
 
 SPAWN = multiprocessing.get_context("spawn")
 RELEASE, QUESTION = 10**6, 4096  # bytes
 LEARNER = LearnerKey.generate()
 MANY = 64
-BUDGET = Approximate(epsilon=2.0, delta=1e-6, relation=Relation.REPLACE_ONE)
+BUDGET = ApproxDP(epsilon=2.0, delta=1e-6, relation=Relation.REPLACE_ONE)
 
 
 def measure(quick: bool) -> Iterator[Figure]:
@@ -222,9 +222,9 @@ def _rounds(url: str, home: Path, rounds: int) -> Iterator[Figure]:
 
 def _ask_in_rounds(owner: str, rounds: int, salt: str) -> Any:
     for number in range(rounds):
-        cells = (Nearest(centers=np.eye(4)),)
+        cells = (NearestCells(centers=np.eye(4)),)
         tiny = ZCDP(rho=1e-6, relation=Relation.REPLACE_ONE)
-        yield Ask(owner, CellStatistics(tables=cells, guarantee=tiny, salt=f"{salt} {number}"))
+        yield AskOwner(owner, CellStatistics(tables=cells, guarantee=tiny, salt=f"{salt} {number}"))
     return rounds
 
 

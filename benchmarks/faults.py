@@ -60,14 +60,14 @@ from benchmarks._figures import Figure, main
 from benchmarks._outages import Case, DaskCluster, endure, serve_command, served
 from benchmarks._postgres import NoServerError, database, own_server, server
 from benchmarks._slow_clients import CONNECTIONS, DESCRIPTORS, LOG_BYTES, crowd_ports
-from privada import Ask, CellStatistics, Mailbox, Nearest, Owner
+from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner
 from privada.exceptions import BudgetError, CourierError, LedgerError, PrivadaError
 from privada.exchange.courier import Courier
 from privada.exchange.couriers.bucket import BucketCourier
 from privada.exchange.couriers.folder import FolderCourier
 from privada.exchange.files import load_release
 from privada.parties.owner_file import OwnerFile
-from privada.privacy import Ledger, OwnerKey, Pure, Receipt, Relation
+from privada.privacy import Ledger, OwnerKey, PureDP, Receipt, Relation
 
 KILLS, QUICK_KILLS, ASKERS = 300, 30, 100
 DAMAGES, QUICK_DAMAGES = 60, 10
@@ -154,9 +154,9 @@ def set_up(home: Path, url: str, *, budget: float) -> Path:
 
 def question(salt: str, epsilon: float = EPSILON) -> CellStatistics:
     """A small question; another salt is another one."""
-    cells = Nearest(centers=np.array([[0.2], [0.8]]))
+    cells = NearestCells(centers=np.array([[0.2], [0.8]]))
     return CellStatistics(
-        tables=(cells,), guarantee=Pure(epsilon=epsilon, relation=Relation.ADD_REMOVE), salt=salt
+        tables=(cells,), guarantee=PureDP(epsilon=epsilon, relation=Relation.ADD_REMOVE), salt=salt
     )
 
 
@@ -184,7 +184,7 @@ def kill_owners(home: Path, kills: int) -> Counter[str]:
 
 def _ask(exchange: Mailbox, salt: str) -> None:
     for number in range(AT_ONCE):
-        exchange.ask(Ask(NAME, question(f"{salt}, {number}", epsilon=0.001)))
+        exchange.ask(AskOwner(NAME, question(f"{salt}, {number}", epsilon=0.001)))
 
 
 def _answer(home: Path) -> None:
@@ -334,7 +334,7 @@ def delete(path: Path) -> None:
 def damage_releases(home: Path, courier: Courier, damage: Callable[[Path], None], runs: int) -> int:
     """Damage releases that were delivered; how many cannot be read after their owner has looked again."""
     exchange = Mailbox(courier)
-    asks = [Ask(NAME, question(f"damaged {number}", epsilon=0.001)) for number in range(runs)]
+    asks = [AskOwner(NAME, question(f"damaged {number}", epsilon=0.001)) for number in range(runs)]
     for ask in asks:
         exchange.ask(ask)
     owner = Owner.from_toml(home / "owner.toml")
@@ -411,7 +411,7 @@ def crowd_serving_owner(folder: Path, *, seconds: float) -> Counter[str]:
     exchange = Mailbox.open(home / "exchange")
 
     def ask(number: int) -> Callable[[], bool]:
-        asked = Ask(NAME, question(f"crowded {number}", epsilon=0.001))
+        asked = AskOwner(NAME, question(f"crowded {number}", epsilon=0.001))
         exchange.ask(asked)
         return lambda: exchange.has_reply(asked)
 

@@ -73,10 +73,10 @@ def _reweighting_classifier(rows: int) -> None:
 
 
 def _marginals_learner(rows: int) -> None:
-    from privada import MarginalLearner
+    from privada import MarginalClassifier
 
     (X, _, _), (Xt, _, yt) = table(rows, 1), table(rows, 2)
-    model = MarginalLearner(**BUDGET, classes=CLASSES, bounds=BOUNDS, relation="replace-one", size=rows)
+    model = MarginalClassifier(**BUDGET, classes=CLASSES, bounds=BOUNDS, relation="replace-one", size=rows)
     model.fit(Xt, yt, source=X)
 
 

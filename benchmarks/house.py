@@ -114,9 +114,9 @@ def modules_touched_by_one_answer() -> set[str]:
     """Modules whose code runs in `Owner.answer`, from the question to the release."""
     import numpy as np
 
-    from privada import Bins, CellStatistics, Owner, Pure, Relation, Schema
+    from privada import Bins, CellStatistics, Owner, PureDP, Relation, Schema
 
-    guarantee = Pure(epsilon=1, relation=Relation.ADD_REMOVE)
+    guarantee = PureDP(epsilon=1, relation=Relation.ADD_REMOVE)
     rows = np.linspace(0, 1, 100)[:, None]
     owner = Owner(rows, schema=Schema.of_numbers(bounds=(0, 1), width=1), dataset="rows", budget=guarantee)
     question = CellStatistics(tables=(Bins(feature=0, edges=np.array([0.5])),), guarantee=guarantee)

@@ -31,7 +31,7 @@ from typing import NoReturn
 
 from benchmarks._figures import Figure, main
 from benchmarks.faults import NAME, charged_questions, question, set_up
-from privada import Ask, Mailbox, Owner
+from privada import AskOwner, Mailbox, Owner
 from privada.exceptions import PrivadaError
 from privada.exchange import open_courier
 from privada.exchange.broker.server import find_program
@@ -222,8 +222,8 @@ def _learn(home: Path, url: str, name: str) -> None:
 
 
 def _two_rounds(name: str) -> Learner[list[str]]:
-    first = yield Ask(NAME, question(f"{name}, first", epsilon=EPSILON))
-    second = yield Ask(NAME, question(f"{name}, then {first.digest}", epsilon=EPSILON))
+    first = yield AskOwner(NAME, question(f"{name}, first", epsilon=EPSILON))
+    second = yield AskOwner(NAME, question(f"{name}, then {first.digest}", epsilon=EPSILON))
     return [first.question, second.question]
 
 

@@ -22,7 +22,7 @@ from benchmarks._figures import Figure, main
 from privada import Owner, Schema
 from privada.methods.marginals import OutcomeTables, feature_bins, of_classifier
 from privada.parties.schema import Category
-from privada.privacy import Pure, Relation
+from privada.privacy import PureDP, Relation
 
 ROWS, WIDTH, BINS, TURNS = 1_000_000, 25, 8, 5
 
@@ -39,14 +39,14 @@ def measure(quick: bool) -> Iterator[Figure]:
     question = OutcomeTables(
         tables=tables,
         hypothesis=of_classifier(model, mean=np.zeros(WIDTH), scale=np.ones(WIDTH)),
-        guarantee=Pure(epsilon=1, relation=Relation.ADD_REMOVE),
+        guarantee=PureDP(epsilon=1, relation=Relation.ADD_REMOVE),
     )
     owner = Owner(
         X,
         y=y,
         schema=Schema.of_numbers(bounds=(-5.0, 5.0), width=WIDTH, label=Category(name="y", values=(0, 1))),
         dataset="rows",
-        budget=Pure(epsilon=1000, relation=Relation.ADD_REMOVE),
+        budget=PureDP(epsilon=1000, relation=Relation.ADD_REMOVE),
     )
     owner.answer(question)
     ready = [table.assign(X) for table in tables]

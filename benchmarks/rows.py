@@ -38,12 +38,12 @@ import numpy as np
 
 from benchmarks._figures import Figure, main
 from privada._threads import run_each
-from privada.methods.cells import Bins, CellStatistics, Nearest
+from privada.methods.cells import Bins, CellStatistics, NearestCells
 from privada.methods.cells.owner.answer import tabulate
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.compute.threads import Threads
 from privada.parties.sources import Source, Table
-from privada.privacy import Approximate, Pure
+from privada.privacy import ApproxDP, PureDP
 from privada.privacy.relation import Relation
 
 WIDTH, FILES, CENTERS, BINS, TWO = 8, 10, 1_000, 16, Threads(2)
@@ -52,7 +52,7 @@ WORDS = ("benign", "malignant", "unknown", "stage one", "stage two")
 EDGES = np.linspace(-2.0, 2.0, BINS + 1)
 NUMBERS = tuple(Number(name=f"x{i}", low=-4, high=4) for i in range(WIDTH))
 SCHEMA = Schema(columns=NUMBERS, label=Category(name="y", values=WORDS))
-GUARANTEE = Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)
+GUARANTEE = PureDP(epsilon=1.0, relation=Relation.ADD_REMOVE)
 HISTOGRAMS = CellStatistics(
     tables=tuple(Bins(feature=i, edges=EDGES) for i in range(WIDTH)),
     n_classes=len(WORDS),
@@ -170,7 +170,7 @@ def _nearest(path: Path, runs: int) -> Figure:
     import faiss
 
     centers = np.random.default_rng(0).normal(size=(CENTERS, WIDTH))
-    question = CellStatistics(tables=(Nearest(centers=centers),), guarantee=GUARANTEE)
+    question = CellStatistics(tables=(NearestCells(centers=centers),), guarantee=GUARANTEE)
     index = faiss.IndexFlatL2(WIDTH)
     index.add(centers.astype(np.float32))
     faiss.omp_set_num_threads(2)
@@ -288,7 +288,7 @@ def _descent(size: int) -> Iterator[Figure]:
     numbers = tuple(Number(name=f"x{i}", low=-1, high=1) for i in range(FEATURES))
     schema = Schema(columns=numbers, label=label, size=size)
     budget, asked = (
-        Approximate(epsilon=epsilon, delta=1e-10, relation=Relation.REPLACE_ONE) for epsilon in (2.0, 1.0)
+        ApproxDP(epsilon=epsilon, delta=1e-10, relation=Relation.REPLACE_ONE) for epsilon in (2.0, 1.0)
     )
     one = np.eye(FEATURES)
     public: dict[str, Any] = {"transform": one, "shift": one[0] * 0, "curvature": one, "radius": 3.0}

@@ -21,12 +21,12 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from privada import Ask, CellStatistics, Mailbox, Nearest, Owner, Policy, Schema
+from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Policy, Schema
 from privada.exchange import Sender
 from privada.exchange.couriers.local import LocalCourier
 from privada.parties.columns import Number
 from privada.parties.permissions.known_learners import KnownLearner
-from privada.privacy import Asker, Ledger, OwnerKey, Pure, Vintage
+from privada.privacy import Asker, Ledger, OwnerKey, PureDP, Vintage
 from privada.privacy.keys import LearnerKey
 from privada.service.console.hosting import host
 from privada.service.console.users import User, Users
@@ -79,7 +79,7 @@ class Scene:
         bounds = {"age": (0, 120), "pressure": (60, 240)}
         columns = [Number(name=name, low=low, high=high) for name, (low, high) in bounds.items()]
         schema = Schema(columns=columns, person_id="patient", max_rows=3)
-        budget = Pure(epsilon=3, relation=RELATION, unit=schema.unit)
+        budget = PureDP(epsilon=3, relation=RELATION, unit=schema.unit)
         self.ledger.open_budget(vintage.dataset, budget, vintage=vintage)
         return Owner(
             _visits(self.years.values()),
@@ -94,7 +94,7 @@ class Scene:
                     name="alice",
                     key=self.keys["alice"].public,
                     organisation="University of Somewhere",
-                    allowance=Pure(epsilon=2, relation=RELATION, unit=schema.unit),
+                    allowance=PureDP(epsilon=2, relation=RELATION, unit=schema.unit),
                 ),
                 KnownLearner(name="bob", key=self.keys["bob"].public, organisation="Institute for Health"),
             ],
@@ -102,8 +102,8 @@ class Scene:
 
     def _question(self, epsilon: float, salt: str = "") -> CellStatistics:
         centers = np.array([[30.0, 120.0], [55.0, 135.0], [75.0, 150.0], [80.0, 125.0]])
-        guarantee = Pure(epsilon=epsilon, relation=RELATION, unit=self.owner.schema.unit)
-        return CellStatistics(tables=(Nearest(centers=centers),), guarantee=guarantee, salt=salt)
+        guarantee = PureDP(epsilon=epsilon, relation=RELATION, unit=self.owner.schema.unit)
+        return CellStatistics(tables=(NearestCells(centers=centers),), guarantee=guarantee, salt=salt)
 
     def _answer(self, owner: Owner, learner: str, epsilon: float) -> None:
         """One question of the past, approved and answered."""
@@ -116,7 +116,7 @@ class Scene:
         """A question that waits; returns its digest."""
         sender = Sender(learner=learner, key=self.keys[learner], project="stroke", purpose=purpose)
         question = self._question(epsilon)
-        Mailbox(self.courier, sender=sender).ask(Ask(f"visits-{self.years['present']}", question))
+        Mailbox(self.courier, sender=sender).ask(AskOwner(f"visits-{self.years['present']}", question))
         return question.digest
 
     @contextmanager

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
-from privada import Bins, CellStatistics, Number, Owner, Pure, Schema
+from privada import Bins, CellStatistics, Number, Owner, PureDP, Schema
 
 INK, SOFT, LINE, ACCENT, PLAIN = "#1f2328", "#5d6670", "#e4e1d9", "#0b6e63", "#c6ccd1"
 
@@ -34,7 +34,7 @@ clinic = Owner(
     clinic_rows[:, None],
     schema=Schema(columns=[Number(name="radius", low=5, high=30)]),
     dataset="tumours",
-    budget=Pure(epsilon=1, relation=RELATION),
+    budget=PureDP(epsilon=1, relation=RELATION),
 )
 
 # %% [markdown]
@@ -44,7 +44,7 @@ clinic = Owner(
 # %%
 edges = np.arange(8.0, 26.0, 2.0)
 question = CellStatistics(
-    tables=(Bins(feature=0, edges=edges),), guarantee=Pure(epsilon=0.5, relation=RELATION)
+    tables=(Bins(feature=0, edges=edges),), guarantee=PureDP(epsilon=0.5, relation=RELATION)
 )
 print(clinic.price(question))
 

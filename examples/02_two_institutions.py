@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from privada import (
-    Ask,
+    AskOwner,
     Bins,
     Category,
     CellStatistics,
@@ -23,7 +23,7 @@ from privada import (
     Number,
     Owner,
     OwnerKey,
-    Pure,
+    PureDP,
     Schema,
 )
 from privada.exceptions import Waiting
@@ -49,7 +49,7 @@ schema = Schema(
 
 
 def hospital(rows, budget):
-    allowed = Pure(epsilon=budget, relation=RELATION)
+    allowed = PureDP(epsilon=budget, relation=RELATION)
     ledger = Ledger.open(":memory:", OwnerKey.generate())
     ledger.open_budget("tumours", allowed)
     return Owner(
@@ -74,14 +74,14 @@ questions = {
     name: CellStatistics(
         tables=(Bins(feature=0, edges=edges),),
         n_classes=2,
-        guarantee=Pure(epsilon=epsilon, relation=RELATION),
+        guarantee=PureDP(epsilon=epsilon, relation=RELATION),
     )
     for name, epsilon in {"north": 1.0, "south": 0.5}.items()
 }
 
 
 def pooled():
-    releases = yield [Ask(name, question) for name, question in questions.items()]
+    releases = yield [AskOwner(name, question) for name, question in questions.items()]
     tables = [
         estimate(question, release).tables[0]
         for question, release in zip(questions.values(), releases, strict=True)

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from privada import Category, MarginalLearner, Owner, Pure, Schema, run
+from privada import Category, MarginalClassifier, Owner, PureDP, Schema, run
 from privada.methods.marginals import Public, default_rounds, learn_rounds
 from privada_lab.datasets.hidden_target import hidden_target
 
@@ -24,7 +24,7 @@ shape = LogisticRegression(max_iter=200)
 
 # %%
 common = {"classes": (0, 1), "bounds": (-10.0, 10.0), "size": len(data.X), "classifier": shape}
-model = MarginalLearner(epsilon=1.0, **common).fit(data.X, data.y, source=data.source)
+model = MarginalClassifier(epsilon=1.0, **common).fit(data.X, data.y, source=data.source)
 print(model.forecast_)
 print(model.release_.explain())
 print(f"cells, ε = 1: {model.score(data.X_test, data.y_test):.1%}")
@@ -41,7 +41,7 @@ public = Public(source=data.source, classes=(0, 1), classifier=shape)
 BUDGETS, ROUNDS = (1.0, 4.0), 3
 curves = {}
 for epsilon in BUDGETS:
-    budget = Pure(epsilon=epsilon, relation="add/remove")
+    budget = PureDP(epsilon=epsilon, relation="add/remove")
     curves[epsilon] = []
     for rounds in range(1, ROUNDS + 1):
         clinic = Owner(data.X, y=data.y, schema=schema, dataset="patients", budget=budget)

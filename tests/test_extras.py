@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privada import Category, Owner, Pure, Schema
+from privada import Category, Owner, PureDP, Schema
 from privada import _extras as extras
 from privada.exceptions import InputError
 from privada.methods.marginals import Onnx, OutcomeTables
 from privada.methods.marginals.example import TABLES
 from privada.methods.transport import private_wasserstein
 
-PURE = Pure(epsilon=1, relation="add/remove")
+PURE = PureDP(epsilon=1, relation="add/remove")
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from privada import CellStatistics, Nearest, Owner, Schema
+from privada import CellStatistics, NearestCells, Owner, Schema
 from privada._notebook import describe, list_rows
-from privada.privacy import Ledger, OwnerKey, Pure
+from privada.privacy import Ledger, OwnerKey, PureDP
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e&\"'"
 PLANTED = 0.123456789
@@ -51,13 +51,13 @@ def test_long_text_is_bounded():
 
 def test_every_object_of_a_release_is_shown_and_no_row_is():
     name = f"rows {HOSTILE}".replace("\x1b", "").replace("\u202e", "")
-    budget = Pure(epsilon=1, relation="add/remove")
+    budget = PureDP(epsilon=1, relation="add/remove")
     with Ledger.open(":memory:", OwnerKey.generate()) as ledger:
         ledger.open_budget(name, budget)
         schema = Schema.of_numbers(bounds=(0, 1), width=1)
         owner = Owner(np.full((20, 1), PLANTED), schema=schema, dataset=name, budget=budget, ledger=ledger)
-        guarantee = Pure(epsilon=0.5, relation="add/remove")
-        question = CellStatistics(tables=(Nearest(centers=[[0.2], [0.8]]),), guarantee=guarantee)
+        guarantee = PureDP(epsilon=0.5, relation="add/remove")
+        question = CellStatistics(tables=(NearestCells(centers=[[0.2], [0.8]]),), guarantee=guarantee)
         quote, release = owner.price(question), owner.answer(question)
         things = (guarantee, question, quote, release, release.receipt, ledger, owner)
         texts = [check(thing._repr_html_()) for thing in things]

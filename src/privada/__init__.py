@@ -22,13 +22,13 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.cells.estimator import CellClassifier as CellClassifier
     from privada.methods.cells.estimator import CellMeans as CellMeans
     from privada.methods.cells.questions.partition import Bins as Bins
-    from privada.methods.cells.questions.partition import Nearest as Nearest
-    from privada.methods.cells.questions.partition import Product as Product
+    from privada.methods.cells.questions.partition import GridCells as GridCells
+    from privada.methods.cells.questions.partition import NearestCells as NearestCells
     from privada.methods.cells.questions.statistics import CellStatistics as CellStatistics
     from privada.methods.clustering.estimator import SourceTargetMedoids as SourceTargetMedoids
     from privada.methods.evaluation.estimator import PrivateEvaluator as PrivateEvaluator
     from privada.methods.evaluation.estimator import evaluate as evaluate
-    from privada.methods.marginals.estimator import MarginalLearner as MarginalLearner
+    from privada.methods.marginals.estimator import MarginalClassifier as MarginalClassifier
     from privada.methods.marginals.estimator_regression import MarginalRegressor as MarginalRegressor
     from privada.methods.models.model_file import load as load
     from privada.methods.preprocessing import PublicEncoder as PublicEncoder
@@ -42,17 +42,17 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.parties.one_process.dataset import Dataset as Dataset
     from privada.parties.owner import Owner as Owner
     from privada.parties.permissions.policy import Policy as Policy
-    from privada.parties.protocol import Ask as Ask
+    from privada.parties.protocol import AskOwner as AskOwner
     from privada.parties.running import run as run
     from privada.parties.schema import Category as Category
     from privada.parties.schema import Date as Date
     from privada.parties.schema import Number as Number
     from privada.parties.schema import Schema as Schema
     from privada.privacy.guarantee import ZCDP as ZCDP
-    from privada.privacy.guarantee import Approximate as Approximate
+    from privada.privacy.guarantee import ApproxDP as ApproxDP
     from privada.privacy.guarantee import Guarantee as Guarantee
-    from privada.privacy.guarantee import Pure as Pure
-    from privada.privacy.guarantee import request as request
+    from privada.privacy.guarantee import PureDP as PureDP
+    from privada.privacy.guarantee import make_guarantee as make_guarantee
     from privada.privacy.ledger import Ledger as Ledger
     from privada.privacy.receipt import OwnerKey as OwnerKey
     from privada.privacy.receipt import Receipt as Receipt
@@ -69,7 +69,7 @@ _HOMES = {
     "_progress": ("progress",),
     "exchange.mailbox": ("Mailbox",),
     "methods.cells.estimator": ("CellClassifier", "CellMeans"),
-    "methods.cells.questions.partition": ("Bins", "Nearest", "Product"),
+    "methods.cells.questions.partition": ("Bins", "NearestCells", "GridCells"),
     "methods.cells.questions.statistics": ("CellStatistics",),
     "methods.clustering.estimator": ("SourceTargetMedoids",),
     "methods.reweighting.estimator": ("ReweightedClassifier", "ReweightedRegressor"),
@@ -79,15 +79,15 @@ _HOMES = {
     "methods.evaluation.estimator": ("PrivateEvaluator", "evaluate"),
     "methods.models.model_file": ("load",),
     "methods.preprocessing": ("PublicEncoder", "PublicScaler", "make_private_pipeline"),
-    "methods.marginals.estimator": ("MarginalLearner",),
+    "methods.marginals.estimator": ("MarginalClassifier",),
     "methods.marginals.estimator_regression": ("MarginalRegressor",),
     "parties.one_process.dataset": ("Dataset",),
     "parties.owner": ("Owner",),
     "parties.permissions.policy": ("Policy",),
-    "parties.protocol": ("Ask",),
+    "parties.protocol": ("AskOwner",),
     "parties.running": ("run",),
     "parties.schema": ("Category", "Date", "Number", "Schema"),
-    "privacy.guarantee": ("Approximate", "Guarantee", "Pure", "ZCDP", "request"),
+    "privacy.guarantee": ("ApproxDP", "Guarantee", "PureDP", "ZCDP", "make_guarantee"),
     "privacy.ledger": ("Ledger",),
     "privacy.receipt": ("OwnerKey", "Receipt"),
     "privacy.relation": ("Relation", "Unit"),

@@ -19,6 +19,10 @@ def attach(
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - becomes the package's own
         if name not in home:
+            from privada._deprecated import find_new_name
+
+            if (new := find_new_name(package, name, public)) is not None:
+                return __getattr__(new)
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = home[name] if home[name].startswith("privada.") else f"{package}.{home[name]}"
         return getattr(import_module(module), name)

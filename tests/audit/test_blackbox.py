@@ -15,12 +15,12 @@ from privada.audit import audit_mechanism, audit_question, audit_samples
 from privada.exceptions import InputError
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
-from privada.privacy import ZCDP, Approximate, Gaussian, KNorm, Laplace, Pure, Question, RandomisedResponse
+from privada.privacy import ZCDP, ApproxDP, Gaussian, KNorm, Laplace, PureDP, Question, RandomisedResponse
 from privada.privacy.accounting import curves
 from privada.privacy.mechanism import Plan
 
-ONE = Pure(epsilon=1.0, relation="add/remove")
-PRINTED = Pure(epsilon=1 / 66, relation="add/remove")  # what paper 001 claims at λ = 66
+ONE = PureDP(epsilon=1.0, relation="add/remove")
+PRINTED = PureDP(epsilon=1 / 66, relation="add/remove")  # what paper 001 claims at λ = 66
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_joint_laplace_over_coordinates_is_tight_with_exact_values(rng):
 def test_gaussian_bound_is_tight_and_passes(rng):
     """μ = 1 at δ = 0.01: passes at the exact ε, fails at 1.2; false alarm 1e-2."""
     exact = curves.gaussian_epsilon(0.01, 1.0)
-    claimed = Approximate(epsilon=exact, delta=0.01, relation="add/remove")
+    claimed = ApproxDP(epsilon=exact, delta=0.01, relation="add/remove")
     first, second = snapped(rng.normal(size=50_000)), 1 + snapped(rng.normal(size=50_000))
     result = audit_samples(first, second, claimed=claimed)
     assert result.passed
@@ -148,7 +148,7 @@ def test_noising_only_cells_that_are_not_empty_is_caught(rng):
     assert not result.passed
     assert result.epsilon_lower > 3
     for delta, passes in ((0.05, False), (0.25, True)):
-        claimed = Approximate(epsilon=1.0, delta=delta, relation="add/remove")
+        claimed = ApproxDP(epsilon=1.0, delta=delta, relation="add/remove")
         assert audit_mechanism(emitted, *pair, claimed=claimed, **options).passed is passes
 
 
@@ -326,7 +326,7 @@ def test_mechanisms_on_whole_vectors_are_answered_one_by_one(rehearsal):
 @pytest.mark.statistical
 def test_a_gaussian_question_with_half_its_noise_is_caught_at_a_larger_delta(rehearsal):
     """At δ = 1e-5 alone 20,000 trials would not show it; the charged profile does."""
-    claimed = Approximate(epsilon=1.0, delta=1e-5, relation="add/remove")
+    claimed = ApproxDP(epsilon=1.0, delta=1e-5, relation="add/remove")
     sound = Gaussian.calibrated(sensitivity=1, mu=curves.gaussian_mu(epsilon=1.0, delta=1e-5), whole=True)
 
     class Halved(Gaussian):

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from privada.audit.claims import Curve, Point, claims, points
-from privada.privacy import ZCDP, Approximate, Gaussian, Laplace, Pure
+from privada.privacy import ZCDP, ApproxDP, Gaussian, Laplace, PureDP
 from privada.privacy.accounting import curves
 from privada.privacy.mechanism import Plan
 
-ONE = Pure(epsilon=1.0, relation="add/remove")
+ONE = PureDP(epsilon=1.0, relation="add/remove")
 
 
 def test_claims_become_points():
     assert points(ONE) == (Point(epsilon=1.0, delta=0.0, first=True),)
-    approximate = Approximate(epsilon=2.0, delta=1e-5, relation="add/remove")
+    approximate = ApproxDP(epsilon=2.0, delta=1e-5, relation="add/remove")
     assert points(approximate) == (Point(epsilon=2.0, delta=1e-5, first=True),)
     zcdp = ZCDP(rho=0.1, relation="add/remove")
     assert all(point.epsilon == pytest.approx(zcdp.epsilon_at(point.delta)) for point in points(zcdp))
@@ -21,14 +21,14 @@ def test_claims_become_points():
 
 def test_a_gaussian_plan_adds_points_of_its_exact_profile():
     plan = Plan(draws={"x": Gaussian.calibrated(sensitivity=1, mu=0.5)})
-    charged = points(Approximate(epsilon=2.0, delta=1e-5, relation="add/remove"), plan)[1:]
+    charged = points(ApproxDP(epsilon=2.0, delta=1e-5, relation="add/remove"), plan)[1:]
     assert len(charged) == 4
     for point in charged:
         assert point.epsilon == pytest.approx(curves.gaussian_epsilon(point.delta, 0.5), rel=1e-6)
 
 
 def test_a_plan_of_gaussian_noise_is_tried_on_its_whole_curve_and_others_are_not():
-    claimed = Approximate(epsilon=2.0, delta=1e-5, relation="add/remove")
+    claimed = ApproxDP(epsilon=2.0, delta=1e-5, relation="add/remove")
     gaussian = claims(claimed, Plan(draws={"x": Gaussian.calibrated(sensitivity=1, mu=0.5)}))
     assert isinstance(gaussian[-1], Curve)
     assert gaussian[-1].mu == pytest.approx(0.5, rel=1e-6)

@@ -5,11 +5,11 @@ import pytest
 
 from privada.audit import Sample
 from privada.methods.registry import method
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 pytest_plugins = ["privada.audit.fixtures"]
 
-CLAIMED = Pure(epsilon=1.0, relation="add/remove")
+CLAIMED = PureDP(epsilon=1.0, relation="add/remove")
 
 
 def noisy(rng, scale):

@@ -17,7 +17,7 @@ from privada.privacy import (
     Grid,
     KNorm,
     Laplace,
-    Pure,
+    PureDP,
     Question,
     RandomisedResponse,
 )
@@ -52,7 +52,7 @@ def answer(question, rows, draw):
 
 
 def checked(mechanism, exact, noise, **options):
-    claimed = Pure(epsilon=5.0, relation="add/remove")
+    claimed = PureDP(epsilon=5.0, relation="add/remove")
     question = Asked(guarantee=claimed, mechanism=mechanism, exact=exact)
     return check_laws(question, [SAMPLE.rows()], noise=noise, **options)
 

@@ -12,7 +12,7 @@ from privada.methods.cells.questions.partition import Bins
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.registry import Example, Method, method
 from privada.parties.schema import Number, Schema
-from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure, Question, Unit
+from privada.privacy import ApproxDP, Gaussian, Grid, Laplace, PureDP, Question, Unit
 from privada.privacy.accounting import accountant
 from privada.privacy.mechanism import Plan
 
@@ -63,7 +63,7 @@ def persons(unit=PERSON):
     schema = Schema(columns=[Number(name="x", low=0, high=1)], person_id="who", max_rows=2)
     question = CellStatistics(
         tables=(Bins(feature=0, edges=np.array([0.5])),),
-        guarantee=Pure(epsilon=1.0, relation="add/remove", unit=unit),
+        guarantee=PureDP(epsilon=1.0, relation="add/remove", unit=unit),
     )
     data = {"data": np.linspace(0, 1, 12)[:, None], "person": np.arange(12) // 4}
     return Example(schema=schema, data=data, questions=(question,), learner=None)
@@ -111,7 +111,7 @@ def test_a_price_for_one_row_is_caught_where_persons_have_two(rehearsal):
 @pytest.mark.statistical
 def test_a_secret_sample_that_amplifies_passes(rehearsal):
     """Also where most rows are alike and where rows stand elsewhere; false alarm: 1e-6."""
-    claimed = Approximate(epsilon=1.0, delta=accountant.delta(SAMPLED, 1.0), relation="replace-one")
+    claimed = ApproxDP(epsilon=1.0, delta=accountant.delta(SAMPLED, 1.0), relation="replace-one")
     found = audit_example(
         eight(OneSecretRow(guarantee=claimed)), trials=4000, confidence=0.999999, noise=rehearsal
     )
@@ -120,7 +120,7 @@ def test_a_secret_sample_that_amplifies_passes(rehearsal):
 
 def test_a_question_of_rows_that_takes_persons_is_replayed_with_persons(rehearsal):
     """It says nothing of persons in its example, accepts them, and charges them as rows."""
-    claimed = Pure(epsilon=1.0, relation="add/remove")
+    claimed = PureDP(epsilon=1.0, relation="add/remove")
     (found,) = audit_example(eight(RowsOnly(guarantee=claimed)), trials=400, noise=rehearsal)
     assert "count: 2 of 1 allowed" in found.worst.violations
     assert "persons of at most 2 rows" in found.worst.pair

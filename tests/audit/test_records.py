@@ -4,10 +4,10 @@ import numpy as np
 
 from privada.audit import Sample, landmarks, neighbours
 from privada.audit.rows.records import middle, near_low, records
-from privada.methods.cells.questions.partition import Bins, Nearest
+from privada.methods.cells.questions.partition import Bins, NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.schema import Category, Date, Number, Schema
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 MIXED = Schema(
     columns=[Number(name="age", low=0, high=120, missing=True), Category(name="sex", values=("f", "m"))],
@@ -21,8 +21,11 @@ def pairs(sample, relation, **options):
 
 def test_landmarks_are_points_ties_and_edges():
     schema = Schema.of_numbers(bounds=(0, 1), width=2)
-    claimed = Pure(epsilon=1, relation="add/remove")
-    tables = (Nearest(centers=np.array([[0.0, 0.0], [1.0, 0.0]])), Bins(feature=0, edges=np.array([0.25])))
+    claimed = PureDP(epsilon=1, relation="add/remove")
+    tables = (
+        NearestCells(centers=np.array([[0.0, 0.0], [1.0, 0.0]])),
+        Bins(feature=0, edges=np.array([0.25])),
+    )
     marks = landmarks(CellStatistics(tables=tables, guarantee=claimed), schema)
     assert [0.5, 0.0] in marks.tolist()
     assert [0.25, 0.25] in marks.tolist()

@@ -12,19 +12,19 @@ from privada.exceptions import InputError
 from privada.parties.schema import Category, Schema
 from privada.privacy import (
     ZCDP,
-    Approximate,
+    ApproxDP,
     Exponential,
     Gaussian,
     Grid,
     KNorm,
     Laplace,
-    Pure,
+    PureDP,
     Question,
     RandomisedResponse,
 )
 from privada.privacy.mechanism import KNormCylinder, Mechanism, Plan
 
-ONE = Pure(epsilon=1.0, relation="add/remove")
+ONE = PureDP(epsilon=1.0, relation="add/remove")
 CENTERS = np.array([[0.0], [1.0]])
 COARSE = Grid(-2)
 
@@ -148,7 +148,7 @@ def test_rounding_to_nearest_is_caught_and_truncation_is_not():
 
 def test_truncation_alone_is_not_enough_for_differences():
     """Hazard 5 under replace-one: 0.2 and 0.25 differ by 0.05, their truncations by a whole step of 0.25."""
-    start, claimed = sample(bounds=(0.2, 0.25)), Pure(epsilon=1.0, relation="replace-one")
+    start, claimed = sample(bounds=(0.2, 0.25)), PureDP(epsilon=1.0, relation="replace-one")
     narrow = {"sum": Laplace(sensitivity=0.05, scale=0.25, grid=COARSE)}
     found = violations(asking(truncated_sum, draws=narrow, guarantee=claimed), start)
     assert "sum: 0.25 of 0.05 allowed" in found
@@ -197,7 +197,7 @@ def test_scaling_by_a_private_maximum_is_caught():
 
 
 def test_a_sensitivity_for_add_remove_is_caught_under_replace_one():
-    claimed = Pure(epsilon=1.0, relation="replace-one")
+    claimed = PureDP(epsilon=1.0, relation="replace-one")
     assert "counts: 2 of 1 allowed" in violations(asking(count, guarantee=claimed))
     sound = {"counts": Laplace(sensitivity=2, scale=2.0)}
     assert not violations(asking(count, guarantee=claimed, draws=sound))
@@ -290,12 +290,12 @@ def test_half_the_noise_does_not_keep_the_guarantee():
 @pytest.mark.parametrize(
     ("guarantee", "kept"),
     [
-        (Pure(epsilon=0.5, relation="add/remove"), True),
-        (Pure(epsilon=0.49, relation="add/remove"), False),
+        (PureDP(epsilon=0.5, relation="add/remove"), True),
+        (PureDP(epsilon=0.49, relation="add/remove"), False),
         (ZCDP(rho=0.125, relation="add/remove"), True),
         (ZCDP(rho=0.05, relation="add/remove"), False),
-        (Approximate(epsilon=0.5, delta=1e-9, relation="add/remove"), True),
-        (Approximate(epsilon=0.3, delta=1e-9, relation="add/remove"), False),
+        (ApproxDP(epsilon=0.5, delta=1e-9, relation="add/remove"), True),
+        (ApproxDP(epsilon=0.3, delta=1e-9, relation="add/remove"), False),
     ],
 )
 def test_plans_keep_guarantees(guarantee, kept):
@@ -333,7 +333,7 @@ def test_an_unknown_mechanism_is_named():
 
 
 def test_result_is_plain_and_shows_no_row():
-    claimed = Pure(epsilon=1.0, relation="replace-one")
+    claimed = PureDP(epsilon=1.0, relation="replace-one")
     results = replays(asking(count, guarantee=claimed), sample((0.123456,)))
     result = next(result for result in results if not result.passed)
     assert not json.loads(json.dumps(result.to_dict()))["passed"]

@@ -9,7 +9,7 @@ from privada.audit import Sample
 from privada.audit.sampling import AnswerSource, Outcomes, flat, sample_question
 from privada.exceptions import InputError
 from privada.parties.schema import Schema
-from privada.privacy import Laplace, Pure, Question
+from privada.privacy import Laplace, PureDP, Question
 from privada.privacy.mechanism import Plan
 
 SCHEMA = Schema.of_numbers(bounds=(0, 1), width=1)
@@ -52,7 +52,7 @@ def of(*numbers):
 
 def test_a_secret_sample_is_never_taken_for_fixed(rehearsal):
     """Seven of eight rows are alike, so that few answers show that the sample changes."""
-    claimed = Pure(epsilon=1.0, relation="replace-one")
+    claimed = PureDP(epsilon=1.0, relation="replace-one")
     question = Sampled(guarantee=claimed, mechanism=Laplace(sensitivity=1, scale=1.0))
     rows, neighbour = of(0.1, *[0.9] * 7), of(*[0.9] * 8)
     for _ in range(20):
@@ -60,7 +60,7 @@ def test_a_secret_sample_is_never_taken_for_fixed(rehearsal):
 
 
 def test_counts_are_drawn_many_at_once_and_fixed_samples_share_a_signature(rehearsal):
-    claimed = Pure(epsilon=1.0, relation="add/remove")
+    claimed = PureDP(epsilon=1.0, relation="add/remove")
     question = Asked(guarantee=claimed, mechanism=Laplace(sensitivity=1, scale=1.0))
     base = of(0.1, 0.9)
     alike = [
@@ -80,7 +80,7 @@ def test_an_answer_that_fails_is_an_outcome_without_numbers(rehearsal):
 
     globals()["fails"] = fails
     question = type("Failing", (Asked,), {"answered_by": f"{__name__}:fails"})(
-        guarantee=Pure(epsilon=1.0, relation="add/remove"), mechanism=Laplace(sensitivity=1, scale=1.0)
+        guarantee=PureDP(epsilon=1.0, relation="add/remove"), mechanism=Laplace(sensitivity=1, scale=1.0)
     )
     found = sample_question(question, of(0.1).rows(), of(0.2).rows(), trials=40, noise=rehearsal)
     assert found.first.shape == (40, 0)

@@ -9,7 +9,7 @@ from privada.audit import Sample
 from privada.audit.rows.pairs import Pair
 from privada.audit.screening import audit_pairs
 from privada.parties.schema import Schema
-from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure, Question
+from privada.privacy import ApproxDP, Gaussian, Grid, Laplace, PureDP, Question
 from privada.privacy.accounting import curves
 from privada.privacy.mechanism import Plan
 
@@ -58,7 +58,7 @@ def pairs(*added):
 
 
 def laplace(scale=1.0):
-    claimed = Pure(epsilon=1.0, relation="add/remove")
+    claimed = PureDP(epsilon=1.0, relation="add/remove")
     return Asked(guarantee=claimed, mechanism=Laplace(sensitivity=1, scale=scale))
 
 
@@ -90,7 +90,7 @@ def test_alarms_are_as_rare_as_stated(rehearsal):
 
 
 def gaussian(scale):
-    claimed = Approximate(epsilon=1.0, delta=1e-5, relation="add/remove")
+    claimed = ApproxDP(epsilon=1.0, delta=1e-5, relation="add/remove")
     sound = Gaussian.calibrated(sensitivity=1, mu=MU, grid=Grid(-10))
     return Asked(
         guarantee=claimed, mechanism=type(sound)(sensitivity=1, scale=scale * sound.scale, grid=sound.grid)

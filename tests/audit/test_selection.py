@@ -7,10 +7,10 @@ from privada.audit import selection
 from privada.audit.claims import Point, points
 from privada.audit.sampling import Outcomes
 from privada.privacy import (
-    Pure,
+    PureDP,
 )
 
-ONE = Pure(epsilon=1.0, relation="add/remove")
+ONE = PureDP(epsilon=1.0, relation="add/remove")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from privada.audit.transcript import (
 )
 from privada.exceptions import InputError
 from privada.parties.schema import Schema
-from privada.privacy import Laplace, Pure, Question
+from privada.privacy import Laplace, PureDP, Question
 from privada.privacy.mechanism import Plan
 
 SAMPLE = Sample.of(np.array([[0.1], [0.9], [0.8]]), schema=Schema.of_numbers(bounds=(0, 1), width=1))
@@ -50,7 +50,7 @@ def count_some(question, rows, draw):
     return count(question, rows, draw)
 
 
-QUESTION = Asked(guarantee=Pure(epsilon=1.0, relation="add/remove"))
+QUESTION = Asked(guarantee=PureDP(epsilon=1.0, relation="add/remove"))
 
 
 def test_a_witness_sees_exact_values_and_changes_no_answer():

@@ -1,6 +1,6 @@
 import pytest
 
-from privada import CellStatistics, Nearest, Pure
+from privada import CellStatistics, NearestCells, PureDP
 
 
 def test_a_study_is_priced_without_a_trace(cli, home):
@@ -93,7 +93,7 @@ def test_a_learner_sees_what_is_left_of_its_allowance(cli, home):
 def test_a_learner_is_one_of_an_owners_file(cli, home, tmp_path):
     question = tmp_path / "any.question"
     ask = CellStatistics(
-        tables=(Nearest(centers=[[2.0, 2.0]]),), guarantee=Pure(epsilon=0.5, relation="add/remove")
+        tables=(NearestCells(centers=[[2.0, 2.0]]),), guarantee=PureDP(epsilon=0.5, relation="add/remove")
     )
     question.write_bytes(ask.to_bytes())
     assert "--learner needs the owner.toml" in cli("price", question, "--learner", "alice", expect=2).stderr

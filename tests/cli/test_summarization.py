@@ -7,7 +7,7 @@ import pytest
 
 from privada.exchange import open_courier
 from privada.parties.owner_file import OwnerFile
-from privada.privacy import Approximate, Ledger, OwnerKey
+from privada.privacy import ApproxDP, Ledger, OwnerKey
 
 OWNER = """
 [data]
@@ -256,7 +256,7 @@ def test_releases_travel_in_a_folder_and_an_owner_leaves_before_its_rows(market)
         def disclose(self, question, to):
             raise ConnectionError
 
-    budget = Approximate(epsilon=1.0, delta=1e-4, relation="replace-one")
+    budget = ApproxDP(epsilon=1.0, delta=1e-4, relation="replace-one")
     embedding = FourierEmbedding.of(width=2, n_features=40, gamma=0.5, random_state=0)
     matching = Matching(embedding=embedding, size=30, validation=budget, owners=budget)
     begin(market)

@@ -10,7 +10,7 @@ from privada import Owner
 from privada._text import quoted
 from privada.exceptions import AnswerError, InputError, PrivadaError
 from privada.methods import methods
-from privada.privacy import ZCDP, Approximate, Pure, Unit
+from privada.privacy import ZCDP, ApproxDP, PureDP, Unit
 
 VALUES = (0, 2**63, 10**400, 10**5000, -1.0, 5e-324, 1e-300, 1e-30, 1e30, 1e308, math.nan, math.inf)
 
@@ -67,10 +67,10 @@ def guarantees(question):
     """The same question under extreme guarantees."""
     terms = {"relation": question.guarantee.relation, "unit": question.guarantee.unit}
     makers = {
-        "epsilon": lambda extreme: Pure(epsilon=extreme, **terms),
+        "epsilon": lambda extreme: PureDP(epsilon=extreme, **terms),
         "rho": lambda extreme: ZCDP(rho=extreme, **terms),
-        "epsilon beside delta": lambda extreme: Approximate(epsilon=extreme, delta=1e-5, **terms),
-        "delta": lambda extreme: Approximate(epsilon=1.0, delta=extreme, **terms),
+        "epsilon beside delta": lambda extreme: ApproxDP(epsilon=extreme, delta=1e-5, **terms),
+        "delta": lambda extreme: ApproxDP(epsilon=1.0, delta=extreme, **terms),
         "max_rows": lambda extreme: dataclasses.replace(
             question.guarantee, unit=Unit(name="person", max_rows=extreme)
         ),
@@ -81,8 +81,8 @@ def guarantees(question):
 
 def owner_of(example, question):
     terms = {"relation": question.guarantee.relation, "unit": question.guarantee.unit}
-    budgets = {Pure: Pure(epsilon=8000, **terms), ZCDP: ZCDP(rho=8000, **terms)}
-    budget = budgets.get(type(question.guarantee), Approximate(epsilon=1000, delta=1e-6, **terms))
+    budgets = {PureDP: PureDP(epsilon=8000, **terms), ZCDP: ZCDP(rho=8000, **terms)}
+    budget = budgets.get(type(question.guarantee), ApproxDP(epsilon=1000, delta=1e-6, **terms))
     return Owner(**example.data, schema=example.schema, dataset="rows", budget=budget)
 
 

@@ -17,7 +17,7 @@ from privada.parties.in_memory import owner_in_memory
 from privada.parties.private import Private
 from privada.parties.protocol import drive, list_asks
 from privada.parties.rows import Rows
-from privada.privacy import ZCDP, Approximate, Ledger, OwnerKey, Price, Pure, Question, Rehearsal, Release
+from privada.privacy import ZCDP, ApproxDP, Ledger, OwnerKey, Price, PureDP, Question, Rehearsal, Release
 from privada.privacy.accounting import accountant
 from privada.privacy.accounting.filters import open_filter
 
@@ -31,7 +31,7 @@ METHODS = list(methods())
 
 def budget_for(question):
     """A budget wide enough for many askings, on which every kind of question can be paid."""
-    return Approximate(
+    return ApproxDP(
         epsilon=200, delta=1e-6, relation=question.guarantee.relation, unit=question.guarantee.unit
     )
 
@@ -71,7 +71,7 @@ def test_a_release_is_the_only_thing_that_comes_back(case):
 def test_the_price_keeps_the_guarantee_that_the_question_names(case):
     _, question = case
     price = question.price
-    if isinstance(question.guarantee, Pure):
+    if isinstance(question.guarantee, PureDP):
         assert price.epsilon <= question.guarantee.epsilon * (1 + 1e-9)
     else:
         assert accountant.satisfies(price.event, question.guarantee)
@@ -80,7 +80,7 @@ def test_the_price_keeps_the_guarantee_that_the_question_names(case):
 @cases
 def test_nothing_much_of_the_guarantee_is_wasted(case):
     _, question = case
-    if isinstance(question.guarantee, Pure):
+    if isinstance(question.guarantee, PureDP):
         assert question.price.epsilon >= question.guarantee.epsilon * 0.999
     elif isinstance(question.guarantee, ZCDP):
         assert accountant.zcdp(question.price.event) >= question.guarantee.rho * 0.99
@@ -107,9 +107,9 @@ def asked_for(question, kind, epsilon, delta):
     """The same question for another budget; a part for labels keeps its proportion. None if it takes none."""
     where = {"relation": question.guarantee.relation, "unit": question.guarantee.unit}
     guarantee = {
-        "pure": lambda: Pure(epsilon=epsilon, **where),
+        "pure": lambda: PureDP(epsilon=epsilon, **where),
         "zcdp": lambda: ZCDP(rho=epsilon, **where),
-        "approximate": lambda: Approximate(epsilon=epsilon, delta=delta, **where),
+        "approximate": lambda: ApproxDP(epsilon=epsilon, delta=delta, **where),
     }[kind]()
     labels = {"label_epsilon": epsilon / 4} if getattr(question, "label_epsilon", None) else {}
     try:
@@ -278,7 +278,7 @@ def test_reprs_and_explanations_show_no_row(case):
 @cases
 def test_rehearsals_repeat_and_secure_noise_does_not(case):
     example, question = case
-    digests = [owner_of(example, question, rehearsal=4).answer(question) for _ in range(2)]
+    digests = [owner_of(example, question, insecure_seed=4).answer(question) for _ in range(2)]
     for name, value in digests[0].payload.items():
         assert np.array_equal(digests[1][name], value)
     assert all(release.rehearsal for release in digests)
@@ -340,7 +340,7 @@ def test_an_estimator_equals_its_two_sides(name):
             y=y,
             schema=example.schema,
             budget=fitted.guarantee_,
-            rehearsal=11,
+            insecure_seed=11,
         )
     releases = []
 
@@ -367,7 +367,7 @@ def test_estimators_keep_the_manners_of_scikit_learn(name):
     copy = clone(model)
     assert copy.get_params().keys() == model.get_params().keys()
     assert not [key for key in vars(model) if key.endswith("_")], "a trailing underscore is earned by fit"
-    assert "rehearsal" in model.get_params()
+    assert "insecure_seed" in model.get_params()
     assert "epsilon" in model.get_params() or "rho" in model.get_params()
 
 

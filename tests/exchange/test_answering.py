@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privada import Ask, CellStatistics, Mailbox, Nearest, Owner, Policy, Schema
+from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Policy, Schema
 from privada.exceptions import AnswerError, InputError, Waiting, WireError
 from privada.exchange import Sender
 from privada.exchange.answering import ask_as
@@ -16,7 +16,7 @@ from privada.exchange.envelope import Envelope
 from privada.exchange.posting import post
 from privada.methods.summarization import EmbeddedRows, FourierEmbedding, RoundBids, RoundPoints, SummaryRows
 from privada.parties.permissions.known_learners import KnownLearner
-from privada.privacy import Disclosure, Pure
+from privada.privacy import Disclosure, PureDP
 from privada.privacy.keys import LearnerKey
 
 AR = "add/remove"
@@ -25,12 +25,12 @@ LISTED = (
     KnownLearner(name="carol", key=CAROL.public),
     KnownLearner(name="bob", key=BOB.public, methods=("cells",)),
 )
-BUDGET = Pure(epsilon=1, relation=AR)
+BUDGET = PureDP(epsilon=1, relation=AR)
 
 
 def cells(salt=""):
-    table = Nearest(centers=np.array([[0.2, 0.2], [0.8, 0.8]]))
-    return CellStatistics(tables=(table,), guarantee=Pure(epsilon=0.1, relation=AR), salt=salt)
+    table = NearestCells(centers=np.array([[0.2, 0.2], [0.8, 0.8]]))
+    return CellStatistics(tables=(table,), guarantee=PureDP(epsilon=0.1, relation=AR), salt=salt)
 
 
 def rows():
@@ -50,7 +50,7 @@ def sent_by(courier, name="", key=None):
 
 
 def disclosed(to="carol"):
-    return (yield Ask("clinic", rows(), to=to))
+    return (yield AskOwner("clinic", rows(), to=to))
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_anybody_else_gets_no_rows_and_no_row_is_opened(courier, monkeypatch, na
     clinic = house(**settings)
     monkeypatch.setattr("privada.parties.owner.open_private", lambda _: pytest.fail("a row was opened"))
     curious = sent_by(courier, name, key)
-    curious.ask(Ask("clinic", rows(), to=name))
+    curious.ask(AskOwner("clinic", rows(), to=name))
     assert [done.outcome for done in curious.answer("clinic", clinic)] == ["refused"]
     with pytest.raises(AnswerError, match=match):
         curious.learn(disclosed(name))
@@ -135,7 +135,7 @@ def test_a_reply_key_that_protects_nothing_is_refused_before_a_row_is_opened(cou
 def test_an_owner_that_lists_its_learners_answers_nobody_else(courier):
     clinic = house(learners=LISTED)
     for number, (name, key) in enumerate([("", None), ("carol", LearnerKey.generate()), ("bob", BOB)]):
-        sent_by(courier, name, key).ask(Ask("clinic", cells(f"{number}")))
+        sent_by(courier, name, key).ask(AskOwner("clinic", cells(f"{number}")))
     outcomes = {done.learner: done.outcome for done in sent_by(courier).answer("clinic", clinic)}
     assert outcomes == {"": "refused", "carol": "refused", "bob": "answered"}
     (line,) = [line for line in clinic.ledger.lines("rows") if line.kind == "charge"]
@@ -144,7 +144,7 @@ def test_an_owner_that_lists_its_learners_answers_nobody_else(courier):
 
 def test_a_question_that_says_it_is_too_large_is_refused_before_it_is_fetched(courier):
     clinic = house(policy=Policy(largest_question=100))
-    sent_by(courier).ask(Ask("clinic", cells()))
+    sent_by(courier).ask(AskOwner("clinic", cells()))
     (done,) = sent_by(courier).answer("clinic", clinic)
     assert done.outcome == "refused"
     assert "at most 100 are read" in done.reason
@@ -162,7 +162,7 @@ def test_parts_that_are_gone_refuse_the_question_and_charge_nothing(courier):
 
 
 def test_a_question_is_read_for_a_person_without_running_it(courier):
-    key = sent_by(courier).ask(Ask("clinic", cells()))
+    key = sent_by(courier).ask(AskOwner("clinic", cells()))
     answering = sent_by(courier).for_owner("clinic", house())
     assert answering.read_question(key, cells().digest) == cells()
     with pytest.raises(WireError, match="another question"):
@@ -177,7 +177,7 @@ def test_two_curators_who_ask_the_same_each_get_rows_that_they_can_read(courier)
     clinic = house(policy=Policy(curators=("carol", "dave")), learners=listed)
     both = {"carol": sent_by(courier, "carol", CAROL), "dave": sent_by(courier, "dave", dave)}
     for name, curator in both.items():
-        curator.ask(Ask("clinic", rows(), to=name))
+        curator.ask(AskOwner("clinic", rows(), to=name))
         curator.answer("clinic", clinic)
     given = [curator.learn(disclosed(name)) for name, curator in both.items()]
     assert [each.curator for each in given] == ["carol", "dave"]
@@ -193,7 +193,7 @@ def test_a_question_about_an_owners_rows_that_was_not_sealed_is_refused(courier,
     clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
     monkeypatch.setattr("privada.parties.owner.open_private", lambda _: pytest.fail("a row was opened"))
     carol = sent_by(courier, "carol", CAROL)
-    told = carol._asking.envelope(Ask("clinic", rows(), to="carol"), points().to_bytes())
+    told = carol._asking.envelope(AskOwner("clinic", rows(), to="carol"), points().to_bytes())
     post(courier, replace(told, question=points().digest), points().to_bytes(), CAROL)
     (done,) = carol.answer("clinic", clinic)
     assert done.outcome == "refused"
@@ -203,7 +203,7 @@ def test_a_question_about_an_owners_rows_that_was_not_sealed_is_refused(courier,
 def test_a_sealed_question_is_answered_and_can_be_looked_at_by_its_owner(courier):
     clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
     carol = Mailbox(courier, keys={"clinic": clinic.public_key}, sender=Sender(learner="carol", key=CAROL))
-    key = carol.ask(Ask("clinic", points(), to="carol"))
+    key = carol.ask(AskOwner("clinic", points(), to="carol"))
     answering = carol.for_owner("clinic", clinic)
     (waiting,) = answering.pending()
     assert waiting.key == key
@@ -213,19 +213,19 @@ def test_a_sealed_question_is_answered_and_can_be_looked_at_by_its_owner(courier
     with pytest.raises(WireError, match="sealed for another key"):
         other.read_asked(waiting)
     assert [done.outcome for done in answering.answer()] == ["answered"]
-    assert carol.has_reply(Ask("clinic", points(), to="carol"))
+    assert carol.has_reply(AskOwner("clinic", points(), to="carol"))
 
     def learner():
-        return (yield Ask("clinic", points(), to="carol"))
+        return (yield AskOwner("clinic", points(), to="carol"))
 
     assert carol.learn(learner()).rows["X"].shape == (1, 2), "the place that names no point has none"
 
 
 def test_a_sealed_question_needs_the_owners_public_key(courier):
     with pytest.raises(InputError, match="with the card of that owner"):
-        sent_by(courier, "carol", CAROL).ask(Ask("clinic", points(), to="carol"))
+        sent_by(courier, "carol", CAROL).ask(AskOwner("clinic", points(), to="carol"))
     with pytest.raises(InputError, match="encrypted for your key"):
-        sent_by(courier).ask(Ask("clinic", points(), to="carol"))
+        sent_by(courier).ask(AskOwner("clinic", points(), to="carol"))
     assert courier.keys("") == []
 
 
@@ -236,7 +236,7 @@ def test_rows_beyond_what_can_be_loaded_are_refused_before_any_is_opened(courier
     embedding = FourierEmbedding.of(width=2, n_features=8, gamma=0.5, random_state=0)
     asked = EmbeddedRows(embedding=embedding, target=np.zeros(8), size=10_000_000, guarantee=BUDGET)
     carol = sent_by(courier, "carol", CAROL)
-    carol.ask(Ask("clinic", asked, to="carol"))
+    carol.ask(AskOwner("clinic", asked, to="carol"))
     (done,) = carol.answer("clinic", clinic)
     assert done.outcome == "refused"
     assert "ask for fewer rows" in done.reason
@@ -253,6 +253,6 @@ def test_a_sealed_question_travels_in_parts_and_twice_as_the_same_item(courier):
         carol = Mailbox(
             courier, keys={"clinic": clinic.public_key}, sender=Sender(learner="carol", key=CAROL)
         )
-        carol.ask(Ask("clinic", bids, to="carol"))
+        carol.ask(AskOwner("clinic", bids, to="carol"))
     assert len(courier.keys("questions/clinic/parts/")) == 2
     assert [done.outcome for done in carol.answer("clinic", clinic)] == ["answered"]

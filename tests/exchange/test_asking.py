@@ -7,22 +7,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privada import Ask, CellStatistics, Mailbox, Nearest, Owner, Policy, Schema
+from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Policy, Schema
 from privada.exceptions import AnswerError, Waiting
 from privada.exchange import Sender
 from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import Envelope
 from privada.exchange.posting import post
 from privada.parties.protocol import Absent, PlannedLearner
-from privada.privacy import Pure, Release
+from privada.privacy import PureDP, Release
 from privada.privacy.keys import LearnerKey
 
 AR = "add/remove"
 
 
 def question(salt=""):
-    cells = Nearest(centers=np.array([[0.2], [0.8]]))
-    return CellStatistics(tables=(cells,), guarantee=Pure(epsilon=0.1, relation=AR), salt=salt)
+    cells = NearestCells(centers=np.array([[0.2], [0.8]]))
+    return CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=0.1, relation=AR), salt=salt)
 
 
 def house(**more):
@@ -30,13 +30,13 @@ def house(**more):
         np.full((9, 1), 0.1),
         schema=Schema.of_numbers(bounds=(0, 1), width=1),
         dataset="rows",
-        budget=Pure(epsilon=1, relation=AR),
+        budget=PureDP(epsilon=1, relation=AR),
         **more,
     )
 
 
 def both(salt=""):
-    replies = yield [Ask("north", question(salt)), Ask("south", question(salt))]
+    replies = yield [AskOwner("north", question(salt)), AskOwner("south", question(salt))]
     return replies
 
 
@@ -44,11 +44,11 @@ def rounds(spared=()):
     """Two rounds; what the second asks depends on who answered the first."""
 
     def learner():
-        first = yield [Ask(name, question()) for name in ("north", "south")]
+        first = yield [AskOwner(name, question()) for name in ("north", "south")]
         came = [
             name for name, each in zip(("north", "south"), first, strict=True) if isinstance(each, Release)
         ]
-        second = yield [Ask(name, question(f"after {came}")) for name in came]
+        second = yield [AskOwner(name, question(f"after {came}")) for name in came]
         return came, first, second
 
     return PlannedLearner(learner(), [], dispensable=spared)
@@ -106,7 +106,7 @@ def test_steps_say_who_is_where(alice):
 
 def test_an_owner_that_cannot_be_spared_ends_the_run_and_it_goes_on_later(alice):
     north, south = house(), house()
-    alice.ask(Ask("north", question()))
+    alice.ask(AskOwner("north", question()))
     alice.answer("north", north)
     with pytest.raises(Waiting, match="south"):
         alice.learn(both(), patience=0.2)
@@ -139,10 +139,10 @@ def test_a_dead_owner_is_left_out_for_good_and_is_not_charged_when_it_wakes_up(a
 
 def test_a_refusing_owner_is_left_out_where_it_can_be(alice):
     strict = house(policy=Policy(methods=()))
-    alice.ask(Ask("south", question()))
+    alice.ask(AskOwner("south", question()))
     alice.answer("south", strict)
     north = house()
-    alice.ask(Ask("north", question()))
+    alice.ask(AskOwner("north", question()))
     alice.answer("north", north)
     with pytest.raises(AnswerError, match="south refused: The owner does not answer cells"):
         alice.learn(rounds(), patience=0.2)
@@ -163,10 +163,10 @@ def test_without_patience_nobody_is_left_out(alice):
 def test_a_failure_with_open_rows_says_so(alice, monkeypatch):
     south = house()
     monkeypatch.setattr("privada.parties.owner.answer_rows", lambda *_, **__: 1 / 0)
-    alice.ask(Ask("south", question()))
+    alice.ask(AskOwner("south", question()))
     assert alice.answer("south", south)[0].outcome == "refused"
     monkeypatch.undo()
-    alice.ask(Ask("north", question()))
+    alice.ask(AskOwner("north", question()))
     alice.answer("north", house())
     with pytest.raises(Waiting):
         alice.learn(rounds(spared=("south",)), patience=0.2)
@@ -178,9 +178,9 @@ def test_a_failure_with_open_rows_says_so(alice, monkeypatch):
 
 def test_a_stranger_cannot_withdraw_for_others(alice):
     north = house()
-    key = alice.ask(Ask("north", question()))
+    key = alice.ask(AskOwner("north", question()))
     mallory = Mailbox(alice.courier, sender=Sender(learner="alice", key=LearnerKey.generate()))
-    envelope = mallory._asking.envelope(Ask("north", question()), question().to_bytes())
+    envelope = mallory._asking.envelope(AskOwner("north", question()), question().to_bytes())
     mallory._asking.withdraw(envelope)
     planted = [each for each in alice.courier.keys("questions/north/") if each.endswith(".withdrawal")]
     alice.courier.put(key.replace(".question", ".withdrawal"), alice.courier.get(planted[0]))
@@ -196,7 +196,7 @@ def test_planted_replies_do_not_make_a_learner_spin(alice, monkeypatch):
     thread = serve(alice, "north", house(), delay=1.0)
 
     def learner():
-        return (yield Ask("north", asked))
+        return (yield AskOwner("north", asked))
 
     assert isinstance(alice.learn(learner(), patience=5), Release)
     thread.join()
@@ -207,8 +207,8 @@ def test_a_learner_without_a_key_believes_no_withdrawal_of_its_own():
     nobody = Mailbox(LocalCourier())
     north = house()
     for name in ("north", "south"):
-        nobody.ask(Ask(name, question()))
-    told = nobody._asking.envelope(Ask("south", question()), question().to_bytes())
+        nobody.ask(AskOwner(name, question()))
+    told = nobody._asking.envelope(AskOwner("south", question()), question().to_bytes())
     planted = replace(told, kind="withdrawal", asked=told.identity, size=0, sha256=Envelope.sha256)
     post(nobody.courier, planted, b"", None)
     for name in ("north", "south"):

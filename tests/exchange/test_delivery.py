@@ -8,25 +8,25 @@ import numpy as np
 import pytest
 
 from benchmarks.faults import NoMountError, charge_read_only, mounted, set_up
-from privada import Ask, CellStatistics, Mailbox, Nearest, Owner, Schema
+from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Schema
 from privada.exceptions import CourierError, Waiting
 from privada.exchange import Sender
 from privada.exchange.chunks import LARGEST_PART
 from privada.exchange.couriers.bucket import BucketCourier
 from privada.exchange.couriers.folder import FolderCourier
 from privada.exchange.posting import MOST_SUCCESSORS
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from privada.privacy.keys import LearnerKey
 from privada.service import serving
 from privada.service.serving import Desk, Service
 
-EACH = Pure(epsilon=0.01, relation="add/remove")
+EACH = PureDP(epsilon=0.01, relation="add/remove")
 
 
 def ask(number=0, cells=2):
     centers = np.linspace(0.1, 0.9, cells)[:, None]
-    question = CellStatistics(tables=(Nearest(centers=centers),), guarantee=EACH, salt=f"{number}")
-    return Ask("clinic", question)
+    question = CellStatistics(tables=(NearestCells(centers=centers),), guarantee=EACH, salt=f"{number}")
+    return AskOwner("clinic", question)
 
 
 def learned(one):
@@ -37,7 +37,7 @@ def learned(one):
 def clinic():
     rows = np.random.default_rng(0).uniform(size=(30, 1))
     schema = Schema.of_numbers(bounds=(0, 1), width=1)
-    return Owner(rows, schema=schema, dataset="rows", budget=Pure(epsilon=1, relation="add/remove"))
+    return Owner(rows, schema=schema, dataset="rows", budget=PureDP(epsilon=1, relation="add/remove"))
 
 
 def charges(owner):

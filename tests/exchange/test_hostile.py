@@ -6,14 +6,14 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from privada import Ask, CellStatistics, Mailbox, Nearest, Owner, Schema
+from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Schema
 from privada.exceptions import Waiting
 from privada.exchange import Sender, envelope
 from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import Envelope
 from privada.exchange.posting import successors
 from privada.methods.cells import learn
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from privada.privacy.keys import LearnerKey
 
 AR = "add/remove"
@@ -21,8 +21,8 @@ ALICE = Sender(learner="alice", key=LearnerKey.generate())
 
 
 def question(salt=""):
-    cells = Nearest(centers=np.array([[0.2], [0.8]]))
-    return CellStatistics(tables=(cells,), guarantee=Pure(epsilon=0.4, relation=AR), salt=salt)
+    cells = NearestCells(centers=np.array([[0.2], [0.8]]))
+    return CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=0.4, relation=AR), salt=salt)
 
 
 def house():
@@ -30,7 +30,7 @@ def house():
         np.full((9, 1), 0.1),
         schema=Schema.of_numbers(bounds=(0, 1), width=1),
         dataset="rows",
-        budget=Pure(epsilon=1, relation=AR),
+        budget=PureDP(epsilon=1, relation=AR),
     )
 
 
@@ -42,7 +42,7 @@ def spent(owner):
 def test_a_question_that_is_repeated_everywhere_is_charged_once():
     courier, north = LocalCourier(), house()
     alice = Mailbox(courier, sender=ALICE)
-    key = alice.ask(Ask("north", question()))
+    key = alice.ask(AskOwner("north", question()))
     for other in successors(key):
         courier.put(other, courier.get(key))
     outcomes = {done.outcome for done in alice.answer("north", north)}
@@ -53,7 +53,7 @@ def test_a_question_that_is_repeated_everywhere_is_charged_once():
 
 def test_a_question_to_one_owner_is_no_question_to_another():
     courier, south = LocalCourier(), house()
-    key = Mailbox(courier, sender=ALICE).ask(Ask("north", question()))
+    key = Mailbox(courier, sender=ALICE).ask(AskOwner("north", question()))
     courier.put(key.replace("/north/", "/south/"), courier.get(key))
     (done,) = Mailbox(courier).answer("south", south)
     assert (done.outcome, spent(south)) == ("ignored", 0)
@@ -62,7 +62,7 @@ def test_a_question_to_one_owner_is_no_question_to_another():
 def test_a_release_of_one_question_is_no_answer_to_another(caplog):
     courier, north = LocalCourier(), house()
     alice = Mailbox(courier, keys={"north": north.public_key}, sender=ALICE)
-    alice.ask(Ask("north", question()))
+    alice.ask(AskOwner("north", question()))
     alice.answer("north", north)
     (key,) = [key for key in courier.keys("releases/north/") if key.endswith(".release")]
     other = question("other")
@@ -81,7 +81,7 @@ def test_questions_in_any_order_are_answered_once_each():
         courier = LocalCourier()
         for each in order:
             alice = Mailbox(courier, sender=ALICE)
-            alice.ask(Ask("north", each))
+            alice.ask(AskOwner("north", each))
             alice.answer("north", north)
         assert alice.learn(learn("north", asked[0])).release.question == asked[0].digest
     assert spent(north) == pytest.approx(0.8)
@@ -98,10 +98,10 @@ def test_nothing_is_decided_by_a_clock(monkeypatch, year):
 
     courier, north = LocalCourier(), house()
     alice = Mailbox(courier, sender=ALICE)
-    key = alice.ask(Ask("north", question()))
+    key = alice.ask(AskOwner("north", question()))
     monkeypatch.setattr(envelope, "datetime", Clock)
-    assert alice.ask(Ask("north", question())) == key
-    alice.ask(Ask("north", question("then")))
+    assert alice.ask(AskOwner("north", question())) == key
+    alice.ask(AskOwner("north", question("then")))
     assert {done.outcome for done in alice.answer("north", north)} == {"answered"}
     assert len(courier.keys("questions/north/")) == 2
 
@@ -109,7 +109,7 @@ def test_nothing_is_decided_by_a_clock(monkeypatch, year):
 def test_links_in_a_shared_folder_lead_nowhere(tmp_path, caplog):
     exchange, secret, north = tmp_path / "exchange", tmp_path / "secret", house()
     alice = Mailbox.open(exchange, sender=ALICE)
-    key = alice.ask(Ask("north", question()))
+    key = alice.ask(AskOwner("north", question()))
     secret.write_bytes((exchange / key).read_bytes())
     planted = exchange / key.replace(question().digest, "ab" * 32)
     planted.symlink_to(secret)
@@ -132,7 +132,7 @@ def test_links_in_a_shared_folder_lead_nowhere(tmp_path, caplog):
 
 def test_an_oversized_item_is_refused_unread_and_the_rest_is_answered(tmp_path):
     north, alice = house(), Mailbox.open(tmp_path, sender=ALICE)
-    key = alice.ask(Ask("north", question()))
+    key = alice.ask(AskOwner("north", question()))
     huge = tmp_path / key.replace(question().digest, "ab" * 32)
     with huge.open("wb") as file:
         file.truncate(1 << 33)
@@ -143,7 +143,7 @@ def test_an_oversized_item_is_refused_unread_and_the_rest_is_answered(tmp_path):
 def test_a_learner_cannot_speak_for_another():
     """Mallory signs with her own key and writes Alice's: the signature does not hold."""
     courier, north, mallory = LocalCourier(), house(), LearnerKey.generate()
-    key = Mailbox(courier, sender=ALICE).ask(Ask("north", question()))
+    key = Mailbox(courier, sender=ALICE).ask(AskOwner("north", question()))
     told, rest = Envelope.split(courier.get(key))
     forged = replace(told, purpose="more", signature="").sign(mallory)
     place = LocalCourier()

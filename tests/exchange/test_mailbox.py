@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from privada import Ask, CellStatistics, Mailbox, Nearest, Owner, Policy, Schema
+from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Policy, Schema
 from privada.exceptions import AnswerError, LedgerError, SourceError, Waiting, WireError
 from privada.exchange import Sender, open_courier
 from privada.exchange.couriers.folder import FolderCourier
@@ -15,7 +15,7 @@ from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import Envelope
 from privada.exchange.posting import post
 from privada.methods.cells import learn
-from privada.privacy import Ledger, OwnerKey, Pure
+from privada.privacy import Ledger, OwnerKey, PureDP
 from privada.privacy.keys import LearnerKey
 
 AR = "add/remove"
@@ -28,8 +28,8 @@ def mailbox(request, tmp_path):
 
 
 def question(epsilon=0.4, salt=""):
-    cells = Nearest(centers=np.array([[0.2], [0.8]]))
-    return CellStatistics(tables=(cells,), guarantee=Pure(epsilon=epsilon, relation=AR), salt=salt)
+    cells = NearestCells(centers=np.array([[0.2], [0.8]]))
+    return CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=epsilon, relation=AR), salt=salt)
 
 
 def house(**more):
@@ -37,7 +37,7 @@ def house(**more):
         np.full((9, 1), 0.1),
         schema=Schema.of_numbers(bounds=(0, 1), width=1),
         dataset="clinic",
-        budget=Pure(epsilon=1, relation=AR),
+        budget=PureDP(epsilon=1, relation=AR),
         **more,
     )
 
@@ -69,7 +69,7 @@ def test_a_question_asked_again_gets_the_same_release_without_a_new_charge(mailb
 
 
 def test_two_learners_who_ask_the_same_share_one_charge_and_the_line_says_who_was_first(mailbox):
-    clinic, asked = house(), Ask("clinic", question())
+    clinic, asked = house(), AskOwner("clinic", question())
     for name in ("alice", "bob"):
         sender = Sender(learner=name, key=LearnerKey.generate(), project="stroke", purpose="triage")
         Mailbox(mailbox.courier, sender=sender).ask(asked)
@@ -82,7 +82,7 @@ def test_two_learners_who_ask_the_same_share_one_charge_and_the_line_says_who_wa
 
 def test_planted_items_are_passed_over_and_the_rest_is_answered(mailbox, caplog):
     clinic, good = house(), question()
-    mailbox.ask(Ask("clinic", good))
+    mailbox.ask(AskOwner("clinic", good))
     junk = f"questions/clinic/{'11' * 32}-{'22' * 16}.question"
     mailbox.courier.put(junk, b"junk")
     mailbox.courier.put(f"questions/clinic/{'33' * 32}-{'22' * 16}.question", stolen(mailbox))
@@ -108,7 +108,7 @@ def test_an_envelope_that_was_changed_is_passed_over(mailbox, field):
     import rfc8785
 
     clinic, alice = house(), Sender(learner="alice", key=LearnerKey.generate(), purpose="triage")
-    key = Mailbox(mailbox.courier, sender=alice).ask(Ask("clinic", question()))
+    key = Mailbox(mailbox.courier, sender=alice).ask(AskOwner("clinic", question()))
     line, _, rest = mailbox.courier.get(key).partition(b"\n")
     told = json.loads(line)
     told["statement"][field] = "0" * 64
@@ -122,7 +122,7 @@ def test_an_envelope_that_was_changed_is_passed_over(mailbox, field):
 
 def test_a_question_for_another_key_of_the_owner_is_refused(mailbox):
     pinned = Mailbox(mailbox.courier, keys={"clinic": OwnerKey.generate().public})
-    pinned.ask(Ask("clinic", question()))
+    pinned.ask(AskOwner("clinic", question()))
     (done,) = mailbox.answer("clinic", house())
     assert done.outcome == "refused"
     assert "another key of clinic" in done.reason
@@ -142,7 +142,7 @@ def test_a_refusal_reaches_the_learner_who_asked_and_nobody_else(mailbox):
 
 def test_what_waits_for_a_person_stays(mailbox):
     clinic, asked = house(policy=Policy(approval=True)), question()
-    mailbox.ask(Ask("clinic", asked))
+    mailbox.ask(AskOwner("clinic", asked))
     assert mailbox.answer("clinic", clinic)[0].outcome == "waiting"
     assert mailbox.answer("clinic", clinic, approved={asked.digest})[0].outcome == "answered"
 
@@ -151,7 +151,7 @@ def test_an_approval_is_for_one_question_not_for_all_that_begin_alike(mailbox):
     clinic = house(policy=Policy(approval=True))
     cheap, dear = question(0.01, salt="16330914"), question(1.0, salt="51931133")  # found in five minutes
     assert cheap.digest[:12] == dear.digest[:12]
-    mailbox.ask(Ask("clinic", dear))
+    mailbox.ask(AskOwner("clinic", dear))
     for said in (cheap.digest, cheap.digest[:12]):
         assert mailbox.answer("clinic", clinic, approved=frozenset({said}))[0].outcome == "waiting"
 
@@ -159,19 +159,19 @@ def test_an_approval_is_for_one_question_not_for_all_that_begin_alike(mailbox):
 def test_a_question_that_breaks_the_arithmetic_is_refused_and_the_rest_is_answered(mailbox, monkeypatch):
     clinic, good, bad = house(), question(), question(epsilon=800.0)
     for asked in (good, bad):
-        mailbox.ask(Ask("clinic", asked))
+        mailbox.ask(AskOwner("clinic", asked))
     outcomes = {done.digest: done.outcome for done in mailbox.answer("clinic", clinic)}
     assert outcomes == {good.digest: "answered", bad.digest: "refused"}
-    mailbox.ask(Ask("clinic", question(salt="other")))
+    mailbox.ask(AskOwner("clinic", question(salt="other")))
     monkeypatch.setattr(Owner, "answer_file", lambda *_, **__: 1 / 0)
     (done,) = mailbox.answer("clinic", clinic)
     assert (done.outcome, done.reason) == ("refused", "The owner cannot answer this question.")
 
 
 def test_a_ledger_that_fails_is_told_to_the_owner_and_not_to_the_learner(mailbox, tmp_path):
-    mailbox.ask(Ask("clinic", question()))
+    mailbox.ask(AskOwner("clinic", question()))
     ledger = Ledger.open(tmp_path / "ledger.sqlite", OwnerKey.generate())
-    ledger.open_budget("clinic", Pure(epsilon=1, relation=AR))
+    ledger.open_budget("clinic", PureDP(epsilon=1, relation=AR))
     clinic = house(ledger=ledger)
     with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
         connection.execute("DROP TABLE lines")
@@ -183,7 +183,7 @@ def test_a_ledger_that_fails_is_told_to_the_owner_and_not_to_the_learner(mailbox
 
 def test_forged_releases_are_passed_over_and_the_true_one_is_found_behind_them(mailbox, caplog):
     clinic, asked = house(), question()
-    mailbox.ask(Ask("clinic", asked))
+    mailbox.ask(AskOwner("clinic", asked))
     other = Envelope(
         kind="release", owner="clinic", owner_key=OwnerKey.generate().public, question=asked.digest
     )
@@ -214,7 +214,7 @@ def test_a_release_of_another_key_is_not_believed(mailbox, caplog):
 def test_a_refusal_is_believed_if_the_owner_signed_it(mailbox):
     clinic, asked = house(), question()
     pinned = Mailbox(mailbox.courier, keys={"clinic": clinic.public_key})
-    key = pinned.ask(Ask("clinic", asked))
+    key = pinned.ask(AskOwner("clinic", asked))
     whose = key.rpartition("-")[2].partition(".")[0]
     thief = OwnerKey.generate()
     forged = Envelope(
@@ -232,7 +232,7 @@ def test_a_refusal_is_believed_if_the_owner_signed_it(mailbox):
 
 def test_a_refusal_can_be_reconsidered(mailbox):
     asked = question()
-    mailbox.ask(Ask("clinic", asked))
+    mailbox.ask(AskOwner("clinic", asked))
     key = OwnerKey.generate()
     strict, mild = (house(policy=policy, ledger=ledger_of(key)) for policy in (Policy(methods=()), Policy()))
     assert mailbox.answer("clinic", strict)[0].outcome == "refused"
@@ -246,13 +246,13 @@ def test_a_refusal_can_be_reconsidered(mailbox):
 
 def ledger_of(key):
     ledger = Ledger.open(":memory:", key)
-    ledger.open_budget("clinic", Pure(epsilon=1, relation=AR))
+    ledger.open_budget("clinic", PureDP(epsilon=1, relation=AR))
     return ledger
 
 
 def test_a_release_that_was_lost_is_delivered_again_without_a_charge(tmp_path):
     mailbox, clinic, asked = Mailbox.open(tmp_path), house(), question()
-    mailbox.ask(Ask("clinic", asked))
+    mailbox.ask(AskOwner("clinic", asked))
     mailbox.answer("clinic", clinic)
     path = tmp_path / release_key(asked)
     first = path.read_bytes().partition(b"\n")[2]
@@ -266,7 +266,7 @@ def test_a_release_that_was_lost_is_delivered_again_without_a_charge(tmp_path):
 @pytest.mark.parametrize("place", ["releases", "refusals"])
 def test_a_folder_that_takes_no_release_is_known_before_the_charge(tmp_path, obstacle, place):
     mailbox, clinic = Mailbox.open(tmp_path / "exchange"), house()
-    mailbox.ask(Ask("clinic", question()))
+    mailbox.ask(AskOwner("clinic", question()))
     blocked = tmp_path / "exchange" / place / "clinic"
     blocked.parent.mkdir()
     if obstacle == "a file":
@@ -285,7 +285,7 @@ def test_a_folder_that_takes_no_release_is_known_before_the_charge(tmp_path, obs
 
 def test_a_release_that_cannot_be_written_is_charged_once_and_delivered_later(mailbox, monkeypatch):
     clinic, asked = house(), question()
-    mailbox.ask(Ask("clinic", asked))
+    mailbox.ask(AskOwner("clinic", asked))
     put = type(mailbox.courier).put
 
     def full(courier, key, blob):
@@ -307,12 +307,12 @@ def test_a_release_that_cannot_be_written_is_charged_once_and_delivered_later(ma
 def test_a_name_that_leads_elsewhere_is_no_owner(mailbox):
     for name in ("../etc", "", "a/b", "a b", "x" * 101):
         with pytest.raises(WireError, match="owner's name"):
-            mailbox.ask(Ask(name, question()))
+            mailbox.ask(AskOwner(name, question()))
 
 
 def test_an_exchange_is_opened_by_its_url(tmp_path):
     with Mailbox.open(f"file://{tmp_path}/exchange") as opened:
-        opened.ask(Ask("clinic", question()))
+        opened.ask(AskOwner("clinic", question()))
     assert open_courier(tmp_path / "exchange").keys("questions/clinic/")
 
 
@@ -321,7 +321,7 @@ import sys
 import numpy as np
 from privada import Mailbox, Owner, Policy, Schema
 from privada.parties import Category
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 started = []
 sys.addaudithook(lambda event, details: started.append(details) if event == "subprocess.Popen" else None)
@@ -331,7 +331,7 @@ for policy in (Policy(methods=("cells",)), Policy(methods=("cells",), approval=T
         y=[0, 1, 0, 1],
         schema=Schema.of_numbers(bounds=(0, 1), width=2, label=Category(name="y", values=(0, 1))),
         dataset="clinic",
-        budget=Pure(epsilon=1, relation="add/remove"),
+        budget=PureDP(epsilon=1, relation="add/remove"),
         policy=policy,
     )
     (done,) = Mailbox.open(sys.argv[1]).answer("clinic", clinic)
@@ -349,11 +349,11 @@ def test_nothing_of_a_graph_is_parsed_or_run_before_policy_and_approval(tmp_path
     rng = np.random.default_rng(0)
     tree = DecisionTreeClassifier(max_depth=2).fit(rng.normal(size=(40, 2)), np.arange(40) % 2)
     asked = OutcomeTables(
-        tables=(Nearest(centers=np.eye(2)),),
+        tables=(NearestCells(centers=np.eye(2)),),
         hypothesis=of_model(tree, mean=np.zeros(2), scale=np.ones(2)),
-        guarantee=Pure(epsilon=0.5, relation=AR),
+        guarantee=PureDP(epsilon=0.5, relation=AR),
     )
-    Mailbox.open(tmp_path).ask(Ask("clinic", asked))
+    Mailbox.open(tmp_path).ask(AskOwner("clinic", asked))
     done = subprocess.run([sys.executable, "-c", HOSTILE, str(tmp_path)], capture_output=True, text=True)
     assert done.stdout == "refused None refused None waiting None [] False False", done.stderr
 
@@ -361,7 +361,7 @@ def test_nothing_of_a_graph_is_parsed_or_run_before_policy_and_approval(tmp_path
 def test_rows_that_changed_are_the_owners_affair(mailbox, tmp_path):
     """Nobody is refused for it, told of it, or charged; the question waits for the owner to load anew."""
     file = tmp_path / "rows.csv"
-    terms = {"schema": Schema.of_numbers(bounds=(0, 1), width=1), "budget": Pure(epsilon=1, relation=AR)}
+    terms = {"schema": Schema.of_numbers(bounds=(0, 1), width=1), "budget": PureDP(epsilon=1, relation=AR)}
     file.write_text("x0\n0.1\n")
     clinic = Owner(file, dataset="clinic", **terms)
     with pytest.raises(Waiting):

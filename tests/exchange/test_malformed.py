@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import rfc8785
 
-from privada import Ask, Mailbox
+from privada import AskOwner, Mailbox
 from privada.exceptions import AnswerError, InputError, StudyError
 from privada.exchange import Sender
 from privada.exchange.asking import Asking
@@ -42,7 +42,7 @@ def sign(fields, key=None):
 def statement(**changes):
     """What Alice's checked question states, with changes; None leaves a field out."""
     envelope = Asking(LocalCourier(), keys={}, sender=ALICE).envelope(
-        Ask("north", question()), question().to_bytes()
+        AskOwner("north", question()), question().to_bytes()
     )
     fields = json.loads(envelope.sign(ALICE.key).to_bytes())["statement"] | changes
     return {name: value for name, value in fields.items() if value is not None}
@@ -112,7 +112,7 @@ def test_the_learner_reads_the_refusal_of_its_own_client_that_checks_nothing():
     sender = Sender(learner="alice", key=ALICE.key)
     object.__setattr__(sender, "purpose", "a model\nfor triage")
     alice = Mailbox(courier, sender=sender)
-    alice.ask(Ask("north", question()))
+    alice.ask(AskOwner("north", question()))
     assert [done.outcome for done in alice.answer("north", north)] == ["refused"]
     with pytest.raises(AnswerError, match=r"purpose to be one line.*got 'a model\\nfor triage'"):
         alice.learn(learn("north", question()))

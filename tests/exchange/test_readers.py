@@ -83,7 +83,7 @@ def owners_of(rows):
             ledger=ledger,
             policy=Policy(curators=("curator",)),
             learners=[KnownLearner(name="curator", key=CURATOR.public)],
-            rehearsal=number,
+            insecure_seed=number,
         )
     return owners
 

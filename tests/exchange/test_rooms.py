@@ -100,7 +100,8 @@ class Case:
         """Owners with ledgers in memory, each with its noise from the beginning."""
         files = {name: OwnerFile.read(self.study_file.parent / name / "owner.toml") for name in self.names}
         return {
-            name: Owner.from_file(file, rehearsal=SEED, ledger=None, **more) for name, file in files.items()
+            name: Owner.from_file(file, insecure_seed=SEED, ledger=None, **more)
+            for name, file in files.items()
         }
 
     @property

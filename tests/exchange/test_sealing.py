@@ -17,7 +17,7 @@ from privada.exchange.sealing import (
     unseal,
     unseal_question,
 )
-from privada.privacy import Disclosure, Ledger, OwnerKey, Pure
+from privada.privacy import Disclosure, Ledger, OwnerKey, PureDP
 from privada.privacy.keys import LearnerKey, sealing_key
 
 DIGEST = "ab" * 32
@@ -26,7 +26,7 @@ DIGEST = "ab" * 32
 @pytest.fixture
 def disclosure():
     with Ledger.open(":memory:", OwnerKey.generate()) as ledger:
-        ledger.open_budget("rows", Pure(epsilon=1, relation="add/remove"))
+        ledger.open_budget("rows", PureDP(epsilon=1, relation="add/remove"))
         receipt = ledger.note("rows", kind="disclosure", text="raw rows", question=DIGEST)
     rows = {"X": np.array([[0.25, 1.5]]), "y": np.array([1])}
     return Disclosure(rows=rows, curator="carol", question=DIGEST, receipt=receipt, most_bytes=240)

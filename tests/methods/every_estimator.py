@@ -69,7 +69,11 @@ def _cases() -> list[Case]:
             classes | PURE | {"model": linear([[4.0], [4.0]], [-4.0])},
         ),
         Case(
-            "MarginalLearner", privada.MarginalLearner, classes | PURE | {"size": 60}, "class", {"source": X}
+            "MarginalClassifier",
+            privada.MarginalClassifier,
+            classes | PURE | {"size": 60},
+            "class",
+            {"source": X},
         ),
         Case(
             "MarginalRegressor",

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, learning_curve
 
-from privada import Approximate, Dataset, Ledger, Owner, OwnerKey, Pure, Schema
+from privada import ApproxDP, Dataset, Ledger, Owner, OwnerKey, PureDP, Schema
 from privada.exceptions import BudgetError, InputError, PrivacyLeakWarning, PrivadaWarning
 from privada.methods.reweighting import deep
 from privada.model_selection import PrivateKFold
@@ -116,7 +116,7 @@ def test_cross_validation_and_grid_search_add_up(case, charges):
     if case.name == "PrivateSummarizer":  # whose other owners take part in every fit
         first, second = [None] * 4, [None] * 7
     check_worst_folds(last.spent_, fits_of(charges, 4), folds=[first])
-    search = GridSearchCV(case.make(), {"rehearsal": [None, None]}, cv=folds, scoring=scoring)
+    search = GridSearchCV(case.make(), {"insecure_seed": [None, None]}, cv=folds, scoring=scoring)
     search.fit(X, y, **case.public)
     found = search.best_estimator_
     check_worst_folds(found.spent_, fits_of(charges, 11), folds=[first, second])
@@ -247,9 +247,9 @@ def ledger_for(case, times=10.0):
     ledger = Ledger.open(":memory:", OwnerKey.generate())
     for name in ("patients", "a", "b"):
         if "delta" in case.settings:
-            budget = Approximate(epsilon=times, delta=1e-5, relation=relation)
+            budget = ApproxDP(epsilon=times, delta=1e-5, relation=relation)
         else:
-            budget = Pure(epsilon=times, relation=relation)
+            budget = PureDP(epsilon=times, relation=relation)
         ledger.open_budget(name, budget)
     return ledger
 
@@ -291,9 +291,9 @@ def owner_for(case, ledger_size=20.0):
         "none": None,
     }[case.label]
     if "delta" in case.settings:
-        budget = Approximate(epsilon=ledger_size, delta=1e-5, relation=made.guarantee_.relation)
+        budget = ApproxDP(epsilon=ledger_size, delta=1e-5, relation=made.guarantee_.relation)
     else:
-        budget = Pure(epsilon=ledger_size, relation=made.guarantee_.relation)
+        budget = PureDP(epsilon=ledger_size, relation=made.guarantee_.relation)
     low = -2.0 if case.name == "SourceTargetMedoids" else 0.0
     high = 2.0 if case.name == "SourceTargetMedoids" else 1.0
     schema = Schema.of_numbers(bounds=(low, high), width=2, size=ROWS, label=label)

@@ -70,7 +70,7 @@ def test_the_estimator_is_fresh_and_holds_no_row(name):
     if made.estimator is None:
         pytest.skip("no estimator")
     estimator = made.estimator(3)
-    assert estimator.get_params()["rehearsal"] == 3
+    assert estimator.get_params()["insecure_seed"] == 3
     assert not [attribute for attribute in vars(estimator) if attribute.endswith("_")]
     for value in estimator.get_params(deep=False).values():
         assert value is not made.data["data"]

@@ -11,7 +11,7 @@ from privada import (
     Dataset,
     Number,
     Owner,
-    Pure,
+    PureDP,
     Schema,
     TransportClassifier,
     Unit,
@@ -202,7 +202,7 @@ def test_an_owner_of_persons_has_its_own():
         person=PEOPLE,
         schema=schema,
         dataset="w",
-        budget=Pure(epsilon=1, relation="add/remove", unit=PERSON),
+        budget=PureDP(epsilon=1, relation="add/remove", unit=PERSON),
     )
     with pytest.raises(InputError, match="no person beside owner"):
         CellClassifier(**CELLS, dataset=Dataset(max_rows=2)).fit(owner=owner, person=PEOPLE)

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import privada
-from privada import Category, Owner, PublicScaler, Pure, Schema
+from privada import Category, Owner, PublicScaler, PureDP, Schema
 from privada.exceptions import PrivacyLeakWarning
 
 
@@ -53,5 +53,5 @@ def test_alone_and_beside_an_owner_it_is_silent():
     X, y = rows(1004)
     cells().fit(X, y)
     schema = Schema.of_numbers(bounds=(-3, 3), width=2, label=Category(name="y", values=("no", "yes")))
-    owner = Owner(X, y=y, schema=schema, dataset="rows", budget=Pure(epsilon=2, relation="add/remove"))
+    owner = Owner(X, y=y, schema=schema, dataset="rows", budget=PureDP(epsilon=2, relation="add/remove"))
     cells().fit(owner=owner)

@@ -176,7 +176,7 @@ def test_source_and_target_frames_are_matched_by_name(case):
     frame, y, public = framed(case)
     if not any(hasattr(each, "columns") for each in public.values()):
         pytest.skip("it has one domain")
-    settings = {"rehearsal": 5}
+    settings = {"insecure_seed": 5}
     expected = case.make(**settings).fit(frame, y, **public).predict(frame)
     assert np.array_equal(
         case.make(**settings).fit(frame[["dose", "age"]], y, **public).predict(frame), expected

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privada import Pure
+from privada import PureDP
 from privada.exceptions import InputError, PrivadaError
 from privada.methods.marginals.questions.choice import HypothesisChoice
 from privada.model_selection.kept_model import KeptModel, keeping
@@ -32,7 +32,7 @@ class Always:
 
 def choose_often(candidates, X, y, epsilon, *, times):
     """How often the second candidate is chosen, by exact draws of the mechanism."""
-    guarantee = Pure(epsilon=epsilon, relation="add/remove")
+    guarantee = PureDP(epsilon=epsilon, relation="add/remove")
     draw = HypothesisChoice(candidates=candidates, n_classes=2, guarantee=guarantee).plan.draws["choice"]
     scores = np.array([int((each.codes(X) == y).sum()) for each in candidates])
     noise = SecureNoise()

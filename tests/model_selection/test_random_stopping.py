@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from privada import Approximate, Category, CellStatistics, Nearest, Pure, Schema
+from privada import ApproxDP, Category, CellStatistics, NearestCells, PureDP, Schema
 from privada.audit import audit_mechanism, audit_question
 from privada.exceptions import InputError
 from privada.methods.hypotheses.questions.forms import Constant
@@ -52,12 +52,12 @@ def best_of_ten():
     return lambda law: max(run(law)(noise)[0] for _ in range(10))
 
 
-CELL = Nearest(centers=[[0.0]])
+CELL = NearestCells(centers=[[0.0]])
 FITTED = [0, 0, 1]
 
 
 def claim(epsilon, relation="add/remove"):
-    return Pure(epsilon=epsilon, relation=relation)
+    return PureDP(epsilon=epsilon, relation=relation)
 
 
 def rows(labels):
@@ -186,4 +186,4 @@ def test_a_search_is_never_sold_below_three_runs():
     with pytest.raises(InputError, match="another process"):
         answer_rows(paid, rows([0, 1]), noise=Rehearsal(0))
     with pytest.raises(InputError, match="pure epsilon"):
-        RandomStopping(search="", guarantee=Approximate(epsilon=1, delta=1e-6, relation="add/remove"), **ask)
+        RandomStopping(search="", guarantee=ApproxDP(epsilon=1, delta=1e-6, relation="add/remove"), **ask)

@@ -5,12 +5,12 @@ import pytest
 from sklearn.base import clone
 
 from privada import (
-    Approximate,
+    ApproxDP,
     CellClassifier,
     Dataset,
     Ledger,
     OwnerKey,
-    Pure,
+    PureDP,
     ReweightedClassifier,
     ReweightedRegressor,
     Schema,
@@ -32,7 +32,7 @@ def rows(seed=0, size=600):
 
 def test_a_private_choice_costs_the_fits_or_the_choice_and_says_so_before():
     search = PrivateSearchCV(MODEL, GRID, selection_epsilon=2.0)
-    assert search.price() == Pure(epsilon=2, relation="add/remove")
+    assert search.price() == PureDP(epsilon=2, relation="add/remove")
     assert PrivateSearchCV(MODEL, GRID, selection_epsilon=0.1).price().epsilon == 1.5
     search.fit(*rows())
     assert search.best_index_ == 1
@@ -64,13 +64,13 @@ def test_a_search_shows_nobody_which_rows_were_held_out():
     X, y = rows(size=300)
     model = clone(MODEL).set_params(dataset=Dataset(table="all"))
     search = PrivateSearchCV(model, GRID, selection_epsilon=0.5).fit(X, y)
-    assert search.spent_ == search.quote_ == Pure(epsilon=1.5, relation="add/remove")
+    assert search.spent_ == search.quote_ == PureDP(epsilon=1.5, relation="add/remove")
     probe = clone(MODEL).set_params(centers=[[0.5]])
     spent = [
         clone(probe).set_params(dataset=Dataset(table=f"row {at}")).fit(X[at : at + 1], y[at : at + 1]).spent_
         for at in range(30)
     ]
-    assert set(spent) == {Pure(epsilon=2.0, relation="add/remove")}
+    assert set(spent) == {PureDP(epsilon=2.0, relation="add/remove")}
     second = clone(search).set_params(random_state=0)
     with pytest.warns(DeprecationWarning, match="random_state has no effect"):
         second.fit(X, y)
@@ -80,7 +80,7 @@ def test_a_search_shows_nobody_which_rows_were_held_out():
 def test_public_scores_cost_one_fit():
     X, y = rows()
     search = PrivateSearchCV(MODEL, GRID, public=rows(5, 300)).fit(X, y)
-    assert search.quote_ == search.spent_ == Pure(epsilon=0.5, relation="add/remove")
+    assert search.quote_ == search.spent_ == PureDP(epsilon=0.5, relation="add/remove")
     assert search.best_index_ == 1
     assert search.scores_.shape == (3,)
     assert search.release_ is None
@@ -88,7 +88,7 @@ def test_public_scores_cost_one_fit():
 
 def test_on_a_ledger_everything_is_charged_to_one_data_set():
     with Ledger.open(":memory:", OwnerKey.generate()) as ledger:
-        ledger.open_budget("patients", Pure(epsilon=3, relation="add/remove"))
+        ledger.open_budget("patients", PureDP(epsilon=3, relation="add/remove"))
         model = clone(MODEL).set_params(dataset=Dataset("patients", ledger=ledger))
         search = PrivateSearchCV(model, GRID, selection_epsilon=1.0)
         assert search.price().epsilon == 2.5
@@ -105,7 +105,7 @@ def test_an_approximate_estimator_with_another_domain():
     ys, yt = (Xs[:, 0] > 0).astype(int), (Xt[:, 0] > 0).astype(int)
     model = ReweightedClassifier(epsilon=0.5, delta=1e-6, base="linear", random_state=0)
     search = PrivateSearchCV(model, {"standardize": [True, False]}, selection_epsilon=0.5)
-    assert search.price() == Approximate(epsilon=1.0, delta=2e-6, relation="replace-one")
+    assert search.price() == ApproxDP(epsilon=1.0, delta=2e-6, relation="replace-one")
     search.fit(Xt, yt, Xs=Xs, ys=ys)
     assert search.spent_.epsilon < 1.5
     assert search.predict(Xt).shape == (300,)
@@ -126,14 +126,14 @@ def test_the_cheaper_way_to_choose_is_taken_and_both_prices_are_known():
     assert [each.epsilon for each in few.prices().values()] == [1.5, 1.5]
     assert few._chosen() == "exponential"  # equal prices: fewer fits
     assert [each.epsilon for each in many.prices().values()] == [2.5, 1.5]
-    assert many.price() == Pure(epsilon=1.5, relation="add/remove")
+    assert many.price() == PureDP(epsilon=1.5, relation="add/remove")
     approximate = clone(MODEL).set_params(delta=1e-6)
     assert list(PrivateSearchCV(approximate, MANY, selection_epsilon=0.5).prices()) == ["exponential"]
 
 
 def test_random_stopping_is_charged_at_once_and_only_the_winner_leaves():
     with Ledger.open(":memory:", OwnerKey.generate()) as ledger:
-        ledger.open_budget("patients", Pure(epsilon=2, relation="add/remove"))
+        ledger.open_budget("patients", PureDP(epsilon=2, relation="add/remove"))
         model = clone(MODEL).set_params(dataset=Dataset("patients", ledger=ledger))
         search = PrivateSearchCV(model, MANY, selection_epsilon=0.5, runs=12).fit(*rows(size=300))
         assert search.choice_ == "random stopping"
@@ -145,7 +145,7 @@ def test_random_stopping_is_charged_at_once_and_only_the_winner_leaves():
             clone(search).fit(*rows(size=300))
         public = ledger.key.public
     best = search.best_estimator_
-    assert best.guarantee_ == best.release_.guarantee == Pure(epsilon=1.5, relation="add/remove")
+    assert best.guarantee_ == best.release_.guarantee == PureDP(epsilon=1.5, relation="add/remove")
     assert best.release_.receipt == search.release_.receipt  # a receipt of its run would have the run's time
     best.release_.verify(public=public)
     assert set(search.release_.payload) == {"choice"}
@@ -155,7 +155,7 @@ def test_random_stopping_is_charged_at_once_and_only_the_winner_leaves():
 
 def test_random_stopping_is_charged_before_its_first_run(monkeypatch):
     with Ledger.open(":memory:", OwnerKey.generate()) as ledger:
-        ledger.open_budget("patients", Pure(epsilon=9, relation="add/remove"))
+        ledger.open_budget("patients", PureDP(epsilon=9, relation="add/remove"))
         model = clone(MODEL).set_params(dataset=Dataset("patients", ledger=ledger))
         search, seen = PrivateSearchCV(model, MANY, selection_epsilon=0.5, runs=3), []
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from privada import CellStatistics, Nearest, Owner, Schema
+from privada import CellStatistics, NearestCells, Owner, Schema
 from privada.exceptions import AnswerError, RehearsalWarning
 from privada.parties.answering import answer_rows
 from privada.parties.rows import Rows
-from privada.privacy import Laplace, Pure, Question, Rehearsal
+from privada.privacy import Laplace, PureDP, Question, Rehearsal
 from privada.privacy.mechanism import Plan
 
 AR = "add/remove"
@@ -19,11 +19,11 @@ CENTERS = np.array([[0.2], [0.8]])
 
 
 def test_an_answerer_that_leaves_a_draw_out_is_refused(monkeypatch):
-    schema, guarantee = Schema.of_numbers(bounds=(0, 1), width=1), Pure(epsilon=1, relation=AR)
+    schema, guarantee = Schema.of_numbers(bounds=(0, 1), width=1), PureDP(epsilon=1, relation=AR)
     house = Owner(np.linspace(0, 1, 10)[:, None], schema=schema, dataset="rows", budget=guarantee)
     monkeypatch.setattr("privada.methods.cells.owner.answer.answer", lambda *_: {})
     with pytest.raises(AnswerError):
-        house.answer(CellStatistics(tables=(Nearest(centers=CENTERS),), guarantee=guarantee))
+        house.answer(CellStatistics(tables=(NearestCells(centers=CENTERS),), guarantee=guarantee))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -61,7 +61,7 @@ def overflowing(question, rows, draw):
     return answer(question, rows, draw)
 
 
-GUARANTEE = Pure(epsilon=1.0, relation=AR)
+GUARANTEE = PureDP(epsilon=1.0, relation=AR)
 ROWS = Rows(np.zeros((2, 1)), schema=Schema.of_numbers(bounds=(0, 1), width=1))
 
 

@@ -10,7 +10,7 @@ from dp_accounting import NoOpDpEvent
 
 from privada import Disclosure, Owner, Policy, Question, Schema
 from privada.exceptions import ApprovalPending, InputError, PolicyError
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from privada.privacy.mechanism import Plan
 
 AR = "add/remove"
@@ -44,7 +44,7 @@ def question(monkeypatch):
     room = types.ModuleType("disclosing_room")
     room.answer = lambda question, rows, draw: {"rows": next(rows.batches()).X[:2].copy()}
     monkeypatch.setitem(sys.modules, "disclosing_room", room)
-    return FirstRows(guarantee=Pure(epsilon=1, relation=AR))
+    return FirstRows(guarantee=PureDP(epsilon=1, relation=AR))
 
 
 def house(**policy):
@@ -52,7 +52,7 @@ def house(**policy):
         np.full((5, 1), 0.25),
         schema=Schema.of_numbers(bounds=(0, 1), width=1),
         dataset="rows",
-        budget=Pure(epsilon=1, relation=AR),
+        budget=PureDP(epsilon=1, relation=AR),
         policy=Policy(**policy),
     )
 

@@ -10,7 +10,7 @@ from privada.exceptions import InputError
 from privada.parties import Category, Number
 from privada.parties.columns import Date
 from privada.parties.dummy import MISSING, make_dummy_rows
-from privada.privacy import Pure, Unit
+from privada.privacy import PureDP, Unit
 
 SCHEMA = Schema(
     columns=[
@@ -33,7 +33,7 @@ def table():
 
 
 def test_an_owner_of_the_schema_accepts_them(table):
-    budget = Pure(epsilon=1, relation="add/remove", unit=Unit(name="person", max_rows=2))
+    budget = PureDP(epsilon=1, relation="add/remove", unit=Unit(name="person", max_rows=2))
     Owner(table, schema=SCHEMA, dataset="dummy", budget=budget)
     assert set(table.column_names) == set(SCHEMA.needed)
 

@@ -4,10 +4,10 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from privada import CellStatistics, Nearest, Question, Schema
+from privada import CellStatistics, NearestCells, Question, Schema
 from privada.exceptions import BudgetError, GuaranteeError, RelationError
 from privada.parties.in_memory import cover, owner_in_memory
-from privada.privacy import ZCDP, Approximate, Laplace, Pure
+from privada.privacy import ZCDP, ApproxDP, Laplace, PureDP
 from privada.privacy.accounting import accountant
 from privada.privacy.mechanism import Plan
 
@@ -15,14 +15,14 @@ AR = "add/remove"
 SCHEMA = Schema.of_numbers(bounds=(0, 1), width=1)
 ROWS = np.full((9, 1), 0.1)
 BUDGETS = {
-    "pure": Pure(epsilon=1, relation=AR),
+    "pure": PureDP(epsilon=1, relation=AR),
     "zcdp": ZCDP(rho=0.1, relation=AR),
-    "approximate": Approximate(epsilon=1, delta=1e-6, relation=AR),
+    "approximate": ApproxDP(epsilon=1, delta=1e-6, relation=AR),
 }
 
 
 def asked(guarantee, salt=""):
-    cells = Nearest(centers=np.array([[0.2], [0.8]]))
+    cells = NearestCells(centers=np.array([[0.2], [0.8]]))
     return CellStatistics(tables=(cells,), guarantee=guarantee, salt=salt)
 
 
@@ -64,7 +64,7 @@ def test_one_rule_of_accounting():
     assert cover([asked(zcdp)], zcdp) == (zcdp, None)
     assert cover([asked(approximate)], approximate) == (approximate, "gaussian")
     assert cover([], approximate) == (approximate, "gaussian")
-    laplace = asked(Pure(epsilon=0.1, relation=AR))
+    laplace = asked(PureDP(epsilon=0.1, relation=AR))
     assert cover([laplace], approximate) == (approximate, None), "not its own guarantee: the usual filter"
     assert cover([laplace, asked(approximate)], approximate) == (approximate, None)
 
@@ -97,4 +97,4 @@ def test_several_questions_never_get_more_than_the_budget():
 def test_questions_are_refused_as_by_any_owner():
     owner = owner_in_memory(ROWS, [], schema=SCHEMA, budget=BUDGETS["pure"])
     with pytest.raises(RelationError):
-        owner.answer(asked(Pure(epsilon=1, relation="attribute")))
+        owner.answer(asked(PureDP(epsilon=1, relation="attribute")))

@@ -5,7 +5,7 @@ import logging
 import numpy as np
 import pytest
 
-from privada import CellStatistics, Nearest, Owner, Policy, Schema
+from privada import CellStatistics, NearestCells, Owner, Policy, Schema
 from privada.exceptions import (
     AnswerError,
     ApprovalPending,
@@ -20,7 +20,7 @@ from privada.exceptions import (
 )
 from privada.parties import Category, Number
 from privada.parties.permissions.known_learners import KnownLearner
-from privada.privacy import Approximate, Asker, Ledger, OwnerKey, Pure, Release, Unit
+from privada.privacy import ApproxDP, Asker, Ledger, OwnerKey, PureDP, Release, Unit
 
 AR = "add/remove"
 CENTERS = np.array([[0.2], [0.8]])
@@ -28,8 +28,8 @@ CENTERS = np.array([[0.2], [0.8]])
 
 def ask(epsilon=0.5, relation=AR, salt="", **more):
     return CellStatistics(
-        tables=(Nearest(centers=CENTERS),),
-        guarantee=Pure(epsilon=epsilon, relation=relation),
+        tables=(NearestCells(centers=CENTERS),),
+        guarantee=PureDP(epsilon=epsilon, relation=relation),
         salt=salt,
         **more,
     )
@@ -38,7 +38,7 @@ def ask(epsilon=0.5, relation=AR, salt="", **more):
 def owner(data=None, *, budget=None, schema=None, **more):
     data = np.linspace(0, 1, 10)[:, None] if data is None else data
     schema = Schema.of_numbers(bounds=(0, 1), width=1, size=10) if schema is None else schema
-    return Owner(data, schema=schema, dataset="rows", budget=budget or Pure(epsilon=1, relation=AR), **more)
+    return Owner(data, schema=schema, dataset="rows", budget=budget or PureDP(epsilon=1, relation=AR), **more)
 
 
 def test_an_answer_is_a_signed_paid_release():
@@ -92,7 +92,7 @@ def test_the_budget_is_the_end():
 
 def test_the_line_is_durable_before_the_rows_are_opened(tmp_path, monkeypatch):
     ledger = Ledger.open(tmp_path / "l.sqlite", OwnerKey.generate())
-    ledger.open_budget("rows", Pure(epsilon=1, relation=AR))
+    ledger.open_budget("rows", PureDP(epsilon=1, relation=AR))
     house = owner(ledger=ledger)
 
     def look(*_, **__):
@@ -144,7 +144,7 @@ def test_a_person_can_be_asked_first():
 
 
 def test_relations_are_converted_or_refused():
-    replaced = owner(budget=Pure(epsilon=1, relation="replace-one"))
+    replaced = owner(budget=PureDP(epsilon=1, relation="replace-one"))
     replaced.answer(ask(epsilon=0.5))
     assert replaced.ledger.spent("rows").epsilon == pytest.approx(1)
     with pytest.raises(RelationError):
@@ -153,7 +153,9 @@ def test_relations_are_converted_or_refused():
 
 def test_questions_must_fit_the_public_schema():
     house = owner()
-    wide = CellStatistics(tables=(Nearest(centers=np.eye(3)),), guarantee=Pure(epsilon=0.1, relation=AR))
+    wide = CellStatistics(
+        tables=(NearestCells(centers=np.eye(3)),), guarantee=PureDP(epsilon=0.1, relation=AR)
+    )
     labelled = ask(n_classes=2)
     for question in (wide, labelled):
         with pytest.raises(InputError):
@@ -185,7 +187,7 @@ def test_an_absent_budget(budget):
 
 
 def test_replace_one_needs_the_true_public_size():
-    budget = Pure(epsilon=1, relation="replace-one")
+    budget = PureDP(epsilon=1, relation="replace-one")
     with pytest.raises(SchemaError, match="must be the true one"):
         owner(np.zeros((3, 1)), budget=budget)
     with pytest.raises(SchemaError, match="declare it"):
@@ -194,16 +196,16 @@ def test_replace_one_needs_the_true_public_size():
 
 def test_a_large_delta_is_warned_about():
     with pytest.warns(PrivacyLeakWarning, match="above 1/\\(10 n\\)"):
-        owner(budget=Approximate(epsilon=1, delta=0.05, relation=AR))
+        owner(budget=ApproxDP(epsilon=1, delta=0.05, relation=AR))
 
 
 def test_a_person_is_the_unit_when_the_schema_says_so():
     unit = Unit(name="person", max_rows=2)
     schema = Schema(columns=[Number(name="x", low=0, high=1)], person_id="who", max_rows=2)
-    budget = Pure(epsilon=1, relation=AR, unit=unit)
+    budget = PureDP(epsilon=1, relation=AR, unit=unit)
     house = Owner(np.full((30, 1), 0.2), person=np.zeros(30), schema=schema, dataset="rows", budget=budget)
     question = CellStatistics(
-        tables=(Nearest(centers=CENTERS),), guarantee=Pure(epsilon=1, relation=AR, unit=unit)
+        tables=(NearestCells(centers=CENTERS),), guarantee=PureDP(epsilon=1, relation=AR, unit=unit)
     )
     assert question.plan.draws["counts"].scale == 2.0
     assert house.answer(question)["counts"][0] <= 2 + 2 * 40
@@ -213,12 +215,12 @@ def test_a_person_is_the_unit_when_the_schema_says_so():
 
 def test_rehearsals_are_stamped():
     with pytest.warns(UserWarning, match="not private"):
-        house = owner(rehearsal=1)
+        house = owner(insecure_seed=1)
     release = house.answer(ask())
     assert "rehearsal: not private" in release.stamps
     assert "rehearsal: not private" in repr(release)
     assert "rehearsal: not private" in release.explain()
-    assert Release.from_bytes(release.to_bytes()).rehearsal
+    assert Release.from_bytes(release.to_bytes()).insecure_seed
 
 
 def test_reprs_show_no_row():
@@ -279,9 +281,9 @@ def test_an_answer_that_no_file_can_hold_has_failed_and_is_not_drawn_again(monke
 
 def test_what_was_answered_with_seeded_noise_is_not_given_as_private(tmp_path):
     with Ledger.open(tmp_path / "l.sqlite", OwnerKey.generate()) as ledger:
-        ledger.open_budget("rows", Pure(epsilon=1, relation=AR))
+        ledger.open_budget("rows", PureDP(epsilon=1, relation=AR))
         with pytest.warns(RehearsalWarning):
-            owner(ledger=ledger, rehearsal=1).answer(ask())
+            owner(ledger=ledger, insecure_seed=1).answer(ask())
         with pytest.raises(AnswerError, match="seeded noise"):
             owner(ledger=ledger).answer(ask())
 
@@ -291,9 +293,9 @@ def test_an_owner_opens_no_budget_of_a_ledger_that_it_is_given(tmp_path):
         with pytest.raises(BudgetError, match="open its budget"):
             owner(ledger=ledger)
         assert ledger.datasets() == ()
-        ledger.open_budget("rows", Pure(epsilon=1, relation=AR))
+        ledger.open_budget("rows", PureDP(epsilon=1, relation=AR))
         with pytest.raises(LedgerError, match="cannot become"):
-            owner(ledger=ledger, budget=Pure(epsilon=2, relation=AR))
+            owner(ledger=ledger, budget=PureDP(epsilon=2, relation=AR))
         assert owner(ledger=ledger).dataset == "rows"
 
 
@@ -309,7 +311,7 @@ def test_the_line_says_who_asked():
 
 def test_a_price_for_a_learner_says_whether_its_allowance_pays():
     alice = Asker("alice", "ab" * 32)
-    known = KnownLearner(name="alice", key=alice.key, allowance=Pure(epsilon=0.5, relation=AR))
+    known = KnownLearner(name="alice", key=alice.key, allowance=PureDP(epsilon=0.5, relation=AR))
     house = owner(learners=[known])
     house.answer(ask(0.25, salt="a"), asker=alice)
     before = house.ledger.export()

@@ -7,14 +7,14 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from privada import CellStatistics, Nearest, Owner
+from privada import CellStatistics, NearestCells, Owner
 from privada.exceptions import AnswerError, BudgetError, LedgerError, SchemaError, SourceError, StudyError
 from privada.parties import owner as owner_module
 from privada.parties.checks.counting import check_file
 from privada.parties.compute.threads import Threads
 from privada.parties.owner_file import Card, OwnerFile
 from privada.parties.sources import Database, StoredRows
-from privada.privacy import Asker, Ledger, OwnerKey, Pure
+from privada.privacy import Asker, Ledger, OwnerKey, PureDP
 
 AR = "add/remove"
 
@@ -23,8 +23,8 @@ CENTERS = np.array([[0.2], [0.8]])
 
 def ask(epsilon=0.5, relation=AR, salt="", **more):
     return CellStatistics(
-        tables=(Nearest(centers=CENTERS),),
-        guarantee=Pure(epsilon=epsilon, relation=relation),
+        tables=(NearestCells(centers=CENTERS),),
+        guarantee=PureDP(epsilon=epsilon, relation=relation),
         salt=salt,
         **more,
     )

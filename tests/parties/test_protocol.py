@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from privada import Ask, CellStatistics, Nearest, Owner, Schema, run
+from privada import AskOwner, CellStatistics, NearestCells, Owner, Schema, run
 from privada.exceptions import InputError, TamperError
 from privada.parties.protocol import (
     BegunLearner,
@@ -11,20 +11,20 @@ from privada.parties.protocol import (
     list_asks,
     only_releases,
 )
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 AR = "add/remove"
 
 
 def question(salt=""):
-    cells = Nearest(centers=np.array([[0.2], [0.8]]))
-    return CellStatistics(tables=(cells,), guarantee=Pure(epsilon=0.5, relation=AR), salt=salt)
+    cells = NearestCells(centers=np.array([[0.2], [0.8]]))
+    return CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=0.5, relation=AR), salt=salt)
 
 
 @pytest.fixture
 def houses():
     schema = Schema.of_numbers(bounds=(0, 1), width=1)
-    budget = Pure(epsilon=1, relation=AR)
+    budget = PureDP(epsilon=1, relation=AR)
     return {
         name: Owner(np.full((9, 1), 0.1), schema=schema, dataset=name, budget=budget)
         for name in ("north", "south")
@@ -33,7 +33,7 @@ def houses():
 
 def test_anything_but_the_answer_to_the_question_is_refused(houses):
     def learner():
-        return (yield Ask("north", question()))
+        return (yield AskOwner("north", question()))
 
     with pytest.raises(InputError, match="accepts Releases only"):
         drive(learner(), lambda ask: {"counts": [1, 2]})
@@ -55,15 +55,15 @@ def in_rounds(rounds):
     def learner():
         found = []
         for number in range(rounds):
-            found.append((yield Ask("north", question(str(number)))))  # noqa: PERF401
+            found.append((yield AskOwner("north", question(str(number)))))  # noqa: PERF401
         return len(found)
 
-    return PlannedLearner(learner(), [Ask("north", question()) for _ in range(rounds)])
+    return PlannedLearner(learner(), [AskOwner("north", question()) for _ in range(rounds)])
 
 
 def test_a_learner_without_a_plan_has_a_first_round():
     def learner():
-        yield [Ask("north", question()), Ask("south", question())]
+        yield [AskOwner("north", question()), AskOwner("south", question())]
 
     assert [ask.owner for ask in list_asks(learner())] == ["north", "south"]
     assert len(list_asks(in_rounds(3))) == 3
@@ -90,8 +90,8 @@ def test_a_learner_that_was_looked_at_is_driven_from_its_beginning(houses):
 
 def test_rounds_are_driven_by_one_loop():
     def learner():
-        one = yield Ask("north", question())
-        several = yield [Ask("north", question("2")), Ask("south", question("2"))]
+        one = yield AskOwner("north", question())
+        several = yield [AskOwner("north", question("2")), AskOwner("south", question("2"))]
         none = yield []
         return one, several, none
 

@@ -3,26 +3,26 @@
 import numpy as np
 import pytest
 
-from privada import Ask, CellStatistics, Nearest, Owner, Schema, run
+from privada import AskOwner, CellStatistics, NearestCells, Owner, Schema, run
 from privada.exceptions import BudgetError, InputError
 from privada.parties.protocol import (
     PlannedLearner,
 )
 from privada.parties.running import check_ahead, quote_all
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 AR = "add/remove"
 
 
 def question(salt=""):
-    cells = Nearest(centers=np.array([[0.2], [0.8]]))
-    return CellStatistics(tables=(cells,), guarantee=Pure(epsilon=0.5, relation=AR), salt=salt)
+    cells = NearestCells(centers=np.array([[0.2], [0.8]]))
+    return CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=0.5, relation=AR), salt=salt)
 
 
 @pytest.fixture
 def houses():
     schema = Schema.of_numbers(bounds=(0, 1), width=1)
-    budget = Pure(epsilon=1, relation=AR)
+    budget = PureDP(epsilon=1, relation=AR)
     return {
         name: Owner(np.full((9, 1), 0.1), schema=schema, dataset=name, budget=budget)
         for name in ("north", "south")
@@ -31,8 +31,8 @@ def houses():
 
 def test_one_ask_at_a_time_and_several_at_once(houses):
     def learner():
-        first = yield Ask("north", question())
-        both = yield [Ask("north", question("2")), Ask("south", question("2"))]
+        first = yield AskOwner("north", question())
+        both = yield [AskOwner("north", question("2")), AskOwner("south", question("2"))]
         return [first.receipt.dataset] + [release.receipt.dataset for release in both]
 
     assert run(learner(), houses) == ["north", "north", "south"]
@@ -41,7 +41,7 @@ def test_one_ask_at_a_time_and_several_at_once(houses):
 
 def test_a_learner_that_asks_nobody(houses):
     def learner():
-        yield Ask("west", question())
+        yield AskOwner("west", question())
 
     with pytest.raises(InputError, match="known owners: north, south"):
         run(learner(), houses)
@@ -53,10 +53,10 @@ def in_rounds(rounds):
     def learner():
         found = []
         for number in range(rounds):
-            found.append((yield Ask("north", question(str(number)))))  # noqa: PERF401
+            found.append((yield AskOwner("north", question(str(number)))))  # noqa: PERF401
         return len(found)
 
-    return PlannedLearner(learner(), [Ask("north", question()) for _ in range(rounds)])
+    return PlannedLearner(learner(), [AskOwner("north", question()) for _ in range(rounds)])
 
 
 def test_rounds_that_cannot_all_be_paid_are_refused_before_the_first(houses):
@@ -76,7 +76,7 @@ def test_a_witness_sees_every_release(houses):
 
 def test_who_was_asked_before_for_a_part_of_it_goes_on(houses):
     """The first of three is paid for, which together cost more than was ever there."""
-    asks = [Ask("north", question(str(number))) for number in range(3)]
+    asks = [AskOwner("north", question(str(number))) for number in range(3)]
     with pytest.raises(BudgetError, match="Nothing was charged"):
         check_ahead(asks, houses)
     houses["north"].answer(asks[0].question)
@@ -84,11 +84,11 @@ def test_who_was_asked_before_for_a_part_of_it_goes_on(houses):
 
 
 def test_only_owners_at_hand_are_looked_at():
-    check_ahead([Ask("elsewhere", question())], {})
+    check_ahead([AskOwner("elsewhere", question())], {})
 
 
 def test_what_asks_of_one_owner_take_together(houses):
-    asks = [Ask("north", question(str(number))) for number in range(3)]
+    asks = [AskOwner("north", question(str(number))) for number in range(3)]
     assert quote_all(asks[:2], houses["north"]).share == pytest.approx(1.0)
     assert not quote_all(asks, houses["north"]).affordable
     assert quote_all([], houses["north"]).share == 0

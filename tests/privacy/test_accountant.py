@@ -6,7 +6,7 @@ from dp_accounting import pld
 from dp_accounting.dp_event import DiscreteLaplaceDpEvent
 
 from privada.exceptions import InputError
-from privada.privacy import ZCDP, Approximate, Gaussian, Laplace, Pure
+from privada.privacy import ZCDP, ApproxDP, Gaussian, Laplace, PureDP
 from privada.privacy.accounting import accountant, curves
 from privada.privacy.mechanism import Plan, pure_event
 
@@ -61,7 +61,7 @@ def test_mixtures_by_privacy_loss_distribution():
         labels = dp_accounting.RandomizedResponseDpEvent(rest, 10)
         return dp_accounting.ComposedDpEvent([dp_accounting.GaussianDpEvent(sigma), labels])
 
-    wanted = Approximate(epsilon=8, delta=1e-5, relation="replace-one")
+    wanted = ApproxDP(epsilon=8, delta=1e-5, relation="replace-one")
     assert accountant.satisfies(plan(0.738), wanted)
     assert not accountant.satisfies(plan(0.735), wanted)
 
@@ -70,11 +70,11 @@ def test_calibrate_is_tight_and_never_overspends():
     def plan(sigma):
         return dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(sigma), 7)
 
-    for wanted in (Approximate(epsilon=1, delta=1e-5, relation=AR), ZCDP(rho=0.3, relation=AR)):
+    for wanted in (ApproxDP(epsilon=1, delta=1e-5, relation=AR), ZCDP(rho=0.3, relation=AR)):
         sigma = accountant.calibrate(plan, wanted)
         assert accountant.satisfies(plan(sigma), wanted)
         assert not accountant.satisfies(plan(sigma * (1 - 1e-6)), wanted)
-    scale = accountant.calibrate(dp_accounting.LaplaceDpEvent, Pure(epsilon=0.25, relation=AR))
+    scale = accountant.calibrate(dp_accounting.LaplaceDpEvent, PureDP(epsilon=0.25, relation=AR))
     assert scale == pytest.approx(4, rel=1e-8)
 
 
@@ -147,19 +147,19 @@ def test_a_plan_keeps_its_guarantee_or_not():
     for guarantee, kept in (
         (ZCDP(rho=0.5, relation=AR), True),
         (ZCDP(rho=0.49, relation=AR), False),
-        (Approximate(epsilon=1, delta=0.127, relation=AR), True),
-        (Approximate(epsilon=1, delta=0.126, relation=AR), False),
-        (Pure(epsilon=100, relation=AR), False),
+        (ApproxDP(epsilon=1, delta=0.127, relation=AR), True),
+        (ApproxDP(epsilon=1, delta=0.126, relation=AR), False),
+        (PureDP(epsilon=100, relation=AR), False),
     ):
         assert accountant.keeps(plan, guarantee) is kept
     both = Plan(draws={"sums": noisy, "counts": Laplace(sensitivity=1, scale=2.0)})
-    assert accountant.keeps(both, Approximate(epsilon=3, delta=1e-2, relation=AR))
-    assert not accountant.keeps(both, Approximate(epsilon=1, delta=1e-2, relation=AR))
+    assert accountant.keeps(both, ApproxDP(epsilon=3, delta=1e-2, relation=AR))
+    assert not accountant.keeps(both, ApproxDP(epsilon=1, delta=1e-2, relation=AR))
 
 
 def test_what_a_distribution_said_is_remembered():
     draws = {"sums": Gaussian.calibrated(sensitivity=1, mu=0.3), "counts": Laplace(sensitivity=1, scale=4.0)}
-    plan, wanted = Plan(draws=draws), Approximate(epsilon=2, delta=1e-4, relation=AR)
+    plan, wanted = Plan(draws=draws), ApproxDP(epsilon=2, delta=1e-4, relation=AR)
     assert accountant.keeps(plan, wanted)
     before = accountant._kept.cache_info().hits
     assert accountant.keeps(Plan(draws=draws), wanted)
@@ -169,6 +169,6 @@ def test_what_a_distribution_said_is_remembered():
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 1.0])
 def test_a_plan_far_from_its_guarantee_is_found_out_without_a_huge_distribution(epsilon):
     """A step that is small beside ε alone would need 1e10 points for these."""
-    wanted = Approximate(epsilon=epsilon, delta=1e-9, relation=AR)
+    wanted = ApproxDP(epsilon=epsilon, delta=1e-9, relation=AR)
     draws = {"sums": Gaussian.calibrated(sensitivity=1, mu=8.0), "counts": Laplace(sensitivity=1, scale=0.1)}
     assert not accountant.keeps(Plan(draws=draws), wanted)

@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 
 from privada.exceptions import InputError, PolicyError
-from privada.privacy import ZCDP, Approximate, Pure, Unit
+from privada.privacy import ZCDP, ApproxDP, PureDP, Unit
 from privada.privacy.accounting.allowance import Allowance, check_part
 
 AR = "add/remove"
@@ -21,23 +21,23 @@ def test_a_learner_may_ask_until_the_end_of_its_last_day():
 
 
 def test_an_allowance_counts_as_the_budget_does():
-    most = Approximate(epsilon=0.5, delta=1e-6, relation=AR)
+    most = ApproxDP(epsilon=0.5, delta=1e-6, relation=AR)
     assert Allowance.of("alice", KEY, most).filter.name == "renyi"
     assert Allowance.of("alice", KEY, most, accounting="gaussian").filter.name == "gaussian"
     assert Allowance.of("alice", KEY).filter is None
 
 
-BUDGET = Approximate(epsilon=1, delta=1e-6, relation=AR)
+BUDGET = ApproxDP(epsilon=1, delta=1e-6, relation=AR)
 
 
 @pytest.mark.parametrize(
     "part",
     [
-        Approximate(epsilon=1.1, delta=1e-6, relation=AR),
-        Approximate(epsilon=0.5, delta=1e-5, relation=AR),
-        Approximate(epsilon=0.5, delta=1e-6, relation="replace-one"),
-        Approximate(epsilon=0.5, delta=1e-6, relation=AR, unit=Unit(name="person", max_rows=2)),
-        Pure(epsilon=0.5, relation=AR),
+        ApproxDP(epsilon=1.1, delta=1e-6, relation=AR),
+        ApproxDP(epsilon=0.5, delta=1e-5, relation=AR),
+        ApproxDP(epsilon=0.5, delta=1e-6, relation="replace-one"),
+        ApproxDP(epsilon=0.5, delta=1e-6, relation=AR, unit=Unit(name="person", max_rows=2)),
+        PureDP(epsilon=0.5, relation=AR),
         ZCDP(rho=0.1, relation=AR),
     ],
 )

@@ -5,13 +5,13 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.methods.cells import CellStatistics
-from privada.methods.cells.questions.partition import Bins, Product
+from privada.methods.cells.questions.partition import Bins, GridCells
 from privada.methods.reweighting import Descent
 from privada.methods.transport import FeatureMap, RowRelease
-from privada.privacy import Approximate, Pure, wire
+from privada.privacy import ApproxDP, PureDP, wire
 
-PURE = Pure(epsilon=1, relation="add/remove")
-CLAIM = Approximate(epsilon=1, delta=1e-5, relation="replace-one")
+PURE = PureDP(epsilon=1, relation="add/remove")
+CLAIM = ApproxDP(epsilon=1, delta=1e-5, relation="replace-one")
 
 
 def rows(size, components):
@@ -60,7 +60,7 @@ def test_an_answer_of_so_many_arrays_that_its_header_is_not_read_is_refused():
 
 
 def test_counts_of_many_cells_are_counted():
-    table = Product(factors=tuple(Bins(feature=j, edges=np.arange(99.0)) for j in range(3)))
+    table = GridCells(factors=tuple(Bins(feature=j, edges=np.arange(99.0)) for j in range(3)))
     question = CellStatistics(tables=(table,), n_classes=5, guarantee=PURE)
     assert question.answer_shapes() == {"counts": (1_000_000, 5)}
     assert 40_000_000 < question.answer_bytes < 40_200_000

@@ -5,7 +5,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from privada.exceptions import InputError
-from privada.privacy import ZCDP, Approximate, Gaussian, Pure
+from privada.privacy import ZCDP, ApproxDP, Gaussian, PureDP
 from privada.privacy.accounting import curves
 from privada.privacy.accounting.budget import split_alike, split_budget, split_number, zcdp_within
 from privada.privacy.accounting.filters import open_filter
@@ -18,7 +18,7 @@ epsilons, deltas = st.floats(1e-6, 50.0), st.floats(1e-12, 1e-3)
 
 
 def approximate(epsilon, delta):
-    return Approximate(epsilon=epsilon, delta=delta, relation=AR)
+    return ApproxDP(epsilon=epsilon, delta=delta, relation=AR)
 
 
 @settings(max_examples=30)
@@ -87,7 +87,7 @@ def test_parts_of_the_same_kind_compose_to_no_more(epsilon, delta, given_shares)
 
 
 def test_parts_keep_kind_relation_and_unit():
-    pure, zcdp = Pure(epsilon=1, relation=AR), ZCDP(rho=1, relation="replace-one")
+    pure, zcdp = PureDP(epsilon=1, relation=AR), ZCDP(rho=1, relation="replace-one")
     assert split_budget(pure, 0.25) == (pure.part(0.25), pure.part(0.75)) == split_alike(pure, 0.25)
     assert split_budget(zcdp, 0.25) == (zcdp.part(0.25), zcdp.part(0.75)) == split_alike(zcdp, 0.25)
     assert split_budget(zcdp) == (zcdp,)
@@ -99,13 +99,13 @@ def test_gaussian_noise_alone_is_given_more():
     whole = approximate(1, 1e-6)
     assert zcdp_within(whole, gaussian=True).rho > 1.1 * zcdp_within(whole).rho
     with pytest.raises(InputError, match="it is pure"):
-        zcdp_within(Pure(epsilon=1, relation=AR))
+        zcdp_within(PureDP(epsilon=1, relation=AR))
 
 
 @pytest.mark.parametrize("wrong", [(0.5, 0.5), (0.9, 0.2), (0.0,), (1.0,), (-0.1,), (float("nan"),)])
 def test_shares_must_leave_something(wrong):
     with pytest.raises(InputError):
-        split_budget(Pure(epsilon=1, relation=AR), *wrong)
+        split_budget(PureDP(epsilon=1, relation=AR), *wrong)
 
 
 def test_a_part_that_no_epsilon_states_is_refused():

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privada.exceptions import BudgetError, InputError, RelationError
-from privada.privacy import ZCDP, Approximate, Price, Pure, Unit
+from privada.privacy import ZCDP, ApproxDP, Price, PureDP, Unit
 from privada.privacy.accounting import accountant, curves
 from privada.privacy.accounting.filters import Filter, open_filter
 
 AR = "add/remove"
-APPROXIMATE = Approximate(epsilon=1, delta=1e-5, relation=AR)
+APPROXIMATE = ApproxDP(epsilon=1, delta=1e-5, relation=AR)
 FILTERS = [
-    open_filter(Pure(epsilon=1, relation=AR)),
+    open_filter(PureDP(epsilon=1, relation=AR)),
     open_filter(ZCDP(rho=0.5, relation=AR)),
     open_filter(APPROXIMATE),
     open_filter(APPROXIMATE, accounting="gaussian"),
@@ -24,7 +24,7 @@ FILTERS = [
 
 def laplace(epsilon, relation=AR):
     event = dp_accounting.LaplaceDpEvent(1 / epsilon)
-    return Price(event=event, epsilon=epsilon, guarantee=Pure(epsilon=epsilon, relation=relation))
+    return Price(event=event, epsilon=epsilon, guarantee=PureDP(epsilon=epsilon, relation=relation))
 
 
 def gaussian(sigma):
@@ -38,14 +38,14 @@ def test_k_charges_are_one_charge_k_times(one):
 
 
 def test_ten_tenths_use_up_exactly_one():
-    pure = open_filter(Pure(epsilon=1, relation=AR))
+    pure = open_filter(PureDP(epsilon=1, relation=AR))
     assert 10 * pure.cost(laplace(0.1)) == pure.capacity
     assert 3 * pure.cost(laplace(1 / 3)) <= pure.capacity
     assert 100 * pure.cost(laplace(0.01)) == pure.capacity
 
 
 def test_tiny_charges_are_never_rounded_down():
-    pure = open_filter(Pure(epsilon=1, relation=AR))
+    pure = open_filter(PureDP(epsilon=1, relation=AR))
     assert pure.cost(laplace(1.49e-15) * 10**14) >= 0.149e15
 
 
@@ -74,7 +74,7 @@ def test_what_a_filter_grants_is_private_by_an_independent_account(one, sigmas):
 
 
 def test_mixed_grants_are_private_by_privacy_loss_distributions():
-    renyi = open_filter(Approximate(epsilon=2, delta=1e-6, relation=AR))
+    renyi = open_filter(ApproxDP(epsilon=2, delta=1e-6, relation=AR))
     spent, granted = 0, []
     for price in [laplace(0.3), gaussian(6.0), laplace(0.5), gaussian(9.0)] * 10:
         if spent + renyi.cost(price) <= renyi.capacity:
@@ -100,12 +100,12 @@ def test_plain_form_round_trip(one):
 
 
 def test_a_relation_is_converted_or_refused_never_mixed():
-    replaced = open_filter(Pure(epsilon=1, relation="replace-one"))
+    replaced = open_filter(PureDP(epsilon=1, relation="replace-one"))
     assert replaced.cost(laplace(0.2)) == pytest.approx(0.4e15)
     with pytest.raises(RelationError):
         FILTERS[0].cost(laplace(0.2, relation="replace-one"))
     with pytest.raises(RelationError, match="protects one"):
-        open_filter(Pure(epsilon=1, relation=AR, unit=Unit(name="person", max_rows=2))).cost(laplace(0.1))
+        open_filter(PureDP(epsilon=1, relation=AR, unit=Unit(name="person", max_rows=2))).cost(laplace(0.1))
 
 
 def test_what_has_no_bound_is_refused():
@@ -121,7 +121,7 @@ def test_the_exponential_mechanism_is_charged_by_its_range():
     from privada.privacy import Exponential
 
     choice = Exponential(sensitivity=1, budget=1.0)
-    price = Price(event=choice.event, epsilon=choice.epsilon, guarantee=Pure(epsilon=1, relation=AR))
+    price = Price(event=choice.event, epsilon=choice.epsilon, guarantee=PureDP(epsilon=1, relation=AR))
     assert FILTERS[0].cost(price) == FILTERS[0].capacity
     assert FILTERS[1].cost(price) == pytest.approx(1e15 / 8)
     assert FILTERS[3].cost(price) == pytest.approx(curves.pure_to_gaussian(1.0) ** 2 * 1e15)
@@ -153,7 +153,7 @@ def stopping_value(stated, square):
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (4.0, 1e-5), (0.2, 1e-6)])
 @pytest.mark.parametrize("accounting", ["renyi", "gaussian"])
 def test_what_is_stated_survives_a_learner_who_stops_when_it_likes(accounting, epsilon, delta):
-    one = open_filter(Approximate(epsilon=epsilon, delta=delta, relation=AR), accounting=accounting)
+    one = open_filter(ApproxDP(epsilon=epsilon, delta=delta, relation=AR), accounting=accounting)
     per_square = 1.0 if accounting == "gaussian" else one.order / 2
     square = one._capacity() / per_square / CHARGES
     spent = [round(one.capacity * number / CHARGES) for number in range(CHARGES + 1)]
@@ -178,13 +178,13 @@ def test_the_running_sums_own_epsilon_does_not_survive_it(epsilon, delta):
 
 
 def test_pure_sums_hold_on_every_path():
-    one = open_filter(Pure(epsilon=1, relation=AR))
-    assert one.guarantee(one.cost(laplace(0.25))) == Pure(epsilon=0.25, relation=AR)
+    one = open_filter(PureDP(epsilon=1, relation=AR))
+    assert one.guarantee(one.cost(laplace(0.25))) == PureDP(epsilon=0.25, relation=AR)
 
 
 def test_a_budget_beyond_what_is_counted_says_so():
     with pytest.raises(BudgetError, match="ε = 1e\\+06 .* is more than a pure filter counts"):
-        open_filter(Pure(epsilon=1e6, relation=AR))
+        open_filter(PureDP(epsilon=1e6, relation=AR))
 
 
 @pytest.mark.parametrize("accounting", [None, "pure", "zcdp", "renyi", "gaussian"])
@@ -192,8 +192,8 @@ def test_a_budget_beyond_what_is_counted_says_so():
 def test_extreme_budgets_are_named(number, accounting):
     """Too small for a grain, too large for a column, or beyond the arithmetic of a filter."""
     terms = {"relation": "replace-one"}
-    budgets = [Pure(epsilon=number, **terms), ZCDP(rho=number, **terms)]
-    budgets += [Approximate(epsilon=number, delta=delta, **terms) for delta in (5e-324, 1e-30, 0.5)]
+    budgets = [PureDP(epsilon=number, **terms), ZCDP(rho=number, **terms)]
+    budgets += [ApproxDP(epsilon=number, delta=delta, **terms) for delta in (5e-324, 1e-30, 0.5)]
     for budget in budgets:
         with contextlib.suppress(BudgetError, InputError):
             assert open_filter(budget, accounting=accounting).capacity > 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.privacy import Approximate, Exponential, Gaussian, Grid, KNorm, Laplace, Pure, RandomisedResponse
+from privada.privacy import ApproxDP, Exponential, Gaussian, Grid, KNorm, Laplace, PureDP, RandomisedResponse
 from privada.privacy.accounting import accountant, curves
 from privada.privacy.mechanism import KNormCylinder, Plan, pure_event
 
@@ -78,9 +78,7 @@ def test_a_finer_grid_costs_what_the_continuous_mechanism_costs():
 def test_calibrated_events_keep_their_guarantee(epsilon):
     mu = curves.gaussian_mu(epsilon=epsilon, delta=1e-6)
     gaussian = Gaussian.calibrated(sensitivity=3.0, mu=mu)
-    assert accountant.satisfies(
-        gaussian.event, Approximate(epsilon=epsilon, delta=1e-6, relation="add/remove")
-    )
+    assert accountant.satisfies(gaussian.event, ApproxDP(epsilon=epsilon, delta=1e-6, relation="add/remove"))
     laplace = Laplace.calibrated(sensitivity=3.0, epsilon=epsilon)
     assert laplace.epsilon <= epsilon * (1 + 1e-12)
 
@@ -141,7 +139,7 @@ def test_randomised_response_channel_loses_epsilon():
 def test_a_plan_composes_its_draws():
     plan = Plan(draws={"a": Laplace(sensitivity=1, scale=2), "b": Laplace(sensitivity=1, scale=4)})
     assert plan.epsilon == 0.75
-    assert accountant.satisfies(plan.event, Pure(epsilon=0.75 * 1.2, relation="add/remove"))
+    assert accountant.satisfies(plan.event, PureDP(epsilon=0.75 * 1.2, relation="add/remove"))
     with pytest.raises(InputError, match="at least one draw"):
         Plan(draws={})
     assert accountant.pure_epsilon(pure_event(0.3)) == pytest.approx(0.3)

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from privada.exceptions import InputError, RelationError
-from privada.privacy import ZCDP, Approximate, Price, Pure, Unit
+from privada.privacy import ZCDP, ApproxDP, Price, PureDP, Unit
 from privada.privacy.accounting import curves
 from privada.privacy.accounting.odometer import STATED_DELTA, Use, add_statements, state_total, weakest
 
@@ -17,7 +17,7 @@ ADD, REPLACE = "add/remove", "replace-one"
 
 
 def pure(epsilon, relation=ADD, **more):
-    guarantee = Pure(epsilon=epsilon, relation=relation, **more)
+    guarantee = PureDP(epsilon=epsilon, relation=relation, **more)
     return Use(
         guarantee=guarantee,
         prices=(
@@ -27,7 +27,7 @@ def pure(epsilon, relation=ADD, **more):
 
 
 def gaussian(epsilon, delta=1e-5, relation=ADD):
-    guarantee = Approximate(epsilon=epsilon, delta=delta, relation=relation)
+    guarantee = ApproxDP(epsilon=epsilon, delta=delta, relation=relation)
     sigma = curves.gaussian_sigma(epsilon=epsilon, delta=delta)
     return Use(
         guarantee=guarantee, prices=(Price(event=dp_accounting.GaussianDpEvent(sigma), guarantee=guarantee),)
@@ -46,7 +46,7 @@ def test_one_use_is_its_own_guarantee():
 
 
 def test_epsilons_add_up():
-    assert state_total([pure(0.25), pure(0.5), pure(0.25)]) == Pure(epsilon=1, relation=ADD)
+    assert state_total([pure(0.25), pure(0.5), pure(0.25)]) == PureDP(epsilon=1, relation=ADD)
 
 
 def test_gaussians_cost_less_than_their_epsilons_and_no_less_than_their_composition():
@@ -95,7 +95,7 @@ def test_order_of_later_uses_does_not_matter_and_more_uses_never_cost_less():
 
 def test_relations_are_joined_and_units_are_not():
     mixed = state_total([pure(0.5), pure(0.5, REPLACE)])
-    assert mixed == Pure(epsilon=1.5, relation=REPLACE)
+    assert mixed == PureDP(epsilon=1.5, relation=REPLACE)
     with pytest.raises(RelationError, match="no common guarantee"):
         state_total([pure(0.5), pure(0.5, unit=Unit(name="person", max_rows=2))])
     with pytest.raises(InputError, match="at least one use"):
@@ -104,8 +104,8 @@ def test_relations_are_joined_and_units_are_not():
 
 def test_the_weakest_follows_from_all():
     some = [
-        Pure(epsilon=1, relation=ADD),
-        Approximate(epsilon=0.5, delta=1e-6, relation=ADD),
+        PureDP(epsilon=1, relation=ADD),
+        ApproxDP(epsilon=0.5, delta=1e-6, relation=ADD),
         ZCDP(rho=0.2, relation=REPLACE),
     ]
     for guarantees in itertools.permutations(some):
@@ -115,19 +115,19 @@ def test_the_weakest_follows_from_all():
 
 
 def test_statements_of_other_answers_add_up():
-    pure = Pure(epsilon=0.5, relation="add/remove")
-    loose = Approximate(epsilon=1.0, delta=1e-6, relation="add/remove")
+    pure = PureDP(epsilon=0.5, relation="add/remove")
+    loose = ApproxDP(epsilon=1.0, delta=1e-6, relation="add/remove")
     rho = ZCDP(rho=0.1, relation="add/remove")
     assert add_statements([rho]) is rho
-    assert add_statements([pure, pure]) == Pure(epsilon=1.0, relation="add/remove")
+    assert add_statements([pure, pure]) == PureDP(epsilon=1.0, relation="add/remove")
     both = add_statements([pure, loose, loose])
     assert (both.epsilon, both.delta) == (2.5, 2e-6)
     mixed = add_statements([loose, rho])
     assert mixed.epsilon == pytest.approx(1 + curves.zcdp_epsilon(STATED_DELTA, 0.1))
     assert mixed.delta == 1e-6 + STATED_DELTA
-    replaced = add_statements([pure, Pure(epsilon=0.25, relation="replace-one")])
-    assert replaced == Pure(epsilon=1.25, relation="replace-one")
-    person = Pure(epsilon=0.5, relation="add/remove", unit=Unit(name="person", max_rows=2))
+    replaced = add_statements([pure, PureDP(epsilon=0.25, relation="replace-one")])
+    assert replaced == PureDP(epsilon=1.25, relation="replace-one")
+    person = PureDP(epsilon=0.5, relation="add/remove", unit=Unit(name="person", max_rows=2))
     with pytest.raises(RelationError, match="no sum"):
         add_statements([pure, person])
 

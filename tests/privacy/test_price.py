@@ -4,7 +4,7 @@ import dp_accounting
 import pytest
 
 from privada.exceptions import InputError, RelationError
-from privada.privacy import ZCDP, Price, Pure, Relation
+from privada.privacy import ZCDP, Price, PureDP, Relation
 from privada.privacy.accounting import accountant
 
 AR = "add/remove"
@@ -21,7 +21,7 @@ def test_a_price_is_repeated_whole_times(times):
 
 
 def made(**more):
-    fields = {"event": dp_accounting.LaplaceDpEvent(2.0), "guarantee": Pure(epsilon=0.5, relation=AR)}
+    fields = {"event": dp_accounting.LaplaceDpEvent(2.0), "guarantee": PureDP(epsilon=0.5, relation=AR)}
     return Price(**(fields | {"epsilon": 0.5} | more))
 
 

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from privada import CellStatistics, Nearest, Owner, Schema
+from privada import CellStatistics, NearestCells, Owner, Schema
 from privada.exceptions import InputError, PrivadaError, TamperError, WireError
-from privada.privacy import Pure, Question, Release, wire
+from privada.privacy import PureDP, Question, Release, wire
 
 AR = "add/remove"
 QUESTION = CellStatistics(
-    tables=(Nearest(centers=np.array([[0.2], [0.8]])),), guarantee=Pure(epsilon=0.01, relation=AR)
+    tables=(NearestCells(centers=np.array([[0.2], [0.8]])),), guarantee=PureDP(epsilon=0.01, relation=AR)
 )
 
 
@@ -27,7 +27,7 @@ def house():
         np.full((9, 1), 0.1),
         schema=Schema.of_numbers(bounds=(0, 1), width=1),
         dataset="clinic",
-        budget=Pure(epsilon=1, relation=AR),
+        budget=PureDP(epsilon=1, relation=AR),
     )
 
 
@@ -59,10 +59,10 @@ def test_files_survive_the_wire(release, tmp_path):
 
 def test_a_digest_is_of_everything():
     other = CellStatistics(
-        tables=(Nearest(centers=np.array([[0.2], [0.80001]])),), guarantee=QUESTION.guarantee
+        tables=(NearestCells(centers=np.array([[0.2], [0.80001]])),), guarantee=QUESTION.guarantee
     )
     salted = CellStatistics(tables=QUESTION.tables, guarantee=QUESTION.guarantee, salt="2")
-    dearer = CellStatistics(tables=QUESTION.tables, guarantee=Pure(epsilon=0.02, relation=AR))
+    dearer = CellStatistics(tables=QUESTION.tables, guarantee=PureDP(epsilon=0.02, relation=AR))
     assert len({QUESTION.digest, other.digest, salted.digest, dearer.digest}) == 4
     assert len({QUESTION, other, salted, dearer}) == 4
 
@@ -197,9 +197,9 @@ def test_releases_explain_their_noise(release):
 def test_intervals_hold(house):
     """40 releases of 2 counts: at 99 %, more than 6 misses of 80 has probability below 1e-4."""
     misses = 0
-    cells = (Nearest(centers=np.array([[0.2], [0.8]])),)
+    cells = (NearestCells(centers=np.array([[0.2], [0.8]])),)
     for i in range(40):
-        asked = CellStatistics(tables=cells, guarantee=Pure(epsilon=0.01, relation=AR), salt=str(i))
+        asked = CellStatistics(tables=cells, guarantee=PureDP(epsilon=0.01, relation=AR), salt=str(i))
         low, high = house.answer(asked).interval(confidence=0.99)["counts"]
         misses += int(np.sum((low > [9, 0]) | (high < [9, 0])))
     assert misses <= 6
@@ -219,8 +219,8 @@ def test_a_device_without_end_a_pipe_and_a_folder_are_not_read(tmp_path):
 
 
 def test_a_release_is_saved_below_a_root_through_no_link(house, tmp_path):
-    cells = (Nearest(centers=np.array([[0.2], [0.8]])),)
-    asked = CellStatistics(tables=cells, guarantee=Pure(epsilon=0.01, relation=AR))
+    cells = (NearestCells(centers=np.array([[0.2], [0.8]])),)
+    asked = CellStatistics(tables=cells, guarantee=PureDP(epsilon=0.01, relation=AR))
     (tmp_path / "elsewhere" / "clinic").mkdir(parents=True)
     (tmp_path / "releases").symlink_to(tmp_path / "elsewhere")
     for what in (asked, house.answer(asked)):

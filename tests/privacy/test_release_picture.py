@@ -3,18 +3,18 @@
 import numpy as np
 import pytest
 
-from privada import Bins, CellStatistics, Nearest, Owner, Pure, Schema
+from privada import Bins, CellStatistics, NearestCells, Owner, PureDP, Schema
 from privada.exceptions import InputError
 from privada.privacy.release_picture import draw_release
 
 pytest.importorskip("matplotlib")
-PURE = Pure(epsilon=1.0, relation="add/remove")
+PURE = PureDP(epsilon=1.0, relation="add/remove")
 
 
 def released(**settings):
     rows = np.random.default_rng(0).uniform(size=(100, 2))
     schema = Schema.of_numbers(bounds=(0, 1), width=2)
-    owner = Owner(rows, schema=schema, dataset="rows", budget=Pure(epsilon=9, relation="add/remove"))
+    owner = Owner(rows, schema=schema, dataset="rows", budget=PureDP(epsilon=9, relation="add/remove"))
     return owner.answer(CellStatistics(guarantee=PURE, **settings))
 
 
@@ -29,7 +29,7 @@ def test_counts_have_intervals_and_the_guarantee_stands_above(tmp_path):
 
 def test_every_array_has_a_panel():
     centers = np.random.default_rng(1).uniform(size=(80, 2))
-    figure = released(tables=(Nearest(centers=centers),), radius=1.0, width=2).plot(0.9)
+    figure = released(tables=(NearestCells(centers=centers),), radius=1.0, width=2).plot(0.9)
     assert len([axes for axes in figure.axes if axes.get_title(loc="left")]) == 2
 
 

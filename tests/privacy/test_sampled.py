@@ -15,7 +15,7 @@ from dp_accounting import (
 from scipy.stats import binom
 
 from privada.exceptions import InputError, RelationError
-from privada.privacy import ZCDP, Approximate, Price
+from privada.privacy import ZCDP, ApproxDP, Price
 from privada.privacy.accounting import accountant, curves
 from privada.privacy.accounting.events import VisiblySampledDpEvent
 from privada.privacy.accounting.filters import open_filter
@@ -62,7 +62,7 @@ def test_what_was_claimed_at_attribute_level_was_far_too_little(
 @pytest.mark.parametrize("relation", ["attribute", "add/remove"])
 def test_a_secret_sample_amplifies_under_replace_one_only(relation):
     secret = SelfComposedDpEvent(SampledWithoutReplacementDpEvent(100, 5, GaussianDpEvent(1.0)), 4)
-    wanted = Approximate(epsilon=8, delta=1e-3, relation=relation)
+    wanted = ApproxDP(epsilon=8, delta=1e-3, relation=relation)
     with pytest.raises(RelationError, match=f"replace-one only, not under {relation}"):
         accountant.satisfies(secret, wanted)
     price = Price(event=secret, guarantee=wanted)
@@ -76,11 +76,11 @@ def test_a_secret_sample_amplifies_under_replace_one_only(relation):
 
 def test_a_price_computed_under_replace_one_stays_sound_at_attribute_level():
     """Two rows that differ in one attribute are two rows: the amplified price of whole rows covers them."""
-    one = Approximate(epsilon=8, delta=1e-3, relation="replace-one")
+    one = ApproxDP(epsilon=8, delta=1e-3, relation="replace-one")
     price = Price(event=SampledWithoutReplacementDpEvent(100, 5, GaussianDpEvent(1.0)), guarantee=one)
     converted = price.under(open_filter(one).budget.relation.ATTRIBUTE)
     assert (converted.relation, converted.origin) == ("attribute", "replace-one")
-    budget = Approximate(epsilon=8, delta=1e-3, relation="attribute")
+    budget = ApproxDP(epsilon=8, delta=1e-3, relation="attribute")
     assert (
         open_filter(budget).cost(price) == open_filter(one).cost(price) == open_filter(budget).cost(converted)
     )
@@ -106,7 +106,7 @@ def test_a_gaussian_beside_one_response_has_a_closed_profile():
 def test_every_sampled_event_has_a_price(kind, inner, epsilon):
     """At high orders e^((α-1) ε) is beyond floats: this was an OverflowError, or no amplification."""
     event = kind(958, 128, inner)
-    budget = Approximate(epsilon=epsilon, delta=1e-6, relation="replace-one")
+    budget = ApproxDP(epsilon=epsilon, delta=1e-6, relation="replace-one")
     order = open_filter(budget).order
     found = accountant.renyi(event, order)
     assert 0 < found <= accountant.renyi(inner, order) * (1 + 1e-12)

@@ -3,17 +3,17 @@ from datetime import date, datetime
 import pytest
 
 from privada.exceptions import InputError, LedgerError, TamperError
-from privada.privacy import ZCDP, OwnerKey, Pure
+from privada.privacy import ZCDP, OwnerKey, PureDP
 from privada.privacy.accounting.filters import open_filter
 from privada.privacy.accounting.vintage import Vintage, add_up
-from privada.privacy.guarantee import Approximate
+from privada.privacy.guarantee import ApproxDP
 from privada.privacy.ledger import Ledger
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import opening
 from privada.privacy.ledger.verify import verify
 
 AR = "add/remove"
-ONE = Pure(epsilon=1, relation=AR)
+ONE = PureDP(epsilon=1, relation=AR)
 
 
 def year(number, *, of="patients", column="admitted", months=12):
@@ -111,11 +111,11 @@ def test_verification_finds_two_budgets_for_the_same_rows():
 
 def test_losses_of_a_person_in_several_vintages_add_up():
     assert add_up([ONE]) == ONE
-    tenth = Pure(epsilon=0.1, relation=AR)
+    tenth = PureDP(epsilon=0.1, relation=AR)
     assert 0.3 < add_up([tenth] * 3).epsilon < 0.3 + 1e-12
     rho = ZCDP(rho=0.25, relation=AR)
     assert add_up([rho, rho]).rho == pytest.approx(0.5)
-    both = add_up([Approximate(epsilon=1, delta=1e-6, relation=AR)] * 2)
+    both = add_up([ApproxDP(epsilon=1, delta=1e-6, relation=AR)] * 2)
     assert (both.epsilon, both.delta) == pytest.approx((2, 2e-6))
     assert add_up([ONE, rho]) is None
-    assert add_up([ONE, Pure(epsilon=1, relation="replace-one")]) is None
+    assert add_up([ONE, PureDP(epsilon=1, relation="replace-one")]) is None

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privada import CellStatistics, Nearest
+from privada import CellStatistics, NearestCells
 from privada.exceptions import WireError
 from privada.methods import methods
-from privada.privacy import Pure, Question, wire
+from privada.privacy import PureDP, Question, wire
 
 QUESTION = CellStatistics(
-    tables=(Nearest(centers=np.array([[0.2], [0.8]])),), guarantee=Pure(epsilon=0.01, relation="add/remove")
+    tables=(NearestCells(centers=np.array([[0.2], [0.8]])),),
+    guarantee=PureDP(epsilon=0.01, relation="add/remove"),
 )
 
 

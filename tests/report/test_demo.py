@@ -8,10 +8,10 @@ import pytest
 
 from privada.methods.pictures import Picture, Tiles
 from privada.methods.registry import DemoRow
-from privada.privacy import Ledger, OwnerKey, Pure
+from privada.privacy import Ledger, OwnerKey, PureDP
 from privada.report.demo import demo_lines, demo_page, demo_plain, demo_table
 
-CLAIMED = Pure(epsilon=1.0, relation="add/remove")
+CLAIMED = PureDP(epsilon=1.0, relation="add/remove")
 
 
 @pytest.fixture(scope="module")

@@ -1,20 +1,20 @@
 import dp_accounting
 import pytest
 
-from privada.privacy import Approximate, Asker, Ledger, OwnerKey, Price, Pure
+from privada.privacy import ApproxDP, Asker, Ledger, OwnerKey, Price, PureDP
 from privada.privacy.accounting.vintage import Vintage
 from privada.privacy.relation import Unit
 from privada.report import budgets_table, lines_table
 from privada.report.ledger import by_learner, learners_table, vintages_tables
 
-BUDGET = Approximate(epsilon=2, delta=1e-6, relation="add/remove")
+BUDGET = ApproxDP(epsilon=2, delta=1e-6, relation="add/remove")
 
 
 @pytest.fixture
 def ledger():
     made = Ledger.open(":memory:", OwnerKey.generate())
     made.open_budget("patients", BUDGET)
-    one = Approximate(epsilon=0.5, delta=1e-6, relation="add/remove")
+    one = ApproxDP(epsilon=0.5, delta=1e-6, relation="add/remove")
     price = Price(event=dp_accounting.GaussianDpEvent(8.0576), guarantee=one)
     made.charge("patients", price, question="ab" * 32, purpose="cells.statistics")
     made.note("patients", text="raw rows to the curator: not differentially private")
@@ -29,7 +29,7 @@ def test_tables_agree_with_the_ledger(ledger):
 
 
 def test_a_sum_that_is_no_guarantee_is_not_stated_as_one(ledger):
-    budget = Approximate(epsilon=2, delta=1e-6, relation="add/remove")
+    budget = ApproxDP(epsilon=2, delta=1e-6, relation="add/remove")
     ledger.open_budget("visits", budget, "gaussian")
     price = Price(event=dp_accounting.GaussianDpEvent(20.0), guarantee=budget)
     ledger.charge("visits", price, question="cd" * 32)
@@ -84,7 +84,7 @@ def open_years(ledger, *years, of="visits", **guarantee):
     for year in years:
         days = {"since": f"{year}-01-01", "until": f"{year + 1}-01-01"}
         vintage = Vintage(of=of, name=str(year), column="day", **days)
-        ledger.open_budget(vintage.dataset, Pure(epsilon=1.5, **guarantee), vintage=vintage)
+        ledger.open_budget(vintage.dataset, PureDP(epsilon=1.5, **guarantee), vintage=vintage)
 
 
 def test_vintages_stand_together_with_what_holds_over_all_of_them(ledger):

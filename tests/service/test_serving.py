@@ -7,11 +7,11 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from privada import Ask, CellStatistics, Mailbox, Nearest, Owner, Policy, Schema
+from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Policy, Schema
 from privada.exceptions import AnswerError, CourierError, LedgerError
 from privada.exchange import Sender
 from privada.exchange.couriers.local import LocalCourier
-from privada.privacy import Pure, Release
+from privada.privacy import PureDP, Release
 from privada.privacy.keys import LearnerKey
 from privada.service import serving
 from privada.service.serving import Desk, Service, open_desks
@@ -26,8 +26,8 @@ def quick(monkeypatch):
 
 
 def question(salt=""):
-    cells = Nearest(centers=np.array([[0.2], [0.8]]))
-    return CellStatistics(tables=(cells,), guarantee=Pure(epsilon=0.1, relation=AR), salt=salt)
+    cells = NearestCells(centers=np.array([[0.2], [0.8]]))
+    return CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=0.1, relation=AR), salt=salt)
 
 
 def house(**more):
@@ -35,7 +35,7 @@ def house(**more):
         np.full((9, 1), 0.1),
         schema=Schema.of_numbers(bounds=(0, 1), width=1),
         dataset="rows",
-        budget=Pure(epsilon=1, relation=AR),
+        budget=PureDP(epsilon=1, relation=AR),
         **more,
     )
 
@@ -54,7 +54,7 @@ def running(courier, **owners):
 
 
 def one(name, salt=""):
-    return (yield Ask(name, question(salt)))
+    return (yield AskOwner(name, question(salt)))
 
 
 def alice(courier):
@@ -77,7 +77,7 @@ def test_several_data_sets_are_served_and_counted():
 def test_what_was_asked_before_it_started_is_answered_and_nothing_twice_after_a_restart():
     courier, north = LocalCourier(), house()
     learner = alice(courier)
-    learner.ask(Ask("north", question()))
+    learner.ask(AskOwner("north", question()))
     for _ in range(3):
         with running(courier, north=north):
             assert isinstance(learner.learn(one("north"), patience=10), Release)
@@ -89,7 +89,7 @@ def test_a_question_waits_for_a_person_and_is_answered_once_it_is_approved():
     courier, north = LocalCourier(), house(policy=Policy(approval=True))
     with running(courier, north=north) as service:
         learner = alice(courier)
-        learner.ask(Ask("north", question()))
+        learner.ask(AskOwner("north", question()))
         until = time.monotonic() + 10
         while 'privada_questions_waiting{owner="north"} 1' not in service.metrics.to_text():
             assert time.monotonic() < until

@@ -3,7 +3,7 @@
 import pytest
 
 from privada.exceptions import InputError
-from privada.privacy.guarantee import ZCDP, Approximate, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, PureDP
 from privada.studies import Study
 from privada.studies.example import example_methods, write_example
 from privada.studies.forecast import forecast_study, scale
@@ -42,8 +42,8 @@ def test_a_question_without_a_forecast_still_knows_its_noise(tmp_path):
 
 
 def test_a_budget_is_scaled_in_its_own_currency():
-    assert scale(Pure(epsilon=1, relation="add/remove"), 2.0).epsilon == 2
-    assert scale(Approximate(epsilon=1, delta=1e-5, relation="add/remove"), 0.5).delta == 1e-5
+    assert scale(PureDP(epsilon=1, relation="add/remove"), 2.0).epsilon == 2
+    assert scale(ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"), 0.5).delta == 1e-5
     assert scale(ZCDP(rho=0.5, relation="add/remove"), 2.0).rho == 2.0
     with pytest.raises(InputError, match="factor"):
-        scale(Pure(epsilon=1, relation="add/remove"), 0.0)
+        scale(PureDP(epsilon=1, relation="add/remove"), 0.0)

@@ -10,7 +10,7 @@ from privada.audit import audit_mechanism, audit_question, replay
 from privada.audit.transcript import coupled
 from privada.methods.clustering import NeighbourAverages
 from privada.parties import Rows, Schema
-from privada.privacy import ZCDP, Pure
+from privada.privacy import ZCDP, PureDP
 from privada_lab.papers.clustering import paper_nas, paper_nna
 
 SCHEMA = Schema.of_numbers(bounds=(-0.5, 0.5), width=2, size=60)
@@ -20,7 +20,7 @@ TRANSLATED = np.array([[99.5], [100.5]])  # of diameter 1, as the paper assumes,
 def seeded(run, **settings):
     """The printed algorithm with another seed for each call."""
     seeds = iter(range(10**6))
-    return lambda source: run(source, rehearsal=next(seeds), **settings)
+    return lambda source: run(source, insecure_seed=next(seeds), **settings)
 
 
 @pytest.mark.statistical
@@ -28,7 +28,7 @@ def seeded(run, **settings):
 def test_the_printed_nna_is_caught_on_the_translated_domain(budget):
     """privacy.md, section 1 (b): S = {} against {100.5}; claimed ε = 1, true 50.75."""
     printed = seeded(paper_nna, target=TRANSLATED, gamma=0.05, **budget)
-    claimed = (Pure if "epsilon" in budget else ZCDP)(relation="add/remove", **budget)
+    claimed = (PureDP if "epsilon" in budget else ZCDP)(relation="add/remove", **budget)
     nothing, one = np.zeros((0, 1)), TRANSLATED[1:]
     result = audit_mechanism(lambda S: printed(S).sums, nothing, one, claimed=claimed, trials=1000)
     assert not result.passed
@@ -40,7 +40,7 @@ def test_the_printed_zero_padding_of_nas_is_caught():
     """A source of fewer than t rows over t: one row more moves the sum by its norm, 100 and not 1."""
     printed = seeded(paper_nas, target=TRANSLATED, t=5, short="zero", epsilon=1.0)
     nothing, one = np.zeros((0, 1)), TRANSLATED[1:]
-    claimed = Pure(epsilon=1, relation="add/remove")
+    claimed = PureDP(epsilon=1, relation="add/remove")
     result = audit_mechanism(lambda S: printed(S).points, nothing, one, claimed=claimed, trials=1000)
     assert not result.passed
     assert result.epsilon_lower > 3
@@ -51,7 +51,7 @@ def test_the_printed_average_of_fewer_than_t_rows_is_caught():
     """privacy.md, section 1b (b): two rows for t = 150; it moves by half the diameter, not by 1/t."""
     target = np.array([[0.0, 0.0]])
     one, two = np.array([[-0.5, 0.0]]), np.array([[-0.5, 0.0], [0.5, 0.0]])
-    claimed = Pure(epsilon=1, relation="add/remove")
+    claimed = PureDP(epsilon=1, relation="add/remove")
     printed = seeded(paper_nas, target=target, t=150, short="average", epsilon=1.0)
     result = audit_mechanism(lambda S: printed(S).points, one, two, claimed=claimed, trials=1000)
     assert not result.passed

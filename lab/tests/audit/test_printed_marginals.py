@@ -11,7 +11,7 @@ import pytest
 from privada.audit import audit_mechanism, audit_samples
 from privada.methods.cells import Bins
 from privada.methods.marginals import Constant
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from privada_lab.papers.marginals import paper_error_marginals, paper_marginals, true_epsilon
 
 ONE_BIN = (Bins(feature=0, edges=np.array([0.5])),)
@@ -24,7 +24,7 @@ def printed(**settings):
     def answer(rows):
         X, y = rows
         found = paper_error_marginals(
-            X, y, tables=ONE_BIN, hypothesis=Constant(code=1), rehearsal=next(seeds), **settings
+            X, y, tables=ONE_BIN, hypothesis=Constant(code=1), insecure_seed=next(seeds), **settings
         )
         return found[:1]
 
@@ -40,12 +40,14 @@ def some(errors, rows):
 @pytest.mark.filterwarnings("ignore:The printed EXPRIL")
 def test_the_printed_oracle_is_caught_with_one_row_in_its_bin():
     """privacy.md, section 2 (b): N = 1 to 2 at λ = 66; claimed 0.0152, true 0.7007."""
-    claimed = Pure(epsilon=1 / 66, relation="add/remove")
+    claimed = PureDP(epsilon=1 / 66, relation="add/remove")
     constant, many = Constant(code=1), ONE_BIN * 60_000  # as many independent answers for one bin
 
     def inside(rows, seed):  # nearly every ratio is clipped; the rest tells
         X, y = rows
-        ratio = paper_error_marginals(X, y, tables=many, hypothesis=constant, scale=66.0, rehearsal=seed)[::2]
+        ratio = paper_error_marginals(X, y, tables=many, hypothesis=constant, scale=66.0, insecure_seed=seed)[
+            ::2
+        ]
         return ((ratio > 0) & (ratio < 1)).astype(float)
 
     result = audit_samples(inside(some(1, 1), 0), inside(some(1, 2), 1), claimed=claimed, resolution=1.0)
@@ -57,7 +59,7 @@ def test_the_printed_oracle_is_caught_with_one_row_in_its_bin():
 @pytest.mark.filterwarnings("ignore:The printed EXPRIL")
 @pytest.mark.parametrize("empty", [0.0, 0.5], ids=["zero", "half"])
 def test_the_printed_oracle_is_caught_on_an_empty_bin(empty):
-    claimed = Pure(epsilon=1 / 66, relation="add/remove")
+    claimed = PureDP(epsilon=1 / 66, relation="add/remove")
     answer = printed(scale=66.0, empty=empty)
     result = audit_mechanism(answer, some(0, 0), some(0, 1), claimed=claimed, trials=2000)
     assert not result.passed
@@ -68,7 +70,7 @@ def test_the_printed_oracle_is_caught_on_an_empty_bin(empty):
 @pytest.mark.filterwarnings("ignore:The printed EXPRIL")
 def test_discrete_noise_over_exact_denominators_shows_the_number_of_rows():
     """Answers are multiples of 1/N: whether they are multiples of 1/374 tells 373 rows from 374."""
-    claimed = Pure(epsilon=1 / 66, relation="add/remove")
+    claimed = PureDP(epsilon=1 / 66, relation="add/remove")
     answer = printed(scale=66.0, discrete=True)
 
     def whole(rows):

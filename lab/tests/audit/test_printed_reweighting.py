@@ -13,7 +13,7 @@ from privada.methods.linear.owner import kernels
 from privada.methods.reweighting import Bounds, ConvexAdaptation, Penalties
 from privada.methods.reweighting.example import SIZE, domains, example
 from privada.parties import Rows
-from privada.privacy import Approximate, Pure
+from privada.privacy import ApproxDP, PureDP
 from privada.privacy.bounds import Ball, Grid
 from privada.privacy.mechanism import Gaussian, Plan
 from privada_lab.papers.reweighting import paper_discrepancy, paper_pcnvxadap, printed_mu, printed_scales
@@ -72,7 +72,7 @@ def drawn_scales(*, n, alpha, seed, **printed):
     X, zero, p = np.tile([[0.6, 0.8]], (n, 1)), np.zeros(n), (1 - alpha) / n
     penalties, noise = Penalties(alpha=alpha), coupled(seed)
     made = paper_pcnvxadap(
-        X, zero, X, zero, steps=2, penalties=penalties, bounds=BOUNDS, rehearsal=seed, **printed
+        X, zero, X, zero, steps=2, penalties=penalties, bounds=BOUNDS, insecure_seed=seed, **printed
     )
     w, u = ndtri(noise.uniform((2,))), ndtri(noise.uniform((n,)))
     moved = 2 * made.u[n:] - 2 / p  # u after a step, less its start: projected to 0 or above
@@ -112,7 +112,7 @@ def test_the_printed_noise_is_caught_at_fifteen(epsilon, passes):
         penalties=Penalties(alpha=0.3),
         A=1.0,
         steps=5,
-        guarantee=Approximate(epsilon=epsilon, delta=0.01, relation="replace-one"),
+        guarantee=ApproxDP(epsilon=epsilon, delta=0.01, relation="replace-one"),
     )
     other = TARGET.copy()
     other[0] = [1.0, -1.0]
@@ -130,9 +130,9 @@ def test_the_printed_discrepancy_noise_is_caught():
     zero = np.zeros((1, 2)), np.zeros(1)
 
     def printed(side):
-        return np.array([paper_discrepancy(*zero, *side, bounds=BOUNDS, rehearsal=next(seeds))])
+        return np.array([paper_discrepancy(*zero, *side, bounds=BOUNDS, insecure_seed=next(seeds))])
 
-    claimed = Pure(epsilon=0.25, relation="replace-one")
+    claimed = PureDP(epsilon=0.25, relation="replace-one")
     result = audit_mechanism(printed, (X, y), (other, labels), claimed=claimed, trials=1000)
     assert not result.passed
     assert result.epsilon_lower > 0.3

@@ -6,7 +6,7 @@ Noise is seeded. False alarm of a black-box audit: 1e-2 over seeds.
 import pytest
 
 from privada.audit import audit_mechanism
-from privada.privacy import Approximate
+from privada.privacy import ApproxDP
 from privada_lab.papers.summarization import paper_auction
 
 
@@ -15,10 +15,10 @@ from privada_lab.papers.summarization import paper_auction
 def test_the_printed_auction_is_caught(epsilon):
     """privacy.md, section 5 (b): δ = 1 - exp(-ε) in one round; claimed ε (twice over), with δ = 1e-3."""
     seeds = iter(range(10**6))
-    claimed = Approximate(epsilon=2 * epsilon, delta=1e-3, relation="add/remove")
+    claimed = ApproxDP(epsilon=2 * epsilon, delta=1e-3, relation="add/remove")
 
     def asked(best_of_others):
-        coins = paper_auction([0.5, best_of_others], epsilon=epsilon, rehearsal=next(seeds))
+        coins = paper_auction([0.5, best_of_others], epsilon=epsilon, insecure_seed=next(seeds))
         return float(coins[0])  # what the first owner sees
 
     result = audit_mechanism(asked, 0.1, 0.9, claimed=claimed, trials=20_000)

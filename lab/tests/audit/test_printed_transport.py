@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from privada.audit import audit_mechanism
-from privada.privacy import Approximate
+from privada.privacy import ApproxDP
 from privada_lab.papers.transport import paper_dpda, paper_dpot
 
 
 def seeded(run, **settings):
     seeds = iter(range(10**6))
-    return lambda data: run(*data, rehearsal=next(seeds), **settings)
+    return lambda data: run(*data, insecure_seed=next(seeds), **settings)
 
 
 @pytest.mark.statistical
@@ -30,7 +30,7 @@ def test_the_printed_label_sorting_is_caught():
         found = printed(data).rows[:, 0]
         return np.array([np.clip(found[1:] @ signs / found.sum(), -2, 2)])
 
-    claimed = Approximate(epsilon=5.0, delta=1e-3, relation="replace-one")
+    claimed = ApproxDP(epsilon=5.0, delta=1e-3, relation="replace-one")
     result = audit_mechanism(seen, (rows, first), (rows, second), claimed=claimed, trials=3000)
     assert not result.passed, str(result)
 
@@ -44,7 +44,7 @@ def test_the_printed_dpot_fails_at_record_level():
     def seen(data):
         return np.array([float(np.linalg.norm(printed(data).rows))])
 
-    claimed = Approximate(epsilon=4.0, delta=1e-3, relation="replace-one")
+    claimed = ApproxDP(epsilon=4.0, delta=1e-3, relation="replace-one")
     result = audit_mechanism(seen, (zero,), (one,), claimed=claimed, trials=1500)
     assert not result.passed
     assert result.epsilon_lower > 4

@@ -7,16 +7,16 @@ from sklearn.base import clone
 from privada.exceptions import InputError, RehearsalWarning
 from privada.methods.clustering.learner.solver.objective import cost
 from privada.methods.clustering.learner.solver.solve import medoids
-from privada.privacy import ZCDP, Approximate, Pure
+from privada.privacy import ZCDP, ApproxDP, PureDP
 from privada_lab.baselines import STC, ClusterT, PrivateKMeans, TreeKMeans
 from privada_lab.baselines.clustering import BASELINES, SOURCES, choose
 from privada_lab.datasets.source_target import synthetic
 
 PRIVATE = (PrivateKMeans, TreeKMeans)
 GUARANTEES = (
-    Pure(epsilon=3, relation="add/remove"),
-    Pure(epsilon=3, relation="replace-one"),
-    Approximate(epsilon=3, delta=1e-5, relation="add/remove"),
+    PureDP(epsilon=3, relation="add/remove"),
+    PureDP(epsilon=3, relation="replace-one"),
+    ApproxDP(epsilon=3, delta=1e-5, relation="add/remove"),
     ZCDP(rho=3, relation="replace-one"),
 )
 
@@ -33,7 +33,7 @@ def clumps(n=1500, seed=0):
 @pytest.mark.parametrize("relation", ["add/remove", "replace-one"])
 def test_private_centres_find_tight_clumps(kind, budget, relation):
     rows, middles = clumps()
-    model = kind(20, norm_bound=0.5, relation=relation, size=1500, rehearsal=1, **budget)
+    model = kind(20, norm_bound=0.5, relation=relation, size=1500, insecure_seed=1, **budget)
     with pytest.warns(RehearsalWarning):
         model.fit(rows)
     nearest = np.linalg.norm(middles[:, None] - model.cluster_centers_[None], axis=2).min(axis=1)
@@ -48,7 +48,7 @@ def test_private_centres_find_tight_clumps(kind, budget, relation):
 @pytest.mark.parametrize("kind", PRIVATE)
 def test_rows_beyond_the_ball_and_none_at_all(kind):
     rows, _ = clumps(300)
-    model = kind(10, norm_bound=0.5, epsilon=2, rehearsal=0)
+    model = kind(10, norm_bound=0.5, epsilon=2, insecure_seed=0)
     with pytest.warns(RehearsalWarning):
         far = clone(model).fit(rows * 1e300)
     assert np.isfinite(far.cluster_centers_).all()

@@ -44,7 +44,7 @@ def test_its_accountant_agrees_with_privacy_loss_distributions(epsilon, rate):
 
 
 def test_a_regression_learns_and_says_what_it_is():
-    model = DPSGDRegressor(epsilon=4, delta=1e-5, norm_bound=1.0, rehearsal=0).fit(X, Y)
+    model = DPSGDRegressor(epsilon=4, delta=1e-5, norm_bound=1.0, insecure_seed=0).fit(X, Y)
     assert model.score(X, Y) > 0.9
     assert model.epsilon_spent_ <= 4 * 1.01
     assert model.stamps_ == STAMPS
@@ -54,7 +54,7 @@ def test_a_regression_learns_and_says_what_it_is():
 @pytest.mark.parametrize("kind", ["linear", "mlp"])
 def test_a_classification_learns(kind):
     model = DPSGDClassifier(
-        epsilon=2, delta=1e-5, norm_bound=1.0, classes=("no", "yes"), model=kind, rehearsal=1
+        epsilon=2, delta=1e-5, norm_bound=1.0, classes=("no", "yes"), model=kind, insecure_seed=1
     )
     assert model.fit(X, CLASSES).score(X, CLASSES) > 0.9
     assert model.predict_proba(X[:4]).sum(axis=1) == pytest.approx(1)
@@ -62,7 +62,7 @@ def test_a_classification_learns(kind):
 
 def test_less_privacy_is_less_noise():
     found = [
-        DPSGDRegressor(epsilon=e, delta=1e-5, norm_bound=1.0, epochs=4, rehearsal=0).fit(X, Y)
+        DPSGDRegressor(epsilon=e, delta=1e-5, norm_bound=1.0, epochs=4, insecure_seed=0).fit(X, Y)
         for e in (0.1, 10.0)
     ]
     assert found[0].noise_multiplier_ > 10 * found[1].noise_multiplier_
@@ -70,7 +70,7 @@ def test_less_privacy_is_less_noise():
 
 
 def test_public_rows_help_where_little_may_be_learnt():
-    alone = DPSGDRegressor(epsilon=0.1, delta=1e-5, norm_bound=1.0, epochs=2, rehearsal=0)
+    alone = DPSGDRegressor(epsilon=0.1, delta=1e-5, norm_bound=1.0, epochs=2, insecure_seed=0)
     helped = clone(alone).fit(X, Y, Xs=X[:200], ys=Y[:200])
     assert helped.score(X, Y) > alone.fit(X, Y).score(X, Y)
 
@@ -79,17 +79,17 @@ def test_rehearsals_repeat_and_torchs_generator_is_left_alone():
     import torch
 
     before = torch.get_rng_state()
-    model = DPSGDRegressor(epsilon=1, delta=1e-5, norm_bound=1.0, epochs=2, model="mlp", rehearsal=3)
+    model = DPSGDRegressor(epsilon=1, delta=1e-5, norm_bound=1.0, epochs=2, model="mlp", insecure_seed=3)
     first = model.fit(X, Y).predict(X[:5])
     assert np.array_equal(clone(model).fit(X, Y).predict(X[:5]), first)
-    assert not np.array_equal(clone(model).set_params(rehearsal=4).fit(X, Y).predict(X[:5]), first)
+    assert not np.array_equal(clone(model).set_params(insecure_seed=4).fit(X, Y).predict(X[:5]), first)
     assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"rehearsal": None}, "torch's noise"),
+        ({"insecure_seed": None}, "torch's noise"),
         ({"norm_bound": None}, "norm_bound"),
         ({"epsilon": -1.0}, "epsilon"),
         ({"delta": None}, "delta"),
@@ -102,11 +102,11 @@ def test_rehearsals_repeat_and_torchs_generator_is_left_alone():
     ids=lambda value: value if isinstance(value, str) else None,
 )
 def test_bad_settings_are_named(change, said):
-    settings = {"epsilon": 1.0, "delta": 1e-5, "norm_bound": 1.0, "rehearsal": 0} | change
+    settings = {"epsilon": 1.0, "delta": 1e-5, "norm_bound": 1.0, "insecure_seed": 0} | change
     with pytest.raises(InputError, match=said):
         DPSGDRegressor(**settings).fit(X, Y)
 
 
 def test_classes_are_never_taken_from_the_rows():
     with pytest.raises(InputError, match="classes"):
-        DPSGDClassifier(epsilon=1, delta=1e-5, norm_bound=1.0, rehearsal=0).fit(X, CLASSES)
+        DPSGDClassifier(epsilon=1, delta=1e-5, norm_bound=1.0, insecure_seed=0).fit(X, CLASSES)

@@ -9,7 +9,7 @@ from privada.audit import Sample, neighbours, replay
 from privada.exceptions import InputError, RehearsalWarning
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
-from privada.privacy import ZCDP, Approximate, Pure, Relation
+from privada.privacy import ZCDP, ApproxDP, PureDP, Relation
 from privada.privacy.accounting import accountant
 from privada_lab.baselines import DPGAN, GeneratedPoints
 from privada_lab.baselines.clustering import BASELINES
@@ -104,7 +104,7 @@ def test_black_box_bounds_stay_within_the_claim(relation, rehearsal):
 
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_steps_compose_to_the_guarantee_exactly(relation):
-    guarantee = Approximate(epsilon=2, delta=1e-5, relation=relation)
+    guarantee = ApproxDP(epsilon=2, delta=1e-5, relation=relation)
     asked = question(relation, guarantee=guarantee, n_steps=50)
     assert accountant.satisfies(asked.price.event, guarantee)
     assert accountant.epsilon(asked.price.event, 1e-5) > 1.999
@@ -115,7 +115,7 @@ def test_it_learns_where_the_rows_are():
     pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     rows = np.array([0.25, -0.1]) + rng.normal(0, 0.05, size=(2000, 2))
-    model = DPGAN(200, norm_bound=0.5, rho=1.0, rehearsal=0)
+    model = DPGAN(200, norm_bound=0.5, rho=1.0, insecure_seed=0)
     with pytest.warns(RehearsalWarning):
         points = model.fit(rows).cluster_centers_
     assert np.linalg.norm(points.mean(axis=0) - [0.25, -0.1]) < 0.1
@@ -128,13 +128,13 @@ def test_it_is_one_line_beside_the_others():
     pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     rows, target = rng.normal(0, 0.1, size=(50, 2)), rng.normal(0, 0.1, size=(30, 2))
-    found = BASELINES["DP-GAN"](rows, target, 4, Pure(epsilon=3, relation="add/remove"), 0)
+    found = BASELINES["DP-GAN"](rows, target, 4, PureDP(epsilon=3, relation="add/remove"), 0)
     assert len(set(found.tolist())) == 4
 
 
 def test_a_pure_guarantee_is_refused_by_name():
     with pytest.raises(InputError, match="with delta, or for rho"):
-        question(RELATIONS[0], guarantee=Pure(epsilon=1, relation="add/remove"))
+        question(RELATIONS[0], guarantee=PureDP(epsilon=1, relation="add/remove"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from privada.audit import Sample, across_batches, audit_mechanism, neighbours, r
 from privada.exceptions import InputError
 from privada.parties.answering import answer_rows
 from privada.parties.schema import Schema
-from privada.privacy import ZCDP, Approximate, Pure, Relation, Unit
+from privada.privacy import ZCDP, ApproxDP, PureDP, Relation, Unit
 from privada.privacy.accounting import accountant, curves
 from privada_lab.baselines.private.private_kmeans import SwappedCenters
 from privada_lab.baselines.private.tree_kmeans import TreeCenters
@@ -20,16 +20,16 @@ GUARANTEES = [
     kind(**numbers, relation=relation)
     for relation in (Relation.ADD_REMOVE, Relation.REPLACE_ONE)
     for kind, numbers in (
-        (Pure, {"epsilon": 4.0}),
+        (PureDP, {"epsilon": 4.0}),
         (ZCDP, {"rho": 1.0}),
-        (Approximate, {"epsilon": 4.0, "delta": 1e-3}),
+        (ApproxDP, {"epsilon": 4.0, "delta": 1e-3}),
     )
 ]
 CASES = [  # the swaps' approximate plan is its zCDP one, and its certified distribution takes half a minute
     (kind, guarantee)
     for kind in KINDS
     for guarantee in GUARANTEES
-    if kind is TreeCenters or not isinstance(guarantee, Approximate)
+    if kind is TreeCenters or not isinstance(guarantee, ApproxDP)
 ]
 SCHEMA = Schema.of_numbers(bounds=(-1, 1), width=2, size=40)
 
@@ -94,7 +94,7 @@ def test_black_box_bounds_stay_within_the_claim(kind, guarantee, rehearsal):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_price_keeps_the_guarantee_and_wastes_little(kind, guarantee):
     asked = question(kind, guarantee, n_clusters=100)
-    if isinstance(guarantee, Pure):
+    if isinstance(guarantee, PureDP):
         assert asked.price.epsilon == pytest.approx(guarantee.epsilon, rel=1e-6)
         return
     spent = ZCDP(rho=accountant.zcdp(asked.price.event), relation=guarantee.relation)
@@ -115,7 +115,7 @@ def test_a_person_counts_for_all_rows_of_theirs(kind):
 
 
 def test_many_features_are_projected_publicly_or_refused():
-    guarantee = Pure(epsilon=5, relation="add/remove")
+    guarantee = PureDP(epsilon=5, relation="add/remove")
     wide = SwappedCenters(n_clusters=3, width=30, norm_bound=1.0, depth=2, n_swaps=2, guarantee=guarantee)
     rows = np.random.default_rng(0).normal(size=(50, 30)) / 6
     alone = np.vstack([wide.projected(rows[i : i + 1]) for i in range(50)])

@@ -7,14 +7,14 @@ from privada.audit import Sample, neighbours, replay
 from privada.audit.transcript import coupled
 from privada.exceptions import InputError
 from privada.parties import Number, Rows, Schema
-from privada.privacy import Approximate, Pure, Unit
+from privada.privacy import ApproxDP, PureDP, Unit
 from privada.privacy.accounting import accountant, curves
 from privada_lab.baselines import DM, KMM, DPLinearRegression, NoisySGDRegressor, PrivateDM
 from privada_lab.baselines.adaptation import weights_for_moments
 from privada_lab.baselines.private.linear import MinibatchDescent, SecondMoments
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-6}
-CLAIM = Approximate(**BUDGET, relation="replace-one")
+CLAIM = ApproxDP(**BUDGET, relation="replace-one")
 
 
 def rows(n=4000, d=3, seed=0):
@@ -65,8 +65,8 @@ def test_every_replay_passes_and_nothing_is_wasted(question):
 
 def test_bad_questions_are_named():
     for wrong, word in (
-        ({"guarantee": Pure(epsilon=1, relation="replace-one")}, "delta"),
-        ({"guarantee": Approximate(**BUDGET, relation="add/remove")}, "replace-one"),
+        ({"guarantee": PureDP(epsilon=1, relation="replace-one")}, "delta"),
+        ({"guarantee": ApproxDP(**BUDGET, relation="add/remove")}, "replace-one"),
         ({"size": 0}, "size"),
         ({"norm_bound": -1}, "norm_bound"),
     ):
@@ -142,7 +142,7 @@ def test_a_person_of_fewer_rows_moves_no_other_row_to_another_batch():
         norm_bound=1.0,
         epochs=1,  # the words of a second one would not be the same rows'
         batches=4,
-        guarantee=Approximate(**BUDGET, relation="replace-one", unit=person),
+        guarantee=ApproxDP(**BUDGET, relation="replace-one", unit=person),
     )
     for seed in range(20):
         found = replay(question, *pair, seed=seed)

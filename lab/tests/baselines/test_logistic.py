@@ -14,7 +14,7 @@ from privada.exceptions import InputError, RehearsalWarning, SchemaError
 from privada.parties.answering import answer_rows
 from privada.parties.rows import Rows
 from privada.parties.schema import Category, Schema
-from privada.privacy import ZCDP, Approximate, Relation
+from privada.privacy import ZCDP, ApproxDP, Relation
 from privada.privacy.accounting import accountant
 from privada_lab.baselines import DPLogisticRegression, NoisyGradients
 from privada_lab.baselines.private import logistic
@@ -74,7 +74,7 @@ def test_add_remove_noise_is_caught_on_replaced_rows():
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 def test_black_box_bounds_stay_within_the_claim(relation, rehearsal):
     """On the pair that comes nearest to the proof's bound; false alarm 1e-2 each."""
-    asked = question(relation, n_steps=2, guarantee=Approximate(epsilon=2, delta=1e-3, relation=relation))
+    asked = question(relation, n_steps=2, guarantee=ApproxDP(epsilon=2, delta=1e-3, relation=relation))
     _, rows, neighbour = max(replays(asked), key=lambda found: found[0].share)
     result = audit_question(asked, rows, neighbour, trials=1500, noise=rehearsal)
     assert result.passed, str(result)
@@ -98,7 +98,7 @@ def test_no_row_moves_the_sum_by_more_than_the_bound_whatever_the_weights():
 @pytest.mark.parametrize("relation", RELATIONS, ids=str)
 @pytest.mark.parametrize("n_steps", [1, 7, 100])
 def test_steps_compose_to_the_guarantee_exactly(relation, n_steps):
-    guarantee = Approximate(epsilon=1, delta=1e-5, relation=relation)
+    guarantee = ApproxDP(epsilon=1, delta=1e-5, relation=relation)
     asked = question(relation, guarantee=guarantee, n_steps=n_steps)
     assert accountant.satisfies(asked.price.event, guarantee)
     assert accountant.epsilon(asked.price.event, 1e-5) > 0.999
@@ -119,12 +119,12 @@ def data(n=3000, seed=0):
 def test_it_comes_near_to_the_non_private_one(relation):
     X, y = data()
     Xt, yt = data(seed=1)
-    model = DPLogisticRegression(2, 1e-5, ("a", "b", "c"), 1.0, relation=relation, size=3000, rehearsal=1)
+    model = DPLogisticRegression(2, 1e-5, ("a", "b", "c"), 1.0, relation=relation, size=3000, insecure_seed=1)
     with pytest.warns(RehearsalWarning):
         private = model.fit(X, y).score(Xt, yt)
     assert private > LogisticRegression().fit(X, y).score(Xt, yt) - 0.02
     assert model.predict_proba(Xt).sum(axis=1) == pytest.approx(1)
-    assert model.guarantee_ == Approximate(epsilon=2, delta=1e-5, relation=relation)
+    assert model.guarantee_ == ApproxDP(epsilon=2, delta=1e-5, relation=relation)
     assert "rehearsal: not private" in model.release_.stamps
 
 
@@ -150,7 +150,7 @@ def test_without_noise_to_speak_of_it_is_the_minimiser(rehearsal):
 
 def test_a_rehearsal_repeats_and_the_bounds_are_public():
     X, y = data(n=200)
-    model = DPLogisticRegression(1, 1e-3, ("a", "b", "c"), 1.0, n_steps=5, rehearsal=3)
+    model = DPLogisticRegression(1, 1e-3, ("a", "b", "c"), 1.0, n_steps=5, insecure_seed=3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RehearsalWarning)
         first = model.fit(X, y).coef_

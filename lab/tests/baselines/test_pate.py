@@ -10,7 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 from privada.audit import Sample, audit_question, neighbours, replay
 from privada.exceptions import InputError, RehearsalWarning
 from privada.parties.schema import Category, Schema
-from privada.privacy import ZCDP, Approximate, Pure, Relation
+from privada.privacy import ZCDP, ApproxDP, PureDP, Relation
 from privada.privacy.accounting import accountant
 from privada_lab.baselines import PATE, TeacherVotes
 from privada_lab.baselines.private.pate import _shards
@@ -18,11 +18,11 @@ from privada_lab.baselines.private.pate import _shards
 SCHEMA = Schema.of_numbers(bounds=(-1, 1), width=2, size=12, label=Category(name="label", values=(0, 1, 2)))
 QUERIES = np.array([[0.0, 0.0], [0.4, 0.4], [-0.4, 0.2]])
 GUARANTEES = [
-    Pure(epsilon=2, relation="add/remove"),
-    Pure(epsilon=2, relation="replace-one"),
+    PureDP(epsilon=2, relation="add/remove"),
+    PureDP(epsilon=2, relation="replace-one"),
     ZCDP(rho=0.5, relation="add/remove"),
     ZCDP(rho=0.5, relation="replace-one"),
-    Approximate(epsilon=2, delta=1e-3, relation="replace-one"),
+    ApproxDP(epsilon=2, delta=1e-3, relation="replace-one"),
 ]
 
 
@@ -125,7 +125,7 @@ def test_a_student_learns(budget, relation):
         relation=relation,
         size=2000,
         teacher=DecisionTreeClassifier(max_depth=2),
-        rehearsal=2,
+        insecure_seed=2,
         **budget,
     )
     with pytest.warns(RehearsalWarning):
@@ -138,7 +138,7 @@ def test_a_student_learns(budget, relation):
 def test_one_class_of_answers_is_a_constant_student():
     X, y = data()
     only = X[y == "yes"]
-    model = PATE(10, epsilon=50, classes=("no", "yes"), norm_bound=1.0, n_queries=4, rehearsal=0)
+    model = PATE(10, epsilon=50, classes=("no", "yes"), norm_bound=1.0, n_queries=4, insecure_seed=0)
     with pytest.warns(RehearsalWarning):
         model.fit(only, y[y == "yes"], Xt=only)
     assert set(model.predict(X)) == {"yes"}

@@ -10,7 +10,7 @@ from privada.audit import audit_question
 from privada.exceptions import InputError
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows
-from privada.privacy import Approximate, Ball, Pure
+from privada.privacy import ApproxDP, Ball, PureDP
 from privada_lab.baselines import PerturbedClassifier, PerturbedMinimum, PerturbedRegressor
 from privada_lab.baselines.private import _newton
 from privada_lab.baselines.private.perturbation import CURVED, OUTPUT, TOLERANCE, minimised
@@ -23,7 +23,7 @@ def rows(n=3000, d=3, seed=0):
 
 
 def question(loss, *, size=20, width=1, clip=1.0, epsilon=1.5):
-    claim = Pure(epsilon=epsilon, relation="replace-one")
+    claim = PureDP(epsilon=epsilon, relation="replace-one")
     return PerturbedMinimum(width=width, size=size, norm_bound=1.0, loss=loss, clip=clip, guarantee=claim)
 
 
@@ -32,7 +32,7 @@ def test_they_learn():
     assert PerturbedRegressor(epsilon=4, norm_bound=1.0).fit(X, y).score(X, y) > 0.5
     model = PerturbedClassifier(epsilon=4, classes=(0, 1), norm_bound=1.0)
     assert model.fit(X, (y > 0).astype(int)).score(X, (y > 0).astype(int)) > 0.8
-    assert model.guarantee_ == Pure(epsilon=4.0, relation="replace-one")
+    assert model.guarantee_ == PureDP(epsilon=4.0, relation="replace-one")
 
 
 @pytest.mark.parametrize("loss", ["huber", "logistic"])
@@ -109,7 +109,7 @@ def test_bad_input_is_named_before_anything_is_charged():
             width=1,
             size=3,
             norm_bound=1.0,
-            guarantee=Approximate(epsilon=1, delta=1e-5, relation="replace-one"),
+            guarantee=ApproxDP(epsilon=1, delta=1e-5, relation="replace-one"),
         )
     with pytest.raises(InputError, match="clip"):
         PerturbedRegressor(epsilon=1, norm_bound=1.0, clip=0.0).fit(X, y)

@@ -11,12 +11,12 @@ from privada.exceptions import InputError
 from privada.parties.answering import answer_rows
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
-from privada.privacy import ZCDP, Pure
+from privada.privacy import ZCDP, PureDP
 from privada.privacy.accounting import curves
 from privada_lab.baselines.private import _kernels, private_kmeans
 from privada_lab.baselines.private.private_kmeans import SwappedCenters
 
-PURE = Pure(epsilon=4.0, relation="add/remove")
+PURE = PureDP(epsilon=4.0, relation="add/remove")
 SCHEMA = Schema.of_numbers(bounds=(-1, 1), width=2, size=40)
 
 
@@ -71,7 +71,7 @@ def test_costs_that_are_not_kept_are_the_same(monkeypatch):
     X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(500, 2))
     schema = Schema.of_numbers(bounds=(-1, 1), width=2)
     asked = SwappedCenters(
-        n_clusters=3, width=2, norm_bound=1.0, guarantee=Pure(epsilon=50.0, relation="add/remove")
+        n_clusters=3, width=2, norm_bound=1.0, guarantee=PureDP(epsilon=50.0, relation="add/remove")
     )
     calls, kept = witnessed(asked, Rows(X, schema=schema), coupled(0))
     monkeypatch.setattr(private_kmeans, "MOST_COSTS", 1000)
@@ -82,7 +82,7 @@ def test_costs_that_are_not_kept_are_the_same(monkeypatch):
 
 def test_a_swap_is_chosen_and_means_lie_in_the_ball(rehearsal):
     """With hardly any noise two piles are found."""
-    asked = question(Pure(epsilon=1e4, relation="add/remove"), n_clusters=2)
+    asked = question(PureDP(epsilon=1e4, relation="add/remove"), n_clusters=2)
     found = answer_rows(asked, sample().rows(), noise=rehearsal)
     assert (np.linalg.norm(found["centers"], axis=1) <= 0.8).all()
     for pile in ([0.3, 0.3], [-0.5, 0.2]):

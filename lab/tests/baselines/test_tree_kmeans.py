@@ -11,11 +11,11 @@ from privada.exceptions import InputError
 from privada.parties.answering import answer_rows
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
-from privada.privacy import ZCDP, Laplace, Pure, Relation
+from privada.privacy import ZCDP, Laplace, PureDP, Relation
 from privada_lab.baselines.private import _cubes
 from privada_lab.baselines.private.tree_kmeans import TreeCenters, clipped_rows, clustered
 
-PURE = Pure(epsilon=4.0, relation="add/remove")
+PURE = PureDP(epsilon=4.0, relation="add/remove")
 SCHEMA = Schema.of_numbers(bounds=(-1, 1), width=2, size=40)
 
 
@@ -109,7 +109,7 @@ def test_rows_are_clipped_to_the_ball():
 
 
 def test_with_hardly_any_noise_the_piles_are_found(rehearsal):
-    asked = question(Pure(epsilon=1e4, relation="add/remove"), depth=5)
+    asked = question(PureDP(epsilon=1e4, relation="add/remove"), depth=5)
     found = answer_rows(asked, sample().rows(), noise=rehearsal)
     for pile in ([0.3, 0.3], [-0.5, 0.2]):
         assert np.linalg.norm(found["centers"] - pile, axis=1).min() < 0.15

@@ -8,7 +8,7 @@ from privada.audit import Sample, neighbours, replay
 from privada.audit.transcript import coupled
 from privada.exceptions import InputError
 from privada.parties import Number, Rows, Schema
-from privada.privacy import Approximate, Pure, Unit
+from privada.privacy import ApproxDP, PureDP, Unit
 from privada.privacy.accounting import accountant, curves
 from privada_lab.baselines import (
     NoisyMajority,
@@ -25,8 +25,8 @@ from privada_lab.baselines.private.trivial import residual_bound, shrinkage
 from privada_lab.baselines.public import whiten
 
 BUDGET = {"epsilon": 2.0, "delta": 1e-6}
-CLAIM = Approximate(**BUDGET, relation="replace-one")
-PERSON = Approximate(**BUDGET, relation="replace-one", unit=Unit(name="person", max_rows=3))
+CLAIM = ApproxDP(**BUDGET, relation="replace-one")
+PERSON = ApproxDP(**BUDGET, relation="replace-one", unit=Unit(name="person", max_rows=3))
 HUGE = {"rho": 8000}  # about the largest that a ledger counts
 PUBLIC = {"bounds": (-4, 4), "label_bounds": (-10, 10)}
 
@@ -102,8 +102,8 @@ def test_numbers_at_the_ends_of_floats_move_no_sum_past_its_price(clip):
 
 def test_bad_questions_are_named():
     for wrong, word in (
-        ({"guarantee": Pure(epsilon=1, relation="replace-one")}, "delta"),
-        ({"guarantee": Approximate(**BUDGET, relation="add/remove")}, "replace-one"),
+        ({"guarantee": PureDP(epsilon=1, relation="replace-one")}, "delta"),
+        ({"guarantee": ApproxDP(**BUDGET, relation="add/remove")}, "replace-one"),
         ({"size": 0}, "size"),
         ({"clip": 0.0}, "clip"),
         ({"coef": [np.nan, 0, 0]}, "coef"),
@@ -152,7 +152,7 @@ def test_without_noise_one_sum_is_its_formula_and_beats_the_shift():
 def test_of_a_tiny_budget_nothing_much_is_believed():
     errors = []
     for seed in range(20):
-        model = OneSumRegressor(epsilon=0.01, delta=1e-6, **PUBLIC, rehearsal=seed)
+        model = OneSumRegressor(epsilon=0.01, delta=1e-6, **PUBLIC, insecure_seed=seed)
         with pytest.warns(match="not private"):
             model.fit(*SOURCE, *TARGET)
         errors.append(model.kept_)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from privada.audit import replay
 from privada.exceptions import InputError, RehearsalWarning, RelationError
 from privada.parties import Rows, Schema
-from privada.privacy import ZCDP, Gaussian, Pure
+from privada.privacy import ZCDP, Gaussian, PureDP
 from privada.privacy.bounds import Ball
 from privada_lab.baselines import PrivateWeighting, TargetTrained, WeightingCoefficients
 from privada_lab.baselines.private.weighting import TOLERANCE, minimised
@@ -27,7 +27,7 @@ def shifted():
 
 def fitted(shifted, **more):
     public, y, private, _ = shifted
-    model = PrivateWeighting(norm_bound=1.0, rehearsal=more.pop("seed", 0), **more)
+    model = PrivateWeighting(norm_bound=1.0, insecure_seed=more.pop("seed", 0), **more)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RehearsalWarning)
         return model.fit(public, y, target=private)
@@ -112,7 +112,7 @@ def test_noise_is_secure_unless_it_is_a_rehearsal_and_bad_input_is_named(shifted
             size=9,
             norm_bound=1.0,
             regularisation=1.0,
-            guarantee=Pure(epsilon=1, relation="add/remove"),
+            guarantee=PureDP(epsilon=1, relation="add/remove"),
         )
 
 

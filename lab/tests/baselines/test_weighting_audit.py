@@ -11,7 +11,7 @@ import pytest
 from privada.audit import Sample, across_batches, audit_question, landmarks, neighbours, replay
 from privada.audit.transcript import coupled
 from privada.parties import Rows, Schema
-from privada.privacy import ZCDP, Approximate, Pure, Relation
+from privada.privacy import ZCDP, ApproxDP, PureDP, Relation
 from privada_lab.baselines import WeightingCoefficients
 
 N = 10
@@ -19,9 +19,9 @@ RNG = np.random.default_rng(0)
 PUBLIC, PRIVATE = RNG.uniform(-0.7, 0.7, size=(30, 2)), RNG.uniform(-0.7, 0.7, size=(N, 2))
 SCHEMA = Schema.of_numbers(bounds=(-1.0, 1.0), width=2, size=N)
 GUARANTEES = {
-    "pure": Pure(epsilon=2.0, relation="replace-one"),
+    "pure": PureDP(epsilon=2.0, relation="replace-one"),
     "zcdp": ZCDP(rho=0.5, relation="replace-one"),
-    "approximate": Approximate(epsilon=2.0, delta=1e-5, relation="replace-one"),
+    "approximate": ApproxDP(epsilon=2.0, delta=1e-5, relation="replace-one"),
 }
 
 
@@ -62,7 +62,7 @@ def test_every_black_box_bound_stays_within_the_claim(guarantee, rehearsal):
 @pytest.mark.statistical
 def test_part_of_the_claim_is_seen(rehearsal):
     """One row alone on the rim turns round and λ is large: the minimiser moves nearly as far as it may."""
-    question = asked(Pure(epsilon=6.0, relation="replace-one"), public=PUBLIC[:, :1] * 0, size=1)
+    question = asked(PureDP(epsilon=6.0, relation="replace-one"), public=PUBLIC[:, :1] * 0, size=1)
     question = replace(question, regularisation=50.0)
     schema = Schema.of_numbers(bounds=(-1.0, 1.0), width=1, size=1)
     sides = [Rows(np.array([[x]]), schema=schema) for x in (-1.0, 1.0)]
@@ -77,14 +77,14 @@ def test_a_tenth_of_the_noise_is_caught(rehearsal):
 
     class Loud(WeightingCoefficients):
         def planned(self):
-            return asked(Pure(epsilon=60.0, relation="replace-one"), public=self.public, size=1).plan
+            return asked(PureDP(epsilon=60.0, relation="replace-one"), public=self.public, size=1).plan
 
     question = Loud(
         public=PUBLIC[:, :1] * 0,
         size=1,
         norm_bound=1.0,
         regularisation=0.05,
-        guarantee=Pure(epsilon=2.0, relation="replace-one"),
+        guarantee=PureDP(epsilon=2.0, relation="replace-one"),
     )
     schema = Schema.of_numbers(bounds=(-1.0, 1.0), width=1, size=1)
     sides = [Rows(np.array([[x]]), schema=schema) for x in (-1.0, 1.0)]

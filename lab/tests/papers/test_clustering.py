@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from privada.exceptions import InputError
 from privada.methods.clustering import NearestMeans
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from privada_lab.papers.clustering import advanced_share, nas_noise, paper_nas, paper_nna
 
 RNG = np.random.default_rng(0)
@@ -22,13 +22,13 @@ def test_they_run_in_rehearsal_only_and_say_so(run):
     more = {"gamma": 0.05} if run is paper_nna else {"t": 20}
     with pytest.raises(InputError, match="not private as claimed"):
         run(S, T, epsilon=3, **more)
-    found = run(S, T, epsilon=3, rehearsal=1, **more)
+    found = run(S, T, epsilon=3, insecure_seed=1, **more)
     assert "not private as claimed" in found.stamps
     assert "not private as claimed" in repr(found)
-    assert np.array_equal(found.points, run(S, T, epsilon=3, rehearsal=1, **more).points)
+    assert np.array_equal(found.points, run(S, T, epsilon=3, insecure_seed=1, **more).points)
     for wrong in ({}, {"epsilon": 1, "rho": 1}, {"epsilon": -1}, {"rho": 0.0}):
         with pytest.raises(InputError, match="epsilon|rho"):
-            run(S, T, rehearsal=1, **more, **wrong)
+            run(S, T, insecure_seed=1, **more, **wrong)
 
 
 @pytest.mark.statistical
@@ -36,14 +36,14 @@ def test_the_noise_is_the_printed_one():
     """Theorems 5.9 to 5.12, on 2e4 and more numbers."""
     nothing, many = np.zeros((0, 8)), np.zeros((4000, 8))
     root = math.sqrt(8) + 1
-    sums = paper_nna(nothing, many, gamma=0.05, epsilon=3, rehearsal=0).sums
+    sums = paper_nna(nothing, many, gamma=0.05, epsilon=3, insecure_seed=0).sums
     assert np.abs(sums).mean() == pytest.approx(root / 3, rel=0.03)
-    assert np.std(paper_nna(nothing, many, gamma=0.05, rho=3, rehearsal=0).sums) == pytest.approx(
+    assert np.std(paper_nna(nothing, many, gamma=0.05, rho=3, insecure_seed=0).sums) == pytest.approx(
         math.sqrt(2 / 3), rel=0.03
     )
-    averages = paper_nas(nothing, many, t=150, epsilon=3, rehearsal=0).points
+    averages = paper_nas(nothing, many, t=150, epsilon=3, insecure_seed=0).points
     assert np.abs(averages).mean() == pytest.approx(4000 * math.sqrt(8) / 450, rel=0.03)
-    averages = paper_nas(nothing, many, t=150, rho=3, rehearsal=0).points
+    averages = paper_nas(nothing, many, t=150, rho=3, insecure_seed=0).points
     assert np.std(averages) == pytest.approx(math.sqrt(4000 / 6) / 150, rel=0.03)
 
 
@@ -54,33 +54,33 @@ def test_theorem_5_3_has_the_noise_of_advanced_composition():
         math.exp(each) + 1
     )
     assert composed == pytest.approx(3.0)
-    averages = paper_nas(np.zeros((0, 8)), np.zeros((4000, 8)), t=150, epsilon=3, delta=1e-5, rehearsal=0)
+    averages = paper_nas(np.zeros((0, 8)), np.zeros((4000, 8)), t=150, epsilon=3, delta=1e-5, insecure_seed=0)
     assert np.abs(averages.points).mean() == pytest.approx(math.sqrt(8) / (150 * each), rel=0.03)
     assert "not private as claimed" in averages.stamps
     with pytest.raises(InputError, match="delta"):
-        paper_nas(S, T, t=20, rho=1, delta=1e-5, rehearsal=0)
+        paper_nas(S, T, t=20, rho=1, delta=1e-5, insecure_seed=0)
 
 
 def test_the_printed_bound_of_the_noise_holds():
-    found = paper_nas(np.zeros((0, 2)), np.zeros((50, 2)), t=150, epsilon=3, rehearsal=0).points
+    found = paper_nas(np.zeros((0, 2)), np.zeros((50, 2)), t=150, epsilon=3, insecure_seed=0).points
     assert np.linalg.norm(found, axis=1).mean() <= nas_noise(50, width=2, t=150, gamma=0.05, epsilon=3)
 
 
 @pytest.mark.statistical
 def test_the_printed_threshold_lets_too_many_empty_cells_pass():
     """privacy.md, section 1 (b): .0483 for each cell at γ = .01, d = 8, ε = 3, not .01."""
-    found = paper_nna(np.zeros((0, 8)), np.zeros((40_000, 8)), gamma=0.01, epsilon=3, rehearsal=0)
+    found = paper_nna(np.zeros((0, 8)), np.zeros((40_000, 8)), gamma=0.01, epsilon=3, insecure_seed=0)
     assert len(found.points) / 40_000 == pytest.approx(0.0483, abs=0.005)
 
 
 def test_the_sanitised_source_is_near_the_source():
-    found = paper_nna(S, T, gamma=0.05, epsilon=300, rehearsal=0)
+    found = paper_nna(S, T, gamma=0.05, epsilon=300, insecure_seed=0)
     assert np.linalg.norm(found.points[:, None] - S[None], axis=2).min(axis=1).max() < 0.1
-    averages = paper_nas(S, T, t=20, epsilon=1e5, rehearsal=0).points
+    averages = paper_nas(S, T, t=20, epsilon=1e5, insecure_seed=0).points
     near = np.array([S[np.argsort(np.linalg.norm(S - x, axis=1))[:20]].mean(axis=0) for x in T])
     assert np.allclose(averages, near, atol=0.01)
     with pytest.raises(InputError, match="short"):
-        paper_nas(S, T, t=20, epsilon=1, short="mirror", rehearsal=0)
+        paper_nas(S, T, t=20, epsilon=1, short="mirror", insecure_seed=0)
 
 
 def cost(target, source, chosen):
@@ -116,7 +116,9 @@ def best_choice(points, weights, source, k):
 def failures(source, points, weights, k, epsilon, excess, noise, runs):
     """How often the choice beside a sanitised source costs ``excess`` more than the best one."""
     target = np.repeat(points, weights, axis=0)
-    question = NearestMeans(cells=points, radius=1.0, guarantee=Pure(epsilon=epsilon, relation="add/remove"))
+    question = NearestMeans(
+        cells=points, radius=1.0, guarantee=PureDP(epsilon=epsilon, relation="add/remove")
+    )
     cells = np.linalg.norm(source[:, None] - points[None], axis=2).argmin(axis=1)
     counts = np.bincount(cells, minlength=len(points))
     sums = np.array([source[cells == cell].sum(axis=0) for cell in range(len(points))])

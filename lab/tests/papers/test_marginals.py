@@ -33,10 +33,10 @@ def test_nothing_printed_runs_without_a_rehearsal():
 def test_ratios_are_the_true_ones_where_noise_is_small():
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(500, 2)), rng.integers(0, 2, size=500)
-    q = paper_error_marginals(X, y, tables=TABLES, hypothesis=Constant(code=1), scale=1e-6, rehearsal=0)
+    q = paper_error_marginals(X, y, tables=TABLES, hypothesis=Constant(code=1), scale=1e-6, insecure_seed=0)
     left = X[:, 0] < 0.5
     assert q[0] == pytest.approx((y[left] == 0).mean(), abs=1e-4)
-    p = paper_marginals(X, tables=TABLES, scale=1e-6, rehearsal=0)
+    p = paper_marginals(X, tables=TABLES, scale=1e-6, insecure_seed=0)
     assert p[:2].sum() == pytest.approx(1, abs=1e-4)
     assert p[0] == pytest.approx(left.mean(), abs=1e-4)
 
@@ -57,7 +57,7 @@ def test_expril_learns_where_noise_is_small_and_is_stamped(cumulative, reweight)
         classifier=LogisticRegression(),
         reweight=reweight,
         cumulative=cumulative,
-        rehearsal=0,
+        insecure_seed=0,
     )
     assert (fit.codes(X) == y).mean() > 0.85
     assert "not private as claimed" in repr(fit)
@@ -79,7 +79,7 @@ def test_weighted_bins_differ_only_where_the_source_is_weighted():
     rng = np.random.default_rng(0)
     source, X = rng.normal(size=(600, 2)), rng.normal(0.7, 0.5, size=(500, 2))
     y = (X.sum(axis=1) > 1.4).astype(np.int64)
-    settings = {"epsilon": 1e6, "rounds": 1, "classifier": LogisticRegression(), "rehearsal": 0}
+    settings = {"epsilon": 1e6, "rounds": 1, "classifier": LogisticRegression(), "insecure_seed": 0}
     fits = {
         (reweight, weighted): paper_expril(
             X, y, source, reweight=reweight, weighted_bins=weighted, **settings

@@ -29,15 +29,21 @@ DATA = (*rows(40, 0), *rows(30, 1))
 
 
 def fitted(**more):
-    settings = {"epsilon": 1.0, "delta": 0.01, "steps": 20, "rehearsal": 0, "penalties": Penalties(alpha=0.5)}
+    settings = {
+        "epsilon": 1.0,
+        "delta": 0.01,
+        "steps": 20,
+        "insecure_seed": 0,
+        "penalties": Penalties(alpha=0.5),
+    }
     return paper_pcnvxadap(*DATA, bounds=BOUNDS, **(settings | more))
 
 
 @pytest.mark.parametrize(
-    "run", [lambda: fitted(rehearsal=None), lambda: paper_discrepancy(*DATA, bounds=BOUNDS)]
+    "run", [lambda: fitted(insecure_seed=None), lambda: paper_discrepancy(*DATA, bounds=BOUNDS)]
 )
 def test_nothing_runs_without_a_seed(run):
-    with pytest.raises(InputError, match="not private as claimed: it runs only with rehearsal="):
+    with pytest.raises(InputError, match="not private as claimed: it runs only with insecure_seed="):
         run()
 
 
@@ -72,10 +78,10 @@ def test_numbers_are_refused_by_name(wrong):
 
 
 def test_a_noisy_discrepancy_lies_within_its_range():
-    found = [paper_discrepancy(*DATA, bounds=BOUNDS, rehearsal=seed) for seed in range(20)]
+    found = [paper_discrepancy(*DATA, bounds=BOUNDS, insecure_seed=seed) for seed in range(20)]
     assert all(0 <= value <= BOUNDS.B for value in found)
     assert len(set(found)) > 10
-    assert found[0] == paper_discrepancy(*DATA, bounds=BOUNDS, rehearsal=0)
+    assert found[0] == paper_discrepancy(*DATA, bounds=BOUNDS, insecure_seed=0)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -89,12 +95,21 @@ def test_printed_variants_run_as_rehearsals_only():
     with pytest.raises(InputError, match="rehearsal"):
         paper_discrepancy(Xs, ys, Xt, yt, bounds=bounds)
     made = paper_pcnvxadap(
-        Xs, ys, Xt, yt, epsilon=1e6, delta=0.01, penalties=penalties, bounds=bounds, steps=400, rehearsal=0
+        Xs,
+        ys,
+        Xt,
+        yt,
+        epsilon=1e6,
+        delta=0.01,
+        penalties=penalties,
+        bounds=bounds,
+        steps=400,
+        insecure_seed=0,
     )
     assert "not private as claimed" in made.stamps
     assert made.gradients.shape == (400, 4)
     assert np.all(made.u[40:] >= 30 / 0.6 * (1 - 1e-12))
-    assert 0 <= paper_discrepancy(Xs, ys, Xt, yt, bounds=bounds, rehearsal=3) <= bounds.B
+    assert 0 <= paper_discrepancy(Xs, ys, Xt, yt, bounds=bounds, insecure_seed=3) <= bounds.B
 
 
 def test_the_printed_formula_fails_beyond_eight():

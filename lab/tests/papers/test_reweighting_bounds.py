@@ -33,7 +33,7 @@ def test_theorem_2_holds_for_the_printed_algorithm():
     settings = {"epsilon": 5.0, "delta": 0.01, "steps": 50, "penalties": PENALTIES, "bounds": BOUNDS}
     gaps = []
     for seed in range(5):
-        model = paper_pcnvxadap(*DATA, **settings, rehearsal=seed)
+        model = paper_pcnvxadap(*DATA, **settings, insecure_seed=seed)
         gaps.append(objective(model.coef, model.u) - best.objective)
     bound = reweighting_bounds.excess_objective(
         **settings, **SIZES

@@ -36,7 +36,7 @@ def test_they_run_in_rehearsal_only_and_say_so():
             run()
     with pytest.raises(InputError, match="not private as claimed"):
         paper_auction([1.0, 2.0], epsilon=0.1, noise=SecureNoise())
-    made = paper_summary([H[:20], H[20:]], H[:10], H[10:15], 6, rehearsal=1)
+    made = paper_summary([H[:20], H[20:]], H[:10], H[10:15], 6, insecure_seed=1)
     assert "not private as claimed" in repr(made)
     assert len({*zip(made.owner.tolist(), made.index.tolist(), strict=True)}) == 6
     assert made.points_seen >= 6
@@ -60,9 +60,9 @@ def test_the_product_form_is_brute_force():
 
 
 def test_multiplicative_weights_approach_the_mean_with_little_noise():
-    found = paper_hash(H, epsilon=1e4, iterations=4000, rehearsal=0)
+    found = paper_hash(H, epsilon=1e4, iterations=4000, insecure_seed=0)
     assert np.abs(found - H.mean(axis=0)).max() < 0.2
-    noisy = paper_hash(H, epsilon=0.01, iterations=1656, rehearsal=0)
+    noisy = paper_hash(H, epsilon=0.01, iterations=1656, insecure_seed=0)
     assert np.abs(noisy - H.mean(axis=0)).max() > np.abs(found - H.mean(axis=0)).max()
 
 

@@ -18,7 +18,7 @@ def test_they_run_in_rehearsal_only():
 
 
 def test_they_say_what_they_are():
-    sent = paper_dpot(X, X + 0.1, rehearsal=0, **SETTINGS)
+    sent = paper_dpot(X, X + 0.1, insecure_seed=0, **SETTINGS)
     assert "not private as claimed" in repr(sent)
     assert sent.sigma == pytest.approx(
         printed_sigma(np.linalg.norm(sent.projection, axis=1).max(), epsilon=4.0, delta=1e-3)
@@ -34,7 +34,7 @@ def test_the_printed_scale_at_the_paper_example():
 
 def test_adaptation_maps_sorted_rows():
     y = np.repeat([0, 1], 15)
-    done = paper_dpda(X + 3 * y[:, None], y, X, n_classes=2, label_epsilon=5.0, rehearsal=1, **SETTINGS)
+    done = paper_dpda(X + 3 * y[:, None], y, X, n_classes=2, label_epsilon=5.0, insecure_seed=1, **SETTINGS)
     assert done.mapped.shape == X.shape
     assert np.all(np.diff(done.labels) >= 0)
     assert "not private as claimed" in done.stamps
@@ -48,7 +48,14 @@ def test_known_target_labels_keep_mass_within_their_class():
     settings = SETTINGS | {"epsilon": 400.0}
     plain, told = (
         paper_dpda(
-            source, y, source, n_classes=2, label_epsilon=1e6, target_labels=labels, rehearsal=0, **settings
+            source,
+            y,
+            source,
+            n_classes=2,
+            label_epsilon=1e6,
+            target_labels=labels,
+            insecure_seed=0,
+            **settings,
         )
         for labels in (None, 1 - known * (known >= 0) - 2 * (known < 0))
     )

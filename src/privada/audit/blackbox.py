@@ -82,10 +82,10 @@ class AuditResult:
         Name of the pair of data sets, if it has one.
 
     >>> import numpy as np
-    >>> from privada.privacy import Pure
+    >>> from privada.privacy import PureDP
     >>> rng = np.random.default_rng(0)
     >>> print(audit_samples(rng.laplace(scale=0.5, size=20_000), 1 + rng.laplace(scale=0.5, size=20_000),
-    ...                     claimed=Pure(epsilon=1, relation="add/remove"), resolution=2**-10))
+    ...                     claimed=PureDP(epsilon=1, relation="add/remove"), resolution=2**-10))
     FAILED: ε >= 1.88 at δ = 0 with 99 % confidence, claimed 1 [ε = 1 (pure), add/remove one row]
     """
 
@@ -238,10 +238,11 @@ def audit_mechanism(
     Examples
     --------
     >>> import numpy as np
-    >>> from privada.privacy import Pure
+    >>> from privada.privacy import PureDP
     >>> rng = np.random.default_rng(0)
     >>> audit_mechanism(lambda rows: len(rows) + rng.laplace(scale=1 / 3), [1, 2], [1, 2, 3],
-    ...                 claimed=Pure(epsilon=1, relation="add/remove"), trials=4000, resolution=2**-10).passed
+    ...                 claimed=PureDP(epsilon=1, relation="add/remove"), trials=4000,
+    ...                 resolution=2**-10).passed
     False
     """
     known = None if exact is None else (sampling.flat(exact[0]), sampling.flat(exact[1]))

@@ -14,7 +14,7 @@ import numpy as np
 
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.mechanism import Plan
 
 DELTAS = (0.001, 0.01, 0.05, 0.2)
@@ -78,8 +78,8 @@ def points(guarantee: Guarantee, plan: Plan | None = None) -> tuple[Point, ...]:
     profile, and is tried on it at the same δ; any other plan on the profile of its
     privacy-loss distribution, and at its pure epsilon if it has one.
 
-    >>> from privada.privacy import Pure, ZCDP
-    >>> points(Pure(epsilon=1, relation="add/remove"))
+    >>> from privada.privacy import PureDP, ZCDP
+    >>> points(PureDP(epsilon=1, relation="add/remove"))
     (Point(epsilon=1.0, delta=0.0, first=True),)
     >>> [f"{p.epsilon:.3f} at {p.delta:g}" for p in points(ZCDP(rho=0.1, relation="add/remove"))]
     ['0.979 at 0.01', '1.356 at 0.001', '0.622 at 0.05', '0.148 at 0.2']
@@ -88,9 +88,9 @@ def points(guarantee: Guarantee, plan: Plan | None = None) -> tuple[Point, ...]:
 
 
 def _named(guarantee: Guarantee) -> tuple[Point, ...]:
-    if isinstance(guarantee, Pure):
+    if isinstance(guarantee, PureDP):
         return (Point(epsilon=guarantee.epsilon, delta=0.0, first=True),)
-    if isinstance(guarantee, Approximate):
+    if isinstance(guarantee, ApproxDP):
         return (Point(epsilon=guarantee.epsilon, delta=guarantee.delta, first=True),)
     if isinstance(guarantee, ZCDP):
         middle, *others = sorted(DELTAS, key=lambda delta: abs(delta - 0.01))
@@ -104,7 +104,7 @@ def _charged(guarantee: Guarantee, plan: Plan) -> tuple[Point, ...]:
 
     if accountant.only_gaussian(plan.event):
         return tuple(Point(epsilon=accountant.epsilon(plan.event, delta), delta=delta) for delta in DELTAS)
-    if isinstance(guarantee, Pure):
+    if isinstance(guarantee, PureDP):
         return ()
     pure = () if plan.epsilon is None else (Point(epsilon=plan.epsilon, delta=0.0),)
     return (*pure, *_profile(plan))

@@ -30,7 +30,7 @@ from privada.exceptions import InputError
 from privada.methods.summarization.curator_noise import CuratorNoise
 from privada.methods.summarization.learner.draws import AskedOwners, Draw, NoisySum
 from privada.methods.summarization.nodes import OwnerNode
-from privada.parties.protocol import Ask
+from privada.parties.protocol import AskOwner
 from privada.privacy.mechanism import Gaussian
 from privada.privacy.noise import Noise
 from privada.privacy.release import Question, Release
@@ -155,7 +155,7 @@ class _Watch:
         node.answer = self.answer  # type: ignore[method-assign]
         node.reply = self.reply  # type: ignore[method-assign]
 
-    def reply(self, ask: Ask) -> Any:
+    def reply(self, ask: AskOwner) -> Any:
         self.shown.append(_fields(ask))
         return self._reply(ask)
 
@@ -189,7 +189,7 @@ def _watched(nodes: Sequence[OwnerNode], tape: Tape, *, live: bool) -> dict[str,
     return {node.name: _Watch(node, tape, live=live) for node in nodes}
 
 
-def _fields(ask: Ask) -> dict[str, Any]:
+def _fields(ask: AskOwner) -> dict[str, Any]:
     """All that a message says: what its digest is made of, and for whom the reply is."""
     question = ask.question
     plain, arrays = question.parts()

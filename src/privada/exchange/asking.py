@@ -28,7 +28,7 @@ from privada.exchange.posting import (
 )
 from privada.exchange.rounds import Refused, Reply, Round, Step
 from privada.exchange.sealing import public_reply_key, seal_question, secret_salt, unseal
-from privada.parties.protocol import Ask, Learner, PlannedLearner, check_reply, drive_rounds
+from privada.parties.protocol import AskOwner, Learner, PlannedLearner, check_reply, drive_rounds
 from privada.privacy.asker import LONGEST_NAME, LONGEST_PROJECT, LONGEST_PURPOSE, check_line
 from privada.privacy.keys import LearnerKey
 from privada.privacy.names import check_name
@@ -120,7 +120,7 @@ class Asking:
             for ask in learner.asks:
                 self._check_key(ask)
 
-        def reply_all(asks: tuple[Ask, ...]) -> list[Any]:
+        def reply_all(asks: tuple[AskOwner, ...]) -> list[Any]:
             nonlocal number
             number += 1
             replies = Round(self, asks, number, spared, watch or _ignore).run(patience)
@@ -131,7 +131,7 @@ class Asking:
 
         return drive_rounds(learner, reply_all)
 
-    def with_secret_salt(self, ask: Ask) -> Ask:
+    def with_secret_salt(self, ask: AskOwner) -> AskOwner:
         """The same ask, if its question is sealed with a salt that nobody else can guess.
 
         The digest of a question is in the clear in everything that travels about it. Another learner's sealed
@@ -144,7 +144,7 @@ class Asking:
         salt = secret_salt(ask.question.digest, owner=ask.owner, key=self.sender.key)
         return replace(ask, question=replace(ask.question, salt=salt))
 
-    def payload(self, ask: Ask) -> bytes:
+    def payload(self, ask: AskOwner) -> bytes:
         """The bytes of a question as they travel: sealed for its owner, if it is such a question."""
         blob = ask.question.to_bytes()
         if not ask.question.sealed:
@@ -154,7 +154,7 @@ class Asking:
         owner = self.keys[ask.owner]
         return seal_question(blob, question=ask.question.digest, owner=owner, key=self.sender.key)
 
-    def envelope(self, ask: Ask, payload: bytes) -> Envelope:
+    def envelope(self, ask: AskOwner, payload: bytes) -> Envelope:
         """The envelope of a question, not signed yet."""
         self._check_key(ask)
         key, discloses = self.sender.key, ask.question.discloses
@@ -172,7 +172,7 @@ class Asking:
             sha256=hashlib.sha256(payload).hexdigest(),
         )
 
-    def _check_key(self, ask: Ask) -> None:
+    def _check_key(self, ask: AskOwner) -> None:
         if ask.question.discloses and self.sender.key is None:
             raise InputError(
                 f"{ask.question.kind} asks {ask.owner} for raw rows, which are encrypted for your key: "
@@ -195,25 +195,25 @@ class Asking:
             self.courier.remove_leftovers(folder_of("question", owner) + "/")
             self._tidied.add(owner)
 
-    def ask(self, ask: Ask) -> tuple[Envelope, str]:
+    def ask(self, ask: AskOwner) -> tuple[Envelope, str]:
         """Send a question, unless it was sent before; returns its envelope and its key."""
         self.tidy(ask.owner)
         payload = self.payload(ask)
         envelope = self.envelope(ask, payload)
         return envelope, post(self.courier, envelope, payload, self.sender.key)
 
-    def fetch(self, ask: Ask, pass_over: Callable[[str, PrivadaError], None] = warn) -> Reply | None:
+    def fetch(self, ask: AskOwner, pass_over: Callable[[str, PrivadaError], None] = warn) -> Reply | None:
         """The reply to an ask, checked; None if there is none yet, or only one that is passed over."""
         return find(self.courier, self.reply_key(ask), lambda found: self._open(ask, found), pass_over)
 
-    def reply_key(self, ask: Ask) -> str:
+    def reply_key(self, ask: AskOwner) -> str:
         """Where the reply to an ask will be: a release for everybody, rows for this learner."""
         if not ask.question.discloses:
             return key_of("release", ask.owner, ask.question.digest)
         asked = self.envelope(ask, self.payload(ask))
         return key_of("disclosure", ask.owner, ask.question.digest, asked.identity)
 
-    def _open(self, ask: Ask, found: Found) -> Reply:
+    def _open(self, ask: AskOwner, found: Found) -> Reply:
         envelope, public = found.envelope, self.keys.get(ask.owner)
         said = (envelope.kind, envelope.owner, envelope.question)
         if said != ("disclosure" if ask.question.discloses else "release", ask.owner, ask.question.digest):
@@ -224,7 +224,7 @@ class Asking:
         blob = receive_bytes(self.courier, folder, envelope, found.rest, largest=LARGEST_FILE)
         return check_reply(ask, self._read(ask, blob, public))
 
-    def _read(self, ask: Ask, blob: bytes, public: str | None) -> Reply:
+    def _read(self, ask: AskOwner, blob: bytes, public: str | None) -> Reply:
         if not ask.question.discloses:
             release = Release.from_bytes(blob)
             release.verify(public=public)
@@ -259,7 +259,7 @@ class Asking:
             self.courier, who, "withdrawal", asked.owner, asked.question, asked.identity
         )
 
-    def find_refusal(self, ask: Ask, asked: Envelope) -> Refused | None:
+    def find_refusal(self, ask: AskOwner, asked: Envelope) -> Refused | None:
         """The latest refusal of a question that this learner asked, None if there is none."""
         public = self.keys.get(ask.owner)
 

@@ -21,7 +21,7 @@ from privada.exchange.answering import Answered, Answering, Pending
 from privada.exchange.asking import Asking, Sender, Step
 from privada.exchange.courier import Courier
 from privada.parties.owner import Owner
-from privada.parties.protocol import Ask, Learner
+from privada.parties.protocol import AskOwner, Learner
 from privada.privacy.release import Release
 
 T = TypeVar("T")
@@ -77,11 +77,11 @@ class Mailbox:
         """Drive a learner; see `privada.exchange.asking.Asking.learn`."""
         return self._asking.learn(learner, patience=patience, witness=witness, watch=watch)
 
-    def ask(self, ask: Ask) -> str:
+    def ask(self, ask: AskOwner) -> str:
         """Send one question, unless it was sent before; returns its key in the exchange."""
         return self._asking.ask(self._asking.with_secret_salt(ask))[1]
 
-    def has_reply(self, ask: Ask) -> bool:
+    def has_reply(self, ask: AskOwner) -> bool:
         """Whether the reply to an ask is there."""
         return self._asking.fetch(self._asking.with_secret_salt(ask)) is not None
 

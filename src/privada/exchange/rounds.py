@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from privada.exceptions import AnswerError, PrivadaError, Waiting
 from privada.exchange.envelope import Envelope
 from privada.exchange.posting import folder_of, successors, warn
-from privada.parties.protocol import Absent, Ask
+from privada.parties.protocol import Absent, AskOwner
 from privada.privacy.release import Disclosure, Release
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Round:
     def __init__(
         self,
         asking: Asking,
-        asks: tuple[Ask, ...],
+        asks: tuple[AskOwner, ...],
         number: int,
         spared: frozenset[str],
         watch: Callable[[Step], None],

@@ -86,7 +86,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     schema: Schema | None = None
     bounds: Any = None
     dataset: Dataset | None
-    rehearsal: int | None
+    insecure_seed: int | None
     n_features_in_: int
     release_: Release
     guarantee_: Guarantee
@@ -274,7 +274,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             dataset=known.names(1)[0] if dataset is None else dataset,
             table=known.table,
             columns=self._columns(rows),
-            rehearsal=None if self.rehearsal is None else self.rehearsal + turn,
+            insecure_seed=None if self.insecure_seed is None else self.insecure_seed + turn,
             allow_empty=allow_empty or self._allow_empty,
             **more,
         )

@@ -45,7 +45,7 @@ class PrivateKFold(BaseCrossValidator):  # type: ignore[misc]
         must not be fitted on those, and ``spent_`` is then refused.
     schema : Schema, default=None
         The ``schema`` of the estimator, if it has one: frames are then recognised as it encodes them.
-    rehearsal : int, default=None
+    insecure_seed : int, default=None
         Seed for reproducible folds: not private.
 
     Privacy
@@ -75,12 +75,12 @@ class PrivateKFold(BaseCrossValidator):  # type: ignore[misc]
         *,
         relation: str = "add/remove",
         schema: Schema | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.n_splits = n_splits
         self.relation = relation
         self.schema = schema
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:  # noqa: ARG002
         """Number of folds."""
@@ -105,7 +105,7 @@ class PrivateKFold(BaseCrossValidator):  # type: ignore[misc]
         count = self.get_n_splits()
         rows = np.asarray(X) if self.schema is None else self.schema.encode(X)
         units = number_units(len(rows), groups)
-        noise, size = noise_of_divisions(self.rehearsal), int(units.max(initial=-1)) + 1
+        noise, size = noise_of_divisions(self.insecure_seed), int(units.max(initial=-1)) + 1
         has_fixed_sizes = Relation.parse(self.relation) is not Relation.ADD_REMOVE
         drawn = noise.permutation(size) % count if has_fixed_sizes else noise.integers_below(count, size)
         labels = drawn[units]
@@ -146,9 +146,9 @@ def number_units(rows: int, person: Any = None) -> IntArray:
     return number_persons(people, "person").astype(np.int64)
 
 
-def noise_of_divisions(rehearsal: int | None) -> Noise:
+def noise_of_divisions(insecure_seed: int | None) -> Noise:
     """Secure noise, or that of a rehearsal, of which the fits have other parts."""
-    return SecureNoise() if rehearsal is None else Rehearsal(rehearsal + SEED_OF_DIVISIONS)
+    return SecureNoise() if insecure_seed is None else Rehearsal(insecure_seed + SEED_OF_DIVISIONS)
 
 
 __all__ = ["PrivateKFold", "hold_out", "noise_of_divisions", "number_units"]

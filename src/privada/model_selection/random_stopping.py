@@ -27,7 +27,7 @@ from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.rows import Rows
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import Plan, pure_event
 from privada.privacy.noise import Noise
 from privada.privacy.receipt import OwnerKey
@@ -98,7 +98,7 @@ class RandomStopping(Question):
         """Check every public parameter by name."""
         _check.count(candidates=self.candidates)
         _check.count(runs=self.runs)
-        if not isinstance(self.guarantee, Pure):
+        if not isinstance(self.guarantee, PureDP):
             raise InputError(f"Random stopping is asked for pure epsilon, not for {self.guarantee}.")
 
     def answer_shapes(self) -> dict[str, tuple[int, ...]]:
@@ -107,7 +107,7 @@ class RandomStopping(Question):
 
     def planned(self) -> Plan:
         """One event for all runs; the noise inside is that of the fits and the scores."""
-        assert isinstance(self.guarantee, Pure)
+        assert isinstance(self.guarantee, PureDP)
         return Plan(draws={}, event=pure_event(self.guarantee.epsilon), epsilon=self.guarantee.epsilon)
 
 
@@ -156,7 +156,7 @@ def _find(question: RandomStopping) -> _KeptSearch:
     kept = _KEPT.get(question.search)
     if kept is None:
         raise InputError("This search is kept by another process, or no longer.")
-    assert isinstance(question.guarantee, Pure)
+    assert isinstance(question.guarantee, PureDP)
     if question.guarantee.epsilon < FACTOR * kept.epsilon:
         raise InputError(f"Expected {FACTOR} times the epsilon of one run, got {question.guarantee}.")
     return kept

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada._progress import track
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Nearest
+from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.frames import names_of, refuse_sparse
 from privada.methods.marginals.questions.choice import HypothesisChoice
 from privada.methods.marginals.questions.outcomes import OutcomeTables
@@ -49,7 +49,7 @@ from privada.parties.protocol import ask_one
 from privada.parties.running import run as run_learner
 from privada.parties.schema import Category, Schema
 from privada.privacy.accounting.odometer import weakest
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure, request
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, make_guarantee
 from privada.privacy.noise import Noise
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question, Release
@@ -179,7 +179,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         on_ledger = self.estimator._dataset().ledger is not None
         both = _sum([*fits, score]) if on_ledger else weakest([_sum(fits), score])
         found: dict[str, Guarantee] = {"exponential": both}
-        if all(isinstance(each, Pure) for each in fits) and all(map(_is_described, models)):
+        if all(isinstance(each, PureDP) for each in fits) and all(map(_is_described, models)):
             found["random stopping"] = replace(score, epsilon=FACTOR * self._run_epsilon(models))
         return found
 
@@ -247,10 +247,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             model._allow_empty = self.public is None
             yield model
 
-    def _choice(self, fit: Guarantee) -> Pure:
+    def _choice(self, fit: Guarantee) -> PureDP:
         if self.selection_epsilon is None:
             raise InputError("Expected public rows, or selection_epsilon for a private choice.")
-        return Pure(epsilon=self.selection_epsilon, relation=fit.relation, unit=fit.unit)
+        return PureDP(epsilon=self.selection_epsilon, relation=fit.relation, unit=fit.unit)
 
     def _fit_by_public_scores(self, models: Sequence[Any], X: Any, y: Any, more: Mapping[str, Any]) -> Self:
         assert self.public is not None
@@ -323,7 +323,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 best = take_winner(name, release, holding.owner.ledger.key)
         warn_of_earlier_uses([holding])
         index = int(release["choice"][0])
-        best.set_params(**{each: getattr(models[index], each) for each in ("dataset", "rehearsal")})
+        best.set_params(**{each: getattr(models[index], each) for each in ("dataset", "insecure_seed")})
         best._statement = spent
         return self._keep(index, best, spent)
 
@@ -346,19 +346,19 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         def run(noise: Noise) -> tuple[float, int, Any]:
             index = noise.below(len(models))
             model = _uncharged(models[index])
-            if model.rehearsal is not None:  # or all fits of a candidate would have the same noise
-                model.set_params(rehearsal=noise.below(2**31))
+            if model.insecure_seed is not None:  # or all fits of a candidate would have the same noise
+                model.set_params(insecure_seed=noise.below(2**31))
             model.fit(fit_on, y[rest], **more)
             scored = model._read_rows(held_out)
             return self._score(model, scored, y[held], people, score), index, model
 
         return run
 
-    def _score(self, model: Any, X: Any, y: Any, person: Any, guarantee: Pure) -> float:
+    def _score(self, model: Any, X: Any, y: Any, person: Any, guarantee: PureDP) -> float:
         """Right labels less wrong ones, with noise."""
         with keeping([model], model.classes_) as (hypothesis,):
             question = OutcomeTables(
-                tables=(Nearest(centers=np.zeros((1, X.shape[1]))),),
+                tables=(NearestCells(centers=np.zeros((1, X.shape[1]))),),
                 n_classes=len(model.classes_),
                 hypothesis=hypothesis,
                 count="signed",
@@ -393,7 +393,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             number_units(len(X), person),
             share=_check.probability(held_out=self.held_out),
             relation=fit.relation,
-            noise=noise_of_divisions(self.estimator.rehearsal),
+            noise=noise_of_divisions(self.estimator.insecure_seed),
         )
 
     def _hold(self, model: Any, X: Any, y: Any, person: Any, question: Question) -> Holding:
@@ -421,7 +421,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             dataset=model._dataset().names(1)[0],
             table=model._dataset().table,
             policy=Policy(longest_answer=LONGEST_ANSWER),
-            rehearsal=model.rehearsal,
+            insecure_seed=model.insecure_seed,
             allow_empty=True,  # that no row happens to be held out is no public fact
         )
 
@@ -458,21 +458,21 @@ def _is_described(model: Any) -> bool:
 def _requested(model: Any) -> Guarantee:
     """What one fit of an estimator is asked to keep."""
     numbers = {name: getattr(model, name) for name in ("epsilon", "delta", "rho")}
-    return request(**numbers, relation=getattr(model, "relation", "replace-one"), unit=model._unit())
+    return make_guarantee(**numbers, relation=getattr(model, "relation", "replace-one"), unit=model._unit())
 
 
 def _sum(guarantees: Sequence[Guarantee]) -> Guarantee:
     """What fits that are all planned beforehand keep together, by basic composition."""
     first = guarantees[0]
     about: dict[str, Any] = {"relation": first.relation, "unit": first.unit}
-    if all(isinstance(each, Pure) for each in guarantees):
-        return Pure(epsilon=math.fsum(_number(each, "epsilon") for each in guarantees), **about)
-    if not any(isinstance(each, Approximate) for each in guarantees):
+    if all(isinstance(each, PureDP) for each in guarantees):
+        return PureDP(epsilon=math.fsum(_number(each, "epsilon") for each in guarantees), **about)
+    if not any(isinstance(each, ApproxDP) for each in guarantees):
         return ZCDP(rho=math.fsum(each.zcdp_constant() for each in guarantees), **about)
     if any(isinstance(each, ZCDP) for each in guarantees):
         raise InputError("Expected candidates that are all asked for epsilon, or all for rho.")
     epsilon, delta = (math.fsum(_number(each, name) for each in guarantees) for name in ("epsilon", "delta"))
-    return Approximate(epsilon=epsilon, delta=delta, **about)
+    return ApproxDP(epsilon=epsilon, delta=delta, **about)
 
 
 def _number(guarantee: Guarantee, name: str) -> float:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.parties.permissions.known_learners import KnownLearner as KnownLearner
     from privada.parties.permissions.known_learners import LearnerCard as LearnerCard
     from privada.parties.permissions.policy import Policy as Policy
-    from privada.parties.protocol import Ask as Ask
+    from privada.parties.protocol import AskOwner as AskOwner
     from privada.parties.protocol import Learner as Learner
     from privada.parties.protocol import PlannedLearner as PlannedLearner
     from privada.parties.rows import Rows as Rows
@@ -28,7 +28,7 @@ _HOMES = {
     "permissions.known_learners": ("KnownLearner", "LearnerCard"),
     "owner": ("Owner",),
     "permissions.policy": ("Policy",),
-    "protocol": ("Ask", "Learner", "PlannedLearner"),
+    "protocol": ("AskOwner", "Learner", "PlannedLearner"),
     "rows": ("Rows",),
     "running": ("run",),
     "schema": ("Category", "Date", "Number", "Schema"),

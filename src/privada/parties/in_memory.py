@@ -20,7 +20,7 @@ from privada.parties.owner import Owner
 from privada.parties.permissions.policy import Policy
 from privada.parties.schema import Schema
 from privada.privacy.accounting import accountant
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee
 from privada.privacy.ledger import Ledger
 from privada.privacy.receipt import OwnerKey
 from privada.privacy.release import Question
@@ -38,7 +38,7 @@ def owner_in_memory(
     person: Any = None,
     dataset: str = "fit",
     policy: Policy | None = None,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
     allow_empty: bool = False,
 ) -> Owner:
     """Hold rows for these questions, in memory.
@@ -60,7 +60,7 @@ def owner_in_memory(
         Name in the ledger.
     policy : Policy, optional
         What the owner allows.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
     allow_empty : bool, default=False
         Whether a data set without rows is meant.
@@ -80,14 +80,14 @@ def owner_in_memory(
         budget=opened,
         accounting=accounting,
         policy=policy,
-        rehearsal=rehearsal,
+        insecure_seed=insecure_seed,
         allow_empty=allow_empty,
     )
 
 
 def cover(questions: Sequence[Question], budget: Guarantee) -> tuple[Guarantee, str | None]:
     """The budget to open for some questions, and its accounting: the rule of this module."""
-    if not isinstance(budget, Approximate):
+    if not isinstance(budget, ApproxDP):
         return budget, None
     prices = [question.price for question in questions if not question.discloses]
     if all(accountant.only_gaussian(price.event) for price in prices):

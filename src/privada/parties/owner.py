@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 from typing import Any, Self, TypeVar
 
+from privada._deprecated import accept_old_parameters
 from privada._notebook import describe
 from privada.exceptions import (
     AnswerError,
@@ -40,7 +41,7 @@ from privada.parties.schema import Schema
 from privada.privacy.accounting.vintage import Vintage
 from privada.privacy.answer_size import disclosed_bytes
 from privada.privacy.asker import Asker
-from privada.privacy.guarantee import Approximate, Guarantee
+from privada.privacy.guarantee import ApproxDP, Guarantee
 from privada.privacy.ledger import Ledger, Quote
 from privada.privacy.ledger.outbox import OWED
 from privada.privacy.noise import Noise, Rehearsal, SecureNoise
@@ -78,7 +79,7 @@ class Owner:
         Who may ask, on which terms; by default anybody whom the policy allows.
     y, person : array, optional
         Label and person of each row beside a NumPy array.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise; every release is stamped "not private".
     allow_empty : bool
         Whether a data set without rows is accepted.
@@ -95,6 +96,7 @@ class Owner:
     the rows are opened; a failure after it is not refunded.
     """
 
+    @accept_old_parameters
     def __init__(
         self,
         data: Any,
@@ -108,7 +110,7 @@ class Owner:
         learners: Sequence[KnownLearner] | None = None,
         y: Any = None,
         person: Any = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         allow_empty: bool = False,
         compute: Engine | None = None,
         memory: CheckMemory | None = None,
@@ -117,7 +119,7 @@ class Owner:
         _check_budget(budget, schema)
         self.schema = schema
         self.policy = Policy() if policy is None else policy
-        self._noise: Noise = SecureNoise() if rehearsal is None else Rehearsal(rehearsal)
+        self._noise: Noise = SecureNoise() if insecure_seed is None else Rehearsal(insecure_seed)
         self._compute: Engine = Threads() if compute is None else compute
         beside = {"y": y, "person": person, "vintage": vintage}
         rows = Rows(data, schema=schema, noise=self._noise, compute=self._compute, **beside)
@@ -516,7 +518,7 @@ def _check_budget(budget: Guarantee, schema: Schema) -> None:
         raise SchemaError(
             f"Under {budget.relation} the number of rows is public: declare it as the schema's size."
         )
-    if isinstance(budget, Approximate) and schema.size and budget.delta > 1 / (10 * schema.size):
+    if isinstance(budget, ApproxDP) and schema.size and budget.delta > 1 / (10 * schema.size):
         warnings.warn(
             f"delta = {budget.delta:g} is above 1/(10 n) for a declared size of {schema.size}.",
             PrivacyLeakWarning,

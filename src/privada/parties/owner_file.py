@@ -61,7 +61,7 @@ from privada.parties.sources.stores import check_store_url
 from privada.parties.sources.vintage_source import with_dates
 from privada.privacy.accounting.vintage import Vintage
 from privada.privacy.asker import Asker
-from privada.privacy.guarantee import Guarantee, request
+from privada.privacy.guarantee import Guarantee, make_guarantee
 from privada.privacy.ledger import Ledger, Quote
 from privada.privacy.ledger.heads import heads_of
 from privada.privacy.receipt import OwnerKey, Receipt
@@ -292,7 +292,7 @@ def _budget(section: Section, schema: Schema) -> Guarantee:
     with section.blaming("relation"):
         relation = Relation.parse(section.string("relation"))
     with section.blaming("epsilon", "delta", "rho"):
-        return request(**numbers, relation=relation, unit=schema.unit)
+        return make_guarantee(**numbers, relation=relation, unit=schema.unit)
 
 
 __all__ = ["Card", "OwnerFile"]

@@ -1,4 +1,4 @@
-"""Learners are written once: as generators that yield `Ask`s and receive releases.
+"""Learners are written once: as generators that yield `AskOwner`s and receive releases.
 
 A learner has no input or output of its own. Others drive it, all by the same loop
 (`drive_rounds`): ``parties.running`` in one process, ``exchange.asking`` through
@@ -13,7 +13,7 @@ refused before the first charge (``parties.running.check_ahead``).
 This module is on the learner's side: it imports no owner, no ledger and no rows.
 
 >>> def curious(question):
-...     release = yield Ask("clinic", question)
+...     release = yield AskOwner("clinic", question)
 ...     return release["counts"].sum()
 """
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Ask:
+class AskOwner:
     """One question to one owner, by name.
 
     ``to`` names the curator where the question asks for raw rows: the reply is then a `Disclosure`.
@@ -55,10 +55,10 @@ class Absent:
     opened: bool = False
 
 
-Learner = Generator[Ask | Sequence[Ask], Any, T]
+Learner = Generator[AskOwner | Sequence[AskOwner], Any, T]
 
 
-class PlannedLearner(Generator[Ask | Sequence[Ask], Any, T]):
+class PlannedLearner(Generator[AskOwner | Sequence[AskOwner], Any, T]):
     """A learner that states beforehand the most that it asks for, in all its rounds.
 
     Parameters
@@ -77,7 +77,7 @@ class PlannedLearner(Generator[Ask | Sequence[Ask], Any, T]):
     def __init__(
         self,
         learner: Learner[T],
-        asks: Iterable[Ask],
+        asks: Iterable[AskOwner],
         *,
         dispensable: Iterable[str] = (),
         forecast: object | None = None,
@@ -87,16 +87,16 @@ class PlannedLearner(Generator[Ask | Sequence[Ask], Any, T]):
         self.dispensable = frozenset(dispensable)
         self._learner = learner
 
-    def send(self, value: Any) -> Ask | Sequence[Ask]:
+    def send(self, value: Any) -> AskOwner | Sequence[AskOwner]:
         """Go on with replies."""
         return self._learner.send(value)
 
-    def throw(self, *error: Any) -> Ask | Sequence[Ask]:
+    def throw(self, *error: Any) -> AskOwner | Sequence[AskOwner]:
         """Go on with an error."""
         return self._learner.throw(*error)
 
 
-class BegunLearner(Generator[Ask | Sequence[Ask], Any, T]):
+class BegunLearner(Generator[AskOwner | Sequence[AskOwner], Any, T]):
     """A learner whose first round was already read; the loop that drives it gets that round first."""
 
     def __init__(self, learner: Learner[T]) -> None:
@@ -104,14 +104,14 @@ class BegunLearner(Generator[Ask | Sequence[Ask], Any, T]):
         self._looked_at = True
         self._learner = learner
 
-    def send(self, value: Any) -> Ask | Sequence[Ask]:
+    def send(self, value: Any) -> AskOwner | Sequence[AskOwner]:
         """Begin with the first round, then go on with replies."""
         if self._looked_at:
             self._looked_at = False
             return self.first
         return self._learner.send(value)
 
-    def throw(self, *error: Any) -> Ask | Sequence[Ask]:
+    def throw(self, *error: Any) -> AskOwner | Sequence[AskOwner]:
         """Go on with an error."""
         return self._learner.throw(*error)
 
@@ -125,17 +125,17 @@ def with_forecast(learner: Learner[T], forecast: object) -> PlannedLearner[T]:
     return PlannedLearner(begun, as_round(begun.first), forecast=forecast)
 
 
-def list_asks(learner: Learner[Any]) -> tuple[Ask, ...]:
+def list_asks(learner: Learner[Any]) -> tuple[AskOwner, ...]:
     """All that a learner asks for; if it does not state that, its first round, which starts it."""
     return learner.asks if isinstance(learner, PlannedLearner) else as_round(next(learner))
 
 
-def as_round(asked: Ask | Sequence[Ask]) -> tuple[Ask, ...]:
+def as_round(asked: AskOwner | Sequence[AskOwner]) -> tuple[AskOwner, ...]:
     """The asks of one round: a learner yields one, or several at once."""
-    return (asked,) if isinstance(asked, Ask) else tuple(asked)
+    return (asked,) if isinstance(asked, AskOwner) else tuple(asked)
 
 
-def drive_rounds(learner: Learner[T], reply_all: Callable[[tuple[Ask, ...]], Sequence[Any]]) -> T:
+def drive_rounds(learner: Learner[T], reply_all: Callable[[tuple[AskOwner, ...]], Sequence[Any]]) -> T:
     """Send the learner the replies of ``reply_all`` for each round, until it returns: the only such loop.
 
     A learner that yields one ask receives its reply; one that yields several at once, a list of replies.
@@ -145,16 +145,16 @@ def drive_rounds(learner: Learner[T], reply_all: Callable[[tuple[Ask, ...]], Seq
         asked = next(learner)
         while True:
             replies = reply_all(as_round(asked))
-            asked = learner.send(replies[0] if isinstance(asked, Ask) else list(replies))
+            asked = learner.send(replies[0] if isinstance(asked, AskOwner) else list(replies))
     except StopIteration as stop:
         return stop.value
 
 
 def drive(
     learner: Learner[T],
-    reply: Callable[[Ask], Release | Disclosure],
+    reply: Callable[[AskOwner], Release | Disclosure],
     *,
-    announce: Callable[[Ask], None] | None = None,
+    announce: Callable[[AskOwner], None] | None = None,
     witness: Callable[[Release], None] | None = None,
 ) -> T:
     """Drive a learner with the checked replies of ``reply``, one ask after another.
@@ -163,7 +163,7 @@ def drive(
     the learner receives.
     """
 
-    def reply_all(asks: tuple[Ask, ...]) -> list[Release | Disclosure]:
+    def reply_all(asks: tuple[AskOwner, ...]) -> list[Release | Disclosure]:
         if announce is not None:
             for ask in asks:
                 announce(ask)
@@ -177,7 +177,7 @@ def drive(
     return drive_rounds(learner, reply_all)
 
 
-def check_reply(ask: Ask, reply: Release | Disclosure) -> Release | Disclosure:
+def check_reply(ask: AskOwner, reply: Release | Disclosure) -> Release | Disclosure:
     """Return a reply that answers this ask; refuse any other."""
     if ask.question.discloses:
         check_disclosure(ask, reply)
@@ -188,7 +188,7 @@ def check_reply(ask: Ask, reply: Release | Disclosure) -> Release | Disclosure:
     return reply
 
 
-def check_disclosure(ask: Ask, reply: Any) -> None:
+def check_disclosure(ask: AskOwner, reply: Any) -> None:
     """Refuse anything but rows that were meant for this curator and asked for by this question."""
     if not isinstance(reply, Disclosure):
         raise InputError(f"This question asks for a Disclosure, got {type(reply).__name__}.")
@@ -199,7 +199,7 @@ def check_disclosure(ask: Ask, reply: Any) -> None:
 
 def ask_one(owner: str, question: Question) -> Learner[Release]:
     """A learner of one question, which returns its release."""
-    release = yield Ask(owner, question)
+    release = yield AskOwner(owner, question)
     only_releases(release)
     return release
 
@@ -236,7 +236,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "Absent",
-    "Ask",
+    "AskOwner",
     "BegunLearner",
     "Learner",
     "PlannedLearner",

@@ -12,7 +12,7 @@ from privada._progress import showing
 from privada.exceptions import InputError
 from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
-from privada.parties.protocol import Ask, Learner, PlannedLearner, drive
+from privada.parties.protocol import AskOwner, Learner, PlannedLearner, drive
 from privada.privacy.asker import Asker
 from privada.privacy.ledger import Quote
 from privada.privacy.release import Disclosure, Release
@@ -33,7 +33,7 @@ def run(
 
     planned = len(learner.asks) if isinstance(learner, PlannedLearner) else None
 
-    def reply(ask: Ask) -> Release | Disclosure:
+    def reply(ask: AskOwner) -> Release | Disclosure:
         if ask.owner not in owners:
             raise InputError(
                 f"The learner asks {ask.owner!r}; known owners: {', '.join(sorted(owners)) or 'none'}."
@@ -53,7 +53,7 @@ def run(
         return drive(learner, reply, witness=count)
 
 
-def check_ahead(asks: Iterable[Ask], parties: Mapping[str, Owner | OwnerFile]) -> None:
+def check_ahead(asks: Iterable[AskOwner], parties: Mapping[str, Owner | OwnerFile]) -> None:
     """Refuse a learner whose questions an owner would not answer to the end; nothing is charged.
 
     One that was asked before for a part of it was looked at then, and goes on.
@@ -72,7 +72,7 @@ def check_ahead(asks: Iterable[Ask], parties: Mapping[str, Owner | OwnerFile]) -
                 raise quote.refusal()
 
 
-def quote_all(asks: Iterable[Ask], party: Owner | OwnerFile, *, asker: Asker | None = None) -> Quote:
+def quote_all(asks: Iterable[AskOwner], party: Owner | OwnerFile, *, asker: Asker | None = None) -> Quote:
     """What the asks of one owner would take together; raises if its policy forbids one of them.
 
     With an asker, the quote says what its allowance pays.

@@ -20,10 +20,10 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.privacy.bounds import Classes as Classes
     from privada.privacy.bounds import Grid as Grid
     from privada.privacy.guarantee import ZCDP as ZCDP
-    from privada.privacy.guarantee import Approximate as Approximate
+    from privada.privacy.guarantee import ApproxDP as ApproxDP
     from privada.privacy.guarantee import Guarantee as Guarantee
-    from privada.privacy.guarantee import Pure as Pure
-    from privada.privacy.guarantee import request as request
+    from privada.privacy.guarantee import PureDP as PureDP
+    from privada.privacy.guarantee import make_guarantee as make_guarantee
     from privada.privacy.keys import LearnerKey as LearnerKey
     from privada.privacy.keys import OwnerKey as OwnerKey
     from privada.privacy.ledger import Ledger as Ledger
@@ -50,7 +50,7 @@ _HOMES = {
     "asker": ("Asker",),
     "bounds": ("Ball", "Box", "Classes", "Grid"),
     "accounting.filters": ("Filter",),
-    "guarantee": ("Approximate", "Guarantee", "Pure", "ZCDP", "request"),
+    "guarantee": ("ApproxDP", "Guarantee", "PureDP", "ZCDP", "make_guarantee"),
     "keys": ("LearnerKey", "OwnerKey"),
     "ledger": ("Ledger",),
     "mechanism": ("Exponential", "Gaussian", "KNorm", "Laplace", "Mechanism", "RandomisedResponse"),

@@ -1,11 +1,11 @@
 """Guarantees are values: frozen, keyword-only, partially ordered, and never without their relation.
 
->>> from privada.privacy import Approximate, Pure, ZCDP
->>> print(Pure(epsilon=1, relation="add/remove"))
+>>> from privada.privacy import ApproxDP, PureDP, ZCDP
+>>> print(PureDP(epsilon=1, relation="add/remove"))
 ε = 1 (pure), add/remove one row
->>> Pure(epsilon=1, relation="add/remove") <= ZCDP(rho=0.5, relation="add/remove")
+>>> PureDP(epsilon=1, relation="add/remove") <= ZCDP(rho=0.5, relation="add/remove")
 True
->>> ZCDP(rho=0.5, relation="add/remove") <= Pure(epsilon=50, relation="add/remove")
+>>> ZCDP(rho=0.5, relation="add/remove") <= PureDP(epsilon=50, relation="add/remove")
 False
 """
 
@@ -91,7 +91,7 @@ class Guarantee(ABC):
         Add/remove implies replace-one at a loss: pure ``2ε``, approximate
         ``(2ε, (1+e^ε)δ)``, zCDP ``4ρ``. Replace-one implies attribute.
 
-        >>> print(Pure(epsilon=1, relation="add/remove").under("replace-one"))
+        >>> print(PureDP(epsilon=1, relation="add/remove").under("replace-one"))
         ε = 2 (pure), replace-one row
         """
         target = Relation.parse(relation)
@@ -152,7 +152,7 @@ class Guarantee(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pure(Guarantee):
+class PureDP(Guarantee):
     """Pure ε-differential privacy."""
 
     epsilon: float
@@ -180,11 +180,11 @@ class Pure(Guarantee):
         return self.epsilon > LOOSE_EPSILON
 
     def _follows_from(self, other: Guarantee) -> bool:
-        return isinstance(other, Pure) and other.epsilon <= self.epsilon
+        return isinstance(other, PureDP) and other.epsilon <= self.epsilon
 
 
 @dataclass(frozen=True, kw_only=True)
-class Approximate(Guarantee):
+class ApproxDP(Guarantee):
     """Approximate (ε, δ)-differential privacy."""
 
     epsilon: float
@@ -266,7 +266,7 @@ class ZCDP(Guarantee):
         return other.zcdp_constant() <= self.rho
 
 
-def request(
+def make_guarantee(
     *,
     epsilon: float | None = None,
     delta: float | None = None,
@@ -278,7 +278,7 @@ def request(
 
     There is no default: exactly one of ``epsilon`` and ``rho`` must be given.
 
-    >>> print(request(epsilon=1, delta=1e-5, relation="replace-one"))
+    >>> print(make_guarantee(epsilon=1, delta=1e-5, relation="replace-one"))
     (ε = 1, δ = 1e-05), replace-one row
     """
     relation = Relation.parse(relation)
@@ -290,8 +290,8 @@ def request(
         return ZCDP(rho=rho, relation=relation, unit=unit)
     assert epsilon is not None
     if delta is None or delta == 0:
-        return Pure(epsilon=epsilon, relation=relation, unit=unit)
-    return Approximate(epsilon=epsilon, delta=delta, relation=relation, unit=unit)
+        return PureDP(epsilon=epsilon, relation=relation, unit=unit)
+    return ApproxDP(epsilon=epsilon, delta=delta, relation=relation, unit=unit)
 
 
 def _covers(unit: Unit, other: Unit) -> bool:
@@ -299,6 +299,6 @@ def _covers(unit: Unit, other: Unit) -> bool:
     return unit.name == other.name and unit.max_rows >= other.max_rows
 
 
-_KINDS: dict[str, type[Guarantee]] = {kind.kind: kind for kind in (Pure, Approximate, ZCDP)}
+_KINDS: dict[str, type[Guarantee]] = {kind.kind: kind for kind in (PureDP, ApproxDP, ZCDP)}
 
-__all__ = ["ZCDP", "Approximate", "Guarantee", "Pure", "request"]
+__all__ = ["ZCDP", "ApproxDP", "Guarantee", "PureDP", "make_guarantee"]

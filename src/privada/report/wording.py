@@ -33,8 +33,8 @@ def best_guess(guarantee: Guarantee) -> float:
     The best test between two neighbouring data sets that are equally likely succeeds with probability
     (1 + V) / 2, V their total variation distance; and V is at most the guarantee's δ at ε = 0.
 
-    >>> from privada.privacy import Pure
-    >>> round(best_guess(Pure(epsilon=1, relation="add/remove")), 4)  # e / (1 + e)
+    >>> from privada.privacy import PureDP
+    >>> round(best_guess(PureDP(epsilon=1, relation="add/remove")), 4)  # e / (1 + e)
     0.7311
     """
     return 0.5 + min(1.0, max(0.0, guarantee.delta_at(0.0))) / 2

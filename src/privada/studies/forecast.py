@@ -9,7 +9,7 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.forecast import Forecast
 from privada.parties.protocol import PlannedLearner, list_asks
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.mechanism import Lattice
 from privada.studies.study import Study
 
@@ -47,7 +47,7 @@ def scale(guarantee: Guarantee, factor: float) -> Guarantee:
     _check.positive(factor=factor)
     if isinstance(guarantee, ZCDP):
         return replace(guarantee, rho=guarantee.rho * factor**2)
-    if isinstance(guarantee, (Pure, Approximate)):
+    if isinstance(guarantee, (PureDP, ApproxDP)):
         return replace(guarantee, epsilon=guarantee.epsilon * factor)
     raise InputError(f"Expected a budget of ε, (ε, δ) or ρ, got {guarantee}.")
 

@@ -36,10 +36,10 @@ from privada._toml import Section
 from privada.exceptions import InputError
 from privada.methods.registry import Method, method
 from privada.parties.owner_file import Card, OwnerFile
-from privada.parties.protocol import Ask, BegunLearner, Learner, PlannedLearner, as_round
+from privada.parties.protocol import AskOwner, BegunLearner, Learner, PlannedLearner, as_round
 from privada.parties.schema import Schema
 from privada.privacy.asker import LONGEST_PROJECT, LONGEST_PURPOSE, check_line
-from privada.privacy.guarantee import Guarantee, request
+from privada.privacy.guarantee import Guarantee, make_guarantee
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +136,7 @@ class Study:
         )
 
     @cached_property
-    def _opening(self) -> tuple[tuple[Ask, ...], tuple[Ask, ...] | None]:
+    def _opening(self) -> tuple[tuple[AskOwner, ...], tuple[AskOwner, ...] | None]:
         """What the learner asks first, and all that it says it will ask; it can be driven afterwards."""
         learner = self.learner()
         begun = BegunLearner(learner)
@@ -146,7 +146,7 @@ class Study:
         return as_round(begun.first), planned
 
     @property
-    def first_asks(self) -> tuple[Ask, ...]:
+    def first_asks(self) -> tuple[AskOwner, ...]:
         """What the method asks before it has seen any answer."""
         return self._opening[0]
 
@@ -156,7 +156,7 @@ class Study:
         return self._opening[1] is not None
 
     @property
-    def asks_in_all(self) -> tuple[Ask, ...]:
+    def asks_in_all(self) -> tuple[AskOwner, ...]:
         """The most that the method asks for in all rounds, as far as it states that."""
         first, planned = self._opening
         return first if planned is None else planned
@@ -201,7 +201,7 @@ def _guarantee(section: Section, parties: Mapping[str, OwnerFile | Card]) -> Gua
     ((relation, unit),) = promised
     numbers = {name: section.number(name, None) for name in ("epsilon", "delta", "rho")}
     with section.blaming("epsilon", "delta", "rho"):
-        return request(**numbers, relation=relation, unit=unit)
+        return make_guarantee(**numbers, relation=relation, unit=unit)
 
 
 def check_method(study: Study, name: str) -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 from dp_accounting import GaussianDpEvent, SampledWithoutReplacementDpEvent
 
-from privada.privacy import Approximate, Gaussian, Laplace, Pure, RandomisedResponse
+from privada.privacy import ApproxDP, Gaussian, Laplace, PureDP, RandomisedResponse
 from privada.privacy.accounting import accountant
 from privada.privacy.accounting.events import VisiblySampledDpEvent
 from privada.privacy.mechanism import pure_event
@@ -40,7 +40,7 @@ def bits_of_a_coalition(question, rows, draw):
 
 @exhibit(
     draws={"rows": Gaussian.calibrated(sensitivity=1 + 0.01, mu=MU, grid=FINE)},
-    guarantee=Approximate(epsilon=1.0, delta=0.0280948, relation="attribute"),  # by the false theorem
+    guarantee=ApproxDP(epsilon=1.0, delta=0.0280948, relation="attribute"),  # by the false theorem
     event=SAMPLED,
     schema=schema(width=WIDTH, size=SIZE, classes=None),
     data={"data": np.random.default_rng(1).uniform(size=(SIZE, WIDTH))},
@@ -54,7 +54,7 @@ def sampling_that_hides_no_attribute(question, rows, draw):
 
 @exhibit(
     draws={"rows": Gaussian.calibrated(sensitivity=1 + 0.01, mu=MU, grid=FINE)},
-    guarantee=Approximate(epsilon=1.0, delta=accountant.delta(SHOWN, 1.0), relation="attribute"),
+    guarantee=ApproxDP(epsilon=1.0, delta=accountant.delta(SHOWN, 1.0), relation="attribute"),
     event=SHOWN,
     schema=schema(width=WIDTH, size=SIZE, classes=None),
     data={"data": np.random.default_rng(1).uniform(size=(SIZE, WIDTH))},
@@ -69,7 +69,7 @@ def sample_that_is_not_uniform(question, rows, draw):
 
 @exhibit(
     draws={"a": Laplace(sensitivity=1, scale=2.0), "b": Laplace(sensitivity=1, scale=2.0)},
-    guarantee=Pure(epsilon=1.0, relation="replace-one"),
+    guarantee=PureDP(epsilon=1.0, relation="replace-one"),
 )
 def parallel_that_is_not(question, rows, draw):
     """Two tables of one class each are priced as if a replaced row touched one cell of them."""

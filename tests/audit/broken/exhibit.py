@@ -10,13 +10,13 @@ from privada.audit import audit_example, audit_row_function, audit_traffic
 from privada.exceptions import InputError
 from privada.methods.registry import Example
 from privada.parties.schema import Category, Schema
-from privada.privacy import Grid, Pure, Question
+from privada.privacy import Grid, PureDP, Question
 from privada.privacy.mechanism import Plan
 
 WHOLE = Grid(0)
 FINE = Grid(-10)
-ONE = Pure(epsilon=1.0, relation="add/remove")
-ONE_REPLACED = Pure(epsilon=1.0, relation="replace-one")
+ONE = PureDP(epsilon=1.0, relation="add/remove")
+ONE_REPLACED = PureDP(epsilon=1.0, relation="replace-one")
 EXHIBITS: dict[str, "Exhibit"] = {}
 
 

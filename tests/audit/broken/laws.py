@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privada.privacy import Approximate, Gaussian, Laplace, Pure, RandomisedResponse
+from privada.privacy import ApproxDP, Gaussian, Laplace, PureDP, RandomisedResponse
 from privada.privacy.accounting import curves
 
 from .exhibit import FINE, ONE, exhibit, features, labels, quarters
 
 MU = curves.gaussian_mu(epsilon=1.0, delta=1e-5)
-QUARTER = Pure(epsilon=0.25, relation="add/remove")
-APPROXIMATE = Approximate(epsilon=1.0, delta=1e-5, relation="add/remove")
+QUARTER = PureDP(epsilon=0.25, relation="add/remove")
+APPROXIMATE = ApproxDP(epsilon=1.0, delta=1e-5, relation="add/remove")
 
 
 class ScaledGaussian(Gaussian):
@@ -70,7 +70,7 @@ def laplace_scaled_by_four_fifths(question, rows, draw):
 
 @exhibit(
     draws={"counts": SeededLaplace(sensitivity=1, scale=4.0)},
-    guarantee=Pure(epsilon=0.25, relation="add/remove"),
+    guarantee=PureDP(epsilon=0.25, relation="add/remove"),
 )
 def seeded_noise(question, rows, draw):
     """Every answer has the same noise; whoever knows one exact answer knows all."""
@@ -103,7 +103,7 @@ def noise_used_twice(question, rows, draw):
 
 @exhibit(
     draws={"labels": KeepsMore(budget=1.0, n_classes=2)},
-    guarantee=Pure(epsilon=1.0, relation="replace-one"),
+    guarantee=PureDP(epsilon=1.0, relation="replace-one"),
 )
 def response_that_keeps_more(question, rows, draw):
     """Randomised response keeps labels as at 1.5 times its budget."""

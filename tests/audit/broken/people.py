@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from privada.privacy import Approximate, Gaussian, Laplace, Pure, Unit
+from privada.privacy import ApproxDP, Gaussian, Laplace, PureDP, Unit
 from privada.privacy.accounting import curves
 
 from .exhibit import FINE, WHOLE, exhibit, features, quarters, rows, schema
@@ -23,9 +23,7 @@ def aligned(rows):
 
 @exhibit(
     draws=ALIGNED,
-    guarantee=Approximate(
-        epsilon=1.0, delta=1e-5, relation="replace-one", unit=Unit(name="person", max_rows=1)
-    ),
+    guarantee=ApproxDP(epsilon=1.0, delta=1e-5, relation="replace-one", unit=Unit(name="person", max_rows=1)),
     schema=PEOPLE,
     data=rows(SIZE) | {"person": np.arange(SIZE)},
 )
@@ -36,7 +34,7 @@ def weights_of_persons_by_place(question, rows, draw):
 
 @exhibit(
     draws=ALIGNED,
-    guarantee=Approximate(epsilon=1.0, delta=1e-5, relation="replace-one"),
+    guarantee=ApproxDP(epsilon=1.0, delta=1e-5, relation="replace-one"),
     schema=schema(size=SIZE),
     data=rows(SIZE),
 )
@@ -47,7 +45,7 @@ def weights_of_rows_by_place(question, rows, draw):
 
 @exhibit(
     draws={"counts": Laplace(sensitivity=2, scale=2.0)},
-    guarantee=Pure(epsilon=1.0, relation="add/remove", unit=Unit(name="person", max_rows=2)),
+    guarantee=PureDP(epsilon=1.0, relation="add/remove", unit=Unit(name="person", max_rows=2)),
     schema=PAIRS,
     data=rows(24) | {"person": np.arange(24) // 2},
 )
@@ -60,7 +58,7 @@ def persons_without_a_bound(question, rows, draw):
 
 @exhibit(
     draws={"counts": Laplace(sensitivity=1, scale=1.0)},
-    guarantee=Pure(epsilon=1.0, relation="add/remove", unit=Unit(name="person", max_rows=2)),
+    guarantee=PureDP(epsilon=1.0, relation="add/remove", unit=Unit(name="person", max_rows=2)),
     schema=PAIRS,
     data=rows(24) | {"person": np.arange(24) // 2},
 )
@@ -71,9 +69,7 @@ def persons_priced_as_rows(question, rows, draw):
 
 @exhibit(
     draws={"count": Gaussian.calibrated(sensitivity=2, mu=MU, grid=WHOLE)},
-    guarantee=Approximate(
-        epsilon=1.0, delta=1e-5, relation="add/remove", unit=Unit(name="person", max_rows=4)
-    ),
+    guarantee=ApproxDP(epsilon=1.0, delta=1e-5, relation="add/remove", unit=Unit(name="person", max_rows=4)),
     schema=schema(person_id="who", max_rows=4),
     data={"data": np.full((24, 1), 0.1), "y": np.zeros(24, dtype=np.int64), "person": np.arange(24) // 4},
 )

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from privada.privacy import Approximate, Gaussian, Laplace, Pure
+from privada.privacy import ApproxDP, Gaussian, Laplace, PureDP
 from privada.privacy.accounting import curves
 
 from .exhibit import FINE, ONE_REPLACED, exhibit, features, labels, rows, schema
@@ -18,7 +18,7 @@ MU = curves.gaussian_mu(epsilon=1.0, delta=1e-5)
 
 @exhibit(
     draws={"errors": Laplace(sensitivity=1, scale=66.0, grid=FINE)},
-    guarantee=Pure(epsilon=1 / 66, relation="add/remove"),
+    guarantee=PureDP(epsilon=1 / 66, relation="add/remove"),
 )
 def ratio_of_errors(question, rows, draw):
     """EXPRIL's ratio: a noisy number of errors over the exact number of rows, cut to [0, 1]."""
@@ -47,7 +47,7 @@ def neighbour_averages_under_replacement(question, rows, draw):
 
 @exhibit(
     draws={"rows": Gaussian.calibrated(sensitivity=2.1, mu=MU, grid=FINE)},
-    guarantee=Approximate(epsilon=1.0, delta=1e-5, relation="replace-one"),
+    guarantee=ApproxDP(epsilon=1.0, delta=1e-5, relation="replace-one"),
     schema=schema(bounds=(-0.5, 0.5), width=WIDTH, size=24, classes=(0, 1, 2)),
     data=rows(24, bounds=(-0.5, 0.5), width=WIDTH, classes=3),
 )
@@ -59,7 +59,7 @@ def rows_sorted_by_label(question, rows, draw):
 
 @exhibit(
     draws={"rows": Gaussian.calibrated(sensitivity=2.1, mu=MU, grid=FINE)},
-    guarantee=Approximate(epsilon=1.0, delta=1e-5, relation="replace-one"),
+    guarantee=ApproxDP(epsilon=1.0, delta=1e-5, relation="replace-one"),
     schema=schema(bounds=(-0.5, 0.5), width=WIDTH, size=24),
     data=rows(24, bounds=(-0.5, 0.5), width=WIDTH),
 )

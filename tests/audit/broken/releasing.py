@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from privada.privacy import Exponential, Laplace, Pure, RandomisedResponse
+from privada.privacy import Exponential, Laplace, PureDP, RandomisedResponse
 
 from .exhibit import exhibit, features, labels, quarters
 
-FIVE = Pure(epsilon=0.5, relation="replace-one")
+FIVE = PureDP(epsilon=0.5, relation="replace-one")
 
 
 @exhibit(draws={"choice": Exponential(sensitivity=0.5, budget=0.5)}, guarantee=FIVE)

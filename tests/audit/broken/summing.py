@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privada.privacy import Approximate, Gaussian, Grid, Laplace, Pure
+from privada.privacy import ApproxDP, Gaussian, Grid, Laplace, PureDP
 from privada.privacy.accounting import curves
 
 from .exhibit import FINE, ONE, ONE_REPLACED, exhibit, features, rows, schema
@@ -14,7 +14,7 @@ from .exhibit import FINE, ONE, ONE_REPLACED, exhibit, features, rows, schema
 COARSE = Grid(-2)
 SUM = {"sum": Laplace(sensitivity=1 + 2**-10, scale=1.0 + 2**-10, grid=FINE)}
 MU = curves.gaussian_mu(epsilon=1.0, delta=1e-5)
-HALF = Pure(epsilon=0.5, relation="add/remove")
+HALF = PureDP(epsilon=0.5, relation="add/remove")
 WIDE = schema(bounds=(-10.0, 10.0))
 HALVES = {"data": np.linspace(0, 1, 24)[:, None], "y": np.arange(24) % 2}
 
@@ -83,7 +83,7 @@ def order_of_float_sums(question, rows, draw):
 
 @exhibit(
     draws={"sums": Gaussian.calibrated(sensitivity=1, mu=MU, grid=FINE)},
-    guarantee=Approximate(epsilon=1.0, delta=1e-5, relation="add/remove"),
+    guarantee=ApproxDP(epsilon=1.0, delta=1e-5, relation="add/remove"),
     schema=schema(width=6),
     data=rows(width=6),
 )
@@ -94,7 +94,7 @@ def one_coordinate_s_sensitivity(question, rows, draw):
 
 @exhibit(
     draws={"sum": Laplace(sensitivity=1, scale=1.0, grid=FINE)},
-    guarantee=Pure(epsilon=0.5, relation="add/remove"),
+    guarantee=PureDP(epsilon=0.5, relation="add/remove"),
 )
 def cheaper_than_its_plan(question, rows, draw):
     """The plan costs ε = 1, the guarantee says 0.5."""

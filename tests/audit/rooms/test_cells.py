@@ -10,7 +10,7 @@ import pytest
 
 from privada.audit import Sample, across_batches, audit_example, audit_question, landmarks, neighbours, replay
 from privada.audit.transcript import coupled
-from privada.methods.cells import CellStatistics, Nearest
+from privada.methods.cells import CellStatistics, NearestCells
 from privada.methods.registry import method
 from privada.privacy import ZCDP, Relation, Unit
 
@@ -55,7 +55,7 @@ def test_every_replay_passes(index, relation, unit):
 def test_sums_by_label_are_tight_where_a_row_changes_place_and_label():
     """One cell, corner to corner and class to class: both parts of the joint bound are used."""
     guarantee = ZCDP(rho=0.5, relation=Relation.REPLACE_ONE)
-    middle = Nearest(centers=np.array([[0.5, 0.5]]))
+    middle = NearestCells(centers=np.array([[0.5, 0.5]]))
     question = CellStatistics(
         tables=(middle,), n_classes=2, radius=np.sqrt(0.5), recentred=True, width=2, guarantee=guarantee
     )

@@ -20,13 +20,13 @@ from privada.audit import (
 from privada.audit.transcript import coupled
 from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
 from privada.parties import Rows, Schema
-from privada.privacy import ZCDP, Pure, Relation, Unit
+from privada.privacy import ZCDP, PureDP, Relation, Unit
 
 TARGETS = np.array([[-0.3, -0.2], [0.3, -0.2], [0.0, 0.3], [0.0, 0.3], [0.1, 0.0]])
 SOURCE = np.random.default_rng(11).normal((0.15, 0.0), 0.2, size=(60, 2))
 SCHEMA = Schema.of_numbers(bounds=(-0.5, 0.5), width=2, size=60)
 PERSON = Unit(name="person", max_rows=3)
-PURE, RHO = Pure(epsilon=2, relation="add/remove"), ZCDP(rho=0.3, relation="add/remove")
+PURE, RHO = PureDP(epsilon=2, relation="add/remove"), ZCDP(rho=0.3, relation="add/remove")
 
 
 def kinds(guarantee):
@@ -42,7 +42,7 @@ def kinds(guarantee):
         found[f"local {moments}"] = LocalMeans(
             cells=TARGETS, shells=[0.1, 0.4], domain=0.5, moments=moments, **shared
         )
-    if isinstance(guarantee, Pure):
+    if isinstance(guarantee, PureDP):
         found["nna k-norm"] = NearestMeans(cells=TARGETS, radius=0.5, noise="k-norm", **shared)
         found["nas k-norm"] = NeighbourAverages(targets=TARGETS, t=7, radius=0.5, noise="k-norm", **shared)
     return found
@@ -106,7 +106,7 @@ def test_every_black_box_bound_stays_within_the_claim(name, guarantee, relation,
 @pytest.mark.parametrize("name", ["nna", "local none"])
 def test_bounds_are_nearly_reached(name, rehearsal):
     """A first row on the edge of the ball or shell costs what the plan says: the auditor sees most of it."""
-    question = kinds(Pure(epsilon=1, relation="add/remove"))[name]
+    question = kinds(PureDP(epsilon=1, relation="add/remove"))[name]
     corner = np.array([[0.3 + 0.0707, -0.2 + 0.0707]]) if "local" in name else np.array([[0.3535, 0.3535]])
     schema = Schema.of_numbers(bounds=(-1, 1), width=2)
     nothing, one = Rows(corner[:0], schema=schema), Rows(corner, schema=schema)
@@ -145,7 +145,7 @@ def test_the_sound_nna_passes_there(rehearsal):
     """Seen from the target points, or clipped to a ball around 0, the same pair costs what is claimed."""
     schema = Schema.of_numbers(bounds=(99.5, 100.5), width=1)
     nothing, one = (Rows(rows, schema=schema) for rows in (np.zeros((0, 1)), TRANSLATED[1:]))
-    claimed = Pure(epsilon=1, relation="add/remove")
+    claimed = PureDP(epsilon=1, relation="add/remove")
     for question in (
         NearestMeans(cells=TRANSLATED, radius=0.5, recentred=True, domain=101, guarantee=claimed),
         NearestMeans(cells=TRANSLATED, radius=100.5, guarantee=claimed),

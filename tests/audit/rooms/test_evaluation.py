@@ -14,7 +14,7 @@ from privada.methods.evaluation import ErrorMoments, OutcomeCounts
 from privada.methods.hypotheses import linear
 from privada.methods.registry import method
 from privada.parties import Category, Number, Schema
-from privada.privacy import ZCDP, Approximate, Pure, Relation, Unit
+from privada.privacy import ZCDP, ApproxDP, PureDP, Relation, Unit
 
 EXAMPLE = method("evaluation").example()
 PERSON = Unit(name="person", max_rows=3)
@@ -36,7 +36,7 @@ QUESTIONS = {
     **{f"outcomes {i}": (q, EXAMPLE.schema, EXAMPLE.data["y"]) for i, q in enumerate(EXAMPLE.questions)},
     "three classes": (SEVERAL, THREE, np.minimum(2, (3 * X[:, 0]).astype(int))),
     "errors, pure": (
-        ErrorMoments(hypothesis=SUM, largest=1.0, guarantee=Pure(epsilon=1.0, relation="add/remove")),
+        ErrorMoments(hypothesis=SUM, largest=1.0, guarantee=PureDP(epsilon=1.0, relation="add/remove")),
         NUMBERS,
         2 - X.sum(axis=1),
     ),
@@ -44,7 +44,7 @@ QUESTIONS = {
         ErrorMoments(
             hypothesis=SUM,
             largest=0.5,
-            guarantee=Approximate(epsilon=1.0, delta=1e-5, relation="add/remove"),
+            guarantee=ApproxDP(epsilon=1.0, delta=1e-5, relation="add/remove"),
         ),
         NUMBERS,
         2 - X.sum(axis=1),

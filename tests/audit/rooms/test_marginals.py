@@ -30,7 +30,7 @@ from privada.methods.marginals import (
 )
 from privada.methods.registry import method
 from privada.parties import Category, Number, Rows
-from privada.privacy import ZCDP, Pure, Relation, Unit
+from privada.privacy import ZCDP, PureDP, Relation, Unit
 
 EXAMPLE = method("marginals").example()
 PERSON = Unit(name="person", max_rows=3)
@@ -105,7 +105,7 @@ def test_a_flip_in_its_bin_moves_a_signed_entry_by_two():
     assert result.share > 0.95
 
 
-@pytest.mark.parametrize("promise", [Pure, ZCDP])
+@pytest.mark.parametrize("promise", [PureDP, ZCDP])
 @pytest.mark.parametrize("relation", [Relation.ADD_REMOVE, Relation.REPLACE_ONE], ids=str)
 def test_squared_errors_pass_and_nearly_reach_their_bound(relation, promise):
     schema = Schema.of_numbers(bounds=(0.0, 1.0), width=1, label=Number(name="y", low=-9, high=9))
@@ -113,7 +113,7 @@ def test_squared_errors_pass_and_nearly_reach_their_bound(relation, promise):
         tables=ONE_BIN,
         hypothesis=linear([[0.0]], [0.0]),
         largest=1.0,
-        guarantee=promise(**{"epsilon" if promise is Pure else "rho": 1.0}, relation=relation),
+        guarantee=promise(**{"epsilon" if promise is PureDP else "rho": 1.0}, relation=relation),
     )
     whole = Rows(np.array([[0.2], [0.8]]), y=np.array([9.0, 1.0]), schema=schema)
     less = Rows(np.array([[0.2]]), y=np.array([9.0]), schema=schema)
@@ -170,7 +170,7 @@ def some(errors, rows):
 
 @pytest.mark.statistical
 def test_the_sound_oracle_passes_on_the_same_pairs(rehearsal):
-    claimed = Pure(epsilon=1 / 66, relation="add/remove")
+    claimed = PureDP(epsilon=1 / 66, relation="add/remove")
     question = OutcomeTables(tables=ONE_BIN, hypothesis=Constant(code=1), guarantee=claimed)
     for before, after in (
         (some(1, 1), some(1, 2)),

@@ -26,10 +26,10 @@ from privada.methods.reweighting import (
 )
 from privada.methods.reweighting.example import SIZE, domains, example
 from privada.parties import Category, Rows, Schema
-from privada.privacy import Approximate, Pure, Relation
+from privada.privacy import ApproxDP, PureDP, Relation
 
 SOURCE, LABELS, TARGET, ANSWERS = domains()
-CLAIM = Approximate(epsilon=2.0, delta=1e-5, relation="replace-one")
+CLAIM = ApproxDP(epsilon=2.0, delta=1e-5, relation="replace-one")
 CLASSES = Schema.of_numbers(
     bounds=(-1.0, 1.0), width=2, size=SIZE, label=Category(name="label", values=("a", "b"))
 )
@@ -63,7 +63,7 @@ def hypotheses():
         source_losses=np.full(4, 0.5),
         loss="softmax",
         largest_loss=2.0,
-        guarantee=Pure(epsilon=2.0, relation="replace-one"),
+        guarantee=PureDP(epsilon=2.0, relation="replace-one"),
     )
 
 

@@ -13,14 +13,14 @@ from privada.audit.transcript import coupled
 from privada.methods.reweighting import ModuleAdaptation, Penalties
 from privada.methods.reweighting.questions import network
 from privada.parties import Category, Number, Rows, Schema
-from privada.privacy import Approximate, Relation
+from privada.privacy import ApproxDP, Relation
 
 torch = pytest.importorskip("torch")
 
 N, WIDTH = 12, 4
 RNG = np.random.default_rng(3)
 SOURCE, TARGET = RNG.uniform(-1, 1, size=(10, WIDTH)), RNG.uniform(-1, 1, size=(N, WIDTH))
-CLAIM = Approximate(epsilon=2.0, delta=1e-5, relation="replace-one")
+CLAIM = ApproxDP(epsilon=2.0, delta=1e-5, relation="replace-one")
 CLASSES = Schema.of_numbers(
     bounds=(-1.0, 1.0), width=WIDTH, size=N, label=Category(name="label", values=("a", "b"))
 )

@@ -41,15 +41,15 @@ from privada.methods.summarization import (
 from privada.methods.summarization.learner import rounds
 from privada.methods.summarization.learner.collection import PointCollection
 from privada.methods.summarization.learner.draws import AskedOwners, NoisySum
-from privada.parties.protocol import Ask
-from privada.privacy import ZCDP, Approximate, Pure, Relation, Unit
+from privada.parties.protocol import AskOwner
+from privada.privacy import ZCDP, ApproxDP, PureDP, Relation, Unit
 from privada.privacy.accounting import curves
 
 E = FourierEmbedding.of(width=2, n_features=12, gamma=0.5, random_state=0)
 ROWS = np.random.default_rng(11).normal(0.5, 0.8, size=(60, 2))
 SCHEMA = Schema.of_numbers(bounds=(-3, 3), width=2, size=60)
 PERSON = Unit(name="person", max_rows=3)
-PURE, RHO = Pure(epsilon=2, relation="add/remove"), ZCDP(rho=0.3, relation="add/remove")
+PURE, RHO = PureDP(epsilon=2, relation="add/remove"), ZCDP(rho=0.3, relation="add/remove")
 
 
 def kinds(guarantee):
@@ -118,7 +118,7 @@ def world(near, far, seed=0):
     """A consumer and three owners; rows of the first owner are given."""
     rng = np.random.default_rng(seed)
     held = {"v": rng.normal(1, 0.5, (80, 2)), "a": near, "b": far, "c": rng.normal(0, 1, (40, 2))}
-    guarantee = Approximate(epsilon=3, delta=1e-4, relation="replace-one")
+    guarantee = ApproxDP(epsilon=3, delta=1e-4, relation="replace-one")
     nodes = []
     for i, (name, X) in enumerate(held.items()):
         schema = Schema.of_numbers(bounds=(-3, 3), width=2, size=len(X))
@@ -131,7 +131,7 @@ def world(near, far, seed=0):
                 budget=guarantee,
                 policy=Policy(curators=("curator",)),
                 accounting="gaussian",
-                rehearsal=i,
+                insecure_seed=i,
             )
         nodes.append((Consumer if name == "v" else OwnerNode)(name, owner))
     return nodes, Matching(embedding=E, size=20, validation=guarantee, owners=guarantee)
@@ -201,7 +201,7 @@ def node_of(name, X, *, kind=OwnerNode, seed=0, rho=RICH):
             dataset=name,
             budget=budget,
             policy=Policy(curators=("curator",)),
-            rehearsal=seed,
+            insecure_seed=seed,
         )
     return kind(name, owner)
 
@@ -383,7 +383,7 @@ class Printed(AskRule):
 
 def test_owners_together_see_more_than_one(rehearsal):
     """privacy.md, section 5: with asking bits, 300 owners together reach δ(1) = .03, one owner 1e-5."""
-    claim = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
+    claim = ApproxDP(epsilon=1, delta=1e-5, relation="add/remove")
     plan = RoundPlan(size=10, dimension=12, ask_share=0.5, guarantee=claim)
     paid = RoundPlan(size=10, dimension=12, ask_share=0.5, coalition=300, guarantee=claim)
     ties = [round(plan.rule.threshold)] * 300
@@ -452,7 +452,7 @@ def old_gather(allocation, matching):
     asked, kept = dict.fromkeys(allocation.sizes, 0), {}
     while missing := {name: n - asked[name] for name, n in allocation.rows.items() if n > asked[name]}:
         asks = [
-            Ask(name, matching.rows_question(allocation, size=n, skip=asked[name]), to=matching.curator)
+            AskOwner(name, matching.rows_question(allocation, size=n, skip=asked[name]), to=matching.curator)
             for name, n in missing.items()
         ]
         replies, gone = (yield asks), []

@@ -22,13 +22,13 @@ from privada.audit.transcript import coupled
 from privada.methods.transport import ClassStatistics, Descent, FeatureMap, RowRelease
 from privada.parties import Rows, Schema
 from privada.parties.schema import Category
-from privada.privacy import ZCDP, Approximate, Relation, Unit
+from privada.privacy import ZCDP, ApproxDP, Relation, Unit
 
 RNG = np.random.default_rng(5)
 X, Y = RNG.uniform(-1, 1, size=(30, 3)), RNG.integers(3, size=30)
 SCHEMA = Schema.of_numbers(bounds=(-1, 1), width=3, size=30, label=Category(name="y", values=(0, 1, 2)))
 MAP = FeatureMap.random(3, 2, seed=4, radius=0.8)
-ONE = Approximate(epsilon=1.0, delta=1e-3, relation="replace-one")
+ONE = ApproxDP(epsilon=1.0, delta=1e-3, relation="replace-one")
 PERSON = Unit(name="person", max_rows=3)
 KINDS = ("descent", "statistics", "moments", "rows", "labelled rows", "attribute rows")
 

@@ -4,7 +4,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
-from privada import CellClassifier, CellMeans, Nearest
+from privada import CellClassifier, CellMeans, NearestCells
 from privada.exceptions import InputError, RehearsalWarning, SchemaError
 
 
@@ -19,7 +19,7 @@ def digits():
 @pytest.mark.parametrize("price", [{"epsilon": 2.0}, {"rho": 0.5}, {"epsilon": 2.0, "delta": 1e-6}])
 def test_it_learns_labels_from_private_counts(digits, price):
     X, y, centers = digits
-    model = CellClassifier(centers, classes=range(10), bounds=(0, 1), rehearsal=1, **price)
+    model = CellClassifier(centers, classes=range(10), bounds=(0, 1), insecure_seed=1, **price)
     with pytest.warns(RehearsalWarning):
         model.fit(X, y)
     assert model.score(X, y) > 0.6
@@ -33,7 +33,7 @@ def test_less_epsilon_is_less_accurate(digits):
     for epsilon in (0.02, 2.0):
         with pytest.warns(RehearsalWarning):
             model = CellClassifier(
-                centers, classes=range(10), bounds=(0, 1), epsilon=epsilon, rehearsal=1
+                centers, classes=range(10), bounds=(0, 1), epsilon=epsilon, insecure_seed=1
             ).fit(X, y)
         scores.append(model.score(X, y))
     assert scores[0] < scores[1] - 0.1
@@ -44,7 +44,7 @@ def test_means_approach_the_truth(digits):
     truth = np.array([[0.2, 0.2], [0.8, 0.7]])
     X = np.clip(np.vstack([rng.normal(m, 0.05, size=(2000, 2)) for m in truth]), 0, 1)
     start = truth + 0.1
-    model = CellMeans(start, bounds=(0, 1), norm_bound=0.4, epsilon=1, rehearsal=0)
+    model = CellMeans(start, bounds=(0, 1), norm_bound=0.4, epsilon=1, insecure_seed=0)
     with pytest.warns(RehearsalWarning):
         model.fit(X)
     assert np.abs(model.means_ - truth).max() < 0.01
@@ -85,7 +85,7 @@ def test_it_keeps_nothing_exact(digits):
     X, y, centers = digits
     model = CellClassifier(centers, classes=range(10), bounds=(0, 1), epsilon=0.5).fit(X, y)
     exact = np.zeros((len(centers), 10))
-    np.add.at(exact, (Nearest(centers=centers).assign(X), y), 1)
+    np.add.at(exact, (NearestCells(centers=centers).assign(X), y), 1)
     arrays = {name: value for name, value in vars(model).items() if isinstance(value, np.ndarray)}
     assert arrays["counts_"].shape == exact.shape
     for name, value in arrays.items():

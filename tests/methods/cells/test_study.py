@@ -5,12 +5,12 @@ import pytest
 
 from privada._toml import Section
 from privada.exceptions import StudyError
-from privada.methods.cells.questions.partition import Bins, Nearest
+from privada.methods.cells.questions.partition import Bins, NearestCells
 from privada.methods.cells.study import learner
 from privada.parties import Category, Number, Schema
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
-GUARANTEE = Pure(epsilon=1, relation="add/remove")
+GUARANTEE = PureDP(epsilon=1, relation="add/remove")
 SCHEMA = Schema(
     columns=[Number(name="age", low=0, high=120, missing=True), Number(name="dose", low=0, high=1)],
     label=Category(name="ill", values=("no", "yes")),
@@ -33,7 +33,7 @@ def test_centres_become_one_table_of_the_first_owner(home):
     ask = asked('centers = "centers.csv"\nby_label = true', home)
     assert (ask.owner, ask.question.n_classes) == ("clinic", 2)
     (table,) = ask.question.tables
-    assert isinstance(table, Nearest)
+    assert isinstance(table, NearestCells)
     assert table.centers.shape == (2, 3)
     assert ask.question.guarantee == GUARANTEE
 

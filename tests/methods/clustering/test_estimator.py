@@ -7,7 +7,7 @@ from privada.exceptions import InputError, PrivadaWarning, RehearsalWarning, Sch
 from privada.methods.clustering import NearestMeans
 from privada.methods.clustering.learner.solver.objective import cost
 from privada.methods.clustering.learner.solver.solve import medoids
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from tests.methods.clustering.generated import RADIUS, make_grids
 
 AR = "add/remove"
@@ -20,7 +20,7 @@ def pair():
 
 @pytest.mark.parametrize("price", [{"epsilon": 3.0}, {"rho": 3.0}, {"epsilon": 3.0, "delta": 1e-6}])
 def test_it_closes_most_of_the_gap(pair, price):
-    model = SourceTargetMedoids(9, norm_bound=RADIUS, rehearsal=1, random_state=0, n_draws=8, **price)
+    model = SourceTargetMedoids(9, norm_bound=RADIUS, insecure_seed=1, random_state=0, n_draws=8, **price)
     with pytest.warns(RehearsalWarning):
         model.fit(pair.source, Xt=pair.target)
     ours = cost(pair.target, pair.source, model.cluster_centers_)
@@ -35,7 +35,7 @@ def test_it_closes_most_of_the_gap(pair, price):
 def test_skada_and_pot_forms_agree(pair):
     both = np.vstack([pair.source, pair.target])
     domain = np.r_[np.ones(len(pair.source)), -np.ones(len(pair.target))]
-    model = SourceTargetMedoids(5, norm_bound=RADIUS, epsilon=3, rehearsal=2, random_state=0, n_draws=4)
+    model = SourceTargetMedoids(5, norm_bound=RADIUS, epsilon=3, insecure_seed=2, random_state=0, n_draws=4)
     with pytest.warns(RehearsalWarning):
         split = clone(model).fit(pair.source, None, pair.target)
     with pytest.warns(RehearsalWarning):
@@ -45,7 +45,7 @@ def test_skada_and_pot_forms_agree(pair):
 
 
 def test_a_forecast_costs_nothing_and_is_kept(pair):
-    model = SourceTargetMedoids(9, norm_bound=RADIUS, epsilon=3, rehearsal=1, random_state=0, n_draws=4)
+    model = SourceTargetMedoids(9, norm_bound=RADIUS, epsilon=3, insecure_seed=1, random_state=0, n_draws=4)
     said = model.forecast(pair.target)
     assert "choosing by the public target alone" in str(said)
     with pytest.warns(RehearsalWarning):
@@ -76,7 +76,7 @@ def test_many_features(pair):
     rng = np.random.default_rng(1)
     target = np.clip(rng.normal(0, 0.08, size=(250, 6)), -0.2, 0.2)
     source = target[target[:, 0] < 0].repeat(30, axis=0) + rng.normal(0, 0.01, size=(1, 6))
-    model = SourceTargetMedoids(6, norm_bound=RADIUS, epsilon=3, rehearsal=3, random_state=0)
+    model = SourceTargetMedoids(6, norm_bound=RADIUS, epsilon=3, insecure_seed=3, random_state=0)
     with pytest.warns(RehearsalWarning):
         model.fit(source, Xt=target)
     ignoring = cost(target, source, target[medoids(target, 6).indices])
@@ -84,7 +84,7 @@ def test_many_features(pair):
 
 
 def test_another_question_can_be_asked(pair):
-    nna = NearestMeans(cells=pair.target[::20], radius=RADIUS, guarantee=Pure(epsilon=3, relation=AR))
+    nna = NearestMeans(cells=pair.target[::20], radius=RADIUS, guarantee=PureDP(epsilon=3, relation=AR))
     model = SourceTargetMedoids(5, norm_bound=RADIUS, epsilon=3, question=nna).fit(
         pair.source, Xt=pair.target
     )

@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from privada import Category, CellClassifier, Number, Owner, Pure, ReweightedClassifier, Schema
+from privada import Category, CellClassifier, Number, Owner, PureDP, ReweightedClassifier, Schema
 from privada.exceptions import InputError
 from privada.methods.evaluation import Classification, PrivateEvaluator, Regression, evaluate
 from privada.methods.hypotheses import Constant
@@ -69,7 +69,7 @@ def test_wrong_settings_are_named_before_anything_is_charged(change, message):
 
 def test_an_owner_is_asked_in_the_place_of_rows():
     schema = Schema.of_numbers(bounds=(0, 1), width=2, label=Category(name="y", values=("no", "yes")))
-    budget = Pure(epsilon=50.0, relation="add/remove")
+    budget = PureDP(epsilon=50.0, relation="add/remove")
     clinic = Owner(X, y=y, schema=schema, dataset="patients", budget=budget)
     found = evaluate(MODEL, owner=clinic, epsilon=20.0)
     assert found.accuracy.value == pytest.approx(MODEL.score(X, y), abs=0.02)
@@ -97,7 +97,7 @@ def test_columns_of_a_frame_are_those_of_the_model_in_any_order():
         evaluate(model, frame[["a"]], y, **about)
     label = Category(name="label", values=(0, 1))
     columns = [Number(name=name, low=0, high=1) for name in ("b", "a")]
-    budget = Pure(epsilon=9, relation="add/remove")
+    budget = PureDP(epsilon=9, relation="add/remove")
     owner = Owner(X, y=y, schema=Schema(columns=columns, label=label), dataset="rows", budget=budget)
     with pytest.raises(InputError, match="in the order in which the model was fitted"):
         evaluate(model, owner=owner, epsilon=1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from privada import Category, Number, Pure, Schema
+from privada import Category, Number, PureDP, Schema
 from privada._toml import Section
 from privada.exceptions import StudyError
 from privada.methods.evaluation import as_hypothesis
@@ -14,7 +14,7 @@ RNG = np.random.default_rng(1)
 X = RNG.uniform(size=(200, 2))
 CLASSES = ("well", "ill", "cured")
 SCHEMA = Schema.of_numbers(bounds=(0, 1), width=2, label=Category(name="outcome", values=CLASSES))
-PURE = Pure(epsilon=1.0, relation="add/remove")
+PURE = PureDP(epsilon=1.0, relation="add/remove")
 
 
 @pytest.fixture

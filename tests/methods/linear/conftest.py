@@ -5,7 +5,7 @@ import pytest
 
 from privada.methods.linear.questions.descent import LinearDescent
 from privada.parties import Category, Number, Rows, Schema
-from privada.privacy import Approximate
+from privada.privacy import ApproxDP
 
 SIZE = 60
 
@@ -34,7 +34,7 @@ def descent():
                 "alpha": 0.1,
                 "loss": loss,
                 "steps": 6,
-                "guarantee": Approximate(epsilon=1e3, delta=1e-3, relation="replace-one"),
+                "guarantee": ApproxDP(epsilon=1e3, delta=1e-3, relation="replace-one"),
             }
             | more
         )

@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from privada import MarginalLearner
+from privada import MarginalClassifier
 from privada.exceptions import InputError, RehearsalWarning
 from privada.methods.marginals import CellCounts, ErrorTables
 
@@ -39,13 +39,13 @@ Y, TRUTH = ((RNG.uniform(size=len(rows)) < chance(rows)).astype(int) for rows in
 )
 def test_public_settings_are_refused_by_name(wrong, message):
     with pytest.raises(InputError, match=message):
-        MarginalLearner(**(SETTINGS | wrong)).fit(X, Y, source=SOURCE)
+        MarginalClassifier(**(SETTINGS | wrong)).fit(X, Y, source=SOURCE)
 
 
 @pytest.mark.parametrize("y", [None, Y[:, None], 1], ids=["none", "a column", "a number"])
 def test_labels_are_one_for_each_row(y):
     with pytest.raises(InputError, match="Expected y, one label for each"):
-        MarginalLearner(classifier=LogisticRegression(), **SETTINGS).fit(X, y, source=SOURCE)
+        MarginalClassifier(classifier=LogisticRegression(), **SETTINGS).fit(X, y, source=SOURCE)
 
 
 def test_stopping_early_asks_fewer_rounds():
@@ -53,7 +53,8 @@ def test_stopping_early_asks_fewer_rounds():
     for stop, rounds in ((1.0, 2), (0.0, 3)):
         question = ErrorTables(rounds=3, bins=3, stop=stop)
         assert (
-            len(MarginalLearner(question=question, **settings).fit(X, Y, source=SOURCE).releases_) == rounds
+            len(MarginalClassifier(question=question, **settings).fit(X, Y, source=SOURCE).releases_)
+            == rounds
         )
 
 
@@ -61,7 +62,7 @@ def test_stopping_early_asks_fewer_rounds():
 def test_a_budget_that_hides_nothing_is_only_large(question):
     settings = SETTINGS | {"epsilon": 1000.0, "question": question, "classifier": LogisticRegression()}
     chance_is_known = LogisticRegression().fit(SOURCE, TRUTH).score(SOURCE, TRUTH)
-    fitted = MarginalLearner(**settings).fit(X, Y, source=SOURCE)
+    fitted = MarginalClassifier(**settings).fit(X, Y, source=SOURCE)
     assert fitted.score(SOURCE, TRUTH) > chance_is_known - 0.05
 
 
@@ -76,7 +77,7 @@ def test_the_default_learns_where_gaussian_noise_is_allowed(more):
     """Over 100 seeds of the noise it was 0.005 ahead on average, and at most 0.005 behind."""
     settings = SETTINGS | more
     clear = LogisticRegression().fit(SOURCE, TRUTH).score(SOURCE, TRUTH)
-    model = MarginalLearner(**settings).fit(X, Y, source=SOURCE)
+    model = MarginalClassifier(**settings).fit(X, Y, source=SOURCE)
     assert model.score(SOURCE, TRUTH) > clear - 0.05
     assert len(model.releases_) == 1
     assert 0 < model.forecast_.low < model.forecast_.ratio < model.forecast_.high
@@ -86,17 +87,19 @@ def test_the_default_learns_where_gaussian_noise_is_allowed(more):
 
 def test_columns_may_have_any_units():
     units = np.array([1e-6, 1e6])
-    settings = SETTINGS | DELTA | {"rehearsal": 1}
+    settings = SETTINGS | DELTA | {"insecure_seed": 1}
     with pytest.warns(RehearsalWarning):
-        plain = MarginalLearner(**settings).fit(X, Y, source=SOURCE)
+        plain = MarginalClassifier(**settings).fit(X, Y, source=SOURCE)
     with pytest.warns(RehearsalWarning):
-        scaled = MarginalLearner(**settings | {"bounds": (0, units)}).fit(X * units, Y, source=SOURCE * units)
+        scaled = MarginalClassifier(**settings | {"bounds": (0, units)}).fit(
+            X * units, Y, source=SOURCE * units
+        )
     assert np.mean(plain.predict(SOURCE) != scaled.predict(SOURCE * units)) < 0.01
 
 
 @pytest.mark.parametrize("question", ["auto", CellCounts(cells=9), ErrorTables(rounds=2)], ids=str)
 def test_it_is_cloned_with_its_settings(question):
-    model = MarginalLearner(question=question, **SETTINGS)
+    model = MarginalClassifier(question=question, **SETTINGS)
     assert clone(model).get_params() == model.get_params()
     shared = {"schema", "ledger", "dataset", "max_rows"}  # of every estimator
     assert len(model.get_params().keys() - shared) <= 11
@@ -104,7 +107,7 @@ def test_it_is_cloned_with_its_settings(question):
 
 def test_own_classifiers_are_trained_on_the_labelled_source():
     forest = RandomForestClassifier(20, random_state=0)
-    model = MarginalLearner(classifier=forest, **SETTINGS | DELTA).fit(X, Y, source=SOURCE)
+    model = MarginalClassifier(classifier=forest, **SETTINGS | DELTA).fit(X, Y, source=SOURCE)
     assert isinstance(model.model_, RandomForestClassifier)
     assert model.score(SOURCE, TRUTH) > 0.6
 
@@ -126,8 +129,8 @@ def test_label_probabilities_are_calibrated():
     """Of the source's rows of which 70 % is said, about 70 % are of the class: over 20 draws of the noise."""
     errors, hard = [], []
     for seed in range(20):
-        model = MarginalLearner(
-            question="cells", classifier=LogisticRegression(), rehearsal=seed, **SETTINGS
+        model = MarginalClassifier(
+            question="cells", classifier=LogisticRegression(), insecure_seed=seed, **SETTINGS
         ).fit(X, Y, source=SOURCE)
         said = model.synthetic_target_.probabilities[:, 1]
         errors.append(calibration_error(said, TRUTH))

@@ -8,11 +8,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, Ridge
 from sklearn.neighbors import KNeighborsRegressor
 
-from privada import MarginalLearner, MarginalRegressor, Owner, Schema, run
+from privada import MarginalClassifier, MarginalRegressor, Owner, Schema, run
 from privada.exceptions import InputError, PrivadaWarning, RehearsalWarning, SchemaError
 from privada.methods.marginals import Public, default_regression, learn_regression
 from privada.parties import Number
-from privada.privacy import ZCDP, Approximate, Pure
+from privada.privacy import ZCDP, ApproxDP, PureDP
 
 SETTINGS = {"bounds": (0.0, 1.0), "label_bounds": (0.0, 30.0), "epsilon": 2.0, "size": 2000}
 
@@ -28,13 +28,13 @@ def rows():
 def fitted(rows):
     X, y, source = rows
     with pytest.warns(RehearsalWarning):
-        return MarginalRegressor(**SETTINGS, rehearsal=1).fit(X, y, source=source)
+        return MarginalRegressor(**SETTINGS, insecure_seed=1).fit(X, y, source=source)
 
 
 def test_it_learns_and_says_what_it_cost(rows, fitted):
     X, y, _ = rows
     assert fitted.score(X, y) > 0.85
-    assert fitted.guarantee_ == Pure(epsilon=2, relation="add/remove")
+    assert fitted.guarantee_ == PureDP(epsilon=2, relation="add/remove")
     assert sum(release.guarantee.epsilon for release in fitted.releases_) == pytest.approx(2)
     assert fitted.release_ is fitted.releases_[-1]
     assert fitted.forecast_.worthwhile
@@ -53,12 +53,12 @@ def test_the_synthetic_target_stands_for_the_target(rows, fitted):
 
 def test_it_equals_its_two_sides(rows, fitted):
     X, y, source = rows
-    whole = Pure(epsilon=2, relation="add/remove")
+    whole = PureDP(epsilon=2, relation="add/remove")
     schema = Schema.of_numbers(
         bounds=(0.0, 1.0), width=2, size=2000, label=Number(name="label", low=0, high=30)
     )
     with pytest.warns(RehearsalWarning):
-        house = Owner(X, y=y, schema=schema, dataset="rows", budget=whole, rehearsal=1)
+        house = Owner(X, y=y, schema=schema, dataset="rows", budget=whole, insecure_seed=1)
     plan = default_regression(source, guarantee=whole, size=2000)
     public = Public(source=source, classes=())
     learner = learn_regression("o", plan.cells, public, bounds=(0.0, 30.0), guarantees=plan.guarantees)
@@ -67,7 +67,7 @@ def test_it_equals_its_two_sides(rows, fitted):
 
 
 def test_it_keeps_the_manners_of_scikit_learn():
-    model = MarginalRegressor(**SETTINGS, regressor=RandomForestRegressor(5), rehearsal=3)
+    model = MarginalRegressor(**SETTINGS, regressor=RandomForestRegressor(5), insecure_seed=3)
     assert clone(model).get_params().keys() == model.get_params().keys()
     assert not [key for key in vars(model) if key.endswith("_")]
 
@@ -79,7 +79,7 @@ def test_with_delta_it_descends(rows, relation):
     model = MarginalRegressor(**SETTINGS, delta=1e-5, relation=relation).fit(X, y, source=source)
     assert [release.kind for release in model.releases_] == ["marginals.histogram", "marginals.descent"]
     assert model.score(X, y) > 0.9
-    assert model.guarantee_ == Approximate(epsilon=2, delta=1e-5, relation=relation)
+    assert model.guarantee_ == ApproxDP(epsilon=2, delta=1e-5, relation=relation)
     own = MarginalRegressor(**SETTINGS, delta=1e-5, relation=relation, regressor=Ridge())
     assert own.fit(X, y, source=source).score(X, y) > 0.9
 
@@ -89,7 +89,7 @@ def test_any_regressor_and_any_guarantee_with_even_shares(rows):
     X, y, source = rows
     forest = RandomForestRegressor(30, random_state=0)
     settings = SETTINGS | {"epsilon": None, "rho": 0.5, "relation": "replace-one", "cells": 50}
-    model = MarginalRegressor(**settings, regressor=forest, rehearsal=2).fit(X, y, source=source)
+    model = MarginalRegressor(**settings, regressor=forest, insecure_seed=2).fit(X, y, source=source)
     assert model.guarantee_ == ZCDP(rho=0.5, relation="replace-one")
     assert model.score(X, y) > 0.8
     assert not hasattr(forest, "estimators_")
@@ -109,7 +109,7 @@ def test_any_regressor_and_any_guarantee_with_even_shares(rows):
 )
 def test_a_regressor_that_could_not_be_trained_is_refused_before_anything_is_asked(rows, wrong, message):
     _, _, source = rows
-    plan = default_regression(source, guarantee=Pure(epsilon=1, relation="add/remove"), size=2000)
+    plan = default_regression(source, guarantee=PureDP(epsilon=1, relation="add/remove"), size=2000)
     public = Public(source=source, classes=(), classifier=wrong)
     with pytest.raises(InputError, match=message):
         learn_regression("o", plan.cells, public, bounds=(0.0, 30.0), guarantees=plan.guarantees)
@@ -165,7 +165,7 @@ def test_rows_that_are_no_numbers_are_refused(rows):
 @pytest.mark.parametrize("ask", ["predict", "predict_proba"])
 def test_a_classifier_that_was_not_fitted_says_so(ask):
     with pytest.raises(NotFittedError):
-        getattr(MarginalLearner(classes=(0, 1), bounds=(0.0, 1.0), epsilon=1.0, size=10), ask)([[0.5]])
+        getattr(MarginalClassifier(classes=(0, 1), bounds=(0.0, 1.0), epsilon=1.0, size=10), ask)([[0.5]])
 
 
 def test_a_regressor_that_was_not_fitted_says_so():

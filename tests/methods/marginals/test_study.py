@@ -7,9 +7,9 @@ from privada.exceptions import StudyError
 from privada.methods.marginals import from_plain
 from privada.methods.marginals.study import learner
 from privada.parties import Category, Number
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
-PURE = Pure(epsilon=2, relation="add/remove")
+PURE = PureDP(epsilon=2, relation="add/remove")
 SCHEMA = Schema.of_numbers(
     bounds=(0.0, 1.0), width=2, size=300, label=Category(name="l", values=("no", "yes"))
 )

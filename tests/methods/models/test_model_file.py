@@ -76,7 +76,7 @@ def test_what_was_spent_and_who_paid_stay_behind(case, tmp_path):
     "classifier", [LogisticRegression(), MLPClassifier((5,), max_iter=20, random_state=0)]
 )
 def test_models_of_scikit_learn_travel_as_numbers(classifier):
-    case = next(case for case in CASES if case.name == "MarginalLearner")
+    case = next(case for case in CASES if case.name == "MarginalClassifier")
     model = fitted(case, classifier=classifier)
     again = unpack_model(pack_model(model))
     assert np.array_equal(again.predict_proba(ROWS), model.predict_proba(ROWS))
@@ -107,7 +107,7 @@ def test_a_schema_with_words_and_dates_travels(tmp_path):
 
 
 def test_other_classes_are_named_and_not_written():
-    case = next(case for case in CASES if case.name == "MarginalLearner")
+    case = next(case for case in CASES if case.name == "MarginalClassifier")
     with pytest.raises(InputError, match="holds no GaussianNB; export it with to_onnx"):
         pack_model(fitted(case, classifier=GaussianNB()))
 

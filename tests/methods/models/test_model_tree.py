@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from privada import Pure
+from privada import PureDP
 from privada.exceptions import InputError, WireError
 from privada.methods.models.model_tree import TreeReader, TreeWriter
 
@@ -25,7 +25,7 @@ SHARED = np.arange(4.0)
         (1, (2.5, None)),
         [1, [2]],
         {"a": 1, 2: (3,)},
-        Pure(epsilon=0.5, relation="replace-one"),
+        PureDP(epsilon=0.5, relation="replace-one"),
     ],
 )
 def test_plain_values_are_themselves_again(value):

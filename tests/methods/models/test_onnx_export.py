@@ -62,7 +62,7 @@ def test_every_estimator_is_the_same_as_onnx(name):
     ],
 )
 def test_classifiers_inside_are_translated(classifier):
-    agree(fitted("MarginalLearner", classifier=classifier))
+    agree(fitted("MarginalClassifier", classifier=classifier))
 
 
 def test_regressors_inside_are_translated():
@@ -102,7 +102,7 @@ def test_names_and_the_guarantee_are_in_the_metadata():
     assert notes["privada.guarantee"] == str(model.guarantee_)
 
 
-@pytest.mark.parametrize("name", ["CellClassifier", "MarginalLearner", "ReweightedClassifier"])
+@pytest.mark.parametrize("name", ["CellClassifier", "MarginalClassifier", "ReweightedClassifier"])
 def test_owners_evaluate_what_was_exported(name):
     """In their locked process, with the classes in another order."""
     X, y, _ = table(41, 400)
@@ -113,7 +113,7 @@ def test_owners_evaluate_what_was_exported(name):
 
 def test_what_has_no_form_is_named():
     with pytest.raises(InputError, match="GaussianNB inside the model"):
-        fitted("MarginalLearner", classifier=GaussianNB()).to_onnx()
+        fitted("MarginalClassifier", classifier=GaussianNB()).to_onnx()
     with pytest.raises(InputError, match="A PrivateSummarizer has no ONNX form"):
         privada.PrivateSummarizer().to_onnx()
     with pytest.raises(NotFittedError):

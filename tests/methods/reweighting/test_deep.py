@@ -38,7 +38,7 @@ def test_a_classifier_learns_more_of_the_target_than_the_source_tells():
     labels = np.where(XS[:, 0] > 0, "yes", "no")
     public = None
     for seed in range(2):
-        model = DeepReweightedClassifier(epsilon=2, delta=1e-6, steps=30, random_state=0, rehearsal=seed)
+        model = DeepReweightedClassifier(epsilon=2, delta=1e-6, steps=30, random_state=0, insecure_seed=seed)
         fit(model, labels, np.where(TRUE, "yes", "no"))
         score = model.score(XT, np.where(TRUE, "yes", "no"))
         public = (np.where(XT[:, 0] > 0, "yes", "no") == np.where(TRUE, "yes", "no")).mean()
@@ -48,7 +48,7 @@ def test_a_classifier_learns_more_of_the_target_than_the_source_tells():
 
 
 def test_any_module_will_do_and_is_forgotten_afterwards():
-    model = DeepReweightedClassifier(Doubled(), rho=0.5, steps=10, random_state=0, rehearsal=1)
+    model = DeepReweightedClassifier(Doubled(), rho=0.5, steps=10, random_state=0, insecure_seed=1)
     fit(model, (XS[:, 0] > 0).astype(int), TRUE.astype(int))
     assert isinstance(model.module_, Doubled)
     assert set(np.unique(model.predict(XT))) <= {0, 1}
@@ -58,7 +58,7 @@ def test_any_module_will_do_and_is_forgotten_afterwards():
 
 def test_a_regressor_keeps_the_labels_units():
     yt = 100 + 10 * (XT[:, 0] + XT[:, 1])
-    model = DeepReweightedRegressor(epsilon=4, delta=1e-6, steps=30, random_state=0, rehearsal=0)
+    model = DeepReweightedRegressor(epsilon=4, delta=1e-6, steps=30, random_state=0, insecure_seed=0)
     fit(model, 100 + 10 * XS[:, 0], yt)
     public = 1 - np.var(10 * XT[:, 1]) / np.var(yt)
     assert model.score(XT, yt) > public + 0.1
@@ -67,7 +67,7 @@ def test_a_regressor_keeps_the_labels_units():
 
 
 def test_rehearsals_repeat_and_clones_are_fresh():
-    model = DeepReweightedClassifier(rho=1.0, steps=5, random_state=0, rehearsal=3)
+    model = DeepReweightedClassifier(rho=1.0, steps=5, random_state=0, insecure_seed=3)
     ys, yt = (XS[:, 0] > 0).astype(int), TRUE.astype(int)
     first = fit(model, ys, yt).predict_proba(XT[:9])
     assert np.array_equal(fit(clone(model), ys, yt).predict_proba(XT[:9]), first)
@@ -76,7 +76,7 @@ def test_rehearsals_repeat_and_clones_are_fresh():
 
 def test_torchs_own_generator_is_left_alone():
     before = torch.get_rng_state()
-    fit(DeepReweightedClassifier(rho=1.0, steps=3, random_state=0, rehearsal=3), TRUE[:300], TRUE)
+    fit(DeepReweightedClassifier(rho=1.0, steps=3, random_state=0, insecure_seed=3), TRUE[:300], TRUE)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -122,7 +122,7 @@ def test_private_rows_never_reach_batch_statistics_and_the_callers_module_is_lef
     """The fitted module's running means are the given one's; so is everything of the given one."""
     given = Normed()
     before = {name: value.clone() for name, value in given.state_dict().items()}
-    model = DeepReweightedClassifier(given, rho=0.5, steps=4, random_state=0, rehearsal=1)
+    model = DeepReweightedClassifier(given, rho=0.5, steps=4, random_state=0, insecure_seed=1)
     fit(model, (XS[:, 0] > 0).astype(int), TRUE.astype(int))
     assert model.module_ is not given
     for name, value in given.state_dict().items():

@@ -13,7 +13,7 @@ from privada.methods.linear.questions import public
 from privada.methods.reweighting import plan
 from privada.parties import Number, Owner, Schema
 from privada.parties.running import run
-from privada.privacy import Approximate
+from privada.privacy import ApproxDP
 from privada.privacy.accounting import curves
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-5}
@@ -37,13 +37,13 @@ def domains(seed=0, m=600, n=1500, d=4):
 
 def test_a_regressor_learns_what_the_source_does_not_know():
     Xs, ys, Xt, yt = domains()
-    model = ReweightedRegressor(**BUDGET, base="linear", random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    model = ReweightedRegressor(**BUDGET, base="linear", random_state=0, insecure_seed=1).fit(Xs, ys, Xt, yt)
     assert model.score(Xt, yt) > 0.95
     assert model.score(Xs, ys) < 0.8
     assert model.coef_ == pytest.approx([2, 0, 1, 1], abs=0.2)
     assert model.intercept_ == pytest.approx(0.5, abs=0.15)
     assert model.predict(Xt[:9]) == pytest.approx(Xt[:9] @ model.coef_ + model.intercept_)
-    assert model.guarantee_ == Approximate(**BUDGET, relation="replace-one")
+    assert model.guarantee_ == ApproxDP(**BUDGET, relation="replace-one")
     assert [release.kind for release in model.releases_] == ["reweighting.mixture", "reweighting.descent"]
 
 
@@ -53,7 +53,7 @@ def test_models_that_are_not_linear_take_part():
     ys, yt = (np.abs(X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=900) for X in (Xs, Xt))
     found = {}
     for base in ("auto", "linear"):
-        model = ReweightedRegressor(**BUDGET, base=base, random_state=0, rehearsal=1)
+        model = ReweightedRegressor(**BUDGET, base=base, random_state=0, insecure_seed=1)
         found[base] = model.fit(Xs, ys, Xt, yt + 1).score(Xt, yt + 1)
         assert hasattr(model, "coef_") == (base == "linear")
     assert found["auto"] > 0.9 > found["linear"]
@@ -64,7 +64,9 @@ def test_models_that_are_not_linear_take_part():
 def test_predictions_keep_to_the_labels_public_limits():
     Xs, ys, Xt, yt = domains(n=300)
     far = 100 * np.array([[1.0, 1.0, 1.0, 1.0], [-1.0, -1.0, -1.0, -1.0]])  # cut to the features' bounds
-    model = ReweightedRegressor(**BUDGET, label_bounds=(-3, 2), base="linear", random_state=0, rehearsal=1)
+    model = ReweightedRegressor(
+        **BUDGET, label_bounds=(-3, 2), base="linear", random_state=0, insecure_seed=1
+    )
     assert model.fit(Xs, ys, Xt, yt).predict(far).tolist() == [2.0, -3.0]
     assert model.predict(Xt[:5] / 100) == pytest.approx(Xt[:5] / 100 @ model.coef_ + model.intercept_)
     wide = clone(model).set_params(label_bounds=None, bounds=(-99, 99)).fit(Xs, ys, Xt, yt)
@@ -74,7 +76,7 @@ def test_predictions_keep_to_the_labels_public_limits():
 
 def test_three_forms_of_one_fit():
     Xs, ys, Xt, yt = domains(n=300)
-    model = ReweightedRegressor(**BUDGET, base="linear", random_state=0, rehearsal=1)
+    model = ReweightedRegressor(**BUDGET, base="linear", random_state=0, insecure_seed=1)
     first = clone(model).fit(Xs, ys, Xt, yt).coef_
     second = clone(model).fit(Xt, yt, Xs=Xs, ys=ys).coef_
     domain = np.r_[np.ones(len(Xs)), -np.ones(len(Xt))]
@@ -94,7 +96,7 @@ def test_a_classifier_learns_what_the_source_does_not_know(K, gain):
     names = np.array(["a", "b", "c"])[:K]
     ys = names[(2 * Xs @ W + rng.gumbel(size=(600, K))).argmax(1)]
     yt = names[(2 * Xt @ (W + turn) + rng.gumbel(size=(3000, K))).argmax(1)]
-    model = ReweightedClassifier(**BUDGET, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    model = ReweightedClassifier(**BUDGET, random_state=0, insecure_seed=1).fit(Xs, ys, Xt, yt)
     features = model.model_.features
     scores = Xt @ features.weights + features.starts[: features.outputs]
     warm = names[(scores[:, 0] > 0).astype(int)] if K == 2 else names[scores.argmax(1)]
@@ -106,7 +108,7 @@ def test_a_classifier_learns_what_the_source_does_not_know(K, gain):
 def test_no_weight_of_a_private_row_is_kept():
     """Nothing in a fitted estimator has one entry a private row."""
     Xs, ys, Xt, yt = domains(n=777)
-    model = ReweightedRegressor(**BUDGET, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    model = ReweightedRegressor(**BUDGET, random_state=0, insecure_seed=1).fit(Xs, ys, Xt, yt)
 
     def shapes(value, seen):
         if id(value) in seen:
@@ -133,7 +135,7 @@ def test_an_expected_loss_is_said():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 3))
     y = X @ [1.0, 2.0, 0.0] + 0.5 * rng.normal(size=600)
-    tight = Approximate(epsilon=0.01, delta=1e-6, relation="replace-one")
+    tight = ApproxDP(epsilon=0.01, delta=1e-6, relation="replace-one")
     made = plan(X, y, size=60, guarantee=tight)
     assert not made.forecast.worthwhile
     with pytest.warns(PrivadaWarning, match="keep the budget"):
@@ -150,7 +152,7 @@ def test_noise_is_not_taken_for_a_correction(m, n, epsilon):
     Xs, Xt, X = (rng.normal(size=(rows, 3)) for rows in (m, n, 500))
     ys, yt, y = (each.sum(axis=1) + 0.1 * rng.normal(size=len(each)) for each in (Xs, Xt, X))
     for seed in range(5):
-        model = ReweightedRegressor(epsilon=epsilon, delta=1e-5, random_state=0, rehearsal=seed)
+        model = ReweightedRegressor(epsilon=epsilon, delta=1e-5, random_state=0, insecure_seed=seed)
         model.fit(Xs, ys, Xt, yt)
         assert np.mean((model.predict(X) - y) ** 2) < 1.0
 
@@ -177,11 +179,11 @@ def test_odd_cases_have_sensible_answers(case):
     if case == "m much smaller than n":
         Xs, ys = Xs[:5], ys[:5]
     if case == "one public class":
-        model = ReweightedClassifier(**BUDGET, classes=(0, 1, 2), random_state=0, rehearsal=1)
+        model = ReweightedClassifier(**BUDGET, classes=(0, 1, 2), random_state=0, insecure_seed=1)
         model.fit(Xs, 0 * ys.astype(int), Xt, (yt > 0).astype(int))
         assert model.predict_proba(Xt).sum(axis=1) == pytest.approx(1)
         return
-    model = ReweightedRegressor(**BUDGET, random_state=0, rehearsal=1).fit(Xs, ys, Xt, yt)
+    model = ReweightedRegressor(**BUDGET, random_state=0, insecure_seed=1).fit(Xs, ys, Xt, yt)
     assert np.isfinite(model.predict(Xt)).all()
 
 
@@ -210,7 +212,7 @@ def test_bad_input_is_named():
 
 def test_selection_and_descent_together_keep_the_guarantee():
     for epsilon in (0.1, 1.0, 4.0, 20.0):
-        whole = Approximate(epsilon=epsilon, delta=1e-5, relation="replace-one")
+        whole = ApproxDP(epsilon=epsilon, delta=1e-5, relation="replace-one")
         share, rest = public.pieces(whole, 0.1)
         rho = share.rho + rest.rho
         assert curves.zcdp_delta(epsilon, rho) <= 1e-5
@@ -219,7 +221,7 @@ def test_selection_and_descent_together_keep_the_guarantee():
 
 def test_nothing_is_charged_for_rows_that_are_refused():
     Xs, ys, Xt, yt = domains(m=60, n=50)
-    guarantee = Approximate(**BUDGET, relation="replace-one")
+    guarantee = ApproxDP(**BUDGET, relation="replace-one")
     schema = Schema.of_numbers(
         bounds=(-5.0, 5.0), width=4, size=50, label=Number(name="label", low=-9.0, high=9.0)
     )

@@ -18,10 +18,10 @@ from privada.methods.reweighting import (
     Selection,
 )
 from privada.parties import Category, Number, Rows, Schema
-from privada.privacy import Approximate, Pure
+from privada.privacy import ApproxDP, PureDP
 
 SIZE, HUGE, FAR = 40, 1e100, 1e250
-CLAIM = Approximate(epsilon=0.1, delta=1e-6, relation="replace-one")
+CLAIM = ApproxDP(epsilon=0.1, delta=1e-6, relation="replace-one")
 RNG = np.random.default_rng(0)
 X = np.zeros((SIZE, 2))
 NEIGHBOUR = np.vstack([[[FAR, -FAR]], X[1:]])
@@ -150,7 +150,7 @@ def test_scores_that_overflow_say_nothing():
         weights=weights[:, :, None],
         intercepts=np.zeros((2, 1)),
         loss="logistic",
-        guarantee=Pure(epsilon=1, relation="replace-one"),
+        guarantee=PureDP(epsilon=1, relation="replace-one"),
     )
     for question in (finite, choice):
         assert passed(question, CLASSES[2], ["a"] * SIZE)

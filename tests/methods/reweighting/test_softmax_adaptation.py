@@ -15,7 +15,7 @@ from privada.methods.reweighting.example import SIZE, domains
 from privada.methods.reweighting.owner.adaptation import _Side
 from privada.parties import Category, Rows, Schema
 from privada.parties.answering import answer_rows
-from privada.privacy import Approximate, Question, Rehearsal, wire
+from privada.privacy import ApproxDP, Question, Rehearsal, wire
 
 RO = {"relation": "replace-one"}
 CORNERS = np.array([[1.0, 0.0], [-0.5, 0.866], [-0.5, -0.866]])
@@ -51,7 +51,7 @@ def question(**more):
         "A": 1.0,
         "r": 1.0,
         "steps": 5,
-        "guarantee": Approximate(epsilon=1, delta=1e-5, **RO),
+        "guarantee": ApproxDP(epsilon=1, delta=1e-5, **RO),
     }
     return NonconvexAdaptation(**(settings | more))
 
@@ -119,7 +119,7 @@ def test_a_contribution_is_bounded_whatever_the_record_pushes(push, factor):
 @pytest.mark.parametrize("A", [0.1, 1.0])
 def test_a_replay_of_opposite_records_uses_most_of_the_bound(A):
     """A record at the edge of the ball and its opposite, of one label; and one whose label turns round."""
-    asked = question(size=1, A=A, guarantee=Approximate(epsilon=8, delta=1e-5, **RO))
+    asked = question(size=1, A=A, guarantee=ApproxDP(epsilon=8, delta=1e-5, **RO))
     one = schema(size=1)
     sides = [Rows(np.array([[x, 0.0]]), schema=one, y=np.array(["a"])) for x in (2.0, -2.0)]
     result = replay(asked, *sides)
@@ -160,7 +160,7 @@ def test_two_classes_are_asked_and_answered_as_before():
         penalties=Penalties(alpha=0.3, kappa2=0.1),
         A=1.0,
         steps=4,
-        guarantee=Approximate(epsilon=1, delta=1e-5, **RO),
+        guarantee=ApproxDP(epsilon=1, delta=1e-5, **RO),
     )
     rows = Rows(target, schema=schema(2, SIZE), y=np.where(answers > 0, "b", "a"))
     payload = answer_rows(asked, rows, noise=Rehearsal(0))
@@ -179,7 +179,7 @@ def test_a_turned_target_is_learned_better_than_from_its_source(rehearsal):
     """Of three classes, by an iterate of a random step; the source's own minimiser has 0.74."""
     from sklearn.linear_model import LogisticRegression
 
-    asked = question(A=4.0, steps=60, guarantee=Approximate(epsilon=20, delta=1e-5, **RO))
+    asked = question(A=4.0, steps=60, guarantee=ApproxDP(epsilon=20, delta=1e-5, **RO))
     rows = Rows(TARGET, schema=schema(), y=NAMES[ANSWERS])
     coef = answer_rows(asked, rows, noise=rehearsal)["coef"]
     X, y = drawn(1000, 0.9, 2)
@@ -219,7 +219,7 @@ def test_wrong_codes_and_numbers_of_classes_are_named(more, word):
 def test_another_number_of_classes_is_refused_before_any_charge(classes):
     """An owner of two or of four classes is not asked about three."""
     y = NAMES[ANSWERS % classes]
-    budget = Approximate(epsilon=9, delta=1e-5, **RO)
+    budget = ApproxDP(epsilon=9, delta=1e-5, **RO)
     owner = Owner(TARGET, y=y, schema=schema(classes), dataset="rows", budget=budget)
     with pytest.raises(InputError, match=f"3 classes, the schema has {classes}"):
         owner.answer(question())

@@ -9,9 +9,9 @@ from privada.exceptions import BudgetError, StudyError
 from privada.methods.reweighting.study import learner
 from privada.parties import Category, Number
 from privada.parties.protocol import list_asks
-from privada.privacy import Approximate
+from privada.privacy import ApproxDP
 
-BUDGET = Approximate(epsilon=2, delta=1e-5, relation="replace-one")
+BUDGET = ApproxDP(epsilon=2, delta=1e-5, relation="replace-one")
 SIZE = 400
 LABELS = {
     "number": Number(name="label", low=-1.0, high=1.0),

@@ -7,7 +7,7 @@ from privada import Owner, Policy, Schema
 from privada.exceptions import RehearsalWarning
 from privada.methods.summarization import Consumer, FourierEmbedding, Matching, OwnerNode
 from privada.parties.schema import Category
-from privada.privacy import Approximate
+from privada.privacy import ApproxDP
 
 RO = "replace-one"
 
@@ -22,10 +22,10 @@ def _made_owner(X, y=None, *, name, seed=None, budget=None, curators=("curator",
             y=y,
             schema=schema,
             dataset=name,
-            budget=budget or Approximate(epsilon=4, delta=1e-5, relation=RO),
+            budget=budget or ApproxDP(epsilon=4, delta=1e-5, relation=RO),
             policy=Policy(curators=curators),
             accounting="gaussian" if budget is None else None,
-            rehearsal=seed,
+            insecure_seed=seed,
         )
 
 
@@ -55,6 +55,6 @@ def town():
 
 @pytest.fixture
 def matching():
-    guarantee = Approximate(epsilon=4, delta=1e-5, relation=RO)
+    guarantee = ApproxDP(epsilon=4, delta=1e-5, relation=RO)
     embedding = FourierEmbedding.of(width=2, n_features=40, gamma=0.5, random_state=0)
     return Matching(embedding=embedding, size=40, validation=guarantee, owners=guarantee)

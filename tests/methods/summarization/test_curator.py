@@ -8,7 +8,7 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.methods.summarization import Consumer, Curator, CuratorNoise, OwnerNode, RoundPoints
-from privada.privacy import Disclosure, Pure
+from privada.privacy import Disclosure, PureDP
 
 AWAKE = threading.Event()
 PATIENCE = 6.0  # seconds for replies that take milliseconds, on a busy machine
@@ -149,7 +149,7 @@ def test_the_consumer_is_needed(town, matching):
 
 
 def test_a_pure_budget_is_split_by_epsilon(town, matching, made_owner):
-    pure = Pure(epsilon=8, relation="replace-one")
+    pure = PureDP(epsilon=8, relation="replace-one")
     nodes = [
         OwnerNode(node.name, made_owner(np.ones((40, 2)) * i, name=node.name, seed=i, budget=pure))
         for i, node in enumerate(town()[1])

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.RehearsalWar
 
 
 def made(size=100, **more):
-    settings = {"gamma": 0.1, "epsilon": 3, "delta": 1e-3, "random_state": 0, "rehearsal": 3} | more
+    settings = {"gamma": 0.1, "epsilon": 3, "delta": 1e-3, "random_state": 0, "insecure_seed": 3} | more
     return PrivateSummarizer(size, **settings)
 
 

@@ -7,9 +7,9 @@ from privada.exceptions import StudyError
 from privada.methods.summarization.study import learner
 from privada.parties import Schema
 from privada.parties.protocol import list_asks
-from privada.privacy import Approximate
+from privada.privacy import ApproxDP
 
-GUARANTEE = Approximate(epsilon=2.0, delta=1e-4, relation="replace-one")
+GUARANTEE = ApproxDP(epsilon=2.0, delta=1e-4, relation="replace-one")
 TABLE = 'consumer = "hospital"\nsize = 30\ngamma = 0.5\nn_features = 20\n'
 
 

@@ -29,7 +29,7 @@ def accuracy(model, X=TARGET[0], y=TARGET[1]):
 @pytest.mark.parametrize("release", ["descent", "statistics", "rows"])
 def test_all_releases_classify_the_target(release):
     epsilon = 20.0 if release == "rows" else 2.0
-    model = TransportClassifier(**SETTINGS | {"epsilon": epsilon}, release=release, rehearsal=0)
+    model = TransportClassifier(**SETTINGS | {"epsilon": epsilon}, release=release, insecure_seed=0)
     with pytest.warns(RehearsalWarning):
         model.fit(*SOURCE, TARGET[0])
     assert accuracy(model) > 0.95
@@ -47,8 +47,8 @@ def test_both_forms_of_fit_are_one():
     d = np.repeat([1, -2], [300, 120])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        pot = TransportClassifier(**SETTINGS, rehearsal=5).fit(*SOURCE, TARGET[0])
-        skada = TransportClassifier(**SETTINGS, rehearsal=5).fit(X, y, sample_domain=d)
+        pot = TransportClassifier(**SETTINGS, insecure_seed=5).fit(*SOURCE, TARGET[0])
+        skada = TransportClassifier(**SETTINGS, insecure_seed=5).fit(X, y, sample_domain=d)
     assert np.array_equal(pot.predict_proba(TARGET[0]), skada.predict_proba(TARGET[0]))
 
 
@@ -82,8 +82,8 @@ def test_known_target_labels_are_kept_and_help():
         yt[np.flatnonzero(TARGET[1] == name)[:8]] = name
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        alone = TransportClassifier(**SETTINGS, rehearsal=0).fit(*SOURCE, turned)
-        helped = TransportClassifier(**SETTINGS, rehearsal=0).fit(*SOURCE, turned, yt)
+        alone = TransportClassifier(**SETTINGS, insecure_seed=0).fit(*SOURCE, turned)
+        helped = TransportClassifier(**SETTINGS, insecure_seed=0).fit(*SOURCE, turned, yt)
     known = np.array([name is not None for name in yt])
     assert np.array_equal(helped.transduction_[known], yt[known])
     assert accuracy(helped, turned) > accuracy(alone, turned)
@@ -223,7 +223,7 @@ def test_no_public_seed_reaches_the_noise():
     assert not np.array_equal(first.release_["sums"], second.release_["sums"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        seeded = TransportClassifier(**settings, rehearsal=11).fit(*SOURCE, TARGET[0])
+        seeded = TransportClassifier(**settings, insecure_seed=11).fit(*SOURCE, TARGET[0])
     scale = float(seeded.release_.noise["sums"]["scale"])
     exact = np.zeros((3, 3))
     np.add.at(exact, np.searchsorted(CLASSES, SOURCE[1]), seeded.question_.features.apply(SOURCE[0]))
@@ -235,7 +235,7 @@ def test_no_public_seed_reaches_the_noise():
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_moved_sources_can_be_frames(library):
     frames = pytest.importorskip(library)
-    model = TransportClassifier(**SETTINGS, release="statistics", rehearsal=0)
+    model = TransportClassifier(**SETTINGS, release="statistics", insecure_seed=0)
     with pytest.warns(RehearsalWarning):
         model.fit(*SOURCE, TARGET[0])
     sources = model.model_.sources

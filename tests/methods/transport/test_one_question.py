@@ -9,10 +9,10 @@ from privada.exceptions import BudgetError
 from privada.methods.transport import ClassStatistics, FeatureMap, RowRelease
 from privada.parties.in_memory import owner_in_memory
 from privada.parties.schema import Category, Schema
-from privada.privacy import ZCDP, Approximate
+from privada.privacy import ZCDP, ApproxDP
 
 FEATURES = FeatureMap.random(3, 2, seed=0)
-ONE = Approximate(epsilon=2.0, delta=1e-4, relation="replace-one")
+ONE = ApproxDP(epsilon=2.0, delta=1e-4, relation="replace-one")
 SCHEMA = Schema.of_numbers(bounds=(-1, 1), width=3, size=50, label=Category(name="y", values=(0, 1)))
 QUESTIONS = {
     "statistics": ClassStatistics(features=FEATURES, n_classes=2, guarantee=ONE),

@@ -8,10 +8,10 @@ import pytest
 from privada.exceptions import SchemaError
 from privada.parties import Category, Number, Owner, Rows, Schema
 from privada.parties.checks.memory import CheckMemory
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 SCHEMA = Schema(columns=[Number(name="x", low=0, high=9)], label=Category(name="y", values=("a", "b")))
-BUDGET = Pure(epsilon=1.0, relation="add/remove")
+BUDGET = PureDP(epsilon=1.0, relation="add/remove")
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_a_memory_that_others_may_read_or_write_is_none(file, memory, readings):
 
 
 def test_a_public_size_is_checked_against_what_is_remembered(file, memory):
-    budget = Pure(epsilon=1.0, relation="replace-one")
+    budget = PureDP(epsilon=1.0, relation="replace-one")
     sized = Schema(columns=SCHEMA.columns, label=SCHEMA.label, size=3)
     for _ in range(2):
         with pytest.raises(SchemaError, match="must be the true one"):

@@ -27,7 +27,7 @@ from privada.parties.compute import cluster as cluster_module
 from privada.parties.compute import dividing
 from privada.parties.compute.cluster import Cluster
 from privada.parties.compute.threads import Threads
-from privada.privacy import Pure, Vintage
+from privada.privacy import PureDP, Vintage
 from privada.privacy.bounds import Grid
 from tests.clusters import running_cluster
 
@@ -36,7 +36,7 @@ LABEL = Category(name="y", values=("a", "b"))
 SCHEMA = Schema(columns=COLUMNS, label=LABEL)
 PERSONS = Schema(columns=COLUMNS, label=LABEL, person_id="who", max_rows=2)
 N, GRID = 2000, Grid(-40)
-EPSILON = Pure(epsilon=1.0, relation="add/remove")
+EPSILON = PureDP(epsilon=1.0, relation="add/remove")
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +168,9 @@ def test_an_owner_answers_on_its_cluster(cluster, folder):
     found = []
     for compute in (Threads(1), cluster):
         with pytest.warns(match="not private"):
-            house = Owner(folder, schema=SCHEMA, dataset="rows", budget=EPSILON, rehearsal=5, compute=compute)
+            house = Owner(
+                folder, schema=SCHEMA, dataset="rows", budget=EPSILON, insecure_seed=5, compute=compute
+            )
         found.append(house.answer(question).payload)
     assert_same(*found)
 
@@ -179,7 +181,7 @@ def test_an_owner_answers_about_csv_files_on_its_cluster_for_one_charge(cluster,
     for file in folder.glob("*.parquet"):
         pyarrow.csv.write_csv(pq.read_table(file), exports / f"{file.stem}.csv")
     question = CellStatistics(tables=(Bins(feature=0, edges=np.linspace(-2, 2, 9)),), guarantee=EPSILON)
-    found, more = [], {"schema": SCHEMA, "dataset": "rows", "budget": EPSILON, "rehearsal": 5}
+    found, more = [], {"schema": SCHEMA, "dataset": "rows", "budget": EPSILON, "insecure_seed": 5}
     for data, compute in ((folder, Threads(1)), (exports, cluster), (exports / "*.csv", Threads(2))):
         with pytest.warns(match="not private"):
             house = Owner(data, compute=compute, **more)

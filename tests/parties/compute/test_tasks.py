@@ -11,11 +11,11 @@ from privada.methods.cells import Bins, CellStatistics
 from privada.methods.cells.owner.answer import tabulate
 from privada.parties.compute.batch import Batch
 from privada.parties.compute.tasks import QuestionFile, Task
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 QUESTION = CellStatistics(
     tables=(Bins(feature=0, edges=np.array([0.0])),),
-    guarantee=Pure(epsilon=1.0, relation="add/remove"),
+    guarantee=PureDP(epsilon=1.0, relation="add/remove"),
 )
 BATCH = Batch(np.array([[-1.0], [2.0], [3.0]]), None)
 

@@ -4,11 +4,11 @@ import pickle
 
 import pytest
 
-from privada import Ledger, OwnerKey, Pure
+from privada import Ledger, OwnerKey, PureDP
 from privada.parties.one_process.given_budget import GivenBudget, open_ledger
 
-BUDGET = Pure(epsilon=2, relation="add/remove")
-ONCE = Pure(epsilon=0.5, relation="add/remove")
+BUDGET = PureDP(epsilon=2, relation="add/remove")
+ONCE = PureDP(epsilon=0.5, relation="add/remove")
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ def open_budget(place):
 
 
 def charge(ledger):
-    from privada import CellStatistics, Nearest
+    from privada import CellStatistics, NearestCells
 
-    question = CellStatistics(tables=(Nearest(centers=[[0.0]]),), guarantee=ONCE)
+    question = CellStatistics(tables=(NearestCells(centers=[[0.0]]),), guarantee=ONCE)
     ledger.charge("patients", question.price, question=question.digest)
 
 

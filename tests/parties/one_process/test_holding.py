@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed
 
-from privada import CellClassifier, Dataset, Ledger, Owner, OwnerKey, Pure, Schema
+from privada import CellClassifier, Dataset, Ledger, Owner, OwnerKey, PureDP, Schema
 from privada.exceptions import BudgetError, InputError, LedgerError
 from privada.parties.one_process.given_budget import open_ledger
 from privada.parties.one_process.holding import hold_owner
@@ -12,7 +12,7 @@ from privada.parties.one_process.holding import hold_owner
 X = np.random.default_rng(0).uniform(size=(30, 1))
 Y = (X[:, 0] > 0.5).astype(int)
 SETTINGS = {"centers": [[0.2], [0.8]], "classes": (0, 1), "bounds": (0, 1), "epsilon": 0.5}
-BUDGET = Pure(epsilon=2, relation="add/remove")
+BUDGET = PureDP(epsilon=2, relation="add/remove")
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ import threading
 import numpy as np
 import pytest
 
-from privada import CellStatistics, Ledger, Nearest, OwnerKey, Pure, Unit
+from privada import CellStatistics, Ledger, NearestCells, OwnerKey, PureDP, Unit
 from privada.exceptions import InputError
 from privada.parties.one_process import process_ledger
 from privada.parties.one_process.process_ledger import ProcessLedger, enter_rows, public_rows
 
-EPSILON = Pure(epsilon=0.25, relation="add/remove")
-QUESTION = CellStatistics(tables=(Nearest(centers=np.eye(2)),), guarantee=EPSILON)
+EPSILON = PureDP(epsilon=0.25, relation="add/remove")
+QUESTION = CellStatistics(tables=(NearestCells(centers=np.eye(2)),), guarantee=EPSILON)
 ROWS = np.arange(40.0).reshape(20, 2)
 
 
@@ -81,7 +81,8 @@ def test_many_threads_lose_no_use(book):
 
 def test_a_person_keeps_one_bound_on_its_rows(book):
     two, three = (
-        Pure(epsilon=0.25, relation="add/remove", unit=Unit(name="person", max_rows=most)) for most in (2, 3)
+        PureDP(epsilon=0.25, relation="add/remove", unit=Unit(name="person", max_rows=most))
+        for most in (2, 3)
     )
     use(book, np.array(["p", "q"]), two, charged=False)
     with pytest.raises(InputError, match="one unit in every fit.*at most 2 rows.*at most 3 rows"):

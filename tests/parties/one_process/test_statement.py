@@ -14,14 +14,14 @@ from sklearn.ensemble import StackingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 
-from privada import Category, CellClassifier, Dataset, Ledger, Owner, OwnerKey, Pure, Schema
+from privada import Category, CellClassifier, Dataset, Ledger, Owner, OwnerKey, PureDP, Schema
 from privada.exceptions import InputError, PrivacyLeakWarning
 from privada.model_selection import PrivateKFold
 from privada.parties.one_process.statement import Statement, join_statements
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
 SETTINGS = {"centers": [[0.2, 0.2], [0.8, 0.8]], "classes": (0, 1), "bounds": (0, 1), "epsilon": 0.5}
-BUDGET = Pure(epsilon=4, relation="add/remove")
+BUDGET = PureDP(epsilon=4, relation="add/remove")
 X = np.random.default_rng(0).uniform(size=(90, 2))
 Y = (X[:, 0] > 0.5).astype(int)
 

@@ -5,13 +5,13 @@ import itertools
 import numpy as np
 import pytest
 
-from privada import CellStatistics, Ledger, Nearest, OwnerKey, Pure, Unit
+from privada import CellStatistics, Ledger, NearestCells, OwnerKey, PureDP, Unit
 from privada.exceptions import InputError
 from privada.parties.one_process.process_ledger import ProcessLedger
 from privada.parties.one_process.tables import MOST_LABELS, Division, Register, key_of, possible_histories
 
-EPSILON = Pure(epsilon=0.25, relation="add/remove")
-PERSONS = Pure(epsilon=0.25, relation="add/remove", unit=Unit(name="person", max_rows=4))
+EPSILON = PureDP(epsilon=0.25, relation="add/remove")
+PERSONS = PureDP(epsilon=0.25, relation="add/remove", unit=Unit(name="person", max_rows=4))
 ROWS = np.random.default_rng(0).uniform(size=(40, 2))
 LABELS = np.arange(40) % 4
 
@@ -23,7 +23,7 @@ def book():
 
 def use(book, rows, guarantee=EPSILON, *, charged=True, **more):
     """One use of rows, charged once and settled."""
-    question = CellStatistics(tables=(Nearest(centers=np.eye(2)),), guarantee=guarantee)
+    question = CellStatistics(tables=(NearestCells(centers=np.eye(2)),), guarantee=guarantee)
     ledger = Ledger.open(":memory:", OwnerKey.generate())
     ledger.open_budget("fit", guarantee)
     entered = book.enter(rows, guarantee=guarantee, ledger=ledger, dataset="fit", **more)
@@ -140,7 +140,7 @@ def test_a_part_that_may_be_another_counts_as_the_whole(book):
 def test_parts_of_fixed_sizes_mean_nothing_under_add_remove(book):
     """One row less in the file, and another row is in another part."""
     book.divide(ROWS, LABELS % 2, count=2, has_fixed_sizes=True)
-    replaced = Pure(epsilon=0.25, relation="replace-one")
+    replaced = PureDP(epsilon=0.25, relation="replace-one")
     parts = [use(book, ROWS[at == LABELS % 2], replaced) for at in range(2)]
     assert fits(*parts) == [1, 1]
     check_unknown(use(book, ROWS[LABELS % 2 == 0]))

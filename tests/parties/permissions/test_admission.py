@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privada import CellStatistics, Nearest, Policy
+from privada import CellStatistics, NearestCells, Policy
 from privada.exceptions import ApprovalPending, LedgerError, PolicyError
 from privada.parties.permissions.admission import Admission
 from privada.parties.permissions.known_learners import KnownLearner, KnownLearners, Terms
-from privada.privacy import Asker, Ledger, OwnerKey, Pure
+from privada.privacy import Asker, Ledger, OwnerKey, PureDP
 from privada.privacy.accounting.filters import open_filter
 
-BUDGET = Pure(epsilon=1, relation="add/remove")
+BUDGET = PureDP(epsilon=1, relation="add/remove")
 ALICE, QUESTION = Asker("alice", "aa" * 32), "cd" * 32
 
 
@@ -67,11 +67,11 @@ def test_without_a_list_nothing_is_shared_or_counted(ledger):
 
 def test_a_quote_for_a_learner_is_within_its_allowance_and_leaves_no_trace(ledger):
     known = KnownLearner(
-        name="alice", key=ALICE.key, methods=("cells",), allowance=Pure(epsilon=0.5, relation="add/remove")
+        name="alice", key=ALICE.key, methods=("cells",), allowance=PureDP(epsilon=0.5, relation="add/remove")
     )
     admission = Admission(ledger, "rows", KnownLearners([known], budget=open_filter(BUDGET)))
-    tables = (Nearest(centers=np.array([[0.2], [0.8]])),)
-    question = CellStatistics(tables=tables, guarantee=Pure(epsilon=0.25, relation="add/remove"))
+    tables = (NearestCells(centers=np.array([[0.2], [0.8]])),)
+    question = CellStatistics(tables=tables, guarantee=PureDP(epsilon=0.25, relation="add/remove"))
     quote = ledger.price("rows", question.price)
     assert admission.price(quote, [question], None, Policy()) == quote
     assert Admission(ledger, "rows", None).price(quote, [question], ALICE, Policy()) == quote

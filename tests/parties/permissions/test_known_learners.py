@@ -5,11 +5,11 @@ from datetime import date
 import numpy as np
 import pytest
 
-from privada import CellStatistics, Nearest, Owner, Policy, Schema
+from privada import CellStatistics, NearestCells, Owner, Policy, Schema
 from privada.exceptions import ApprovalPending, BudgetError, InputError, PolicyError, StudyError
 from privada.parties.owner_file import OwnerFile
 from privada.parties.permissions.known_learners import KnownLearner, LearnerCard
-from privada.privacy import ZCDP, Asker, Pure
+from privada.privacy import ZCDP, Asker, PureDP
 from tests.parties.test_owner_file import TOML, home  # noqa: F401 - a fixture
 
 AR = "add/remove"
@@ -17,8 +17,8 @@ ALICE, BOB, EVE = (Asker(name, two * 32) for name, two in (("alice", "aa"), ("bo
 
 
 def ask(epsilon=0.25, salt=""):
-    guarantee = Pure(epsilon=epsilon, relation=AR)
-    return CellStatistics(tables=(Nearest(centers=[[0.2], [0.8]]),), guarantee=guarantee, salt=salt)
+    guarantee = PureDP(epsilon=epsilon, relation=AR)
+    return CellStatistics(tables=(NearestCells(centers=[[0.2], [0.8]]),), guarantee=guarantee, salt=salt)
 
 
 def known(asker, **more):
@@ -30,7 +30,7 @@ def owner(*learners, listed=True, **more):
         np.linspace(0, 1, 10)[:, None],
         schema=Schema.of_numbers(bounds=(0, 1), width=1, size=10),
         dataset="rows",
-        budget=Pure(epsilon=1, relation=AR),
+        budget=PureDP(epsilon=1, relation=AR),
         learners=learners if listed else None,
         **more,
     )
@@ -80,8 +80,8 @@ def test_an_empty_list_answers_nobody():
 
 
 def test_an_overdrawn_learner_is_refused_and_others_go_on():
-    half = Pure(epsilon=0.5, relation=AR)
-    house = owner(known(ALICE, allowance=half), known(BOB, allowance=Pure(epsilon=0.75, relation=AR)))
+    half = PureDP(epsilon=0.5, relation=AR)
+    house = owner(known(ALICE, allowance=half), known(BOB, allowance=PureDP(epsilon=0.75, relation=AR)))
     house.answer(ask(salt="1"), asker=ALICE)
     house.answer_file(ask(salt="2").to_bytes(), asker=ALICE)
     for door in doors(house):
@@ -98,7 +98,7 @@ def test_an_overdrawn_learner_is_refused_and_others_go_on():
 
 
 def test_what_another_learner_paid_for_counts_for_who_gets_it():
-    quarter = Pure(epsilon=0.25, relation=AR)
+    quarter = PureDP(epsilon=0.25, relation=AR)
     house = owner(known(ALICE), known(BOB, allowance=quarter))
     first = house.answer(ask(salt="1"), asker=ALICE)
     assert house.answer(ask(salt="1"), asker=BOB).to_bytes() == first.to_bytes()
@@ -170,7 +170,7 @@ def test_without_a_list_anybody_is_answered_as_before():
         ([known(ALICE), known(ALICE)], "same name: alice"),
         ([known(ALICE), known(Asker("ALICE", BOB.key))], "same name: alice"),
         ([known(ALICE), known(Asker("other", ALICE.key))], "same key"),
-        ([known(ALICE, allowance=Pure(epsilon=2, relation=AR))], "more than the budget"),
+        ([known(ALICE, allowance=PureDP(epsilon=2, relation=AR))], "more than the budget"),
         ([known(ALICE, allowance=ZCDP(rho=0.1, relation=AR))], "in the same terms"),
     ],
 )
@@ -200,7 +200,7 @@ def test_an_owners_file_lists_learners(home):  # noqa: F811
     assert alice == known(
         ALICE,
         methods=("cells",),
-        allowance=Pure(epsilon=0.5, relation=AR),
+        allowance=PureDP(epsilon=0.5, relation=AR),
         expires=date(2027, 6, 30),
         approval=True,
     )
@@ -265,7 +265,7 @@ def test_an_approval_for_one_learner_is_none_for_another_who_asks_the_same(door)
 
 
 @pytest.mark.parametrize(
-    "terms", [{"expires": date(2020, 1, 1)}, {"allowance": Pure(epsilon=0.1, relation=AR)}]
+    "terms", [{"expires": date(2020, 1, 1)}, {"allowance": PureDP(epsilon=0.1, relation=AR)}]
 )
 def test_nobody_is_asked_to_approve_what_would_be_refused(terms):
     house = owner(known(ALICE, **terms), policy=Policy(approval=True))

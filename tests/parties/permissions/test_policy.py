@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from privada import CellStatistics, Nearest, Owner, Policy, Schema
+from privada import CellStatistics, NearestCells, Owner, Policy, Schema
 from privada._toml import Section
 from privada.exceptions import ApprovalPending, InputError, PolicyError, StudyError
 from privada.parties.permissions.policy import check_terms, price_all
-from privada.privacy import Pure, Question, QuestionHeader
+from privada.privacy import PureDP, Question, QuestionHeader
 
 AR = "add/remove"
 SCHEMA = Schema.of_numbers(bounds=(0, 1), width=1)
-BUDGET = Pure(epsilon=1, relation=AR)
+BUDGET = PureDP(epsilon=1, relation=AR)
 
 
 def question(epsilon=0.01, centers=2, **more):
-    tables = (Nearest(centers=np.linspace(0.1, 0.9, centers)[:, None]),)
-    return CellStatistics(tables=tables, guarantee=Pure(epsilon=epsilon, relation=AR), **more)
+    tables = (NearestCells(centers=np.linspace(0.1, 0.9, centers)[:, None]),)
+    return CellStatistics(tables=tables, guarantee=PureDP(epsilon=epsilon, relation=AR), **more)
 
 
 def house(rows=9, **more):

@@ -13,7 +13,7 @@ import pytest
 from privada.exceptions import InputError, SchemaError, SourceError, SourceOutageError
 from privada.parties import Number, Owner, Rows, Schema
 from privada.parties.sources import Database
-from privada.privacy import Pure, SecureNoise
+from privada.privacy import PureDP, SecureNoise
 
 TABLE = 'CREATE TABLE rows ("Age" {real}, ward {text}, seen {date}, ill {flag}, extra integer)'
 TYPES = {
@@ -178,15 +178,15 @@ def test_a_row_that_does_not_fit_is_named_without_its_value(place, schema):
 def test_an_owner_whose_database_goes_away_charges_once_and_answers_when_it_is_back(
     tmp_path, lines, schema, monkeypatch
 ):
-    from privada import CellStatistics, Nearest
+    from privada import CellStatistics, NearestCells
 
     filled("sqlite", tmp_path / "rows.db", lines)
-    budget = Pure(epsilon=1.0, relation="add/remove")
+    budget = PureDP(epsilon=1.0, relation="add/remove")
     database = Database(url=f"sqlite:///{tmp_path}/rows.db", table="rows")
     owner = Owner(database, schema=schema, dataset="rows", budget=budget)
-    half = Pure(epsilon=0.5, relation="add/remove")
+    half = PureDP(epsilon=0.5, relation="add/remove")
     centers = np.repeat([[0.0], [1.0]], schema.width, axis=1)
-    question = CellStatistics(tables=(Nearest(centers=centers),), guarantee=half)
+    question = CellStatistics(tables=(NearestCells(centers=centers),), guarantee=half)
     (tmp_path / "rows.db").rename(tmp_path / "away")
     with pytest.raises(SourceOutageError, match="no database") as caught:
         owner.answer(question)
@@ -208,7 +208,7 @@ def test_an_owner_whose_database_goes_away_charges_once_and_answers_when_it_is_b
 
 
 def test_a_snapshot_of_another_size_than_is_public_is_not_answered(tmp_path, lines, schema):
-    from privada import CellStatistics, Nearest
+    from privada import CellStatistics, NearestCells
     from privada.exceptions import AnswerError
 
     filled("sqlite", tmp_path / "rows.db", lines)
@@ -217,11 +217,11 @@ def test_a_snapshot_of_another_size_than_is_public_is_not_answered(tmp_path, lin
         Database(url=f"sqlite:///{tmp_path}/rows.db", table="rows"),
         schema=sized,
         dataset="rows",
-        budget=Pure(epsilon=1.0, relation="replace-one"),
+        budget=PureDP(epsilon=1.0, relation="replace-one"),
     )
     centers = np.repeat([[0.0], [1.0]], schema.width, axis=1)
-    part = Pure(epsilon=0.25, relation="replace-one")
-    tables = (Nearest(centers=centers),)
+    part = PureDP(epsilon=0.25, relation="replace-one")
+    tables = (NearestCells(centers=centers),)
     owner.answer(CellStatistics(tables=tables, guarantee=part))
     with closing(sqlite3.connect(tmp_path / "rows.db")) as connection:
         connection.execute("DELETE FROM rows WHERE rowid = 1")

@@ -10,7 +10,7 @@ from privada.methods.cells import Bins, CellStatistics
 from privada.parties import Number, Rows, Schema
 from privada.parties.csv.dialect import Dialect
 from privada.parties.sources import Source, StoredRows, open_source
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 SCHEMA = Schema(columns=[Number(name="x", low=0, high=9)])
 TABLE = pa.table({"x": [1.0, 2.0, 3.0], "more": ["a", "b", "c"]})
@@ -69,12 +69,12 @@ class Made(Source):
 
 def test_an_owner_takes_a_source_of_ones_own():
     """It answers as for the same rows in an array, and charges once."""
-    budget = Pure(epsilon=1.0, relation="add/remove")
+    budget = PureDP(epsilon=1.0, relation="add/remove")
     question = CellStatistics(tables=(Bins(feature=0, edges=np.arange(9.0)),), guarantee=budget)
     found = []
     for data in (Made(), Made().column("x")[:, None]):
         with pytest.warns(match="not private"):
-            house = Owner(data, schema=SCHEMA, dataset="rows", budget=budget, rehearsal=1)
+            house = Owner(data, schema=SCHEMA, dataset="rows", budget=budget, insecure_seed=1)
         found.append(house.answer(question).payload)
         assert [line.kind for line in house.ledger.lines("rows")] == ["budget", "charge"]
     assert found[0].keys() == found[1].keys()

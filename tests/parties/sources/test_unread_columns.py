@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from privada.exceptions import PrivadaError
-from privada.methods.cells import Bins, CellStatistics, Nearest
+from privada.methods.cells import Bins, CellStatistics, NearestCells
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows
 from privada.parties.sources import Database
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from privada.privacy.noise import SecureNoise
 
 SCHEMA = Schema(
@@ -23,9 +23,9 @@ SCHEMA = Schema(
     label=Category(name="y", values=(0, 1)),
 )
 A, B = np.arange(8.0), np.arange(8.0)[::-1]
-PURE = Pure(epsilon=1, relation="add/remove")
+PURE = PureDP(epsilon=1, relation="add/remove")
 BINS = Bins(feature=0, edges=np.array([4.0]))
-CENTERS = Nearest(centers=np.array([[0.0, 7.0], [7.0, 0.0]]))
+CENTERS = NearestCells(centers=np.array([[0.0, 7.0], [7.0, 0.0]]))
 
 
 def parquet(folder, bad):

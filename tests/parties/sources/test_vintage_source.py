@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from privada import Ask, CellStatistics, Nearest, Owner, Schema
+from privada import AskOwner, CellStatistics, NearestCells, Owner, Schema
 from privada.exceptions import LedgerError, SchemaError
 from privada.parties.columns import Category, Date, Number
 from privada.parties.rows import Rows
 from privada.parties.sources import Database, Source, open_source
 from privada.parties.sources.vintage_source import with_dates
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from privada.privacy.accounting.vintage import Vintage
 from privada.privacy.noise import SecureNoise
 
@@ -151,11 +151,11 @@ def test_what_is_remembered_of_rows_is_of_the_vintage(tmp_path):
 
 
 def test_an_owner_answers_from_its_vintage_alone_and_another_period_is_another_budget():
-    settings = {"schema": SCHEMA, "budget": Pure(epsilon=1000, relation="add/remove")}
+    settings = {"schema": SCHEMA, "budget": PureDP(epsilon=1000, relation="add/remove")}
     owner = Owner(TABLE, dataset="rows-2026", vintage=YEAR, **settings)
-    cells = Nearest(centers=np.array([[1.0, 0, 0], [9.0, 0, 0]]))
-    asked = CellStatistics(tables=(cells,), guarantee=Pure(epsilon=200, relation="add/remove"))
-    release = owner.answer(Ask("x", asked).question)
+    cells = NearestCells(centers=np.array([[1.0, 0, 0], [9.0, 0, 0]]))
+    asked = CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=200, relation="add/remove"))
+    release = owner.answer(AskOwner("x", asked).question)
     assert sum(np.ravel(release[next(iter(release.payload))])) == 3
     assert release.receipt.dataset == "rows-2026"
     with pytest.raises(LedgerError, match="cannot become"):

@@ -13,7 +13,7 @@ from typing import Any
 import dp_accounting
 import sqlalchemy
 
-from privada.privacy import ROW, ZCDP, Ledger, OwnerKey, Price, Pure, Receipt, Unit
+from privada.privacy import ROW, ZCDP, Ledger, OwnerKey, Price, PureDP, Receipt, Unit
 from privada.privacy.ledger.lines import Line
 
 QUESTION = "ab" * 32
@@ -28,7 +28,7 @@ def gaussian(sigma: float = 2.0, *, relation: str = "add/remove", times: int = 1
 
 def laplace(epsilon: float, *, relation: str = "add/remove") -> Price:
     event = dp_accounting.LaplaceDpEvent(1 / epsilon)
-    return Price(event=event, guarantee=Pure(epsilon=epsilon, relation=relation), epsilon=epsilon)
+    return Price(event=event, guarantee=PureDP(epsilon=epsilon, relation=relation), epsilon=epsilon)
 
 
 def grains(ledger: Ledger, dataset: str = "patients") -> int:

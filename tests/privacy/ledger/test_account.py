@@ -9,7 +9,7 @@ import dp_accounting
 import pytest
 
 from privada.exceptions import BudgetError, RelationError
-from privada.privacy import ZCDP, Approximate, Guarantee, Ledger, OwnerKey, Price, Pure, Unit
+from privada.privacy import ZCDP, ApproxDP, Guarantee, Ledger, OwnerKey, Price, PureDP, Unit
 from privada.privacy.accounting.filters import open_filter
 from privada.privacy.ledger.account import Account
 from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian, grains, laplace
@@ -40,30 +40,30 @@ def test_k_charges_equal_one_charge_of_k(opened: Ledger) -> None:
 
 
 def test_what_a_filter_cannot_bound_is_refused(ledger: Ledger) -> None:
-    ledger.open_budget("patients", Pure(epsilon=1, relation="add/remove"))
+    ledger.open_budget("patients", PureDP(epsilon=1, relation="add/remove"))
     for ask in (ledger.price, lambda *call: ledger.charge(*call, question=QUESTION)):
         with pytest.raises(BudgetError, match=r"no pure bound\. Nothing was charged to 'patients'"):
             ask("patients", gaussian())
 
 
 def test_a_running_sum_is_stated_where_it_is_a_guarantee(ledger: Ledger) -> None:
-    ledger.open_budget("patients", Pure(epsilon=1, relation="add/remove"))
+    ledger.open_budget("patients", PureDP(epsilon=1, relation="add/remove"))
     quote = ledger.price("patients", laplace(0.25))
     assert str(quote).endswith("affordable, then spent: ε = 0.25 (pure), add/remove one row.")
-    budget = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
+    budget = ApproxDP(epsilon=1, delta=1e-5, relation="add/remove")
     for accounting, stated in (("renyi", 0.523), ("gaussian", 1.0)):
         ledger.open_budget(accounting, budget, accounting)
         ledger.charge(accounting, gaussian(11.54), question=QUESTION)
         spent = ledger.spent(accounting)
-        assert isinstance(spent, Approximate)
+        assert isinstance(spent, ApproxDP)
         assert spent.epsilon == pytest.approx(stated, abs=1e-3)
 
 
 def test_a_question_without_noise_is_refused(ledger: Ledger) -> None:
-    ledger.open_budget("patients", Approximate(epsilon=1, delta=1e-5, relation="replace-one"))
+    ledger.open_budget("patients", ApproxDP(epsilon=1, delta=1e-5, relation="replace-one"))
     response = dp_accounting.dp_event.RandomizedResponseDpEvent
     for event in (response(0.0, 4), response(1e-300, 4), dp_accounting.GaussianDpEvent(0.0)):
-        price = Price(event=event, guarantee=Pure(epsilon=700, relation="replace-one"))
+        price = Price(event=event, guarantee=PureDP(epsilon=700, relation="replace-one"))
         with pytest.raises(BudgetError, match="Nothing was charged"):
             ledger.charge("patients", price, question=QUESTION)
 
@@ -89,13 +89,13 @@ def test_relations_and_units_are_never_mixed(opened: Ledger) -> None:
 @pytest.mark.parametrize(
     ("budget", "accounting"),
     [
-        (Pure(epsilon=1.7, relation="add/remove"), None),
+        (PureDP(epsilon=1.7, relation="add/remove"), None),
         (ZCDP(rho=0.3, relation="add/remove"), None),
         (ZCDP(rho=31.7, relation="add/remove"), None),
-        (Approximate(epsilon=1, delta=1e-5, relation="add/remove"), "renyi"),
-        (Approximate(epsilon=0.1, delta=1e-9, relation="add/remove"), "renyi"),
-        (Approximate(epsilon=1, delta=1e-5, relation="add/remove"), "gaussian"),
-        (Approximate(epsilon=8, delta=1e-2, relation="add/remove"), "gaussian"),
+        (ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"), "renyi"),
+        (ApproxDP(epsilon=0.1, delta=1e-9, relation="add/remove"), "renyi"),
+        (ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"), "gaussian"),
+        (ApproxDP(epsilon=8, delta=1e-2, relation="add/remove"), "gaussian"),
     ],
 )
 @pytest.mark.parametrize("part", [0.0, 0.37])
@@ -105,12 +105,12 @@ def test_the_largest_question_that_is_left_fits(
     from privada.privacy.accounting import curves
 
     def ask(wanted: Guarantee) -> Price:
-        if isinstance(wanted, Pure):
+        if isinstance(wanted, PureDP):
             return laplace(wanted.epsilon)
         if isinstance(wanted, ZCDP):
             sigma = math.sqrt(1 / (2 * wanted.rho))
         else:
-            assert isinstance(wanted, Approximate)
+            assert isinstance(wanted, ApproxDP)
             sigma = curves.gaussian_sigma(epsilon=wanted.epsilon, delta=wanted.delta)
         return Price(event=dp_accounting.GaussianDpEvent(sigma), guarantee=wanted)
 
@@ -136,12 +136,12 @@ def test_the_order_is_fixed_when_the_budget_is_opened(
 ) -> None:
     """Another version of an optimiser must not change what earlier charges cost."""
     with Ledger.open(place, key) as ledger:
-        ledger.open_budget("patients", Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
+        ledger.open_budget("patients", ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"))
         ledger.charge("patients", gaussian(9), question=QUESTION)
         order = ledger.budget("patients").order  # type: ignore[attr-defined]
     monkeypatch.setattr("privada.privacy.accounting.curves.best_order", lambda **_: order + 1)
     with Ledger.open(place, key) as ledger:
-        ledger.open_budget("patients", Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
+        ledger.open_budget("patients", ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"))
         ledger.charge("patients", gaussian(9), question=QUESTION)
         assert ledger.budget("patients").order == order  # type: ignore[attr-defined]
         _, first, second = ledger.lines("patients")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from privada.exceptions import BudgetError, InputError, PolicyError
-from privada.privacy import ZCDP, Approximate, Asker, Ledger, OwnerKey
+from privada.privacy import ZCDP, ApproxDP, Asker, Ledger, OwnerKey
 from privada.privacy.accounting.allowance import Allowance
 from privada.privacy.ledger import lines
 from privada.privacy.ledger.allowances import check_asker
@@ -72,10 +72,10 @@ def test_a_new_key_or_a_new_name_does_not_start_the_count_again(opened: Ledger) 
 
 def test_a_changed_allowance_counts_from_the_beginning(opened: Ledger) -> None:
     """Each filter has an order of its own, so costs are computed anew from the recorded prices."""
-    budget = Approximate(epsilon=4, delta=1e-6, relation=AR)
+    budget = ApproxDP(epsilon=4, delta=1e-6, relation=AR)
     opened.open_budget("others", budget)
-    small = Allowance.of(*_who(), Approximate(epsilon=1, delta=1e-6, relation=AR))
-    large = Allowance.of(*_who(), Approximate(epsilon=2, delta=1e-6, relation=AR))
+    small = Allowance.of(*_who(), ApproxDP(epsilon=1, delta=1e-6, relation=AR))
+    large = Allowance.of(*_who(), ApproxDP(epsilon=2, delta=1e-6, relation=AR))
     opened.charge("others", gaussian(20), question=QUESTION, asker=ALICE, allowance=small)
     shares = [opened.used("others", each).share for each in (small, large)]
     assert 0 < shares[0] < shares[1] < 1

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privada.exceptions import BudgetError, InputError, LedgerError
-from privada.privacy import ZCDP, Approximate, Guarantee, Ledger, OwnerKey, Price, Pure
+from privada.privacy import ZCDP, ApproxDP, Guarantee, Ledger, OwnerKey, Price, PureDP
 from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian, grains, laplace
 
 
@@ -66,11 +66,11 @@ def test_a_refusal_says_everything_and_writes_nothing(opened: Ledger) -> None:
 
 
 def test_data_sets_have_chains_of_their_own(opened: Ledger) -> None:
-    opened.open_budget("others", Pure(epsilon=1, relation="replace-one"))
+    opened.open_budget("others", PureDP(epsilon=1, relation="replace-one"))
     opened.charge("others", laplace(0.25, relation="replace-one"), question=QUESTION)
     assert opened.datasets() == ("others", "patients")
     assert opened.spent("patients") is None
-    assert opened.spent("others") == Pure(epsilon=0.25, relation="replace-one")
+    assert opened.spent("others") == PureDP(epsilon=0.25, relation="replace-one")
     assert opened.budget("others").name == "pure"
     assert set(opened.verify().heads) == {"others", "patients"}
 
@@ -118,7 +118,7 @@ def test_an_absent_budget_is_named(opened: Ledger) -> None:
 
 
 def test_a_budget_is_opened_once(ledger: Ledger) -> None:
-    budget = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
+    budget = ApproxDP(epsilon=1, delta=1e-5, relation="add/remove")
     first = ledger.open_budget("patients", budget)
     assert ledger.open_budget("patients", budget) == first
     assert ledger.open_budget("patients", budget, accounting="renyi") == first
@@ -168,9 +168,9 @@ def test_looking_at_a_ledger_does_not_import_dp_accounting(sqlite_place: str, ke
     """It takes longer to import than a hundred charges take."""
     code = """if True:
         import sys
-        from privada.privacy import Approximate, Ledger, OwnerKey
+        from privada.privacy import ApproxDP, Ledger, OwnerKey
         with Ledger.open(sys.argv[1], OwnerKey.load(sys.argv[2])) as ledger:
-            ledger.open_budget("patients", Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
+            ledger.open_budget("patients", ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"))
             ledger.note("patients", text="rows to a curator")
             ledger.spent("patients"), ledger.remaining("patients"), ledger.export()
         assert "dp_accounting" not in sys.modules
@@ -201,8 +201,8 @@ STEP = st.tuples(
 BUDGETS = st.sampled_from(
     [
         (ZCDP(rho=0.7, relation="add/remove"), "zcdp"),
-        (Approximate(epsilon=3, delta=1e-6, relation="add/remove"), "renyi"),
-        (Approximate(epsilon=3, delta=1e-6, relation="add/remove"), "gaussian"),
+        (ApproxDP(epsilon=3, delta=1e-6, relation="add/remove"), "renyi"),
+        (ApproxDP(epsilon=3, delta=1e-6, relation="add/remove"), "gaussian"),
     ]
 )
 

@@ -9,7 +9,7 @@ from typing import Any
 import dp_accounting
 import pytest
 
-from privada.privacy import ZCDP, Approximate, Guarantee, Ledger, OwnerKey, Price, Pure
+from privada.privacy import ZCDP, ApproxDP, Guarantee, Ledger, OwnerKey, Price, PureDP
 from tests.privacy.ledger.cases import QUESTION, gaussian
 
 
@@ -71,13 +71,13 @@ MIXED = dp_accounting.ComposedDpEvent([NESTED, RESPONSE, dp_accounting.SelfCompo
     ("budget", "accounting", "events"),
     [
         (
-            Approximate(epsilon=30, delta=1e-6, relation="replace-one"),
+            ApproxDP(epsilon=30, delta=1e-6, relation="replace-one"),
             "renyi",
             [GAUSS, LAPLACE, RHO, RESPONSE, MIXED],
         ),
         (ZCDP(rho=2, relation="replace-one"), "zcdp", [GAUSS, RHO, NESTED]),
         (
-            Approximate(epsilon=30, delta=1e-6, relation="replace-one"),
+            ApproxDP(epsilon=30, delta=1e-6, relation="replace-one"),
             "gaussian",
             [
                 GAUSS,
@@ -85,7 +85,7 @@ MIXED = dp_accounting.ComposedDpEvent([NESTED, RESPONSE, dp_accounting.SelfCompo
                 dp_accounting.ComposedDpEvent([GAUSS, GAUSS]),
             ],
         ),
-        (Pure(epsilon=8, relation="replace-one"), "pure", [LAPLACE, RESPONSE]),
+        (PureDP(epsilon=8, relation="replace-one"), "pure", [LAPLACE, RESPONSE]),
     ],
 )
 def test_an_outsider_recomputes_the_export(
@@ -105,7 +105,7 @@ def test_an_outsider_recomputes_the_export(
 
 def test_the_export_is_complete(opened: Ledger, key: OwnerKey) -> None:
     receipt = opened.charge("patients", gaussian(), question=QUESTION, purpose="a mean")
-    opened.open_budget("others", Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
+    opened.open_budget("others", ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"))
     form = json.loads(json.dumps(opened.export()))
     assert (form["format"], form["owner"]) == ("privada-ledger/1", key.public)
     assert set(form["datasets"]) == {"others", "patients"}

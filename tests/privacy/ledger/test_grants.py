@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from privada.exceptions import BudgetError, InputError
-from privada.privacy import ZCDP, Asker, Ledger, Pure
+from privada.privacy import ZCDP, Asker, Ledger, PureDP
 from privada.privacy.accounting.allowance import Allowance
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger.grants import FILE
@@ -129,7 +129,7 @@ def test_what_a_person_granted_to_one_learner_is_not_handed_on_with_its_key(open
 
 
 def test_more_than_the_budget_or_other_terms_are_refused_and_nothing_is_written(opened: Ledger) -> None:
-    for wrong in (rho(0.75), Pure(epsilon=0.1, relation=AR)):
+    for wrong in (rho(0.75), PureDP(epsilon=0.1, relation=AR)):
         with pytest.raises(InputError, match="The allowance is"):
             allow(opened, ALICE, wrong)
     with pytest.raises(InputError, match="by"):

@@ -7,7 +7,7 @@ import dp_accounting
 import pytest
 
 from privada.exceptions import LedgerError, RelationError, TamperError
-from privada.privacy import Approximate, Asker, Ledger, OwnerKey, Price
+from privada.privacy import ApproxDP, Asker, Ledger, OwnerKey, Price
 from privada.privacy.accounting.events import VisiblySampledDpEvent
 from privada.privacy.accounting.filters import open_filter
 from privada.privacy.ledger.account import Account
@@ -17,7 +17,7 @@ from privada.privacy.ledger.verify import verify
 from privada.privacy.wire import canonical
 
 QUESTION = "ab" * 32
-BUDGET = Approximate(epsilon=40, delta=1e-4, relation="attribute")
+BUDGET = ApproxDP(epsilon=40, delta=1e-4, relation="attribute")
 GAUSSIAN = dp_accounting.GaussianDpEvent(2.0)
 SECRET = dp_accounting.SelfComposedDpEvent(
     dp_accounting.SampledWithoutReplacementDpEvent(958, 128, GAUSSIAN), 8

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from privada import Ask, CellStatistics, Mailbox, Nearest, Owner, Policy, Schema
+from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Policy, Schema
 from privada.exchange import Sender
 from privada.exchange.couriers.local import LocalCourier
 from privada.parties.permissions.known_learners import KnownLearner
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from privada.privacy.keys import LearnerKey
 from privada.service import serving
 from privada.service.console import users as users_module
@@ -28,8 +28,8 @@ ORIGIN = "http://127.0.0.1:8400"
 
 
 def question(salt="", epsilon=0.1):
-    cells = Nearest(centers=np.array([[0.2], [0.8]]))
-    return CellStatistics(tables=(cells,), guarantee=Pure(epsilon=epsilon, relation=AR), salt=salt)
+    cells = NearestCells(centers=np.array([[0.2], [0.8]]))
+    return CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=epsilon, relation=AR), salt=salt)
 
 
 class House:
@@ -41,13 +41,13 @@ class House:
             name="alice",
             key=key.public,
             organisation="Uni <b>X</b>",
-            allowance=Pure(epsilon=0.5, relation=AR),
+            allowance=PureDP(epsilon=0.5, relation=AR),
         )
         self.owner = Owner(
             np.full((9, 1), 0.1),
             schema=Schema.of_numbers(bounds=(0, 1), width=1),
             dataset="rows",
-            budget=Pure(epsilon=1, relation=AR),
+            budget=PureDP(epsilon=1, relation=AR),
             policy=Policy(approval=True),
             learners=[known],
         )
@@ -57,7 +57,7 @@ class House:
         self.service = Service([Desk("north", self.owner)], open_courier or (lambda: self.courier))
 
     def ask(self, salt="", epsilon=0.1):
-        self.learner.ask(Ask("north", question(salt, epsilon)))
+        self.learner.ask(AskOwner("north", question(salt, epsilon)))
         return question(salt, epsilon).digest
 
     def wait(self, number=1):

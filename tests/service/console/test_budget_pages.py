@@ -7,7 +7,7 @@ from fastapi.testclient import TestClient
 from privada import Owner, Schema
 from privada.exchange.couriers.local import LocalCourier
 from privada.parties.columns import Number
-from privada.privacy import Ledger, OwnerKey, Pure
+from privada.privacy import Ledger, OwnerKey, PureDP
 from privada.privacy.accounting.vintage import Vintage
 from privada.service.console.application import make_application
 from privada.service.console.inbox import Inbox
@@ -50,7 +50,7 @@ def test_an_allowance_is_changed_after_a_confirmation_with_the_name_of_who_did(h
     assert (reply.status_code, reply.headers["location"]) == (303, "/budget")
     line = house.lines("allowance")[-1]
     assert (line.approver, line.asker.learner) == ("Ada", "alice")
-    assert house.owner.ledger.allowed("rows", house.owner.learners.allowances[0]).filter.budget == Pure(
+    assert house.owner.ledger.allowed("rows", house.owner.learners.allowances[0]).filter.budget == PureDP(
         epsilon=0.25, relation=AR
     )
     assert "allowance: ε = 0.25 (pure), add/remove one row" in ada.get("/budget").text
@@ -77,7 +77,7 @@ def test_forged_stale_and_false_forms_change_nothing(house, enter, path):
 
 
 def test_vintages_of_one_data_set_stand_together_with_their_periods(people):
-    key, budget = OwnerKey.generate(), Pure(epsilon=1, relation=AR)
+    key, budget = OwnerKey.generate(), PureDP(epsilon=1, relation=AR)
     ledger = Ledger.open(":memory:", key)
     frame = pd.DataFrame({"x": [0.1, 0.9], "day": ["2025-06-01", "2026-06-01"]})
     desks = []

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from privada.service.console.burn_down import BurnDown, of_budget, of_learner
 
 NOW = datetime(2026, 6, 30, tzinfo=UTC)
@@ -10,7 +10,7 @@ NOW = datetime(2026, 6, 30, tzinfo=UTC)
 
 def burn(*uses, days=100):
     made = sorted((NOW - timedelta(days=ago), share) for ago, share in uses)
-    whole = Pure(epsilon=1, relation="add/remove")
+    whole = PureDP(epsilon=1, relation="add/remove")
     return BurnDown(whole=whole, begun=NOW - timedelta(days=days), now=NOW, uses=made)
 
 

@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from privada import Owner, Schema
-from privada.privacy import Ledger, OwnerKey, Pure
+from privada.privacy import Ledger, OwnerKey, PureDP
 from privada.service.console.receipts import (
     LARGEST_RECEIPT,
     LARGEST_UPLOAD,
@@ -21,7 +21,7 @@ from .conftest import AR, ORIGIN, question
 
 
 def make_owner(key, dataset="rows"):
-    ledger, budget = Ledger.open(":memory:", key), Pure(epsilon=1, relation=AR)
+    ledger, budget = Ledger.open(":memory:", key), PureDP(epsilon=1, relation=AR)
     ledger.open_budget(dataset, budget)
     return Owner(
         np.full((9, 1), 0.1),
@@ -73,7 +73,7 @@ def test_a_cut_tail_and_a_rewritten_chain_are_found_beside_a_receipt_that_matche
     other = make_owner(key)
     other.answer(question("c"))
     files = [(f"{i}.json", as_json(each.receipt)) for i, each in enumerate(releases)]
-    opening = other.ledger.open_budget("rows", Pure(epsilon=1, relation=AR))
+    opening = other.ledger.open_budget("rows", PureDP(epsilon=1, relation=AR))
     (first, second, third), left = found(other, *files, ("budget.json", as_json(opening)))
     assert "rewritten" in first["ledger"]
     assert "tail was cut off" in second["ledger"]

@@ -34,7 +34,7 @@ from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.clustering.learner.solver.objective import source_distances
 from privada.methods.clustering.learner.solver.solve import medoids
-from privada.privacy.guarantee import Approximate, Guarantee, Pure, request
+from privada.privacy.guarantee import ApproxDP, Guarantee, PureDP, make_guarantee
 from privada.privacy.release import Question
 from privada_lab.baselines.coreset import Coreset
 from privada_lab.baselines.private._asking import ask, ball_schema, row_width
@@ -60,7 +60,7 @@ class _PrivateCenters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         relation: str = "add/remove",
         size: int | None = None,
         random_state: int = 0,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.norm_bound = norm_bound
@@ -70,7 +70,7 @@ class _PrivateCenters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.relation = relation
         self.size = size
         self.random_state = random_state
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
     @abstractmethod
     def _question(self, width: int, guarantee: Guarantee) -> Question:
@@ -80,9 +80,11 @@ class _PrivateCenters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """Ask an owner in memory."""
         width = row_width(X)
         schema = ball_schema(self.norm_bound, width=width, size=self.size)
-        guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation)
+        guarantee = make_guarantee(
+            epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation
+        )
         question = self._question(width, guarantee)
-        self.release_ = ask(question, X, schema=schema, rehearsal=self.rehearsal)
+        self.release_ = ask(question, X, schema=schema, insecure_seed=self.insecure_seed)
         self.guarantee_ = self.release_.guarantee
         seen = self.release_["weights"] > 0
         self.cluster_centers_ = self.release_["centers"][seen]
@@ -93,12 +95,12 @@ class _PrivateCenters(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> IntArray:
         """Index of the nearest centre of each row."""
         check_is_fitted(self)
-        from privada.methods.cells.questions.partition import Nearest
+        from privada.methods.cells.questions.partition import NearestCells
 
         rows = _check.matrix(X=X, width=self.n_features_in_)
         if not len(self.cluster_centers_):
             raise InputError("No centre was seen above the noise; there is nothing to predict.")
-        return Nearest(centers=self.cluster_centers_).assign(rows)
+        return NearestCells(centers=self.cluster_centers_).assign(rows)
 
 
 class PrivateKMeans(_PrivateCenters):
@@ -118,7 +120,7 @@ class PrivateKMeans(_PrivateCenters):
         Declared number of rows.
     random_state : int
         Of public randomness.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
 
     Attributes
@@ -297,8 +299,8 @@ def _fitted(
 
 
 def _generated(source: Any, guarantee: Guarantee, seed: int, norm_bound: float, n: int) -> FloatArray:
-    if isinstance(guarantee, Pure):
-        guarantee = Approximate(
+    if isinstance(guarantee, PureDP):
+        guarantee = ApproxDP(
             epsilon=guarantee.epsilon, delta=PURE_DELTA, relation=guarantee.relation, unit=guarantee.unit
         )
     return _fitted(DPGAN, source, guarantee, seed, norm_bound, n)

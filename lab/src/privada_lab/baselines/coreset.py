@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada._arrays import FloatArray, IntArray
-from privada.methods.cells.questions.partition import Nearest
+from privada.methods.cells.questions.partition import NearestCells
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,7 +68,7 @@ class Coreset:
         points = np.ascontiguousarray(_check.matrix(target=target))
         reach = _check.non_negative(radius=radius)
         chosen = np.sort(_greedy_cover(points, reach))
-        labels = Nearest(centers=points[chosen]).assign(points)
+        labels = NearestCells(centers=points[chosen]).assign(points)
         weights = np.bincount(labels, minlength=len(chosen)).astype(np.int64)
         return cls(indices=chosen, weights=weights, labels=labels, radius=reach)
 

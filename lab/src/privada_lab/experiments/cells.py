@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from privada._arrays import FloatArray
 from privada.methods.cells.estimator import CellClassifier
-from privada.methods.cells.questions.partition import Nearest
+from privada.methods.cells.questions.partition import NearestCells
 from privada.parties.one_process.process_ledger import public_rows
 from privada.report.exhibit import Curves, Exhibit, Series
 from privada.report.figure import Figure
@@ -155,7 +155,7 @@ def _majority(task: Task) -> npt.NDArray[Any]:
 
 def _exact(task: Task) -> npt.NDArray[Any]:
     """The same classifier with exact counts; a cell without rows gets the majority class."""
-    cells = Nearest(centers=task.centers)
+    cells = NearestCells(centers=task.centers)
     counts = np.bincount(cells.assign(task.X) * CLASSES + task.y, minlength=CELLS * CLASSES)
     table = counts.reshape(CELLS, CLASSES) + 1e-9 * np.bincount(task.y, minlength=CLASSES)
     return table.argmax(axis=1)[cells.assign(task.X_test)]

@@ -7,7 +7,7 @@ Both are **not private as claimed** (privacy.md, sections 1 (b) and 1b (b)):
 * `paper_nas`: the sensitivity holds only while the source has at least t rows, with stable
   ties. With fewer, an average of what there is moves by half the diameter, and a sum over t by the norm.
 
-They run only with ``rehearsal=``, draw continuous noise in idealised arithmetic, and
+They run only with ``insecure_seed=``, draw continuous noise in idealised arithmetic, and
 their results are stamped. Nothing here can be charged to a ledger.
 """
 
@@ -24,7 +24,7 @@ import numpy.typing as npt
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError, RehearsalWarning
-from privada.methods.cells.questions.partition import Nearest
+from privada.methods.cells.questions.partition import NearestCells
 from privada.privacy.noise import Noise, Rehearsal
 
 
@@ -56,7 +56,7 @@ def paper_nna(
     gamma: float,
     epsilon: float | None = None,
     rho: float | None = None,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
 ) -> PaperSource:
     """Neighbor Noisy Averages (Alg. 2) as printed: Theorems 5.10 (ε) and 5.12 (ρ), line 6's threshold.
 
@@ -66,10 +66,10 @@ def paper_nna(
 
     >>> import warnings; warnings.simplefilter("ignore")
     >>> S = np.repeat([[0.1, 0.1], [0.4, 0.0]], 500, axis=0)
-    >>> paper_nna(S, [[0.0, 0.1], [0.5, 0.0], [-0.5, 0.0]], gamma=0.05, epsilon=3, rehearsal=0)
+    >>> paper_nna(S, [[0.0, 0.1], [0.5, 0.0], [-0.5, 0.0]], gamma=0.05, epsilon=3, insecure_seed=0)
     <PaperSource of 2 points [not private as claimed; rehearsal: not private]>
     """
-    S, T, noise = _prepared(source, target, rehearsal, "paper_nna")
+    S, T, noise = _prepared(source, target, insecure_seed, "paper_nna")
     n, d = T.shape
     root = math.sqrt(d) + 1
     if _pure(epsilon, rho):
@@ -82,7 +82,7 @@ def paper_nna(
         drawn = _gaussian(noise, sigma, (n, d + 1))
         least = 1 + math.sqrt(2) * sigma * math.log(2 * root / _check.probability(gamma=gamma))
     exact = np.zeros((n, d + 1))
-    np.add.at(exact, Nearest(centers=T).assign(S), np.column_stack([np.ones(len(S)), S]))
+    np.add.at(exact, NearestCells(centers=T).assign(S), np.column_stack([np.ones(len(S)), S]))
     table = exact + drawn
     at = table[:, 0] >= least
     return PaperSource(points=table[at, 1:] / table[at, :1], counts=table[:, 0], sums=table[:, 1:])
@@ -97,7 +97,7 @@ def paper_nas(
     delta: float | None = None,
     rho: float | None = None,
     short: Literal["average", "zero"] = "average",
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
 ) -> PaperSource:
     """Noisy Average Set (Alg. 1) as printed: Theorems 5.3 (ε, δ), 5.9 (ε) and 5.11 (ρ).
 
@@ -107,7 +107,7 @@ def paper_nas(
     rows, which the paper excludes by "t in [m]", is averaged over what there is (``short="average"``) or
     summed and divided by t (``"zero"``).
     """
-    S, T, noise = _prepared(source, target, rehearsal, "paper_nas")
+    S, T, noise = _prepared(source, target, insecure_seed, "paper_nas")
     t = _check.count(t=t)
     n, d = T.shape
     if _pure(epsilon, rho):
@@ -174,17 +174,17 @@ def _nearest_sums(S: FloatArray, T: FloatArray, t: int) -> FloatArray:
 
 
 def _prepared(
-    source: npt.ArrayLike, target: npt.ArrayLike, rehearsal: int | None, name: str
+    source: npt.ArrayLike, target: npt.ArrayLike, insecure_seed: int | None, name: str
 ) -> tuple[FloatArray, FloatArray, Noise]:
-    if rehearsal is None:
+    if insecure_seed is None:
         raise InputError(
-            f"{name} is not private as claimed: it runs only with rehearsal=, a seed, on data to be shown."
+            f"{name} is not private as claimed: it runs only with insecure_seed=, on data to be shown."
         )
     T = _check.matrix(target=target)
     S = np.asarray(source, dtype=np.float64).reshape(-1, T.shape[1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RehearsalWarning)  # every result says it
-        return S, T, Rehearsal(rehearsal)
+        return S, T, Rehearsal(insecure_seed)
 
 
 def _pure(epsilon: float | None, rho: float | None) -> bool:

@@ -7,7 +7,7 @@ number of errors of a bin and divides by the exact number of rows:
 * An empty bin has no ratio: whatever is returned for it tells that it is empty.
 * With discrete noise the answers are multiples of 1/N, and N is there to be read.
 
-Everything here runs only with ``rehearsal=``, draws continuous noise in idealised arithmetic,
+Everything here runs only with ``insecure_seed=``, draws continuous noise in idealised arithmetic,
 and stamps its results. Nothing here can be charged to a ledger.
 """
 
@@ -66,7 +66,7 @@ def paper_error_marginals(
     tables: tuple[Partition, ...],
     hypothesis: Hypothesis,
     scale: float,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
     empty: float = math.nan,
     discrete: bool = False,
 ) -> FloatArray:
@@ -74,11 +74,11 @@ def paper_error_marginals(
 
     >>> import warnings; warnings.simplefilter("ignore")
     >>> from privada.methods.cells import Bins
-    >>> paper_error_marginals(np.zeros((1, 1)), np.zeros(1, int), scale=1.0, rehearsal=0,
+    >>> paper_error_marginals(np.zeros((1, 1)), np.zeros(1, int), scale=1.0, insecure_seed=0,
     ...     tables=(Bins(feature=0, edges=np.array([1.0])),), hypothesis=Constant(code=1))[1]
     np.float64(nan)
     """
-    rng = _rehearsed(rehearsal)
+    rng = _rehearsed(insecure_seed)
     wrong = (hypothesis.codes(X) != y).astype(np.float64)
     errors = np.concatenate([_summed(table, X, wrong) for table in tables])
     rows = np.concatenate([_summed(table, X, np.ones(len(X))) for table in tables])
@@ -89,19 +89,19 @@ def paper_error_marginals(
 
 
 def paper_marginals(
-    X: FloatArray, *, tables: tuple[Partition, ...], scale: float, rehearsal: int | None = None
+    X: FloatArray, *, tables: tuple[Partition, ...], scale: float, insecure_seed: int | None = None
 ) -> FloatArray:
     """The query of the importance step: (rows + Laplace(scale)) / n for every bin, n exact."""
-    rng = _rehearsed(rehearsal)
+    rng = _rehearsed(insecure_seed)
     rows = np.concatenate([_summed(table, X, np.ones(len(X))) for table in tables])
     return np.asarray((rows + rng.laplace(scale=scale, size=len(rows))) / max(len(X), 1))
 
 
-def _rehearsed(rehearsal: int | None) -> np.random.Generator:
-    if rehearsal is None:
-        raise InputError("Expected rehearsal=, a seed: the printed mechanism is not private as claimed.")
+def _rehearsed(insecure_seed: int | None) -> np.random.Generator:
+    if insecure_seed is None:
+        raise InputError("Expected insecure_seed=, a seed: the printed mechanism is not private as claimed.")
     warnings.warn("The printed EXPRIL is not private as claimed.", RehearsalWarning, stacklevel=3)
-    return np.random.default_rng(rehearsal)
+    return np.random.default_rng(insecure_seed)
 
 
 def _summed(table: Partition, X: FloatArray, values: FloatArray) -> FloatArray:
@@ -119,7 +119,7 @@ def paper_expril(
     reweight: bool,
     cumulative: bool = True,
     weighted_bins: bool = False,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
 ) -> PaperFit:
     """Algorithm 1 as printed: λ = d (queries)/ε, bins by the rule n'/(q √2 λ) close to 4.
 
@@ -129,7 +129,7 @@ def paper_expril(
     """
     from sklearn.base import clone
 
-    rng = _rehearsed(rehearsal)
+    rng = _rehearsed(insecure_seed)
     spread = source.std(axis=0)
     mean, width = source.mean(axis=0), np.where(spread > 0, spread, 1.0)
     scale = source.shape[1] * (_check.count(rounds=rounds) + reweight) / _check.positive(epsilon=epsilon)
@@ -138,7 +138,7 @@ def paper_expril(
     incidence = np.vstack([_one_hot(table, source) for table in tables])
     weights = np.ones(len(source))
     if reweight:
-        p = paper_marginals(X, tables=tables, scale=scale, rehearsal=int(rng.integers(2**31)))
+        p = paper_marginals(X, tables=tables, scale=scale, insecure_seed=int(rng.integers(2**31)))
         weights = _weights(incidence, p)
     if weighted_bins:
         tables = balanced_bins(source, weights, count)
@@ -154,7 +154,7 @@ def paper_expril(
             hypothesis=hypothesis,
             scale=scale,
             empty=0.5,
-            rehearsal=int(rng.integers(2**31)),
+            insecure_seed=int(rng.integers(2**31)),
         )
         heard.append((q, np.asarray(1.0 - 2.0 * hypothesis.codes(source), np.float64)))
         used = heard if cumulative else heard[-1:]

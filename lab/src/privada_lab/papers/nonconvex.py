@@ -2,7 +2,7 @@
 
 **Not private as claimed**, for the same reasons as Algorithm 1 (`privada_lab.papers.reweighting`): (ε, δ)
 holds up to ε = 7.9 (δ = 0.01) only, and all weights of private rows are released. It runs only with
-``rehearsal=`` and its result is stamped.
+``insecure_seed=`` and its result is stamped.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def paper_pncnvxadap(
     A: float,
     r: float = 1.0,
     steps: int = 100,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
 ) -> PaperModel:
     """Algorithm 2 as printed, for logistic loss and labels 0 and 1.
 
@@ -62,11 +62,11 @@ def paper_pncnvxadap(
 
     >>> import warnings; warnings.simplefilter("ignore")
     >>> x = np.eye(3)
-    >>> paper_pncnvxadap(x, [1, 0, 0], x, [1, 0, 0], epsilon=1, delta=0.01, rehearsal=0, steps=5,
+    >>> paper_pncnvxadap(x, [1, 0, 0], x, [1, 0, 0], epsilon=1, delta=0.01, insecure_seed=0, steps=5,
     ...                  penalties=Penalties(alpha=0.5), A=2.0)
     <PaperModel of 3 features [not private as claimed; rehearsal: not private]>
     """
-    noise = paper_noise(rehearsal, "paper_pncnvxadap")
+    noise = paper_noise(insecure_seed, "paper_pncnvxadap")
     S, a, T, b = problem.check_rows(Xs, ys, Xt, yt)
     ball, m, n = Ball(radius=r), len(S), len(T)
     X, signs = np.vstack([ball.clip(S), ball.clip(T)]), 2 * np.r_[a, b] - 1

@@ -6,7 +6,7 @@ Both are **not private as claimed** (privacy.md, section 4 (b)):
   every T; (ε, δ) holds only up to ε = 7.9 (δ = 0.01) or 9.4 (1e-5). At (15, 0.01) the true δ is 0.126.
 * `paper_discrepancy`: Lap(B/n) on a value of sensitivity B/n is 1-private, whatever ε is.
 
-They run only with ``rehearsal=``, draw continuous noise in idealised arithmetic, and their results are
+They run only with ``insecure_seed=``, draw continuous noise in idealised arithmetic, and their results are
 stamped. Nothing here can be charged to a ledger.
 """
 
@@ -84,10 +84,10 @@ def paper_discrepancy(
     yt: npt.ArrayLike,
     *,
     bounds: Bounds,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
 ) -> float:
     """The discrepancy plus Lap(B/n), projected to [0, B]: printed for every epsilon alike."""
-    noise = paper_noise(rehearsal, "paper_discrepancy")
+    noise = paper_noise(insecure_seed, "paper_discrepancy")
     S, a, T, b = _clipped(Xs, ys, Xt, yt, bounds)
     exact = labelled(S, a, T, b, radius=bounds.A).value
     centred = float(noise.uniform((1,))[0]) - 0.5
@@ -106,7 +106,7 @@ def paper_pcnvxadap(
     penalties: Penalties,
     bounds: Bounds,
     steps: int = 100,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
 ) -> PaperModel:
     """Algorithm 1 as printed, lines 1 to 13.
 
@@ -115,11 +115,11 @@ def paper_pcnvxadap(
 
     >>> import warnings; warnings.simplefilter("ignore")
     >>> x = np.eye(3)
-    >>> paper_pcnvxadap(x, [1, 0, 0], x, [1, 0, 0], epsilon=1, delta=0.01, rehearsal=0, steps=5,
+    >>> paper_pcnvxadap(x, [1, 0, 0], x, [1, 0, 0], epsilon=1, delta=0.01, insecure_seed=0, steps=5,
     ...                 penalties=Penalties(alpha=0.5), bounds=Bounds(A=1.0))
     <PaperModel of 3 features [not private as claimed; rehearsal: not private]>
     """
-    noise = paper_noise(rehearsal, "paper_pcnvxadap")
+    noise = paper_noise(insecure_seed, "paper_pcnvxadap")
     S, a, T, b = _clipped(Xs, ys, Xt, yt, bounds)
     m, n, p = len(S), len(T), penalties.reference(len(S), len(T))
     sigma = printed_scales(
@@ -165,15 +165,15 @@ def _clipped(
     return ball.clip(S), np.clip(a, -1, 1), ball.clip(T), np.clip(b, -1, 1)
 
 
-def paper_noise(rehearsal: int | None, name: str) -> Noise:
+def paper_noise(insecure_seed: int | None, name: str) -> Noise:
     """Seeded noise, or an `InputError`: printed mechanisms run with nothing else."""
-    if rehearsal is None:
+    if insecure_seed is None:
         raise InputError(
-            f"{name} is not private as claimed: it runs only with rehearsal=, a seed, on data to be shown."
+            f"{name} is not private as claimed: it runs only with insecure_seed=, on data to be shown."
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RehearsalWarning)  # every result says it
-        return Rehearsal(rehearsal)
+        return Rehearsal(insecure_seed)
 
 
 def paper_gaussian(noise: Noise, sigma: float, shape: tuple[int, ...]) -> FloatArray:

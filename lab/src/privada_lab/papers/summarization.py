@@ -9,7 +9,7 @@ They are **not private as claimed** (privacy.md, section 5 (b)):
 * the printed bid has sign and factor exchanged (`printed_bid`): maximised as printed it picks points that are
   *unlike* the validation set. `paper_summary` runs the bid that the derivation gives.
 
-They run only with ``rehearsal=``, draw continuous noise in idealised arithmetic, and
+They run only with ``insecure_seed=``, draw continuous noise in idealised arithmetic, and
 their results are stamped. Nothing here can be charged to a ledger.
 """
 
@@ -103,7 +103,7 @@ def paper_hash(
     *,
     epsilon: float,
     iterations: int,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
     state: Tilted | None = None,
     noise: Noise | None = None,
 ) -> FloatArray:
@@ -115,7 +115,7 @@ def paper_hash(
         Rows of `paper_features`.
     epsilon, iterations : float and int
         Of each iteration, and how many.
-    rehearsal : int
+    insecure_seed : int
         Seed; needed unless ``noise``, itself a rehearsal, is given.
     state : Tilted, optional
         Where to begin, and to end: later epochs start from the last one.
@@ -124,7 +124,7 @@ def paper_hash(
     -------
     array of shape (d,)
     """
-    source = _rehearsed(rehearsal, noise, "paper_hash")
+    source = _rehearsed(insecure_seed, noise, "paper_hash")
     H = _check.matrix(features=features)
     q, d = H.shape
     table = Tilted(d, 1 / d) if state is None else state
@@ -140,10 +140,10 @@ def paper_hash(
 
 
 def paper_auction(
-    bids: npt.ArrayLike, *, epsilon: float, rehearsal: int | None = None, noise: Noise | None = None
+    bids: npt.ArrayLike, *, epsilon: float, insecure_seed: int | None = None, noise: Noise | None = None
 ) -> npt.NDArray[np.bool_]:
     """PrivAuction, line 13: whether each owner is asked; rank i with probability ``exp(-ε (i - 1))``."""
-    source = _rehearsed(rehearsal, noise, "paper_auction")
+    source = _rehearsed(insecure_seed, noise, "paper_auction")
     offered = np.asarray(bids, dtype=np.float64)
     rank = np.empty(len(offered))
     rank[np.argsort(-offered, kind="stable")] = np.arange(len(offered))
@@ -177,10 +177,10 @@ def paper_summary(
     size: int,
     *,
     parameters: PrintedParameters | None = None,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
 ) -> PaperSummary:
     """Algorithm 3 with the printed parameters, on embedded rows (of `paper_features`)."""
-    noise = _rehearsed(rehearsal, None, "paper_summary")
+    noise = _rehearsed(insecure_seed, None, "paper_summary")
     given = PrintedParameters() if parameters is None else parameters
     if _check.count(size=size) > sum(len(rows) for rows in owners):
         raise InputError("Expected size to be at most all rows together.")
@@ -264,16 +264,16 @@ def true_total(
     return curves.zcdp_epsilon(delta, iterations * rho)
 
 
-def _rehearsed(rehearsal: int | None, noise: Noise | None, name: str) -> Noise:
+def _rehearsed(insecure_seed: int | None, noise: Noise | None, name: str) -> Noise:
     if noise is not None and not noise.private:
         return noise
-    if rehearsal is None:
+    if insecure_seed is None:
         raise InputError(
-            f"{name} is not private as claimed: it runs only with rehearsal=, a seed, on data to be shown."
+            f"{name} is not private as claimed: it runs only with insecure_seed=, on data to be shown."
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RehearsalWarning)  # every result says it
-        return Rehearsal(rehearsal)
+        return Rehearsal(insecure_seed)
 
 
 def _laplace(noise: Noise, scale: float) -> float:

@@ -9,7 +9,7 @@ level the
 scale
   1/ε' on class counts is 2ε'-private under replace-one, not ε'.
 
-They run only with ``rehearsal=``, draw continuous noise in idealised arithmetic, and their results are
+They run only with ``insecure_seed=``, draw continuous noise in idealised arithmetic, and their results are
 stamped. Nothing here can be charged to a ledger. Where the printed pseudo-code cannot work (Δ of k rows, a
 cost that is not squared) it is read as privacy.md does: one row of noise for each source row, squared
 Euclidean cost.
@@ -76,16 +76,16 @@ def paper_dpot(
     components: int,
     epsilon: float,
     delta: float,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
 ) -> PaperRows:
     """Differentially Private Optimal Transport (Alg. 1) as printed.
 
     >>> import warnings; warnings.simplefilter("ignore")
-    >>> paper_dpot(np.zeros((5, 3)), components=2, epsilon=4, delta=1e-4, rehearsal=0)
+    >>> paper_dpot(np.zeros((5, 3)), components=2, epsilon=4, delta=1e-4, insecure_seed=0)
     <PaperRows of 5 rows [not private as claimed; rehearsal: not private]>
     """
     X = _check.matrix(source=source)
-    noise = _noise(rehearsal, "paper_dpot")
+    noise = _noise(insecure_seed, "paper_dpot")
     _check.positive(epsilon=epsilon)
     _check.probability(delta=delta)
     M = _normal(noise, (X.shape[1], _check.count(components=components))) / math.sqrt(components)
@@ -111,7 +111,7 @@ def paper_dpda(
     target_labels: npt.ArrayLike | None = None,
     reg_e: float = 0.01,
     reg_cl: float = 0.1,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
 ) -> PaperAdaptation:
     """Differentially Private Domain Adaptation (Alg. 2) as printed: rows sorted by label, noisy counts.
 
@@ -120,8 +120,10 @@ def paper_dpda(
     """
     X, y = _check.matrix(source=source), np.asarray(labels, dtype=np.int64)
     order = np.argsort(y, kind="stable")
-    sent = paper_dpot(X[order], components=components, epsilon=epsilon, delta=delta, rehearsal=rehearsal)
-    noise = _noise(None if rehearsal is None else rehearsal + 1_000_003, "paper_dpda")
+    sent = paper_dpot(
+        X[order], components=components, epsilon=epsilon, delta=delta, insecure_seed=insecure_seed
+    )
+    noise = _noise(None if insecure_seed is None else insecure_seed + 1_000_003, "paper_dpda")
     centred = noise.uniform((n_classes,)) - 0.5
     laplace = (
         -np.sign(centred) * np.log1p(-2 * np.abs(centred)) / _check.positive(label_epsilon=label_epsilon)
@@ -154,14 +156,14 @@ def _from_counts(counts: FloatArray, n: int) -> npt.NDArray[np.int64]:
     return np.minimum(np.searchsorted(ends, places), len(counts) - 1)
 
 
-def _noise(rehearsal: int | None, name: str) -> Rehearsal:
-    if rehearsal is None:
+def _noise(insecure_seed: int | None, name: str) -> Rehearsal:
+    if insecure_seed is None:
         raise InputError(
-            f"{name} is not private as claimed: it runs only with rehearsal=, a seed, on data to be shown."
+            f"{name} is not private as claimed: it runs only with insecure_seed=, on data to be shown."
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RehearsalWarning)  # every result says it
-        return Rehearsal(rehearsal)
+        return Rehearsal(insecure_seed)
 
 
 def _normal(noise: Rehearsal, shape: tuple[int, ...]) -> FloatArray:

@@ -45,4 +45,4 @@ def test_limits_change_one_thing_at_a_time(small, monkeypatch):
     ]
     assert [given.source is data.source for given, _ in asked] == [True, True, False, True, True, True]
     assert asked[2][0].source is data.X
-    assert {settings["rehearsal"] for _, settings in asked} == {5}
+    assert {settings["insecure_seed"] for _, settings in asked} == {5}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privada.methods.reweighting import NonconvexAdaptation, Penalties
-from privada.privacy import Approximate
+from privada.privacy import ApproxDP
 from privada_lab.experiments.reweighting import algorithms
 
 
@@ -53,7 +53,7 @@ def test_the_step_of_algorithm_2_is_one_over_the_smoothness():
         penalties=Penalties(alpha=0.1),
         A=5.0,
         steps=50,
-        guarantee=Approximate(epsilon=100, delta=1e-5, relation="replace-one"),
+        guarantee=ApproxDP(epsilon=100, delta=1e-5, relation="replace-one"),
     )
     scale = algorithms.step_for_smoothness(question)
     line_4 = question.A / np.sqrt(question.steps)  # with hardly any noise

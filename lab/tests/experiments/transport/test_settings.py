@@ -48,7 +48,7 @@ def test_the_settings_measure_what_the_classifier_does():
             bounds=(0, 50),
             release="statistics",
             rescale="root",
-            rehearsal=0,
+            insecure_seed=0,
         ).fit(pair.source.X, pair.source.y, pair.target.X)
     assert np.array_equal(whole.transduction_, model.transduction_)
     right = 100 * np.mean(model.transduction_ == pair.target.y)

@@ -8,7 +8,7 @@ import typer
 
 from privada.exceptions import InputError
 from privada.parties.schema import Schema
-from privada.privacy.guarantee import request
+from privada.privacy.guarantee import make_guarantee
 from privada.privacy.relation import Relation
 from privada.service.setup.answers import (
     KINDS,
@@ -95,7 +95,7 @@ def _positive(what: str, text: str) -> None:
 
 def _budget(epsilon: str, delta: str, relation: str) -> None:
     """Refuse a budget that none of the checks of owner.toml would take."""
-    request(
+    make_guarantee(
         epsilon=read_number("epsilon", epsilon),
         delta=read_number("delta", delta) if delta.strip() else None,
         rho=None,

@@ -17,7 +17,7 @@ from privada.exceptions import BudgetError, InputError, PolicyError
 
 if TYPE_CHECKING:
     from privada.parties.owner_file import Card, OwnerFile
-    from privada.parties.protocol import Ask
+    from privada.parties.protocol import AskOwner
     from privada.privacy.asker import Asker
     from privada.privacy.guarantee import Guarantee
     from privada.privacy.ledger.account import AllowanceQuote
@@ -210,16 +210,16 @@ def together(study: Study, learner: str | None = None) -> list[Together]:
     return found
 
 
-def _later_asks(study: Study) -> dict[str, list[Ask]]:
+def _later_asks(study: Study) -> dict[str, list[AskOwner]]:
     """All asks of each owner that is asked for more after the first round."""
-    asks: dict[str, list[Ask]] = {}
+    asks: dict[str, list[AskOwner]] = {}
     for ask in study.asks_in_all:
         asks.setdefault(ask.owner, []).append(ask)
     first = Counter(ask.owner for ask in study.first_asks)
     return {name: mine for name, mine in asks.items() if len(mine) > first[name]}
 
 
-def _charged(asks: list[Ask]) -> list[Question]:
+def _charged(asks: list[AskOwner]) -> list[Question]:
     return [ask.question for ask in asks if not ask.question.discloses]
 
 
@@ -233,7 +233,7 @@ def _asker(name: str, file: OwnerFile, learner: str | None) -> Asker | None:
         raise InputError(f"{name}: {error}") from None
 
 
-def _of_owner(name: str, asks: list[Ask], party: OwnerFile, learner: str | None) -> Together:
+def _of_owner(name: str, asks: list[AskOwner], party: OwnerFile, learner: str | None) -> Together:
     from privada.parties.running import quote_all
 
     try:
@@ -250,7 +250,7 @@ def _of_owner(name: str, asks: list[Ask], party: OwnerFile, learner: str | None)
     )
 
 
-def _of_card(name: str, asks: list[Ask], study: Study) -> Together:
+def _of_card(name: str, asks: list[AskOwner], study: Study) -> Together:
     """An owner card has neither budget nor accounting: assume a budget of the study's guarantee."""
     from privada.privacy.accounting.filters import accountings
 

@@ -48,7 +48,7 @@ METHOD = Method(
 _HOMES = {
     "estimator": ("CellClassifier", "CellMeans"),
     "learner.learn": ("CellEstimates", "CellTable", "estimate", "learn"),
-    "questions.partition": ("Bins", "Nearest", "Partition", "Product", "Projected"),
+    "questions.partition": ("Bins", "NearestCells", "Partition", "GridCells", "Projected"),
     "questions.statistics": ("CellStatistics",),
 }
 

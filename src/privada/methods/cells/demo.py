@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from privada._arrays import FloatArray
 from privada.methods.cells.learner.learn import CellTable, learn
-from privada.methods.cells.questions.partition import Nearest
+from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.pictures import Picture, Tiles
 from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.relation import Relation
 
 DIGITS = tuple(range(10))
@@ -32,12 +32,12 @@ def demo(seed: int) -> DemoRow:
     from the operating system, so the private score differs from run to run.
     """
     X, y, part = _digits(seed)
-    centers = Nearest(centers=_centers(X[part == 0], seed))
-    pure = Pure(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
+    centers = NearestCells(centers=_centers(X[part == 0], seed))
+    pure = PureDP(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
     schema = Schema.of_numbers(
         bounds=(0.0, 16.0), width=X.shape[1], label=Category(name="digit", values=DIGITS)
     )
-    budget = Pure(epsilon=BUDGET, relation=Relation.ADD_REMOVE)
+    budget = PureDP(epsilon=BUDGET, relation=Relation.ADD_REMOVE)
     owner = Owner(X[part == 1], y=y[part == 1], schema=schema, dataset="digits", budget=budget)
     question = CellStatistics(tables=(centers,), n_classes=len(DIGITS), guarantee=pure)
     estimates = run(learn("archive", question), {"archive": owner})
@@ -92,14 +92,14 @@ def _centers(source: FloatArray, seed: int) -> FloatArray:
     return KMeans(n_clusters=CELLS, n_init=2, random_state=seed).fit(source).cluster_centers_
 
 
-def _in_the_clear(cells: Nearest, X: FloatArray, y: npt.NDArray[np.int64]) -> CellTable:
+def _in_the_clear(cells: NearestCells, X: FloatArray, y: npt.NDArray[np.int64]) -> CellTable:
     """Accuracy with exact counts, for comparison, on public data."""
     codes = cells.assign(X) * len(DIGITS) + y
     counts = np.bincount(codes, minlength=cells.n_cells * len(DIGITS)).reshape(-1, len(DIGITS))
     return CellTable(counts=counts.astype(np.float64), noise=1e-9)
 
 
-def _accuracy(cells: Nearest, table: CellTable, X: FloatArray, y: Any) -> float:
+def _accuracy(cells: NearestCells, table: CellTable, X: FloatArray, y: Any) -> float:
     guesses = table.probabilities[cells.assign(X)].argmax(axis=1)
     return float(100 * (guesses == y).mean())
 

@@ -13,21 +13,21 @@ from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.learner.learn import CellEstimates, learn
-from privada.methods.cells.questions.partition import Nearest
+from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.models.model_plot import Map, Numbers, PublicRows
 from privada.methods.pictures import Points
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Guarantee, request
+from privada.privacy.guarantee import Guarantee, make_guarantee
 
 
 class _Cells(PrivateEstimator):
     """What both estimators share: public cells, public bounds, one question to an owner in memory."""
 
     def _guarantee(self) -> Guarantee:
-        return request(
+        return make_guarantee(
             epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
         )
 
@@ -91,7 +91,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         The guarantee; epsilon and rho exclude each other.
     relation : str
         Neighbouring relation; under "replace-one" ``size`` is public and needed.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
     dataset : Dataset, default=None
         Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
@@ -132,7 +132,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         rho: float | None = None,
         relation: str = "add/remove",
         size: int | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
@@ -144,7 +144,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         self.rho = rho
         self.relation = relation
         self.size = size
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
         self.dataset = dataset
         self.schema = schema
 
@@ -162,7 +162,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
             raise InputError("Expected classes, the public list of labels; none are taken from y.")
         schema = self._schema(label=Category(name="label", values=tuple(self.classes)))
         question = CellStatistics(
-            tables=(Nearest(centers=centers),),
+            tables=(NearestCells(centers=centers),),
             n_classes=len(schema.classes),
             guarantee=self._guarantee(),
         )
@@ -190,7 +190,7 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         """Class probabilities of each row's cell."""
         check_is_fitted(self)
         rows = self._matrix(X)
-        cells = Nearest(centers=self.centers).assign(rows)
+        cells = NearestCells(centers=self.centers).assign(rows)
         return self.probabilities_[cells]
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
@@ -204,7 +204,7 @@ class CellMeans(_Cells):
 
     Parameters
     ----------
-    centers, bounds, epsilon, delta, rho, relation, size, rehearsal, dataset, schema
+    centers, bounds, epsilon, delta, rho, relation, size, insecure_seed, dataset, schema
         As in `CellClassifier`.
     norm_bound : float
         Public radius around each centre to which rows are clipped.
@@ -223,7 +223,7 @@ class CellMeans(_Cells):
     --------
     >>> import numpy as np
     >>> X = np.array([[0.1], [0.3], [0.7], [0.9]] * 100)
-    >>> model = CellMeans(centers=[[0.0], [1.0]], bounds=(0, 1), norm_bound=0.5, epsilon=4, rehearsal=0)
+    >>> model = CellMeans(centers=[[0.0], [1.0]], bounds=(0, 1), norm_bound=0.5, epsilon=4, insecure_seed=0)
     >>> import warnings; warnings.simplefilter("ignore")
     >>> model.fit(X).means_.round(1).tolist()
     [[0.2], [0.8]]
@@ -240,7 +240,7 @@ class CellMeans(_Cells):
         rho: float | None = None,
         relation: str = "add/remove",
         size: int | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
@@ -252,7 +252,7 @@ class CellMeans(_Cells):
         self.rho = rho
         self.relation = relation
         self.size = size
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
         self.dataset = dataset
         self.schema = schema
 
@@ -276,7 +276,7 @@ class CellMeans(_Cells):
         if self.norm_bound is None:
             raise InputError("Expected norm_bound, a public radius; none is guessed.")
         question = CellStatistics(
-            tables=(Nearest(centers=centers),),
+            tables=(NearestCells(centers=centers),),
             radius=self.norm_bound,
             recentred=True,
             width=centers.shape[1],

@@ -8,11 +8,11 @@ import numpy as np
 
 from privada.methods.cells.estimator import CellClassifier
 from privada.methods.cells.learner.learn import learn
-from privada.methods.cells.questions.partition import Bins, Nearest, Product
+from privada.methods.cells.questions.partition import Bins, GridCells, NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.registry import Example
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import ZCDP, Approximate, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, PureDP
 from privada.privacy.relation import Relation
 
 CENTERS = np.array([[0.25, 0.25], [0.75, 0.25], [0.5, 0.8]])
@@ -32,32 +32,34 @@ def example() -> Example:
         questions=_questions(),
         learner=lambda owner: learn(owner, _by_label()),
         estimator=lambda seed: CellClassifier(
-            CENTERS, classes=(0, 1), bounds=(0.0, 1.0), epsilon=1.0, rehearsal=seed
+            CENTERS, classes=(0, 1), bounds=(0.0, 1.0), epsilon=1.0, insecure_seed=seed
         ),
     )
 
 
 def _by_label() -> CellStatistics:
-    pure = Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)
-    return CellStatistics(tables=(Nearest(centers=CENTERS),), n_classes=2, guarantee=pure)
+    pure = PureDP(epsilon=1.0, relation=Relation.ADD_REMOVE)
+    return CellStatistics(tables=(NearestCells(centers=CENTERS),), n_classes=2, guarantee=pure)
 
 
 def _questions() -> tuple[CellStatistics, ...]:
-    nearest = Nearest(centers=CENTERS)
+    nearest = NearestCells(centers=CENTERS)
     bins = tuple(Bins(feature=j, edges=np.array([0.3, 0.6])) for j in range(2))
     sums: dict[str, Any] = {"radius": 0.6, "recentred": True, "width": 2}
     return (
         _by_label(),
-        CellStatistics(tables=bins, guarantee=Pure(epsilon=2.0, relation=Relation.REPLACE_ONE)),
+        CellStatistics(tables=bins, guarantee=PureDP(epsilon=2.0, relation=Relation.REPLACE_ONE)),
         CellStatistics(
-            tables=(Product(factors=bins),),
+            tables=(GridCells(factors=bins),),
             guarantee=ZCDP(rho=0.1, relation=Relation.ADD_REMOVE),
             n_classes=2,
         ),
-        CellStatistics(tables=(nearest,), guarantee=Pure(epsilon=1.0, relation=Relation.ADD_REMOVE), **sums),
+        CellStatistics(
+            tables=(nearest,), guarantee=PureDP(epsilon=1.0, relation=Relation.ADD_REMOVE), **sums
+        ),
         CellStatistics(
             tables=(nearest,),
-            guarantee=Approximate(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE),
+            guarantee=ApproxDP(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE),
             **sums,
         ),
         CellStatistics(
@@ -65,7 +67,7 @@ def _questions() -> tuple[CellStatistics, ...]:
             n_classes=2,
             radius=0.9,
             width=2,
-            guarantee=Approximate(epsilon=1.0, delta=1e-5, relation=Relation.ADD_REMOVE),
+            guarantee=ApproxDP(epsilon=1.0, delta=1e-5, relation=Relation.ADD_REMOVE),
         ),
     )
 

@@ -25,7 +25,7 @@ from privada.methods import _study
 from privada.methods.cells.estimator import CellClassifier, keep_counts
 from privada.methods.cells.learner.forecast import forecast_counts
 from privada.methods.cells.learner.learn import CellEstimates, learn
-from privada.methods.cells.questions.partition import Bins, Nearest, Partition
+from privada.methods.cells.questions.partition import Bins, NearestCells, Partition
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.protocol import Learner, with_forecast
 from privada.parties.schema import Schema
@@ -63,7 +63,7 @@ def learner(
 
 def _tables(section: Section, schema: Schema, home: Path) -> tuple[Partition, ...]:
     if "centers" in section:
-        return (Nearest(centers=_study.public_rows(section, "centers", home, schema)),)
+        return (NearestCells(centers=_study.public_rows(section, "centers", home, schema)),)
     if "bins" not in section:
         section.fail("", "expected centers or bins.")
     bins = section.section("bins")
@@ -89,7 +89,7 @@ def model_maker(
     (question,) = questions
     assert isinstance(question, CellStatistics)
     cells = question.tables[0]
-    if question.n_classes is None or not isinstance(cells, Nearest):
+    if question.n_classes is None or not isinstance(cells, NearestCells):
         raise InputError("Expected centers and by_label = true: only class counts near centres make a model.")
     model = CellClassifier(
         cells.centers,

@@ -15,7 +15,7 @@ from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Schema
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.relation import Relation
 
 RADIUS = 0.5
@@ -26,7 +26,7 @@ EPSILON = 1.0
 def demo(seed: int) -> DemoRow:
     """Place service points in a town part of which is served already, by people nobody may name."""
     homes, helpers = _town(seed)
-    pure = Pure(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
+    pure = PureDP(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
     schema = Schema.of_numbers(bounds=(-RADIUS, RADIUS), width=2)
     owner = Owner(helpers, schema=schema, dataset="helpers", budget=pure)
     question = default_question(homes, n_centers=CENTERS, guarantee=pure, radius=RADIUS)

@@ -27,7 +27,7 @@ from privada.parties.one_process.holding import Holding
 from privada.parties.schema import Schema
 from privada.privacy.accounting.budget import split_alike
 from privada.privacy.bounds import Ball
-from privada.privacy.guarantee import Guarantee, request
+from privada.privacy.guarantee import Guarantee, make_guarantee
 from privada.privacy.release import Question
 
 KEEP_BUDGET = (
@@ -65,7 +65,7 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         Over how many plausible sources the choice is averaged.
     random_state : int, optional
         For public randomness only.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
     dataset : Dataset, default=None
         Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
@@ -130,7 +130,7 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         confidence: float = 0.95,
         n_draws: int = 32,
         random_state: int | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
@@ -147,7 +147,7 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         self.confidence = confidence
         self.n_draws = n_draws
         self.random_state = random_state
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
         self.dataset = dataset
         self.schema = schema
 
@@ -205,9 +205,9 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Index of the nearest chosen centre of each row."""
         check_is_fitted(self)
-        from privada.methods.cells.questions.partition import Nearest
+        from privada.methods.cells.questions.partition import NearestCells
 
-        return Nearest(centers=self.cluster_centers_).assign(self._matrix(X))
+        return NearestCells(centers=self.cluster_centers_).assign(self._matrix(X))
 
     def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
         """The chosen points, beside the target, if that is given, and a source that is plausible."""
@@ -232,7 +232,7 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         return forecast_gain(question, width=target.shape[1], size=size)
 
     def _guarantee(self) -> Guarantee:
-        return request(
+        return make_guarantee(
             epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
         )
 

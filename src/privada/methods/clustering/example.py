@@ -19,7 +19,7 @@ from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.methods.registry import Example
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
@@ -42,23 +42,23 @@ def example() -> Example:
         questions=tuple(_questions()),
         learner=_learner,
         estimator=lambda seed: SourceTargetMedoids(
-            CENTERS, norm_bound=RADIUS, epsilon=3.0, random_state=0, rehearsal=seed
+            CENTERS, norm_bound=RADIUS, epsilon=3.0, random_state=0, insecure_seed=seed
         ),
         fit_more={"Xt": TARGETS},
     )
 
 
 def _learner(owner: str) -> Learner[Choice]:
-    pure = Pure(epsilon=3.0, relation=Relation.ADD_REMOVE)
+    pure = PureDP(epsilon=3.0, relation=Relation.ADD_REMOVE)
     question = default_question(TARGETS, n_centers=CENTERS, guarantee=pure, radius=RADIUS)
     return learn(owner, TARGETS, question, n_centers=CENTERS, random_state=0)
 
 
 def _guarantees() -> Iterator[Guarantee]:
     for relation in (Relation.ADD_REMOVE, Relation.REPLACE_ONE):
-        yield Pure(epsilon=2.0, relation=relation)
+        yield PureDP(epsilon=2.0, relation=relation)
         yield ZCDP(rho=0.3, relation=relation)
-    yield Approximate(epsilon=1.0, delta=1e-5, relation=Relation.ADD_REMOVE)
+    yield ApproxDP(epsilon=1.0, delta=1e-5, relation=Relation.ADD_REMOVE)
 
 
 def _questions() -> Iterator[Question]:

@@ -12,7 +12,7 @@ from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.relation import Relation
 
 EPSILON = 1.0
@@ -38,12 +38,12 @@ def demo(seed: int) -> DemoRow:
         y=y[half:],
         schema=Schema.of_numbers(bounds=(0, 1), width=64, label=Category(name="large", values=(0, 1))),
         dataset="digits",
-        budget=Pure(epsilon=BUDGET, relation=Relation.ADD_REMOVE),
+        budget=PureDP(epsilon=BUDGET, relation=Relation.ADD_REMOVE),
     )
     question = ask_about(
         linear(model.coef_.T, model.intercept_),
         owner.schema,
-        guarantee=Pure(epsilon=EPSILON, relation=Relation.ADD_REMOVE),
+        guarantee=PureDP(epsilon=EPSILON, relation=Relation.ADD_REMOVE),
         bins=1,
     )
     found = run(learn("archive", question), {"archive": owner})

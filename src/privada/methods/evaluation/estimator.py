@@ -19,7 +19,7 @@ from privada.methods.evaluation.questions.outcomes import OutcomeCounts, even_ed
 from privada.methods.frames import in_order
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Number, Schema
-from privada.privacy.guarantee import Guarantee, request
+from privada.privacy.guarantee import Guarantee, make_guarantee
 
 BINS = 10
 
@@ -52,7 +52,7 @@ class PrivateEvaluator(PrivateEstimator):
         Public number of rows.
     confidence : float, default=0.95
         Of every interval.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
     dataset : Dataset, default=None
         Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
@@ -101,7 +101,7 @@ class PrivateEvaluator(PrivateEstimator):
         relation: str = "add/remove",
         size: int | None = None,
         confidence: float = CONFIDENCE,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
@@ -118,7 +118,7 @@ class PrivateEvaluator(PrivateEstimator):
         self.relation = relation
         self.size = size
         self.confidence = confidence
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
         self.dataset = dataset
         self.schema = schema
 
@@ -136,7 +136,7 @@ class PrivateEvaluator(PrivateEstimator):
         rows = np.asarray(X)
         if owner is None and (rows.ndim != 2 or y is None):
             raise InputError("Expected X, private rows of two dimensions, and y, their labels.")
-        guarantee = request(
+        guarantee = make_guarantee(
             epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
         )
         schema = self._schema(rows.shape[1]) if owner is None else owner.schema

@@ -12,7 +12,7 @@ from privada.methods.evaluation.questions.outcomes import OutcomeCounts, even_ed
 from privada.methods.hypotheses.questions.forms import Constant, linear
 from privada.methods.registry import Case, Example
 from privada.parties.schema import Category, Number, Schema
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation
 
 SLOPE = linear([[6.0], [6.0]], [-5.5])
@@ -23,7 +23,7 @@ def example() -> Example:
     rng = np.random.default_rng(13)
     X = rng.uniform(size=(200, 2))
     y = (X.sum(axis=1) + rng.normal(0, 0.2, size=200) > 1).astype(int)
-    pure = Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)
+    pure = PureDP(epsilon=1.0, relation=Relation.ADD_REMOVE)
     return Example(
         schema=Schema.of_numbers(
             bounds=(0.0, 1.0), width=2, size=200, label=Category(name="label", values=(0, 1))
@@ -32,7 +32,7 @@ def example() -> Example:
         questions=_questions(),
         learner=lambda owner: learn(owner, ask(pure), classes=(0, 1)),
         estimator=lambda seed: PrivateEvaluator(
-            SLOPE, classes=(0, 1), bounds=(0.0, 1.0), bins=4, epsilon=1.0, rehearsal=seed
+            SLOPE, classes=(0, 1), bounds=(0.0, 1.0), bins=4, epsilon=1.0, insecure_seed=seed
         ),
         further_cases=(_numbers(X, rng.normal(X.sum(axis=1), 0.2)),),
     )
@@ -41,10 +41,10 @@ def example() -> Example:
 def _numbers(X: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Case:
     """The same rows with a number to predict, and questions about a regressor's errors."""
     guarantees = (
-        Pure(epsilon=1.0, relation=Relation.ADD_REMOVE),
-        Pure(epsilon=1.0, relation=Relation.REPLACE_ONE),
+        PureDP(epsilon=1.0, relation=Relation.ADD_REMOVE),
+        PureDP(epsilon=1.0, relation=Relation.REPLACE_ONE),
         ZCDP(rho=0.1, relation=Relation.ADD_REMOVE),
-        Approximate(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE),
+        ApproxDP(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE),
     )
     return Case(
         schema=Schema.of_numbers(
@@ -68,20 +68,20 @@ def ask(guarantee: Guarantee) -> OutcomeCounts:
 def _questions() -> tuple[OutcomeCounts, ...]:
     replaced = Relation.REPLACE_ONE
     return (
-        ask(Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)),
-        ask(Pure(epsilon=1.0, relation=replaced)),
+        ask(PureDP(epsilon=1.0, relation=Relation.ADD_REMOVE)),
+        ask(PureDP(epsilon=1.0, relation=replaced)),
         ask(ZCDP(rho=0.1, relation=Relation.ADD_REMOVE)),
-        ask(Approximate(epsilon=1.0, delta=1e-5, relation=replaced)),
+        ask(ApproxDP(epsilon=1.0, delta=1e-5, relation=replaced)),
         OutcomeCounts(
             hypothesis=Constant(code=1),
             n_classes=2,
-            guarantee=Pure(epsilon=0.5, relation=Relation.ADD_REMOVE),
+            guarantee=PureDP(epsilon=0.5, relation=Relation.ADD_REMOVE),
         ),
         OutcomeCounts(
             hypothesis=SLOPE,
             n_classes=2,
             link="softmax",
-            guarantee=Approximate(epsilon=0.5, delta=1e-6, relation=Relation.ADD_REMOVE),
+            guarantee=ApproxDP(epsilon=0.5, delta=1e-6, relation=Relation.ADD_REMOVE),
         ),
     )
 

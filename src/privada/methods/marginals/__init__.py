@@ -62,7 +62,7 @@ _HOMES = {
     "learner.classifiers.translated": ("of_classifier",),
     "learner.descent": ("ask_descent", "learn_descent", "learn_number"),
     "learner.default": ("default_cells", "default_rounds"),
-    "estimator": ("MarginalLearner",),
+    "estimator": ("MarginalClassifier",),
     "estimator_regression": ("MarginalRegressor",),
     "learner.fitted": ("MarginalFit", "SyntheticTarget"),
     "learner.forecast": ("forecast_error",),

@@ -32,7 +32,7 @@ class HiddenTargetEstimator(PrivateEstimator, ABC):
     bounds: Any
     size: int | None
     random_state: int
-    rehearsal: int | None
+    insecure_seed: int | None
 
     @abstractmethod
     def _label(self) -> Category | Number:

@@ -16,7 +16,7 @@ from privada.methods.scaling import PublicScale
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.relation import Relation
 
 EPSILON = 1.0
@@ -68,12 +68,12 @@ def demo(seed: int) -> DemoRow:
 def _clinic(X: FloatArray, y: Any) -> Owner:
     label = Category(name="diagnosis", values=(0, 1))
     schema = Schema.of_numbers(bounds=(-LIMIT, LIMIT), width=X.shape[1], size=len(X), label=label)
-    budget = Pure(epsilon=BUDGET, relation=Relation.ADD_REMOVE)
+    budget = PureDP(epsilon=BUDGET, relation=Relation.ADD_REMOVE)
     return Owner(X, y=y, schema=schema, dataset="tumours", budget=budget)
 
 
 def _fit(owner: Owner, public: Public) -> MarginalFit:
-    guarantee = Pure(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
+    guarantee = PureDP(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
     size = owner.schema.size or 0
     question = default_cells(public.source, guarantee=guarantee, size=size, n_classes=2, seed=public.seed)
     return run(learn_cells("clinic", question, public), {"clinic": owner})

@@ -17,10 +17,10 @@ from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.forecast import forecast_error
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import request
+from privada.privacy.guarantee import make_guarantee
 
 
-class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[misc]
+class MarginalClassifier(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[misc]
     """Classify for a private labelled target with an unlabelled public source.
 
     Features may be of any units: they are standardised by the source.
@@ -49,7 +49,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         first submit it, so it must have a wire form there (`of_classifier`).
     random_state : int, default=0
         Of public randomness only (cells, initialisation).
-    rehearsal : int, default=None
+    insecure_seed : int, default=None
         Seed for reproducible noise: not private.
     dataset : Dataset, default=None
         Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
@@ -81,7 +81,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
     >>> source, target = rng.uniform(size=(400, 2)), rng.uniform(size=(400, 2))
     >>> labels = (target[:, 0] > 0.5).astype(int)
     >>> from sklearn.linear_model import LogisticRegression
-    >>> learner = MarginalLearner(classes=(0, 1), bounds=(0, 1), epsilon=1, size=400,
+    >>> learner = MarginalClassifier(classes=(0, 1), bounds=(0, 1), epsilon=1, size=400,
     ...                           classifier=LogisticRegression())
     >>> learner.fit(target, labels, source=source).predict([[0.1, 0.5], [0.9, 0.5]]).tolist()
     [0, 1]
@@ -105,7 +105,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         question: Any = "auto",
         classifier: Any = None,
         random_state: int = 0,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
@@ -119,7 +119,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         self.question = question
         self.classifier = classifier
         self.random_state = random_state
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
         self.dataset = dataset
         self.schema = schema
 
@@ -143,7 +143,7 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         person = private_persons(self._read_person(person, X, owner), sample_domain, sign=-1)
         source, X = self._read_frames(source=source, X=X)
         source, X, y = tell_apart(source, X, y, sample_domain)
-        guarantee = request(
+        guarantee = make_guarantee(
             epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
         )
         public, schema = self._public(source, self.classifier)
@@ -173,4 +173,4 @@ class MarginalLearner(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[m
         return self.classes_[self.fit_.codes(rows)]
 
 
-__all__ = ["MarginalLearner"]
+__all__ = ["MarginalClassifier"]

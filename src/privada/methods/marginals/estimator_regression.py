@@ -20,7 +20,7 @@ from privada.methods.models.model_plot import name_thirds
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.protocol import Learner
 from privada.parties.schema import Number, Schema
-from privada.privacy.guarantee import Guarantee, Pure, request
+from privada.privacy.guarantee import Guarantee, PureDP, make_guarantee
 
 
 class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[misc]
@@ -49,7 +49,7 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         cells.
     random_state : int, default=0
         Of public randomness only (cells).
-    rehearsal : int, default=None
+    insecure_seed : int, default=None
         Seed for reproducible noise: not private.
     dataset : Dataset, default=None
         Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
@@ -102,7 +102,7 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         cells: int | None = None,
         regressor: Any = None,
         random_state: int = 0,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
@@ -116,7 +116,7 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         self.cells = cells
         self.regressor = regressor
         self.random_state = random_state
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
         self.dataset = dataset
         self.schema = schema
 
@@ -140,7 +140,7 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         person = private_persons(self._read_person(person, X, owner), sample_domain, sign=-1)
         source, X = self._read_frames(source=source, X=X)
         source, X, y = tell_apart(source, X, y, sample_domain)
-        guarantee = request(
+        guarantee = make_guarantee(
             epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
         )
         public, schema = self._public(source, self.regressor)
@@ -154,7 +154,7 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         assert self.size is not None
         label = self._label()
         bounds = label.low, label.high
-        if self.cells is None and not isinstance(guarantee, Pure):
+        if self.cells is None and not isinstance(guarantee, PureDP):
             return learn_number("owner", public, bounds=bounds, guarantee=guarantee, size=self.size)
         plan = default_regression(
             public.source, guarantee=guarantee, size=self.size, seed=public.seed, cells=self.cells

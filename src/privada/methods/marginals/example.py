@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from privada.methods.cells.questions.partition import Bins, Nearest, Product, Projected
+from privada.methods.cells.questions.partition import Bins, GridCells, NearestCells, Projected
 from privada.methods.hypotheses.questions.forms import Constant, linear
-from privada.methods.marginals.estimator import MarginalLearner
+from privada.methods.marginals.estimator import MarginalClassifier
 from privada.methods.marginals.learner.asking import CellCounts
 from privada.methods.marginals.learner.default import default_cells
 from privada.methods.marginals.learner.learn import Public, learn_cells
@@ -20,7 +20,7 @@ from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.methods.marginals.questions.squares import SquaredErrors
 from privada.methods.registry import Case, Example
 from privada.parties.schema import Category, Number, Schema
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
@@ -41,21 +41,21 @@ def example() -> Example:
         bounds=(0.0, 1.0), width=2, size=200, label=Category(name="label", values=(0, 1))
     )
     public = Public(source=source, classes=(0, 1), classifier=LogisticRegression())
-    pure = Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)
+    pure = PureDP(epsilon=1.0, relation=Relation.ADD_REMOVE)
     question = default_cells(source, guarantee=pure, size=200, n_classes=2, seed=0, cells=12)
     return Example(
         schema=schema,
         data={"data": X, "y": y},
         questions=_questions(),
         learner=lambda owner: learn_cells(owner, question, public),
-        estimator=lambda seed: MarginalLearner(
+        estimator=lambda seed: MarginalClassifier(
             classes=(0, 1),
             bounds=(0.0, 1.0),
             epsilon=1.0,
             size=200,
             question=CellCounts(cells=12),
             classifier=LogisticRegression(),
-            rehearsal=seed,
+            insecure_seed=seed,
         ),
         fit_more={"source": source},
         further_cases=(_numbers(X),),
@@ -63,16 +63,16 @@ def example() -> Example:
 
 
 def _questions() -> tuple[Question, ...]:
-    pure = Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)
-    replaced = Pure(epsilon=1.0, relation=Relation.REPLACE_ONE)
-    some = Pure(epsilon=0.2, relation=Relation.REPLACE_ONE)
+    pure = PureDP(epsilon=1.0, relation=Relation.ADD_REMOVE)
+    replaced = PureDP(epsilon=1.0, relation=Relation.REPLACE_ONE)
+    some = PureDP(epsilon=0.2, relation=Relation.REPLACE_ONE)
     rho = ZCDP(rho=0.1, relation=Relation.ADD_REMOVE)
-    approximate = Approximate(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE)
-    cells = Projected(matrix=np.eye(2), inner=Nearest(centers=np.array([[0.2, 0.2], [0.8, 0.8]])))
+    approximate = ApproxDP(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE)
+    cells = Projected(matrix=np.eye(2), inner=NearestCells(centers=np.array([[0.2, 0.2], [0.8, 0.8]])))
     return (
         OutcomeTables(tables=TABLES, hypothesis=SLOPE, rounds=2, round=1, guarantee=pure),
         OutcomeTables(tables=TABLES, hypothesis=SLOPE, count="signed", guarantee=replaced),
-        OutcomeTables(tables=(Product(factors=TABLES),), hypothesis=SLOPE, count="classes", guarantee=rho),
+        OutcomeTables(tables=(GridCells(factors=TABLES),), hypothesis=SLOPE, count="classes", guarantee=rho),
         OutcomeTables(tables=TABLES, hypothesis=SLOPE, count="signed", guarantee=approximate),
         OutcomeTables(tables=(cells,), count="labels", guarantee=pure),
         HypothesisChoice(candidates=CANDIDATES, guarantee=some),
@@ -85,10 +85,10 @@ def _questions() -> tuple[Question, ...]:
 
 def _numbers(X: npt.NDArray[np.float64]) -> Case:
     """The same rows with a number to predict, and the questions of a regressor."""
-    pure = Pure(epsilon=1.0, relation=Relation.ADD_REMOVE)
-    replaced = Pure(epsilon=1.0, relation=Relation.REPLACE_ONE)
+    pure = PureDP(epsilon=1.0, relation=Relation.ADD_REMOVE)
+    replaced = PureDP(epsilon=1.0, relation=Relation.REPLACE_ONE)
     rho = ZCDP(rho=0.1, relation=Relation.ADD_REMOVE)
-    approximate = Approximate(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE)
+    approximate = ApproxDP(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE)
     return Case(
         schema=Schema.of_numbers(
             bounds=(0.0, 1.0), width=2, size=len(X), label=Number(name="label", low=0.0, high=2.0)

@@ -31,7 +31,7 @@ from privada._toml import Section
 from privada.exceptions import InputError
 from privada.methods import _study
 from privada.methods.marginals._one_process import keep_fit
-from privada.methods.marginals.estimator import MarginalLearner
+from privada.methods.marginals.estimator import MarginalClassifier
 from privada.methods.marginals.learner.asking import KINDS, CellCounts, ErrorTables, make_learner
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.forecast import forecast_error
@@ -101,12 +101,12 @@ def model_maker(
     *,
     schema: Schema,
     guarantee: Guarantee,
-) -> Callable[[MarginalFit], MarginalLearner]:
+) -> Callable[[MarginalFit], MarginalClassifier]:
     """The classifier that was fitted to the synthetic target."""
 
-    def make(found: MarginalFit) -> MarginalLearner:
+    def make(found: MarginalFit) -> MarginalClassifier:
         names, settings = schema.classes.names, _study.model_settings(schema, guarantee)
-        model = MarginalLearner(classes=names, size=schema.size, **settings)
+        model = MarginalClassifier(classes=names, size=schema.size, **settings)
         _study.name_columns(model, schema)
         model.classes_ = np.asarray(names)
         keep_fit(model, found, guarantee=guarantee)

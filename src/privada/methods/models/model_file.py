@@ -29,13 +29,19 @@ ESTIMATORS = {
     "CellClassifier": f"{_ROOMS}.cells.estimator",
     "CellMeans": f"{_ROOMS}.cells.estimator",
     "SourceTargetMedoids": f"{_ROOMS}.clustering.estimator",
-    "MarginalLearner": f"{_ROOMS}.marginals.estimator",
+    "MarginalClassifier": f"{_ROOMS}.marginals.estimator",
     "MarginalRegressor": f"{_ROOMS}.marginals.estimator_regression",
     "TransportClassifier": f"{_ROOMS}.transport.estimator",
     "ReweightedClassifier": f"{_ROOMS}.reweighting.estimator",
     "ReweightedRegressor": f"{_ROOMS}.reweighting.estimator",
 }
-OWN = ("ledger", "dataset", "rehearsal", "question")  # settings of whoever fitted, which no prediction needs
+OWN = (
+    "ledger",
+    "dataset",
+    "rehearsal",
+    "insecure_seed",
+    "question",
+)  # settings of whoever fitted, which no prediction needs
 KEPT_BACK = ("spent_", "forecast_")  # attributes that do
 
 

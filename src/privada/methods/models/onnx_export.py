@@ -211,7 +211,7 @@ def _reweighted_number(model: Any, graph: OnnxGraph) -> str:
 EXPORTS: dict[str, Callable[[Any, OnnxGraph], str]] = {
     "CellClassifier": _cells,
     "SourceTargetMedoids": _medoids,
-    "MarginalLearner": _hidden_classes,
+    "MarginalClassifier": _hidden_classes,
     "MarginalRegressor": _hidden_number,
     "TransportClassifier": _transported,
     "ReweightedClassifier": _reweighted_classes,

@@ -172,7 +172,7 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         Mean of the later half of the path, or the iterate of a random step (Algorithm 2).
     random_state : int, optional
         For public randomness only: the start of the default module.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
     dataset : Dataset, default=None
         Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
@@ -216,7 +216,7 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         steps: int = 100,
         stopping: str = "average",
         random_state: int | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
@@ -232,7 +232,7 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         self.steps = steps
         self.stopping = stopping
         self.random_state = random_state
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
         self.dataset = dataset
         self.schema = schema
 
@@ -283,7 +283,7 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
     label_bounds : (low, high), optional
         Public limits of the label, and of predictions; by default the public source's range, widened by its
         width.
-    epsilon, delta, rho, bounds, alpha, kappa1, clip, steps, stopping, random_state, rehearsal,
+    epsilon, delta, rho, bounds, alpha, kappa1, clip, steps, stopping, random_state, insecure_seed,
     dataset, schema
         As in `DeepReweightedClassifier`.
 
@@ -311,7 +311,7 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         steps: int = 100,
         stopping: str = "average",
         random_state: int | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
@@ -327,7 +327,7 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         self.steps = steps
         self.stopping = stopping
         self.random_state = random_state
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
         self.dataset = dataset
         self.schema = schema
 

@@ -14,7 +14,7 @@ from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, pla
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Number, Schema
-from privada.privacy.guarantee import Approximate
+from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation
 
 EPSILON, DELTA = 2.0, 1e-5
@@ -54,8 +54,8 @@ def _office(Xt: FloatArray, yt: FloatArray, epsilon: float) -> Owner:
     return Owner(Xt, y=yt, schema=schema, dataset="sales", budget=_promise(epsilon), accounting="gaussian")
 
 
-def _promise(epsilon: float) -> Approximate:
-    return Approximate(epsilon=epsilon, delta=DELTA, relation=Relation.REPLACE_ONE)
+def _promise(epsilon: float) -> ApproxDP:
+    return ApproxDP(epsilon=epsilon, delta=DELTA, relation=Relation.REPLACE_ONE)
 
 
 def _plan(Xs: FloatArray, ys: FloatArray, size: int, epsilon: float, seed: int) -> Ladder:

@@ -20,7 +20,7 @@ from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, pla
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.owner import Owner
 from privada.parties.schema import Category, Number, Schema
-from privada.privacy.guarantee import Guarantee, request
+from privada.privacy.guarantee import Guarantee, make_guarantee
 
 
 class _Reweighted(PrivateEstimator):
@@ -31,7 +31,7 @@ class _Reweighted(PrivateEstimator):
     predicts_target_labels = True  # skada leaves the labels of the target to those who learn from them
 
     def _guarantee(self) -> Guarantee:
-        return request(
+        return make_guarantee(
             epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one", unit=self._unit()
         )
 
@@ -115,7 +115,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         Scale each feature by the source; False keeps their ratios (text, features of one scale).
     random_state : int, default=None
         For public randomness only.
-    rehearsal : int, default=None
+    insecure_seed : int, default=None
         Seed for reproducible noise: not private.
     dataset : Dataset, default=None
         Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
@@ -166,7 +166,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         base: str = "auto",
         standardize: bool = True,
         random_state: int | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
@@ -178,7 +178,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
         self.base = base
         self.standardize = standardize
         self.random_state = random_state
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
         self.dataset = dataset
         self.schema = schema
 
@@ -236,7 +236,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     ----------
     classes : sequence, default=None
         Public list of the labels; by default those of the public source.
-    epsilon, delta, rho, bounds, base, standardize, random_state, rehearsal, dataset, schema
+    epsilon, delta, rho, bounds, base, standardize, random_state, insecure_seed, dataset, schema
         As in `ReweightedRegressor`; no forest takes part, and no model has ``coef_``.
 
     Attributes
@@ -271,7 +271,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         base: str = "auto",
         standardize: bool = True,
         random_state: int | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
@@ -283,7 +283,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
         self.base = base
         self.standardize = standardize
         self.random_state = random_state
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
         self.dataset = dataset
         self.schema = schema
 

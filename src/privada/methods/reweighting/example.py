@@ -22,12 +22,12 @@ from privada.methods.reweighting.questions.selection import Selection
 from privada.methods.reweighting.questions.supremum import moments
 from privada.parties.protocol import Learner
 from privada.parties.schema import Category, Number, Schema
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
 SIZE, ALPHA = 80, 0.3
-APPROXIMATE = Approximate(epsilon=2.0, delta=1e-5, relation=Relation.REPLACE_ONE)
+APPROXIMATE = ApproxDP(epsilon=2.0, delta=1e-5, relation=Relation.REPLACE_ONE)
 
 
 def domains() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -53,7 +53,7 @@ def example() -> Example:
             bounds=(-1.0, 1.0),
             label_bounds=(-1.0, 1.0),
             random_state=0,
-            rehearsal=seed,
+            insecure_seed=seed,
         ),
         fit_more={"Xs": source, "ys": labels},
         further_cases=(_classes(2), _classes(3)),
@@ -102,7 +102,10 @@ def _ladder(guarantee: Guarantee) -> Ladder:
 
 
 def _questions(source: FloatArray, labels: FloatArray) -> Iterator[Question]:
-    rho, pure = ZCDP(rho=0.3, relation=Relation.REPLACE_ONE), Pure(epsilon=2.0, relation=Relation.REPLACE_ONE)
+    rho, pure = (
+        ZCDP(rho=0.3, relation=Relation.REPLACE_ONE),
+        PureDP(epsilon=2.0, relation=Relation.REPLACE_ONE),
+    )
     yield _descent(APPROXIMATE)
     yield _descent(rho)
     for guarantee, labelled in ((pure, True), (rho, False), (APPROXIMATE, True)):
@@ -146,7 +149,7 @@ def _questions(source: FloatArray, labels: FloatArray) -> Iterator[Question]:
         weights=np.array([[[0.5], [0.1]], [[0.5], [-0.4]]]),
         intercepts=np.zeros((2, 1)),
         largest_loss=1.0,
-        guarantee=Pure(epsilon=0.1, relation=Relation.REPLACE_ONE),
+        guarantee=PureDP(epsilon=0.1, relation=Relation.REPLACE_ONE),
     )
     if find_spec("torch") is not None:
         yield _module(source, labels, APPROXIMATE)

@@ -18,7 +18,7 @@ from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.learner.rounds import greedy_rounds
 from privada.methods.summarization.learner.summary import Summary
 from privada.methods.summarization.nodes import OwnerNode, Transcript
-from privada.parties.protocol import Ask, Learner, check_reply, drive_rounds
+from privada.parties.protocol import AskOwner, Learner, check_reply, drive_rounds
 from privada.privacy.release import Disclosure, Release
 
 Reply = Release | Disclosure
@@ -95,7 +95,7 @@ class Curator:
 
         pool = ThreadPoolExecutor(max_workers=self.workers)
 
-        def reply_all(asks: tuple[Ask, ...]) -> list[Reply | Absent]:
+        def reply_all(asks: tuple[AskOwner, ...]) -> list[Reply | Absent]:
             coming = [pool.submit(nodes[ask.owner].reply, ask) for ask in asks]
             end = None if self.deadline is None else time.monotonic() + self.deadline
             return [self._await_reply(ask, each, end) for ask, each in zip(asks, coming, strict=True)]
@@ -106,7 +106,7 @@ class Curator:
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def _await_reply(self, ask: Ask, coming: Future[Reply], end: float | None) -> Reply | Absent:
+    def _await_reply(self, ask: AskOwner, coming: Future[Reply], end: float | None) -> Reply | Absent:
         try:
             reply = coming.result(None if end is None else max(0.0, end - time.monotonic()))
             check_reply(ask, reply)
@@ -121,7 +121,7 @@ class Curator:
         self.view.note(ask.question.kind, ask.owner, ask.question.digest, points=points)
         return reply
 
-    def _note_absent(self, ask: Ask, reason: str, *, opened: bool = False) -> Absent:
+    def _note_absent(self, ask: AskOwner, reason: str, *, opened: bool = False) -> Absent:
         self.view.note("absent", ask.owner, ask.question.digest)
         return Absent(ask.owner, reason, opened)
 

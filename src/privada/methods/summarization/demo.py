@@ -18,13 +18,13 @@ from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.owner import Owner
 from privada.parties.permissions.policy import Policy
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Approximate
+from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation
 
 SIZE, OWNERS, GAMMA = 150, 3, 0.05
 SHOWN = 40  # digits in each picture
 CLASSES = tuple(range(10))
-BUDGET = Approximate(epsilon=3.0, delta=1e-4, relation=Relation.REPLACE_ONE)
+BUDGET = ApproxDP(epsilon=3.0, delta=1e-4, relation=Relation.REPLACE_ONE)
 
 
 def demo(seed: int) -> DemoRow:

@@ -25,7 +25,7 @@ from privada.parties.owner import Owner
 from privada.parties.permissions.policy import Policy
 from privada.parties.protocol import Learner
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Guarantee, request
+from privada.privacy.guarantee import Guarantee, make_guarantee
 from privada.privacy.relation import ROW, Relation
 
 CURATOR = "curator"
@@ -57,7 +57,7 @@ class PrivateSummarizer(PrivateEstimator):
         Whether the curator gets embeddings instead of rows. That is not differential privacy.
     random_state : int, optional
         Of the public frequencies.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
     dataset : Dataset, default=None
         Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
@@ -115,7 +115,7 @@ class PrivateSummarizer(PrivateEstimator):
         denoised: bool = True,
         embedded: bool = False,
         random_state: int | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
@@ -133,7 +133,7 @@ class PrivateSummarizer(PrivateEstimator):
         self.denoised = denoised
         self.embedded = embedded
         self.random_state = random_state
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
         self.dataset = dataset
         self.schema = schema
 
@@ -239,7 +239,7 @@ class PrivateSummarizer(PrivateEstimator):
         )
 
     def _guarantee(self, epsilon: float | None, delta: float | None, rho: float | None) -> Guarantee:
-        return request(
+        return make_guarantee(
             epsilon=epsilon, delta=delta, rho=rho, relation=Relation.REPLACE_ONE, unit=self._unit()
         )
 

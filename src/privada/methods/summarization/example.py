@@ -16,12 +16,12 @@ from privada.methods.summarization.questions.rounds import Participation
 from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
 from privada.parties.protocol import Learner
 from privada.parties.schema import Schema
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
 GAMMA, FEATURES, SIZE = 0.5, 12, 10
-VALIDATION = Approximate(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE)
+VALIDATION = ApproxDP(epsilon=1.0, delta=1e-5, relation=Relation.REPLACE_ONE)
 EMBEDDING = FourierEmbedding.of(width=2, n_features=FEATURES, gamma=GAMMA, random_state=0)
 
 
@@ -44,7 +44,7 @@ def example() -> Example:
             delta=VALIDATION.delta,
             n_features=FEATURES,
             random_state=0,
-            rehearsal=seed,
+            insecure_seed=seed,
         ),
         fit_more={"owners": [public.normal(1.0, 0.5, size=(30, 2)), public.normal(-1, 0.5, size=(30, 2))]},
     )
@@ -58,9 +58,9 @@ def _learner(owner: str) -> Learner[Allocation]:
 
 def _guarantees() -> Iterator[Guarantee]:
     for relation in (Relation.REPLACE_ONE, Relation.ADD_REMOVE):
-        yield Pure(epsilon=1.0, relation=relation)
+        yield PureDP(epsilon=1.0, relation=relation)
         yield ZCDP(rho=0.1, relation=relation)
-        yield Approximate(epsilon=1.0, delta=1e-5, relation=relation)
+        yield ApproxDP(epsilon=1.0, delta=1e-5, relation=relation)
 
 
 def _questions() -> Iterator[Question]:

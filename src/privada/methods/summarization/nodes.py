@@ -12,7 +12,7 @@ from typing import Any
 from privada.exceptions import InputError
 from privada.methods.summarization.learner.summary import Summary
 from privada.parties.owner import Owner
-from privada.parties.protocol import Ask
+from privada.parties.protocol import AskOwner
 from privada.privacy.release import Disclosure, Question, Release
 
 
@@ -69,7 +69,7 @@ class OwnerNode:
             raise InputError(f"{self.name}: a summary needs the schema's public size.")
         return size
 
-    def reply(self, ask: Ask) -> Release | Disclosure:
+    def reply(self, ask: AskOwner) -> Release | Disclosure:
         """Answer or disclose; what the owner was shown is the question."""
         self.view.note(ask.question.kind, ask.to, ask.question.digest)
         return self.disclose(ask.question, ask.to) if ask.question.discloses else self.answer(ask.question)

@@ -43,7 +43,7 @@ from privada.methods.summarization.learner.summary import Summary
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.protocol import Learner, PlannedLearner, list_asks
 from privada.parties.schema import Schema
-from privada.privacy.guarantee import Guarantee, request
+from privada.privacy.guarantee import Guarantee, make_guarantee
 
 
 def learner(
@@ -130,7 +130,7 @@ def _matching(section: Section, width: int, guarantee: Guarantee, seed: int) -> 
     with section.blaming("validation_epsilon", "size"):
         validation = guarantee
         if any(value is not None for value in numbers.values()):
-            validation = request(**numbers, relation=guarantee.relation, unit=guarantee.unit)
+            validation = make_guarantee(**numbers, relation=guarantee.relation, unit=guarantee.unit)
         return Matching(
             embedding=embedding,
             size=size,

@@ -17,7 +17,7 @@ from privada.methods.transport.questions.features import FeatureMap
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Approximate
+from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation
 
 DIGITS = tuple(range(10))
@@ -27,7 +27,7 @@ EPSILON = 1.0
 def demo(seed: int) -> DemoRow:
     """Read faint, smeared digits by class statistics of plain ones that nobody may look at."""
     (X, y), (target, truth) = _domains(seed)
-    guarantee = Approximate(epsilon=EPSILON, delta=1 / (10 * len(X)), relation=Relation.REPLACE_ONE)
+    guarantee = ApproxDP(epsilon=EPSILON, delta=1 / (10 * len(X)), relation=Relation.REPLACE_ONE)
     label = Category(name="digit", values=DIGITS)
     schema = Schema.of_numbers(bounds=(0.0, 16.0), width=X.shape[1], size=len(X), label=label)
     owner = Owner(X, y=y, schema=schema, dataset="digits", budget=guarantee, accounting="gaussian")

@@ -38,7 +38,7 @@ from privada.parties.one_process.dataset import Dataset
 from privada.parties.one_process.holding import Holding, hold_owner
 from privada.parties.protocol import Learner
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Approximate, Guarantee, request
+from privada.privacy.guarantee import ApproxDP, Guarantee, make_guarantee
 from privada.privacy.relation import ROW
 
 LABEL_SHARE = 0.5  # of epsilon, for labels beside rows
@@ -82,7 +82,7 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
         Entropic and group regularisation of a coupling of rows.
     random_state : int
         For the public projection only.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
     dataset : Dataset, default=None
         Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
@@ -144,7 +144,7 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
         reg_e: float = REG_E,
         reg_cl: float = REG_CL,
         random_state: int = 0,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
         dataset: Dataset | None = None,
         schema: Schema | None = None,
     ) -> None:
@@ -163,7 +163,7 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
         self.reg_e = reg_e
         self.reg_cl = reg_cl
         self.random_state = random_state
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
         self.dataset = dataset
         self.schema = schema
 
@@ -357,7 +357,7 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
         )
 
     def _guarantee(self) -> Guarantee:
-        return request(
+        return make_guarantee(
             epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
         )
 
@@ -375,7 +375,7 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
             raise InputError(
                 'Expected no max_rows beside release="rows": how many rows persons have is private.'
             )
-        if not isinstance(guarantee, Approximate) or schema.size is None:
+        if not isinstance(guarantee, ApproxDP) or schema.size is None:
             raise InputError(
                 "Expected epsilon and delta under replace-one: rows carry labels at a pure share of it."
             )

@@ -13,7 +13,7 @@ from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import ZCDP, Approximate
+from privada.privacy.guarantee import ZCDP, ApproxDP
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
@@ -39,14 +39,14 @@ def example() -> Example:
         questions=questions,
         learner=lambda owner: learn_descent({owner: first}, target, classes=CLASSES, features=features),
         estimator=lambda seed: TransportClassifier(
-            epsilon=2.0, delta=1e-4, classes=CLASSES, bounds=BOUNDS, rehearsal=seed
+            epsilon=2.0, delta=1e-4, classes=CLASSES, bounds=BOUNDS, insecure_seed=seed
         ),
         fit_more={"Xt": target},
     )
 
 
 def _questions(features: FeatureMap) -> tuple[Question, ...]:
-    one = Approximate(epsilon=2.0, delta=1e-4, relation=Relation.REPLACE_ONE)
+    one = ApproxDP(epsilon=2.0, delta=1e-4, relation=Relation.REPLACE_ONE)
     public = FeatureMap.random(3, 2, seed=1, radius=1.5)
     return (
         Descent.through(features, size=SIZE, n_classes=3, guarantee=one),
@@ -72,7 +72,7 @@ def _questions(features: FeatureMap) -> tuple[Question, ...]:
             batch_size=30,
             batches=2,
             attribute_width=4.0,
-            guarantee=Approximate(epsilon=2.0, delta=1e-4, relation=Relation.ATTRIBUTE),
+            guarantee=ApproxDP(epsilon=2.0, delta=1e-4, relation=Relation.ATTRIBUTE),
         ),
     )
 

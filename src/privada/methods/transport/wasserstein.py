@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada._arrays import FloatArray
+from privada._deprecated import accept_old_parameters
 from privada.exceptions import InputError
 from privada.methods.transport.learner.coupling import require_pot
 from privada.methods.transport.learner.rows import Estimate, NoisyRows, distance_and_plan, estimate
@@ -23,10 +24,10 @@ from privada.parties.one_process.holding import (
     state_spent,
     warn_of_earlier_uses,
 )
-from privada.parties.protocol import Ask, Learner, only_releases
+from privada.parties.protocol import AskOwner, Learner, only_releases
 from privada.parties.running import run
 from privada.parties.schema import Schema
-from privada.privacy.guarantee import Guarantee, request
+from privada.privacy.guarantee import Guarantee, make_guarantee
 from privada.privacy.release import Release
 
 
@@ -81,7 +82,7 @@ def learn_distance(
     """
     require_pot()
     points = question.features.spread(_check.matrix(target=target, width=question.features.width))
-    release = yield Ask(owner, question)
+    release = yield AskOwner(owner, question)
     only_releases(release)
     rng = np.random.default_rng(seed)
     plain, parts, plans, met = [], [], [], []
@@ -104,6 +105,7 @@ def learn_distance(
     )
 
 
+@accept_old_parameters
 def private_wasserstein(
     source: Any,
     target: Any,
@@ -118,7 +120,7 @@ def private_wasserstein(
     batch_size: int | None = None,
     batches: int = 1,
     random_state: int = 0,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
     dataset: Dataset | None = None,
 ) -> Distance:
     """Squared-cost Wasserstein distance between a private source and a public target.
@@ -142,7 +144,7 @@ def private_wasserstein(
         Minibatches. Under "replace-one" sampling amplifies; under "attribute" it does not.
     random_state : int
         For public randomness.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
     dataset : Dataset, default=None
         Name of the private data set and the ledger that is charged; rows are protected, not persons.
@@ -182,7 +184,7 @@ def private_wasserstein(
         batch_size=batch_size,
         batches=batches,
         attribute_width=widest if relation == "attribute" else None,
-        guarantee=request(epsilon=epsilon, delta=delta, rho=rho, relation=relation),
+        guarantee=make_guarantee(epsilon=epsilon, delta=delta, rho=rho, relation=relation),
     )
     held = hold_rows(
         rows,
@@ -193,7 +195,7 @@ def private_wasserstein(
         ledger=known.ledger,
         dataset=known.names(1)[0],
         table=known.table,
-        rehearsal=rehearsal,
+        insecure_seed=insecure_seed,
     )
     learner = learn_distance("source", question, points, seed=random_state)
     with settling([held]):

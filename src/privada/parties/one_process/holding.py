@@ -33,7 +33,7 @@ from privada.parties.one_process.statement import Statement, join_statements
 from privada.parties.owner import Owner
 from privada.parties.permissions.policy import Policy
 from privada.parties.persons import number_persons, read_persons
-from privada.parties.protocol import Ask, Learner, PlannedLearner
+from privada.parties.protocol import AskOwner, Learner, PlannedLearner
 from privada.parties.schema import Schema, is_missing
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Question
@@ -153,7 +153,7 @@ def hold_rows(
     person: Any = None,
     columns: Sequence[str] | None = None,
     policy: Policy | None = None,
-    rehearsal: int | None = None,
+    insecure_seed: int | None = None,
     allow_empty: bool = False,
 ) -> Holding:
     """Hold rows for one fit.
@@ -179,7 +179,13 @@ def hold_rows(
     -------
     A row is noted as used before anything is charged for it, and stays so if the fit fails.
     """
-    more = {"y": y, "person": person, "policy": policy, "rehearsal": rehearsal, "allow_empty": allow_empty}
+    more = {
+        "y": y,
+        "person": person,
+        "policy": policy,
+        "insecure_seed": insecure_seed,
+        "allow_empty": allow_empty,
+    }
     noted = {"person": person, "guarantee": budget, "columns": columns, "table": table}
     if ledger is not None:
         return _hold_on_ledger(rows, ledger, dataset, noted, schema=schema, **more)
@@ -230,23 +236,23 @@ def salt_learner(learner: Learner[T], salt: str) -> Learner[T]:
     return salted
 
 
-def salt_ask(ask: Ask, salt: str) -> Ask:
+def salt_ask(ask: AskOwner, salt: str) -> AskOwner:
     """The ask with another salt; its own is kept in it."""
     return replace(ask, question=replace(ask.question, salt=f"{ask.question.salt} {salt}".strip()))
 
 
-class _SaltedLearner(Generator[Ask | Sequence[Ask], Any, T]):
+class _SaltedLearner(Generator[AskOwner | Sequence[AskOwner], Any, T]):
     def __init__(self, learner: Learner[T], salt: str) -> None:
         self._learner, self._salt = learner, salt
 
-    def send(self, value: Any) -> Ask | Sequence[Ask]:
+    def send(self, value: Any) -> AskOwner | Sequence[AskOwner]:
         return self._salted(self._learner.send(value))
 
-    def throw(self, *error: Any) -> Ask | Sequence[Ask]:
+    def throw(self, *error: Any) -> AskOwner | Sequence[AskOwner]:
         return self._salted(self._learner.throw(*error))
 
-    def _salted(self, asked: Ask | Sequence[Ask]) -> Ask | Sequence[Ask]:
-        if isinstance(asked, Ask):
+    def _salted(self, asked: AskOwner | Sequence[AskOwner]) -> AskOwner | Sequence[AskOwner]:
+        if isinstance(asked, AskOwner):
             return salt_ask(asked, self._salt)
         return [salt_ask(ask, self._salt) for ask in asked]
 

@@ -36,7 +36,7 @@ from privada.parties.permissions.policy import Policy
 from privada.privacy.accounting.allowance import Allowance, check_part
 from privada.privacy.accounting.filters import Filter
 from privada.privacy.asker import LONGEST_NAME, Asker, check_line
-from privada.privacy.guarantee import Approximate, Guarantee, request
+from privada.privacy.guarantee import ApproxDP, Guarantee, make_guarantee
 from privada.privacy.keys import check_public_key
 from privada.privacy.names import check_name, is_confusable, normal_name
 
@@ -266,9 +266,9 @@ def _read_allowance(section: Section, budget: Guarantee) -> Guarantee:
 
 def part_of(budget: Guarantee, *, epsilon: float | None, delta: float | None, rho: float | None) -> Guarantee:
     """An allowance in the terms of a budget; a delta that is not given is the budget's."""
-    if delta is None and isinstance(budget, Approximate):
+    if delta is None and isinstance(budget, ApproxDP):
         delta = budget.delta
-    asked = request(epsilon=epsilon, delta=delta, rho=rho, relation=budget.relation, unit=budget.unit)
+    asked = make_guarantee(epsilon=epsilon, delta=delta, rho=rho, relation=budget.relation, unit=budget.unit)
     return check_part(asked, budget)
 
 

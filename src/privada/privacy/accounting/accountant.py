@@ -34,7 +34,7 @@ from privada.exceptions import InputError, RelationError
 from privada.privacy.accounting import curves
 from privada.privacy.accounting.rules import SIMPLE, RandomisedResponseRule, Rule
 from privada.privacy.accounting.sampled import LogProfile, Measures, SecretSample, VisibleSample
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation
 
 if TYPE_CHECKING:
@@ -233,7 +233,7 @@ def satisfies(event: DpEvent, guarantee: Guarantee) -> bool:
     return _SATISFIES[type(guarantee)](event, guarantee)
 
 
-def _satisfies_approximate(event: DpEvent, wanted: Approximate) -> bool:
+def _satisfies_approximate(event: DpEvent, wanted: ApproxDP) -> bool:
     """Every distribution is pessimistic, so a coarse one that is good enough spares the fine one."""
     most = wanted.delta * (1 + 1e-9)
     if closed_profile(event) is not None:
@@ -259,9 +259,9 @@ def pld_step(event: DpEvent, epsilon: float, *, fineness: float = 1.0) -> float:
 
 
 _SATISFIES: dict[type[Guarantee], Callable[[DpEvent, Any], bool]] = {
-    Pure: lambda event, wanted: pure_epsilon(event) <= wanted.epsilon * (1 + 1e-12),
+    PureDP: lambda event, wanted: pure_epsilon(event) <= wanted.epsilon * (1 + 1e-12),
     ZCDP: lambda event, wanted: zcdp(event) <= wanted.rho * (1 + 1e-12),
-    Approximate: _satisfies_approximate,
+    ApproxDP: _satisfies_approximate,
 }
 
 
@@ -273,12 +273,12 @@ def keeps(plan: Plan, guarantee: Guarantee) -> bool:
 
     >>> from privada.privacy.mechanism import Laplace, Plan
     >>> plan = Plan(draws={"count": Laplace(sensitivity=1, scale=2.0)})
-    >>> [keeps(plan, Pure(epsilon=epsilon, relation="add/remove")) for epsilon in (0.4, 0.5)]
+    >>> [keeps(plan, PureDP(epsilon=epsilon, relation="add/remove")) for epsilon in (0.4, 0.5)]
     [False, True]
     """
     check_relation(plan.event, guarantee.relation)
     if plan.epsilon is not None:
-        pure = Pure(epsilon=plan.epsilon / (1 + 1e-9), relation=guarantee.relation, unit=guarantee.unit)
+        pure = PureDP(epsilon=plan.epsilon / (1 + 1e-9), relation=guarantee.relation, unit=guarantee.unit)
         if pure.implies(guarantee):
             return True
     return _kept(json.dumps(to_dict(plan.event), sort_keys=True), guarantee)
@@ -298,7 +298,7 @@ def calibrate(make: Callable[[float], DpEvent], guarantee: Guarantee) -> float:
 
     >>> import dp_accounting
     >>> plan = lambda sigma: dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(sigma), 100)
-    >>> f"{calibrate(plan, Approximate(epsilon=1, delta=1e-5, relation='add/remove')):.3f}"
+    >>> f"{calibrate(plan, ApproxDP(epsilon=1, delta=1e-5, relation='add/remove')):.3f}"
     '37.306'
     """
     low, high = 1.0, 1.0
@@ -306,7 +306,7 @@ def calibrate(make: Callable[[float], DpEvent], guarantee: Guarantee) -> float:
         high *= 2
     while satisfies(make(low), guarantee):
         low /= 2
-    exact = not isinstance(guarantee, Approximate) or only_gaussian(make(high))
+    exact = not isinstance(guarantee, ApproxDP) or only_gaussian(make(high))
     while high / low > 1 + (1e-9 if exact else 1e-4):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if satisfies(make(middle), guarantee) else (middle, high)

@@ -12,8 +12,8 @@ the budget; who comes first is then answered first.
 a new key nor a new name for an old key starts the count again. A release that another
 learner paid for counts too, for whoever else receives it.
 
->>> from privada.privacy import Pure
->>> allowance = Allowance.of("alice", "ab" * 32, Pure(epsilon=0.5, relation="add/remove"))
+>>> from privada.privacy import PureDP
+>>> allowance = Allowance.of("alice", "ab" * 32, PureDP(epsilon=0.5, relation="add/remove"))
 >>> print(allowance.filter.budget)
 ε = 0.5 (pure), add/remove one row
 """
@@ -74,8 +74,8 @@ class Allowance:
 def check_part(part: Guarantee, budget: Guarantee) -> Guarantee:
     """Return an allowance that is in a budget's own currency and no larger, else raise `InputError`.
 
-    >>> from privada.privacy import ZCDP, Pure
-    >>> check_part(ZCDP(rho=1, relation="add/remove"), Pure(epsilon=2, relation="add/remove"))
+    >>> from privada.privacy import ZCDP, PureDP
+    >>> check_part(ZCDP(rho=1, relation="add/remove"), PureDP(epsilon=2, relation="add/remove"))
     Traceback (most recent call last):
         ...
     privada.exceptions.InputError: The allowance is ρ = 1 (zCDP), add/remove one row; the budget is \

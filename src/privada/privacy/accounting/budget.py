@@ -16,8 +16,8 @@ from the parts in exact fractions and rounded down. Proof of the second row's fi
 adaptively by adding ρ, and ρ-zCDP implies (ε, δ) at the sum. Of the last entry: Gaussian mechanisms compose
 adaptively to one at the root of the summed μ² (the filter ``"gaussian"``).
 
->>> from privada.privacy import Pure
->>> small, rest = split_budget(Pure(epsilon=1, relation="add/remove"), 0.25)
+>>> from privada.privacy import PureDP
+>>> small, rest = split_budget(PureDP(epsilon=1, relation="add/remove"), 0.25)
 >>> small.epsilon, rest.epsilon
 (0.25, 0.75)
 """
@@ -31,7 +31,7 @@ from fractions import Fraction
 from privada import _check
 from privada.exceptions import InputError
 from privada.privacy.accounting import curves
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 MARGIN = 1 - 1e-9  # of ρ that stands for (ε, δ): more than a ledger's grains and sums of floats are off by
 
@@ -50,9 +50,9 @@ def split_budget(whole: Guarantee, *shares: float, gaussian: bool = False) -> tu
     Returns
     -------
     tuple of Guarantee
-        `Pure` parts of a pure guarantee, otherwise `ZCDP`, under the same relation and unit.
+        `PureDP` parts of a pure guarantee, otherwise `ZCDP`, under the same relation and unit.
     """
-    if isinstance(whole, Pure):
+    if isinstance(whole, PureDP):
         return tuple(replace(whole, epsilon=part) for part in split_number(whole.epsilon, *shares))
     most = zcdp_within(whole, gaussian=gaussian)
     return tuple(replace(most, rho=part) for part in split_number(most.rho, *shares))
@@ -62,7 +62,7 @@ def zcdp_within(whole: Guarantee, *, gaussian: bool = False) -> ZCDP:
     """The largest zCDP that keeps a guarantee, whatever is drawn or for Gaussian noise alone."""
     if isinstance(whole, ZCDP):
         return whole
-    if not isinstance(whole, Approximate):
+    if not isinstance(whole, ApproxDP):
         raise InputError(f"No zCDP keeps {whole}: it is pure.")
     rho = whole.gaussian_mu() ** 2 / 2 if gaussian else _rho_within(whole.epsilon, whole.delta)
     return ZCDP(rho=rho, relation=whole.relation, unit=whole.unit)
@@ -80,16 +80,16 @@ def _rho_within(epsilon: float, delta: float) -> float:
 def split_alike(whole: Guarantee, *shares: float) -> tuple[Guarantee, ...]:
     """Parts of the whole's own kind; those of (ε, δ) have its δ and are for Gaussian noise alone.
 
-    >>> whole = Approximate(epsilon=1, delta=1e-6, relation="add/remove")
+    >>> whole = ApproxDP(epsilon=1, delta=1e-6, relation="add/remove")
     >>> print(*split_alike(whole, 0.25), sep="; ")
     (ε = 0.475232, δ = 1e-06), add/remove one row; (ε = 0.856527, δ = 1e-06), add/remove one row
     """
-    if not isinstance(whole, Approximate):
+    if not isinstance(whole, ApproxDP):
         return split_budget(whole, *shares)
     return tuple(replace(whole, epsilon=each) for each in _epsilons(whole, *shares))
 
 
-def _epsilons(whole: Approximate, *shares: float) -> list[float]:
+def _epsilons(whole: ApproxDP, *shares: float) -> list[float]:
     """By μ²; the last ε is lowered until what its question would draw, with the others, is no more."""
     delta = whole.delta
     squares = split_number(whole.gaussian_mu() ** 2, *shares)

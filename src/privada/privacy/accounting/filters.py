@@ -41,7 +41,7 @@ from privada import _check
 from privada.exceptions import BudgetError, InputError, PrivadaError, RelationError
 from privada.privacy.accounting import accountant, curves
 from privada.privacy.accounting.price import Price
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 GRAIN = 1e-15
 _FEW_GRAINS = 1_000_000  # grains under which a rounding error would be more than one in a million
@@ -127,8 +127,8 @@ class Filter(ABC):
     def guarantee(self, grains: int) -> Guarantee | None:
         """What holds whenever a learner stops with ``grains`` spent, or None for nothing.
 
-        >>> from privada.privacy import ZCDP, Pure
-        >>> for budget in (Pure(epsilon=1, relation="add/remove"), ZCDP(rho=1, relation="add/remove")):
+        >>> from privada.privacy import ZCDP, PureDP
+        >>> for budget in (PureDP(epsilon=1, relation="add/remove"), ZCDP(rho=1, relation="add/remove")):
         ...     print(open_filter(budget).guarantee(10**14))
         ε = 0.1 (pure), add/remove one row
         ρ = 1 (zCDP), add/remove one row
@@ -151,9 +151,9 @@ class Filter(ABC):
 class PureFilter(Filter):
     """Epsilons add up, on every path. Rogers, Roth, Ullman and Vadhan 2016."""
 
-    budget: Pure
+    budget: PureDP
     name: ClassVar[str] = "pure"
-    takes: ClassVar[type[Guarantee]] = Pure
+    takes: ClassVar[type[Guarantee]] = PureDP
     running: ClassVar[bool] = True
 
     def _capacity(self) -> float:
@@ -163,7 +163,7 @@ class PureFilter(Filter):
         return accountant.pure_epsilon(price.event) if price.epsilon is None else price.epsilon
 
     def _spent(self, loss: float) -> Guarantee:
-        return Pure(epsilon=loss, relation=self.budget.relation, unit=self.budget.unit)
+        return PureDP(epsilon=loss, relation=self.budget.relation, unit=self.budget.unit)
 
 
 @dataclass(frozen=True)
@@ -192,14 +192,14 @@ class RenyiFilter(Filter):
     the running sum is a guarantee too, by the same supermartingale.
     """
 
-    budget: Approximate
+    budget: ApproxDP
     order: float = math.nan
     name: ClassVar[str] = "renyi"
-    takes: ClassVar[type[Guarantee]] = Approximate
+    takes: ClassVar[type[Guarantee]] = ApproxDP
     running: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.budget.kind == Approximate.kind and math.isnan(self.order):
+        if self.budget.kind == ApproxDP.kind and math.isnan(self.order):
             order = curves.best_order(epsilon=self.budget.epsilon, delta=self.budget.delta)
             object.__setattr__(self, "order", order)
         if self.order <= 1:
@@ -214,7 +214,7 @@ class RenyiFilter(Filter):
 
     def _spent(self, loss: float) -> Guarantee:
         epsilon = curves.renyi_epsilon(self.budget.delta, self.order, loss)
-        return Approximate(
+        return ApproxDP(
             epsilon=max(epsilon, GRAIN),
             delta=self.budget.delta,
             relation=self.budget.relation,
@@ -230,9 +230,9 @@ class RenyiFilter(Filter):
 class GaussianFilter(Filter):
     """Squares of μ add up. Smith and Thakurta 2022, "Fully adaptive composition for GDP"."""
 
-    budget: Approximate
+    budget: ApproxDP
     name: ClassVar[str] = "gaussian"
-    takes: ClassVar[type[Guarantee]] = Approximate
+    takes: ClassVar[type[Guarantee]] = ApproxDP
     running: ClassVar[bool] = False
 
     def _capacity(self) -> float:
@@ -255,14 +255,14 @@ def _of_pure(convert: Callable[[float], float], price: Price) -> float:
 _FILTERS: dict[str, type[Filter]] = {
     kind.name: kind for kind in (PureFilter, ZCDPFilter, RenyiFilter, GaussianFilter)
 }
-_DEFAULT = {Pure: "pure", ZCDP: "zcdp", Approximate: "renyi"}
+_DEFAULT = {PureDP: "pure", ZCDP: "zcdp", ApproxDP: "renyi"}
 
 
 def open_filter(budget: Guarantee, *, accounting: str | None = None) -> Filter:
     """Make the filter that keeps ``budget``.
 
-    >>> from privada.privacy import Approximate
-    >>> open_filter(Approximate(epsilon=1, delta=1e-5, relation="add/remove")).name
+    >>> from privada.privacy import ApproxDP
+    >>> open_filter(ApproxDP(epsilon=1, delta=1e-5, relation="add/remove")).name
     'renyi'
     """
     name = _DEFAULT[type(budget)] if accounting is None else accounting
@@ -273,8 +273,8 @@ def accountings(budget: Guarantee, prices: Iterable[Price]) -> tuple[str, ...]:
     """Names of the filters on which an unspent budget pays for all prices.
 
     >>> import dp_accounting
-    >>> from privada.privacy import Approximate
-    >>> whole = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
+    >>> from privada.privacy import ApproxDP
+    >>> whole = ApproxDP(epsilon=1, delta=1e-5, relation="add/remove")
     >>> sigma = curves.gaussian_sigma(epsilon=1, delta=1e-5) * (1 + 1e-9)
     >>> accountings(whole, [Price(event=dp_accounting.GaussianDpEvent(sigma), guarantee=whole)])
     ('gaussian',)

@@ -18,8 +18,8 @@ any other            ε at δ: the epsilons of the pure uses before the first th
 Relations are joined first: if one use is under replace-one, all are converted to it. The proof is in
 ``docs/explanation/accounting.md``, "Rows that are used again".
 
->>> from privada.privacy import Pure
->>> once = Pure(epsilon=0.5, relation="add/remove")
+>>> from privada.privacy import PureDP
+>>> once = PureDP(epsilon=0.5, relation="add/remove")
 >>> print(state_total([Use(guarantee=once, prices=())]))
 ε = 0.5 (pure), add/remove one row
 """
@@ -34,7 +34,7 @@ from typing import Any
 from privada.exceptions import InputError, RelationError
 from privada.privacy.accounting import accountant, curves
 from privada.privacy.accounting.price import Price
-from privada.privacy.guarantee import Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation
 
 # Fixed before anything is used.
@@ -73,12 +73,12 @@ def state_total(uses: Sequence[Use]) -> Guarantee:
     unit = uses[0].guarantee.unit
     pure = [loss.pure for loss in losses]
     if all(map(math.isfinite, pure)):
-        return Pure(epsilon=math.fsum(pure), relation=relation, unit=unit)
+        return PureDP(epsilon=math.fsum(pure), relation=relation, unit=unit)
     first = next(place for place, epsilon in enumerate(pure) if not math.isfinite(epsilon))
     delta = _delta_of(uses[first].guarantee)
     epsilon = math.fsum(pure[:first]) + _least_epsilon(losses[first:], delta)
     stated = min(delta if first else 2 * delta, MOST_DELTA)
-    return Approximate(epsilon=epsilon, delta=stated, relation=relation, unit=unit)
+    return ApproxDP(epsilon=epsilon, delta=stated, relation=relation, unit=unit)
 
 
 def weakest(guarantees: Sequence[Guarantee]) -> Guarantee:
@@ -88,9 +88,9 @@ def weakest(guarantees: Sequence[Guarantee]) -> Guarantee:
             return each
     relation = _weakest_relation(each.relation for each in guarantees)
     alike = [each.under(relation) for each in guarantees]
-    delta = max((each.delta for each in alike if isinstance(each, Approximate)), default=STATED_DELTA)
+    delta = max((each.delta for each in alike if isinstance(each, ApproxDP)), default=STATED_DELTA)
     epsilon = max(_epsilon_at(each, delta) for each in alike)
-    return Approximate(epsilon=epsilon, delta=delta, relation=relation, unit=alike[0].unit)
+    return ApproxDP(epsilon=epsilon, delta=delta, relation=relation, unit=alike[0].unit)
 
 
 def add_statements(statements: Sequence[Guarantee]) -> Guarantee:
@@ -106,22 +106,22 @@ def add_statements(statements: Sequence[Guarantee]) -> Guarantee:
         raise RelationError("Statements about rows and about persons have no sum.")
     alike = [each.under(relation) for each in statements]
     about: dict[str, Any] = {"relation": relation, "unit": alike[0].unit}
-    if all(isinstance(each, Pure) for each in alike):
-        return Pure(epsilon=math.fsum(_epsilon_at(each, 0.0) for each in alike), **about)
-    deltas = [0.0 if isinstance(each, Pure) else _delta_of(each) for each in alike]
+    if all(isinstance(each, PureDP) for each in alike):
+        return PureDP(epsilon=math.fsum(_epsilon_at(each, 0.0) for each in alike), **about)
+    deltas = [0.0 if isinstance(each, PureDP) else _delta_of(each) for each in alike]
     epsilons = [_epsilon_at(each, delta) for each, delta in zip(alike, deltas, strict=True)]
     delta = min(math.fsum(deltas), MOST_DELTA)
-    return Approximate(epsilon=math.fsum(epsilons), delta=delta, **about)
+    return ApproxDP(epsilon=math.fsum(epsilons), delta=delta, **about)
 
 
 def _epsilon_at(guarantee: Guarantee, delta: float) -> float:
-    if isinstance(guarantee, (Approximate, Pure)):
+    if isinstance(guarantee, (ApproxDP, PureDP)):
         return guarantee.epsilon
     return curves.zcdp_epsilon(delta, guarantee.zcdp_constant())
 
 
 def _delta_of(guarantee: Guarantee) -> float:
-    return guarantee.delta if isinstance(guarantee, Approximate) else STATED_DELTA
+    return guarantee.delta if isinstance(guarantee, ApproxDP) else STATED_DELTA
 
 
 def _least_epsilon(losses: Sequence[_Loss], delta: float) -> float:

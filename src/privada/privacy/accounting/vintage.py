@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from privada.exceptions import InputError, LedgerError
 from privada.privacy.asker import check_line
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 LONGEST = 90  # characters of each name: both together name a data set
 
@@ -131,7 +131,8 @@ def _check_pair(vintage: Vintage, name: str, other: Vintage) -> None:
 def add_up(budgets: Sequence[Guarantee]) -> Guarantee | None:
     """What holds for a person who has rows in all of some vintages; None if their kinds differ.
 
-    >>> add_up([Pure(epsilon=1, relation="add/remove"), Pure(epsilon=2, relation="add/remove")]).epsilon >= 3
+    >>> first, second = (PureDP(epsilon=epsilon, relation="add/remove") for epsilon in (1, 2))
+    >>> add_up([first, second]).epsilon >= 3
     True
     """
     first = budgets[0]
@@ -141,9 +142,9 @@ def add_up(budgets: Sequence[Guarantee]) -> Guarantee | None:
     ):
         return None
     kinds: dict[type[Guarantee], tuple[str, ...]] = {
-        Pure: ("epsilon",),
+        PureDP: ("epsilon",),
         ZCDP: ("rho",),
-        Approximate: ("epsilon", "delta"),
+        ApproxDP: ("epsilon", "delta"),
     }
     sums = {name: _sum_up(getattr(each, name) for each in budgets) for name in kinds.get(type(first), ())}
     return replace(first, **sums) if sums and sums.get("delta", 0.0) < 1 else None  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from privada.privacy.accounting import accountant, curves
 from privada.privacy.accounting.filters import GRAIN, Filter, RenyiFilter, accountings
 from privada.privacy.accounting.price import Price
 from privada.privacy.accounting.vintage import Vintage
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,7 +294,7 @@ def _percent(share: float) -> str:
 
 
 def _largest_pure(keeps: Filter, left: int) -> Guarantee | None:
-    assert isinstance(keeps.budget, Pure)
+    assert isinstance(keeps.budget, PureDP)
     epsilon = _down_to(left * GRAIN, lambda value: value, left)
     return None if epsilon is None else replace(keeps.budget, epsilon=epsilon)
 
@@ -311,11 +311,11 @@ def _largest_renyi(keeps: Filter, left: int) -> Guarantee | None:
 
 
 def _largest_gaussian(keeps: Filter, left: int) -> Guarantee | None:
-    assert isinstance(keeps.budget, Approximate)
+    assert isinstance(keeps.budget, ApproxDP)
     return _largest_approximate(keeps.budget, left, per_square=1.0)
 
 
-def _largest_approximate(budget: Approximate, left: int, *, per_square: float) -> Guarantee | None:
+def _largest_approximate(budget: ApproxDP, left: int, *, per_square: float) -> Guarantee | None:
     """Gaussian noise at μ costs ``per_square`` μ²; state the largest μ as (ε, δ) at the budget's δ."""
     mu = math.sqrt(left * GRAIN / per_square)
     top = min(curves.gaussian_epsilon(budget.delta, mu), budget.epsilon)

@@ -14,7 +14,7 @@ from typing import Any
 from privada._toml import Section
 from privada.exceptions import InputError, PrivadaError, StudyError
 from privada.parties.schema import Schema
-from privada.privacy.guarantee import Guarantee, request
+from privada.privacy.guarantee import Guarantee, make_guarantee
 from privada.privacy.relation import Relation
 
 LEFT_OUT = "left out"
@@ -121,7 +121,7 @@ class Answers:
         if self.label and self.label not in [column.name for column in self.used]:
             raise InputError(f"The column to predict, {self.label!r}, is not among those that are used.")
         schema = read_schema(self.column_tables, label=self.label_table, **self.schema_pairs)
-        return request(
+        return make_guarantee(
             epsilon=read_number("epsilon", self.epsilon),
             delta=read_number("delta", self.delta) if self.delta.strip() else None,
             rho=None,

@@ -6,12 +6,12 @@ import pytest
 from privada.methods.cells.learner.forecast import forecast_counts
 from privada.methods.cells.questions.partition import Bins
 from privada.methods.cells.questions.statistics import CellStatistics
-from privada.privacy.guarantee import ZCDP, Pure
+from privada.privacy.guarantee import ZCDP, PureDP
 from privada.privacy.noise import Rehearsal
 
 GUARANTEES = (
-    Pure(epsilon=0.5, relation="add/remove"),
-    Pure(epsilon=4.0, relation="add/remove"),
+    PureDP(epsilon=0.5, relation="add/remove"),
+    PureDP(epsilon=4.0, relation="add/remove"),
     ZCDP(rho=0.1, relation="replace-one"),
 )
 
@@ -48,6 +48,6 @@ def test_fewer_rows_and_less_budget_are_worse_and_a_guess_is_said():
 
 @pytest.mark.parametrize("epsilon", [20.0, 30.0, 100.0, 400.0, 1500.0])
 def test_noise_that_is_too_rare_to_tell_is_next_to_nothing(epsilon):
-    found = forecast_counts(asking(Pure(epsilon=epsilon, relation="add/remove")), size=10)
+    found = forecast_counts(asking(PureDP(epsilon=epsilon, relation="add/remove")), size=10)
     assert found.low == 0
     assert 1e-9 <= found.ratio <= found.high < 1e-7

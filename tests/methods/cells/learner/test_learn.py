@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from privada import CellStatistics, Nearest, Owner, Schema, run
+from privada import CellStatistics, NearestCells, Owner, Schema, run
 from privada.exceptions import InputError
 from privada.methods.cells.learner.learn import CellTable, estimate, learn
 from privada.parties import Category
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 COUNTS = np.array([[90.0, 10.0], [-3.0, 1.0], [0.0, -2.0]])
 TABLE = CellTable(counts=COUNTS, noise=2.0)
@@ -56,14 +56,14 @@ def test_counts_are_reported_by_class():
 @pytest.fixture
 def house():
     schema = Schema.of_numbers(bounds=(0, 1), width=1, label=Category(name="y", values=(0, 1)))
-    budget = Pure(epsilon=2, relation="add/remove")
+    budget = PureDP(epsilon=2, relation="add/remove")
     rows = np.linspace(0, 1, 40)[:, None]
     return Owner(rows, y=(rows[:, 0] > 0.5).astype(int), schema=schema, dataset="rows", budget=budget)
 
 
 def test_estimates_are_the_release_with_the_noise_that_was_planned(house):
-    guarantee = Pure(epsilon=1, relation="add/remove")
-    cells = Nearest(centers=np.array([[0.2], [0.8]]))
+    guarantee = PureDP(epsilon=1, relation="add/remove")
+    cells = NearestCells(centers=np.array([[0.2], [0.8]]))
     question = CellStatistics(tables=(cells,), n_classes=2, guarantee=guarantee)
     found = run(learn("house", question, classes=("no", "yes")), {"house": house})
     (table,) = found.tables

@@ -7,7 +7,7 @@ import pytest
 
 from privada.audit import replay
 from privada.exceptions import InputError
-from privada.methods.cells import Bins, CellStatistics, Nearest, Projected
+from privada.methods.cells import Bins, CellStatistics, NearestCells, Projected
 from privada.methods.cells.owner.answer import answer
 from privada.methods.cells.questions import maps
 from privada.parties import Number, Rows, Schema
@@ -21,7 +21,7 @@ def test_batches_of_any_size_give_the_same_integers(tmp_path, monkeypatch):
     X = rng.normal(size=(1000, 3))
     schema = Schema(columns=[Number(name=f"x{i}", low=-9, high=9) for i in range(3)])
     question = CellStatistics(
-        tables=(Nearest(centers=rng.normal(size=(6, 3))),),
+        tables=(NearestCells(centers=rng.normal(size=(6, 3))),),
         radius=1.0,
         width=3,
         guarantee=ZCDP(rho=1, relation="add/remove"),
@@ -42,7 +42,8 @@ def test_every_cell_is_noised_also_the_empty_ones(rehearsal):
     from privada.parties.answering import answer_rows
 
     question = CellStatistics(
-        tables=(Nearest(centers=np.arange(50.0)[:, None]),), guarantee=ZCDP(rho=0.5, relation="add/remove")
+        tables=(NearestCells(centers=np.arange(50.0)[:, None]),),
+        guarantee=ZCDP(rho=0.5, relation="add/remove"),
     )
     schema = Schema.of_numbers(bounds=(0, 50), width=1)
     counts = answer_rows(question, Rows(np.empty((0, 1)), schema=schema), noise=rehearsal)["counts"]
@@ -53,7 +54,7 @@ def test_every_cell_is_noised_also_the_empty_ones(rehearsal):
 def test_a_budget_that_needs_more_steps_than_integers_have_is_refused_before_it_is_charged():
     """So far from its centre a row is 2^97 steps, of which an integer is -2^63."""
     question = CellStatistics(
-        tables=(Nearest(centers=np.full((1, 1), 1e23)),),
+        tables=(NearestCells(centers=np.full((1, 1), 1e23)),),
         radius=1e30,
         recentred=True,
         width=1,
@@ -65,7 +66,7 @@ def test_a_budget_that_needs_more_steps_than_integers_have_is_refused_before_it_
 
 
 @pytest.mark.parametrize(
-    "inner", [Nearest(centers=np.array([[0.0], [1.0]])), Bins(feature=0, edges=np.zeros(1))]
+    "inner", [NearestCells(centers=np.array([[0.0], [1.0]])), Bins(feature=0, edges=np.zeros(1))]
 )
 def test_projections_that_overflow_for_some_rows_give_each_row_one_cell(inner):
     steep = Projected(matrix=np.array([[1e308], [-1e308]]), inner=inner)
@@ -81,7 +82,7 @@ def test_the_memory_of_a_projection_does_not_follow_the_number_of_rows(monkeypat
     """A wide matrix made an answer fail at owners of many rows only: how many, the failure told."""
     matrix = np.random.default_rng(0).normal(size=(2, 500))
     X = np.random.default_rng(1).normal(size=(3000, 2))
-    cells = Projected(matrix=matrix, inner=Nearest(centers=np.eye(500)[:3]))
+    cells = Projected(matrix=matrix, inner=NearestCells(centers=np.eye(500)[:3]))
     whole = cells.assign(X)
     monkeypatch.setattr(maps, "_NUMBERS", 5000)
     cells.assign(X[:20])

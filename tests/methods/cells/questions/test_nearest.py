@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from privada.methods.cells import Nearest
+from privada.methods.cells import NearestCells
 from privada.methods.cells.questions.nearest import NearestSearch
 
 
@@ -26,7 +26,7 @@ def by_the_rule(X, centers):
 
 
 def assert_same(X, centers):
-    found = Nearest(centers=centers).assign(X)
+    found = NearestCells(centers=centers).assign(X)
     assert np.array_equal(found, by_the_rule(X, centers))
     return found
 

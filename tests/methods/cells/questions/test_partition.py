@@ -5,14 +5,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from privada.exceptions import InputError
-from privada.methods.cells import Bins, Nearest, Product, Projected
+from privada.methods.cells import Bins, GridCells, NearestCells, Projected
 
 points = hnp.arrays(np.float64, (7, 2), elements=st.floats(-5, 5).map(lambda v: round(v, 1)))
 
 
 @given(points, points)
 def test_the_nearest_centre_is_found_and_ties_go_to_the_first(X, centers):
-    found = Nearest(centers=centers).assign(X)
+    found = NearestCells(centers=centers).assign(X)
     distances = ((X[:, None, :] - centers[None]) ** 2).sum(axis=2)
     assert np.array_equal(distances[np.arange(7), found], distances.min(axis=1))
     for row, cell in enumerate(found):
@@ -23,9 +23,9 @@ def test_the_nearest_centre_is_found_and_ties_go_to_the_first(X, centers):
 def test_a_record_alone_decides_its_cell(X, order, size):
     """Hazard 10: neither its place in a batch nor the other records matter."""
     for partition in (
-        Nearest(centers=np.array([[0.0, 0.0], [1.0, 1.0], [-1.0, 0.5]])),
+        NearestCells(centers=np.array([[0.0, 0.0], [1.0, 1.0], [-1.0, 0.5]])),
         Bins(feature=1, edges=np.array([-1.0, 0.0, 2.5])),
-        Product(factors=(Bins(feature=0, edges=np.array([0.0])), Bins(feature=1, edges=np.array([0.0])))),
+        GridCells(factors=(Bins(feature=0, edges=np.array([0.0])), Bins(feature=1, edges=np.array([0.0])))),
     ):
         whole = partition.assign(X)
         assert np.array_equal(partition.assign(X[list(order)]), whole[list(order)])
@@ -49,28 +49,28 @@ def test_bins_that_overlap_are_refused(edges):
 
 
 def test_products_cover_every_combination():
-    grid = Product(
+    grid = GridCells(
         factors=(Bins(feature=0, edges=np.array([0.0])), Bins(feature=1, edges=np.array([0.0, 1.0])))
     )
     X = np.array([[a, b] for a in (-1.0, 1.0) for b in (-1.0, 0.5, 2.0)])
     assert sorted(grid.assign(X).tolist()) == list(range(6))
     with pytest.raises(InputError, match="at most"):
-        Product(factors=(Bins(feature=0, edges=np.arange(4000.0)),) * 2)
+        GridCells(factors=(Bins(feature=0, edges=np.arange(4000.0)),) * 2)
 
 
 def test_what_does_not_fit():
     with pytest.raises(InputError, match="centers of 3 features"):
-        Nearest(centers=np.eye(2)).fits(3)
+        NearestCells(centers=np.eye(2)).fits(3)
     with pytest.raises(InputError, match="feature below 1"):
         Bins(feature=4, edges=np.array([0.0])).fits(1)
     for bad in ([], [[np.nan]], [1.0, 2.0]):
         with pytest.raises(InputError, match="centers"):
-            Nearest(centers=bad)
+            NearestCells(centers=bad)
 
 
 def test_public_arrays_cannot_be_changed_afterwards():
     centers = np.eye(2)
-    nearest = Nearest(centers=centers)
+    nearest = NearestCells(centers=centers)
     centers[0, 0] = 99
     assert nearest.centers[0, 0] == 1
     with pytest.raises(ValueError, match="read-only"):
@@ -84,7 +84,7 @@ HALVES = Bins(feature=0, edges=np.array([0.5]))
 def test_every_row_has_a_cell_where_a_projection_is_beyond_floats(large):
     matrix = np.array([[large, large], [-large, large]])
     X = np.array([[1.0, 1.0], [1e300, 1e300], [-1e300, 1e300], [0.0, 0.0]])
-    for inner in (Nearest(centers=np.array([[large, 0.0], [0.0, 1.0]])), HALVES):
+    for inner in (NearestCells(centers=np.array([[large, 0.0], [0.0, 1.0]])), HALVES):
         found = Projected(matrix=matrix, inner=inner).assign(X)
         assert found.min() >= 0
         assert found.max() < inner.n_cells
@@ -93,12 +93,12 @@ def test_every_row_has_a_cell_where_a_projection_is_beyond_floats(large):
 
 def test_partitions_are_neither_too_deep_nor_of_too_many_factors():
     """Else they would fail when a row is assigned, and not where there is none."""
-    one = Nearest(centers=np.zeros((1, 2)))
+    one = NearestCells(centers=np.zeros((1, 2)))
     with pytest.raises(InputError, match="at most 30 factors, got 31"):
-        Product(factors=(one,) * 31)
-    assert Product(factors=(one,) * 30).assign(np.zeros((3, 2))).tolist() == [0, 0, 0]
+        GridCells(factors=(one,) * 31)
+    assert GridCells(factors=(one,) * 30).assign(np.zeros((3, 2))).tolist() == [0, 0, 0]
     deep = one
     for _ in range(7):
-        deep = Product(factors=(deep,))
+        deep = GridCells(factors=(deep,))
     with pytest.raises(InputError, match="at most 8 partitions inside each other, got 9"):
         Projected(matrix=np.eye(2), inner=deep)

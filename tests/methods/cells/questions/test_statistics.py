@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.methods.cells import Bins, CellStatistics, Nearest, Product
+from privada.methods.cells import Bins, CellStatistics, GridCells, NearestCells
 from privada.methods.cells.owner.answer import answer
 from privada.parties import Rows, Schema
 from privada.parties.schema import Category
-from privada.privacy import ZCDP, Approximate, Pure, Unit
+from privada.privacy import ZCDP, ApproxDP, PureDP, Unit
 from privada.privacy.accounting import accountant
 
 CENTERS = np.array([[-0.5, 0.0], [0.5, 0.0]])
@@ -36,14 +36,17 @@ def exact(question, X, y):
 def questions():
     for guarantee, by_label, recentred, tables in product(
         (
-            Pure(epsilon=1, relation="add/remove"),
-            Pure(epsilon=1, relation="replace-one"),
+            PureDP(epsilon=1, relation="add/remove"),
+            PureDP(epsilon=1, relation="replace-one"),
             ZCDP(rho=0.5, relation="add/remove"),
-            Approximate(epsilon=2, delta=1e-5, relation="replace-one"),
+            ApproxDP(epsilon=2, delta=1e-5, relation="replace-one"),
         ),
         (None, 2),
         (False, True),
-        ((Nearest(centers=CENTERS),), (Nearest(centers=CENTERS), Nearest(centers=CENTERS[::-1]))),
+        (
+            (NearestCells(centers=CENTERS),),
+            (NearestCells(centers=CENTERS), NearestCells(centers=CENTERS[::-1])),
+        ),
     ):
         yield CellStatistics(
             tables=tables, n_classes=by_label, radius=0.8, recentred=recentred, width=2, guarantee=guarantee
@@ -64,7 +67,7 @@ def test_no_neighbour_moves_further_than_the_plan_says(question):
         for X, y in others:
             there = exact(question, X, y)
             worst = max(worst, loss(plan, here, there))
-    allowed = plan.epsilon if isinstance(question.guarantee, Pure) else accountant.gaussian_mu(plan.event)
+    allowed = plan.epsilon if isinstance(question.guarantee, PureDP) else accountant.gaussian_mu(plan.event)
     assert worst <= allowed * (1 + 1e-9)
     assert worst >= allowed * 0.8, "the bound should be nearly attained"
 
@@ -82,8 +85,8 @@ def loss(plan, here, there):
 
 def test_each_record_is_in_exactly_one_cell_of_each_table():
     question = CellStatistics(
-        tables=(Nearest(centers=np.vstack([CENTERS, CENTERS])), Bins(feature=0, edges=np.array([0.0]))),
-        guarantee=Pure(epsilon=1, relation="add/remove"),
+        tables=(NearestCells(centers=np.vstack([CENTERS, CENTERS])), Bins(feature=0, edges=np.array([0.0]))),
+        guarantee=PureDP(epsilon=1, relation="add/remove"),
     )
     X = np.vstack([EXTREMES, EXTREMES])
     seen = exact(question, X, np.zeros(len(X)))
@@ -92,10 +95,10 @@ def test_each_record_is_in_exactly_one_cell_of_each_table():
 
 def test_an_outlier_changes_no_more_than_anyone():
     question = CellStatistics(
-        tables=(Nearest(centers=CENTERS),),
+        tables=(NearestCells(centers=CENTERS),),
         radius=0.5,
         width=2,
-        guarantee=Pure(epsilon=1, relation="add/remove"),
+        guarantee=PureDP(epsilon=1, relation="add/remove"),
     )
     far = exact(question, np.array([[1e6, -1e6]]), [0])
     assert np.linalg.norm(far["sums"]) <= 0.5
@@ -108,7 +111,7 @@ def test_shifting_the_domain_changes_nothing_when_cells_are_recentred():
     asked = {}
     for name, offset in (("here", 0), ("there", shift)):
         question = CellStatistics(
-            tables=(Nearest(centers=CENTERS + offset),),
+            tables=(NearestCells(centers=CENTERS + offset),),
             radius=0.5,
             recentred=True,
             width=2,
@@ -124,9 +127,9 @@ def test_shifting_the_domain_changes_nothing_when_cells_are_recentred():
 
 def test_the_split_is_the_optimum_of_the_specification():
     """privacy.md, section 1 (c): d = 8, R = 1/2, MSE n² of 62.5/ε² (Laplace) and 3.66/(2ρ) (Gaussian)."""
-    cells = (Nearest(centers=np.zeros((1, 8))),)
+    cells = (NearestCells(centers=np.zeros((1, 8))),)
     pure = CellStatistics(
-        tables=cells, radius=0.5, width=8, guarantee=Pure(epsilon=1, relation="add/remove")
+        tables=cells, radius=0.5, width=8, guarantee=PureDP(epsilon=1, relation="add/remove")
     ).plan.draws
     mse = 2 * (8 * pure["sums"].scale ** 2 + 0.25 * pure["counts"].scale ** 2)
     assert mse == pytest.approx(62.5, abs=0.1)
@@ -143,7 +146,7 @@ def test_replace_one_has_an_optimum_of_its_own(by_label):
 
     def error(**more):
         draws = CellStatistics(
-            tables=(Nearest(centers=np.zeros((1, 8))),),
+            tables=(NearestCells(centers=np.zeros((1, 8))),),
             radius=0.5,
             width=8,
             n_classes=by_label,
@@ -160,8 +163,8 @@ def test_replace_one_has_an_optimum_of_its_own(by_label):
 
 
 def test_a_person_multiplies_the_reach():
-    guarantee = Pure(epsilon=1, relation="add/remove", unit=Unit(name="person", max_rows=4))
-    question = CellStatistics(tables=(Nearest(centers=CENTERS),), guarantee=guarantee)
+    guarantee = PureDP(epsilon=1, relation="add/remove", unit=Unit(name="person", max_rows=4))
+    question = CellStatistics(tables=(NearestCells(centers=CENTERS),), guarantee=guarantee)
     assert question.plan.draws["counts"].scale == 4
 
 
@@ -182,15 +185,15 @@ def test_a_person_multiplies_the_reach():
     ],
 )
 def test_bad_questions_are_refused_by_name(bad):
-    good = {"tables": (Nearest(centers=CENTERS),), "guarantee": Pure(epsilon=1, relation="add/remove")}
+    good = {"tables": (NearestCells(centers=CENTERS),), "guarantee": PureDP(epsilon=1, relation="add/remove")}
     with pytest.raises(InputError):
         CellStatistics(**(good | bad))
 
 
 def test_a_small_file_cannot_ask_for_more_than_an_owner_can_hold():
     bins = Bins(feature=0, edges=np.arange(99.0))
-    grids = tuple(Product(factors=(bins,) * 3) for _ in range(60))
-    pure = Pure(epsilon=1, relation="add/remove")
+    grids = tuple(GridCells(factors=(bins,) * 3) for _ in range(60))
+    pure = PureDP(epsilon=1, relation="add/remove")
     CellStatistics(tables=grids[:50], guarantee=pure)
     for more in ({"tables": grids}, {"tables": grids[:40], "n_classes": 2}):
         with pytest.raises(InputError, match="at most 50000000 numbers"):
@@ -199,11 +202,11 @@ def test_a_small_file_cannot_ask_for_more_than_an_owner_can_hold():
         CellStatistics(tables=grids[:10], radius=1.0, width=5, guarantee=pure)
 
 
-@pytest.mark.parametrize(("kind", "share"), [(Pure, 1e-300), (Pure, 1 - 2.0**-53), (ZCDP, 1e-300)])
+@pytest.mark.parametrize(("kind", "share"), [(PureDP, 1e-300), (PureDP, 1 - 2.0**-53), (ZCDP, 1e-300)])
 def test_a_share_that_cannot_be_drawn_is_refused_before_the_charge(kind, share):
-    guarantee = kind(relation="add/remove", **{"epsilon" if kind is Pure else "rho": 1.0})
+    guarantee = kind(relation="add/remove", **{"epsilon" if kind is PureDP else "rho": 1.0})
     question = CellStatistics(
-        tables=(Nearest(centers=CENTERS),), radius=1.0, width=2, count_share=share, guarantee=guarantee
+        tables=(NearestCells(centers=CENTERS),), radius=1.0, width=2, count_share=share, guarantee=guarantee
     )
     with pytest.raises(InputError, match="grid steps"):
         _ = question.price

@@ -15,11 +15,11 @@ from privada.methods.clustering.learner.solver.objective import cost, source_dis
 from privada.methods.clustering.learner.source.sanitised import estimate_radius, sanitise
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.parties import Policy, Schema
-from privada.privacy import ZCDP, Approximate, Pure
+from privada.privacy import ZCDP, ApproxDP, PureDP
 from tests.methods.clustering.generated import RADIUS, make_grids, make_two_gaussians
 
 AR = "add/remove"
-PURE, RHO = Pure(epsilon=2, relation=AR), ZCDP(rho=1, relation=AR)
+PURE, RHO = PureDP(epsilon=2, relation=AR), ZCDP(rho=1, relation=AR)
 SCHEMA = Schema.of_numbers(bounds=(-RADIUS, RADIUS), width=2)
 
 
@@ -32,8 +32,8 @@ def owner(X, seed, budget):
             dataset="s",
             budget=budget,
             policy=Policy(idealised=True),
-            accounting="gaussian" if isinstance(budget, Approximate) else None,
-            rehearsal=seed,
+            accounting="gaussian" if isinstance(budget, ApproxDP) else None,
+            insecure_seed=seed,
             allow_empty=True,
         )
 
@@ -80,7 +80,7 @@ def test_certified_distances_hold_as_often_as_they_say(question, rows):
 
 def test_certified_distances_are_worth_having():
     pair = make_grids(seed=3, source_size=5000, target_size=1000)
-    model = SourceTargetMedoids(20, norm_bound=RADIUS, rho=3, rehearsal=1, random_state=0)
+    model = SourceTargetMedoids(20, norm_bound=RADIUS, rho=3, insecure_seed=1, random_state=0)
     with pytest.warns(RehearsalWarning):
         model.fit(pair.source, Xt=pair.target)
     ours = cost(pair.target, pair.source, model.cluster_centers_)
@@ -97,7 +97,7 @@ def test_averages_certify_nothing():
     assert found.difference is None
 
 
-@pytest.mark.parametrize("guarantee", [PURE, RHO, Approximate(epsilon=2, delta=1e-6, relation=AR)], ids=str)
+@pytest.mark.parametrize("guarantee", [PURE, RHO, ApproxDP(epsilon=2, delta=1e-6, relation=AR)], ids=str)
 @pytest.mark.parametrize("radius", [0.0, 0.05])
 @pytest.mark.parametrize("size", [0, 3, 2000])
 def test_the_theorem_bounds_the_difference_of_every_choice(guarantee, radius, size):
@@ -139,7 +139,7 @@ def test_a_share_of_the_budget_buys_the_radius(price):
         norm_bound=RADIUS,
         bound_share=0.2,
         bound_neighbours=20,
-        rehearsal=3,
+        insecure_seed=3,
         random_state=0,
         n_draws=4,
         **price,

@@ -3,7 +3,7 @@ import pytest
 
 from privada.methods.clustering import GridPyramid, LocalMeans
 from privada.methods.clustering.learner.default_question import default_question, scale
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from tests.methods.clustering.generated import RADIUS, make_grids
 
 AR = "add/remove"
@@ -15,7 +15,7 @@ def pair():
 
 
 def test_the_question_follows_from_public_quantities_alone(pair):
-    guarantee = Pure(epsilon=3, relation=AR)
+    guarantee = PureDP(epsilon=3, relation=AR)
     one = default_question(pair.target, n_centers=9, guarantee=guarantee, radius=RADIUS)
     two = default_question(pair.target, n_centers=9, guarantee=guarantee, radius=RADIUS)
     assert one == two
@@ -25,7 +25,7 @@ def test_the_question_follows_from_public_quantities_alone(pair):
     wide = np.random.default_rng(0).uniform(-0.1, 0.1, size=(300, 8))
     local = default_question(wide, n_centers=9, guarantee=guarantee, radius=RADIUS)
     assert isinstance(local, LocalMeans)
-    richer = default_question(wide, n_centers=9, guarantee=Pure(epsilon=9, relation=AR), radius=RADIUS)
+    richer = default_question(wide, n_centers=9, guarantee=PureDP(epsilon=9, relation=AR), radius=RADIUS)
     assert len(richer.cells) > len(local.cells)
 
 

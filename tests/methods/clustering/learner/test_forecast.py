@@ -5,13 +5,13 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.methods.clustering import GridPyramid, LocalMeans, NearestMeans, estimate_cost, forecast_gain
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 AR = "add/remove"
 
 
 def grid(epsilon, width=2):
-    return GridPyramid(levels=(2, 3), domain=1.0, width=width, guarantee=Pure(epsilon=epsilon, relation=AR))
+    return GridPyramid(levels=(2, 3), domain=1.0, width=width, guarantee=PureDP(epsilon=epsilon, relation=AR))
 
 
 def test_more_rows_and_less_noise_promise_more():
@@ -34,7 +34,7 @@ def test_noise_that_hides_every_row_promises_nothing():
 
 def test_a_cost_is_corrected_by_question_and_never_above_what_is_certain():
     cells = np.zeros((2, 5))
-    local = LocalMeans(cells=cells, shells=[0.1], domain=1.0, guarantee=Pure(epsilon=1, relation=AR))
+    local = LocalMeans(cells=cells, shells=[0.1], domain=1.0, guarantee=PureDP(epsilon=1, relation=AR))
     for question in (grid(1.0), local):
         found = estimate_cost(question, 1.0, most=10.0)
         assert found.band[0] < found.cost < found.band[1]
@@ -43,7 +43,7 @@ def test_a_cost_is_corrected_by_question_and_never_above_what_is_certain():
 
 
 def test_other_questions_have_no_band():
-    nna = NearestMeans(cells=np.zeros((2, 2)), radius=1.0, guarantee=Pure(epsilon=1, relation=AR))
+    nna = NearestMeans(cells=np.zeros((2, 2)), radius=1.0, guarantee=PureDP(epsilon=1, relation=AR))
     found = estimate_cost(nna, 0.3, most=1.0)
     assert found.cost == 0.3
     assert found.band is None

@@ -11,9 +11,9 @@ from privada.exceptions import InputError
 from privada.methods.clustering import lower_bound, lower_bound_beside_radius, separation
 from privada.methods.clustering.learner.lower_bound import cost_sensitivity, error_probability
 from privada.methods.clustering.learner.solver.objective import cost
-from privada.privacy import ZCDP, Approximate, Pure
+from privada.privacy import ZCDP, ApproxDP, PureDP
 
-PURE = Pure(epsilon=1, relation="add/remove")
+PURE = PureDP(epsilon=1, relation="add/remove")
 BALL = {"radius": 1.0, "width": 4}
 
 
@@ -82,7 +82,7 @@ def test_observation_4_1_one_row_moves_the_cost_by_so_much():
 
 @pytest.mark.parametrize(
     "guarantee",
-    [PURE, Approximate(epsilon=0.1, delta=0.1, relation="add/remove"), ZCDP(rho=0.5, relation="add/remove")],
+    [PURE, ApproxDP(epsilon=0.1, delta=0.1, relation="add/remove"), ZCDP(rho=0.5, relation="add/remove")],
 )
 def test_probabilities_are_at_least_the_papers(guarantee):
     found = error_probability(guarantee)

@@ -11,10 +11,10 @@ from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverag
 from privada.parties import Number, Rows, Schema
 from privada.parties.answering import answer_rows, answerer
 from privada.parties.compute import batch as batch_module
-from privada.privacy import ZCDP, Pure
+from privada.privacy import ZCDP, PureDP
 
 RHO = ZCDP(rho=1, relation="add/remove")
-PURE = Pure(epsilon=3, relation="add/remove")
+PURE = PureDP(epsilon=3, relation="add/remove")
 SCHEMA = Schema(columns=[Number(name=f"x{i}", low=-9, high=9) for i in range(3)])
 PUBLIC = np.random.default_rng(5)
 TARGETS = np.round(PUBLIC.normal(size=(80, 3)) * 0.2, 2)

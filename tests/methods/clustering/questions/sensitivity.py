@@ -6,13 +6,13 @@ import numpy as np
 
 from privada.parties import Rows, Schema
 from privada.parties.answering import answerer
-from privada.privacy import ZCDP, KNorm, Pure
+from privada.privacy import ZCDP, KNorm, PureDP
 from privada.privacy.accounting import accountant
 from privada.privacy.mechanism import KNormCylinder, Lattice
 
 SCHEMA = Schema.of_numbers(bounds=(-1e7, 1e7), width=2)
 CELLS = np.array([[-0.25, 0.0], [0.25, 0.0], [0.25, 0.0], [0.0, 0.4]])  # equidistant, and one twice
-PURE, RHO = Pure(epsilon=1, relation="add/remove"), ZCDP(rho=0.5, relation="add/remove")
+PURE, RHO = PureDP(epsilon=1, relation="add/remove"), ZCDP(rho=0.5, relation="add/remove")
 
 
 def exact(question, X):

@@ -6,11 +6,11 @@ import pytest
 from privada.audit.replaying import keeps
 from privada.exceptions import InputError
 from privada.methods.clustering.questions import calibration
-from privada.privacy import ZCDP, Approximate, Gaussian, Grid, Laplace, Pure
+from privada.privacy import ZCDP, ApproxDP, Gaussian, Grid, Laplace, PureDP
 from privada.privacy.mechanism import Plan
 
-PURE = Pure(epsilon=0.5, relation="add/remove")
-APPROXIMATE = Approximate(epsilon=1, delta=1e-6, relation="replace-one")
+PURE = PureDP(epsilon=0.5, relation="add/remove")
+APPROXIMATE = ApproxDP(epsilon=1, delta=1e-6, relation="replace-one")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from privada.exceptions import InputError
 from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages
 from privada.parties import Rows, Schema
 from privada.parties.answering import answerer
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 
 @pytest.mark.parametrize("size", [1e-99, 1e-30, 1e30, 1e99])
@@ -16,7 +16,7 @@ def test_no_size_of_the_public_parameters_breaks_the_sensitivity(size, moments):
     """The largest and smallest units, rows on centres, on the edge, and as far as floats go."""
     schema = Schema.of_numbers(bounds=(-1.7e308, 1.7e308), width=2)
     cells = np.array([[0.0, 0.0], [3.0, 0.0]]) * size
-    unit = {"guarantee": Pure(epsilon=1, relation="add/remove")}
+    unit = {"guarantee": PureDP(epsilon=1, relation="add/remove")}
     for question in (
         LocalMeans(cells=cells, shells=[size, 1.5 * size], domain=size, moments=moments, **unit),
         NeighbourAverages(targets=cells, t=1, radius=size, **unit),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from privada.methods.clustering import LocalMeans
-from privada.privacy import Pure
+from privada.privacy import PureDP
 from privada.privacy.accounting import accountant
 from tests.methods.clustering.questions.sensitivity import PURE, RHO
 
@@ -72,7 +72,7 @@ def error_of_a_shell(question):
 
 
 @pytest.mark.parametrize("moments", ["none", "trace", "full"])
-@pytest.mark.parametrize("guarantee", [Pure(epsilon=0.01, relation="add/remove"), RHO], ids=str)
+@pytest.mark.parametrize("guarantee", [PureDP(epsilon=0.01, relation="add/remove"), RHO], ids=str)
 @pytest.mark.parametrize("d", [2, 8])
 def test_default_shares_make_the_error_of_a_shell_least(moments, guarantee, d):
     shared = {

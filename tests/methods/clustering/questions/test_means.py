@@ -11,7 +11,7 @@ from privada.exceptions import InputError
 from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.parties import Rows, Schema
-from privada.privacy import ZCDP, Approximate, Pure
+from privada.privacy import ZCDP, ApproxDP, PureDP
 from tests.methods.clustering.questions.sensitivity import CELLS, PURE, RHO, SCHEMA, exact, loss
 
 T = 3
@@ -37,7 +37,7 @@ GUARANTEES = [
     replace(PURE, relation="replace-one"),
     RHO,
     replace(RHO, relation="replace-one"),
-    Approximate(epsilon=2, delta=1e-5, relation="replace-one"),
+    ApproxDP(epsilon=2, delta=1e-5, relation="replace-one"),
 ]
 
 
@@ -50,7 +50,7 @@ def questions():
             yield LocalMeans(cells=CELLS, shells=[0.05, 0.1], domain=0.5, moments=moments, **shared)
         yield NeighbourAverages(targets=CELLS, t=T, radius=0.5, **shared)
         yield SourceRadius(targets=CELLS, t=T, radius=0.5, **shared)
-        if isinstance(guarantee, Pure):
+        if isinstance(guarantee, PureDP):
             yield NearestMeans(cells=CELLS, radius=0.5, noise="k-norm", **shared)
             yield NeighbourAverages(targets=CELLS, t=T, radius=0.5, noise="k-norm", **shared)
 
@@ -94,7 +94,7 @@ def test_the_table_of_the_specification(index, d):
         counts, sums = _variances(NearestMeans(cells=np.zeros((1, d)), radius=0.5, **more))
         return d * sums + 0.25 * counts
 
-    pure, half = Pure(epsilon=0.01, relation="add/remove"), ZCDP(rho=0.5, relation="add/remove")
+    pure, half = PureDP(epsilon=0.01, relation="add/remove"), ZCDP(rho=0.5, relation="add/remove")
     best = 1 / (1 + d ** (2 / 3)), 1 / (1 + math.sqrt(d))
     assert error(guarantee=pure, count_share=best[0]) * 1e-4 == pytest.approx(
         TABLE["laplace"][index], rel=0.01

@@ -9,7 +9,7 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.methods.clustering import NeighbourAverages, SourceRadius
-from privada.privacy import Approximate, Pure, Unit
+from privada.privacy import ApproxDP, PureDP, Unit
 from tests.methods.clustering.questions.sensitivity import PURE, RHO, exact, loss
 
 
@@ -48,10 +48,10 @@ def test_persons_exchange_as_many_neighbours_as_they_have_rows():
 def test_the_noise_of_neighbour_averages_is_the_specifications():
     """privacy.md, section 1b (c): n = 100, t = 150, d = 8: standard deviations .2487, .889 and .629."""
     shared = {"targets": np.zeros((100, 8)), "t": 150, "radius": 0.5}
-    approximate = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
+    approximate = ApproxDP(epsilon=1, delta=1e-5, relation="add/remove")
     gaussian = NeighbourAverages(guarantee=approximate, **shared).plan.draws["sums"]
     assert gaussian.scale / 150 == pytest.approx(0.2487, abs=1e-4)
-    pure = Pure(epsilon=3, relation="add/remove")
+    pure = PureDP(epsilon=3, relation="add/remove")
     laplace = NeighbourAverages(guarantee=pure, **shared).plan.draws["sums"]
     assert math.sqrt(laplace.variance) / 150 == pytest.approx(0.889, abs=1e-3)
     ball = NeighbourAverages(guarantee=pure, noise="k-norm", **shared).plan.draws["sums"]
@@ -67,7 +67,7 @@ def test_the_source_radius_costs_at_most_the_diameter_over_t():
 
 
 def test_distances_whose_sum_overflows_are_refused_before_any_charge():
-    loose = Pure(epsilon=1e4, relation="add/remove")
+    loose = PureDP(epsilon=1e4, relation="add/remove")
     question = SourceRadius(targets=[[1e8, 0.0]], t=100_000, radius=1.0, guarantee=loose)
     with pytest.raises(InputError, match="overflows"):
         question.price

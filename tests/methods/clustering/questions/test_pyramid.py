@@ -7,14 +7,14 @@ from privada.methods.clustering.learner.source.posterior import _sum_children
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.parties import Rows, Schema
 from privada.parties.answering import answer_rows
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 AR = "add/remove"
 
 
 def pyramid(epsilon=1000.0, levels=(2, 3, 4), width=2, relation=AR):
     return GridPyramid(
-        levels=levels, domain=0.5, width=width, guarantee=Pure(epsilon=epsilon, relation=relation)
+        levels=levels, domain=0.5, width=width, guarantee=PureDP(epsilon=epsilon, relation=relation)
     )
 
 
@@ -34,7 +34,7 @@ def test_levels_are_nested():
         X,
         schema=Schema.of_numbers(bounds=(-1, 1), width=2),
         dataset="s",
-        budget=Pure(epsilon=1e3, relation=AR),
+        budget=PureDP(epsilon=1e3, relation=AR),
     )
     counts = pyramid().counts(house.answer(pyramid()))
     for level in (2, 3):
@@ -52,6 +52,6 @@ def test_a_row_touches_one_count_of_each_level(relation, scale):
     [{"levels": ()}, {"levels": (2, 2)}, {"levels": (0,)}, {"domain": -1}, {"width": 0}, {"levels": (30,)}],
 )
 def test_bad_pyramids(bad):
-    good = {"levels": (1, 2), "domain": 0.5, "width": 2, "guarantee": Pure(epsilon=1, relation=AR)}
+    good = {"levels": (1, 2), "domain": 0.5, "width": 2, "guarantee": PureDP(epsilon=1, relation=AR)}
     with pytest.raises(InputError):
         GridPyramid(**(good | bad))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
-from privada import Category, Owner, Pure, Schema, run
+from privada import Category, Owner, PureDP, Schema, run
 from privada.exceptions import InputError
 from privada.methods.evaluation import Classification, OutcomeCounts, even_edges, learn
 from privada.methods.hypotheses import linear
@@ -14,7 +14,7 @@ from privada.privacy import ZCDP
 
 RNG = np.random.default_rng(2)
 MODEL = linear([[4.0]], [-2.0])
-SURE = Pure(epsilon=200.0, relation="add/remove")  # hardly any noise
+SURE = PureDP(epsilon=200.0, relation="add/remove")  # hardly any noise
 
 
 def world(rows, rng=RNG):
@@ -23,7 +23,7 @@ def world(rows, rng=RNG):
     return X, (rng.uniform(size=rows) < 1 / (1 + np.exp(2 - 4 * X[:, 0]))).astype(int)
 
 
-def evaluated(X, y, *, guarantee=SURE, bins=10, rehearsal=None, hypothesis=MODEL, **settings):
+def evaluated(X, y, *, guarantee=SURE, bins=10, insecure_seed=None, hypothesis=MODEL, **settings):
     classes = settings.pop("classes", ("no", "yes"))
     schema = Schema.of_numbers(
         bounds=(0, 1), width=1, size=len(X), label=Category(name="y", values=tuple(range(len(classes))))
@@ -36,7 +36,7 @@ def evaluated(X, y, *, guarantee=SURE, bins=10, rehearsal=None, hypothesis=MODEL
         guarantee=guarantee,
         **settings,
     )
-    owner = Owner(X, y=y, schema=schema, dataset="rows", budget=guarantee, rehearsal=rehearsal)
+    owner = Owner(X, y=y, schema=schema, dataset="rows", budget=guarantee, insecure_seed=insecure_seed)
     return run(learn("owner", question, classes=classes, size=len(X)), {"owner": owner})
 
 
@@ -80,8 +80,8 @@ def test_intervals_hold_the_populations_numbers():
     for seed in range(60):
         found = evaluated(
             *world(400, np.random.default_rng(seed)),
-            guarantee=Pure(epsilon=1.0, relation="add/remove"),
-            rehearsal=seed,
+            guarantee=PureDP(epsilon=1.0, relation="add/remove"),
+            insecure_seed=seed,
         )
         held["accuracy"] += found.accuracy.low <= true.accuracy.value <= found.accuracy.high
         held["auc"] += found.auc.low <= true.auc.value <= found.auc.high
@@ -104,7 +104,7 @@ def test_fewer_bins_have_less_noise():
 def test_size_is_used_only_where_it_is_the_true_one():
     X, y = world(500)
     assert evaluated(X, y).size is None
-    assert evaluated(X, y, guarantee=Pure(epsilon=200, relation="replace-one")).size == 500
+    assert evaluated(X, y, guarantee=PureDP(epsilon=200, relation="replace-one")).size == 500
 
 
 def test_several_classes_have_a_curve_of_the_one_that_was_asked_for():
@@ -134,7 +134,7 @@ def test_predictions_alone_have_no_curves():
 
 @pytest.mark.filterwarnings("ignore::privada.exceptions.RehearsalWarning")
 def test_much_noise_gives_wide_intervals_and_no_failure():
-    found = evaluated(*world(50), guarantee=Pure(epsilon=0.001, relation="add/remove"), rehearsal=1)
+    found = evaluated(*world(50), guarantee=PureDP(epsilon=0.001, relation="add/remove"), insecure_seed=1)
     plain = found.to_dict()
     assert found.accuracy.high - found.accuracy.low > 0.5
     assert 0 <= found.auc.low <= found.auc.value <= found.auc.high <= 1

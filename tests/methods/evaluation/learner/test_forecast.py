@@ -8,7 +8,7 @@ from privada.methods.evaluation.learner.forecast import forecast_interval
 from privada.methods.hypotheses.questions.forms import linear
 from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.schema import Category, Number, Schema
-from privada.privacy.guarantee import Approximate, Pure
+from privada.privacy.guarantee import ApproxDP, PureDP
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(2000, 1))
@@ -31,8 +31,8 @@ def test_the_accuracys_interval_is_about_as_wide_as_was_forecast(size, relation,
     model = linear([[9.0]], [-4.5])
     settings = {"classes": CLASSES.values, "bounds": (0, 1), "epsilon": 1.0, "relation": relation}
     public = size if relation == "replace-one" else None
-    found = PrivateEvaluator(model, size=public, rehearsal=0, **settings).fit(X[:size], y).evaluation_
-    question = asking(CLASSES, Pure(epsilon=1.0, relation=relation), model)
+    found = PrivateEvaluator(model, size=public, insecure_seed=0, **settings).fit(X[:size], y).evaluation_
+    question = asking(CLASSES, PureDP(epsilon=1.0, relation=relation), model)
     forecast = forecast_interval(question, size=size)
     assert forecast.low <= (found.accuracy.high - found.accuracy.low) / 2 <= forecast.high
     assert "accuracy" in forecast.measure
@@ -43,9 +43,9 @@ def test_the_accuracys_interval_is_about_as_wide_as_was_forecast(size, relation,
 def test_the_squared_errors_interval_is_about_as_wide_as_was_forecast():
     y = np.clip(5 + RNG.normal(0, 2, size=len(X)), 0, 10)
     model = linear([[0.0]], [5.0])
-    settings = {"label_bounds": (0, 10), "bounds": (0, 1), "epsilon": 1.0, "rehearsal": 0}
+    settings = {"label_bounds": (0, 10), "bounds": (0, 1), "epsilon": 1.0, "insecure_seed": 0}
     found = PrivateEvaluator(model, **settings).fit(X, y).evaluation_.squared_error
-    forecast = forecast_interval(asking(DAYS, Pure(epsilon=1.0, relation="add/remove"), model), size=len(X))
+    forecast = forecast_interval(asking(DAYS, PureDP(epsilon=1.0, relation="add/remove"), model), size=len(X))
     assert forecast.low <= (found.high - found.low) / 2 / 100 <= forecast.high
 
 
@@ -53,7 +53,7 @@ def test_the_squared_errors_interval_is_about_as_wide_as_was_forecast():
 def test_it_narrows_with_rows_and_budget(label, bias):
     model = linear([[9.0]], bias)
     questions = [
-        asking(label, Approximate(epsilon=epsilon, delta=1e-6, relation="replace-one"), model)
+        asking(label, ApproxDP(epsilon=epsilon, delta=1e-6, relation="replace-one"), model)
         for epsilon in (0.1, 4.0)
     ]
     ratios = [forecast_interval(question, size=size).ratio for question in questions for size in (100, 5000)]

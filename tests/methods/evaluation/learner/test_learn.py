@@ -2,12 +2,12 @@
 
 import pytest
 
-from privada import Pure
+from privada import PureDP
 from privada.exceptions import InputError
 from privada.methods.evaluation.example import ask
 from privada.methods.evaluation.learner.learn import learn, read_release
 
-PURE = Pure(epsilon=1.0, relation="add/remove")
+PURE = PureDP(epsilon=1.0, relation="add/remove")
 
 
 def test_one_question_is_asked():

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from privada import Number, Owner, Pure, Schema, run
+from privada import Number, Owner, PureDP, Schema, run
 from privada.exceptions import InputError
 from privada.methods.evaluation import ErrorMoments, Regression, learn
 from privada.methods.hypotheses import linear
 
 MODEL = linear([[2.0]], [0.0])
-SURE = Pure(epsilon=500.0, relation="add/remove")
+SURE = PureDP(epsilon=500.0, relation="add/remove")
 
 
 def world(rows, rng):
@@ -17,10 +17,10 @@ def world(rows, rng):
     return X, 2 * X[:, 0] + rng.normal(0, 0.3, size=rows)
 
 
-def evaluated(X, y, *, guarantee=SURE, largest=1.0, rehearsal=None):
+def evaluated(X, y, *, guarantee=SURE, largest=1.0, insecure_seed=None):
     schema = Schema.of_numbers(bounds=(0, 1), width=1, size=len(X), label=Number(name="y", low=-2, high=4))
     question = ErrorMoments(hypothesis=MODEL, largest=largest, guarantee=guarantee)
-    owner = Owner(X, y=y, schema=schema, dataset="rows", budget=guarantee, rehearsal=rehearsal)
+    owner = Owner(X, y=y, schema=schema, dataset="rows", budget=guarantee, insecure_seed=insecure_seed)
     return run(learn("owner", question, size=len(X)), {"owner": owner})
 
 
@@ -44,8 +44,8 @@ def test_the_interval_holds_the_populations_error(relation):
     for seed in range(80):
         found = evaluated(
             *world(500, np.random.default_rng(seed)),
-            guarantee=Pure(epsilon=1.0, relation=relation),
-            rehearsal=seed,
+            guarantee=PureDP(epsilon=1.0, relation=relation),
+            insecure_seed=seed,
         ).squared_error
         held += found.low <= true <= found.high
     assert held >= 68
@@ -53,7 +53,7 @@ def test_the_interval_holds_the_populations_error(relation):
 
 def test_under_replacement_the_size_is_needed_and_used():
     X, y = world(200, np.random.default_rng(1))
-    found = evaluated(X, y, guarantee=Pure(epsilon=500, relation="replace-one"))
+    found = evaluated(X, y, guarantee=PureDP(epsilon=500, relation="replace-one"))
     assert found.rows == 200
     with pytest.raises(InputError, match="Expected size"):
         Regression(question=found.question, release=found.release)
@@ -61,5 +61,5 @@ def test_under_replacement_the_size_is_needed_and_used():
 
 def test_much_noise_stays_within_the_bounds():
     X, y = world(20, np.random.default_rng(1))
-    found = evaluated(X, y, guarantee=Pure(epsilon=0.001, relation="add/remove"), largest=36.0)
+    found = evaluated(X, y, guarantee=PureDP(epsilon=0.001, relation="add/remove"), largest=36.0)
     assert 0 <= found.squared_error.low <= found.squared_error.value <= found.squared_error.high <= 36

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privada import Category, Number, Pure, Schema
+from privada import Category, Number, PureDP, Schema
 from privada.methods.evaluation import ErrorMoments, OutcomeCounts, even_edges
 from privada.methods.evaluation.questions.errors import GRID
 from privada.methods.hypotheses import Constant, linear
@@ -11,7 +11,7 @@ from privada.methods.hypotheses.questions.forms import Hypothesis
 from privada.parties.answering import answerer
 from privada.parties.rows import Rows
 
-PURE = Pure(epsilon=1.0, relation="add/remove")
+PURE = PureDP(epsilon=1.0, relation="add/remove")
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1, 1, size=(300, 2))
 

@@ -4,14 +4,14 @@ import math
 
 import pytest
 
-from privada import Category, Number, Pure, Schema
+from privada import Category, Number, PureDP, Schema
 from privada.exceptions import InputError
 from privada.methods.evaluation import ErrorMoments
 from privada.methods.hypotheses import Constant, linear
 from privada.privacy import ZCDP, Question, Unit
 from privada.privacy.accounting import accountant
 
-PURE = Pure(epsilon=1.0, relation="add/remove")
+PURE = PureDP(epsilon=1.0, relation="add/remove")
 SLOPE = linear([[2.0], [0.0]], [0.0])
 
 
@@ -45,7 +45,7 @@ def test_the_label_must_be_a_number():
 def test_parts_of_the_budget_are_all_of_it(relation):
     person = Unit(name="person", max_rows=2)
     pure = ErrorMoments(
-        hypothesis=SLOPE, largest=4.0, guarantee=Pure(epsilon=1.0, relation=relation, unit=person)
+        hypothesis=SLOPE, largest=4.0, guarantee=PureDP(epsilon=1.0, relation=relation, unit=person)
     )
     assert pure.price.epsilon == pytest.approx(1.0)
     assert set(pure.answer_shapes()) == {"errors", "squares"} | (

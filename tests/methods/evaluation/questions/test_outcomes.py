@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from privada import Category, Pure, Schema
+from privada import Category, PureDP, Schema
 from privada.exceptions import InputError
 from privada.methods.evaluation import OutcomeCounts, even_edges
 from privada.methods.hypotheses import Constant, Onnx, linear
 from privada.privacy import ZCDP, Question, Unit
 
-PURE = Pure(epsilon=1.0, relation="add/remove")
+PURE = PureDP(epsilon=1.0, relation="add/remove")
 TWO = linear([[1.0], [1.0]], [-1.0])
 THREE = linear(np.eye(3)[:2], np.zeros(3))
 
@@ -74,9 +74,9 @@ def test_the_bin_says_what_is_predicted_of_two_classes(change, shape):
 def test_sensitivities_are_those_of_one_entry():
     person = Unit(name="person", max_rows=3)
     assert ask().plan.draws["table"].sensitivity == 1
-    assert ask(guarantee=Pure(epsilon=1, relation="replace-one")).plan.draws["table"].sensitivity == 2
+    assert ask(guarantee=PureDP(epsilon=1, relation="replace-one")).plan.draws["table"].sensitivity == 2
     assert (
-        ask(guarantee=Pure(epsilon=1, relation="add/remove", unit=person)).plan.draws["table"].sensitivity
+        ask(guarantee=PureDP(epsilon=1, relation="add/remove", unit=person)).plan.draws["table"].sensitivity
         == 3
     )
     replaced = ask(guarantee=ZCDP(rho=0.1, relation="replace-one")).plan.draws["table"]

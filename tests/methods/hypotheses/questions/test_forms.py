@@ -8,7 +8,7 @@ from onnx import TensorProto, helper
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neural_network import MLPClassifier
 
-from privada import Ask, Mailbox, Owner, Schema
+from privada import AskOwner, Mailbox, Owner, Schema
 from privada.exceptions import AnswerError, InputError
 from privada.methods.cells.questions import maps
 from privada.methods.hypotheses.questions import kernels
@@ -16,9 +16,9 @@ from privada.methods.hypotheses.questions.onnx import run
 from privada.methods.marginals import Constant, Network, Onnx, OutcomeTables, linear, of_classifier
 from privada.methods.marginals.example import TABLES
 from privada.parties import Category
-from privada.privacy import Pure, Question
+from privada.privacy import PureDP, Question
 
-PURE = Pure(epsilon=1, relation="add/remove")
+PURE = PureDP(epsilon=1, relation="add/remove")
 SCHEMA = Schema.of_numbers(bounds=(0.0, 1.0), width=2, label=Category(name="label", values=(0, 1)))
 
 
@@ -232,7 +232,7 @@ def test_files_of_a_hostile_learner_are_refused_and_the_others_are_answered(tmp_
     mailbox = Mailbox.open(tmp_path)
     honest = OutcomeTables(tables=TABLES, hypothesis=Constant(code=1), guarantee=PURE)
     for question in (*asked, honest):
-        mailbox.ask(Ask("clinic", question))
+        mailbox.ask(AskOwner("clinic", question))
     X, y = np.full((6, 2), 0.25), np.array([0, 1] * 3)
     owner = Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=PURE)
     found = {each.digest: each for each in mailbox.answer("clinic", owner)}
@@ -267,7 +267,7 @@ def test_a_model_that_cannot_be_loaded_fails_before_any_row_is_sent():
 
 def test_a_failure_after_the_charge_costs_that_round_alone(monkeypatch):
     X, y = np.full((6, 2), 0.25), np.array([0, 1] * 3)
-    owner = Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=Pure(epsilon=2, relation="add/remove"))
+    owner = Owner(X, y=y, schema=SCHEMA, dataset="rows", budget=PureDP(epsilon=2, relation="add/remove"))
     model = graph([helper.make_node("ArgMax", ["x"], ["y"], axis=1, keepdims=0)])
     asked = OutcomeTables(tables=TABLES, hypothesis=Onnx(model=model), guarantee=PURE)
     asked.hypothesis.fits(2, 2)

@@ -24,9 +24,9 @@ from privada.methods.marginals import HypothesisChoice, Onnx, OutcomeTables
 from privada.methods.marginals.example import TABLES
 from privada.parties import Category, Rows
 from privada.parties.answering import answerer
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
-PURE = Pure(epsilon=1, relation="add/remove")
+PURE = PureDP(epsilon=1, relation="add/remove")
 SCHEMA = Schema.of_numbers(bounds=(0.0, 1.0), width=2, label=Category(name="label", values=(0, 1)))
 VICTIM = [0.77, 0.33]
 OTHERS = np.random.default_rng(0).uniform(size=(20, 2))

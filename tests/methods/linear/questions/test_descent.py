@@ -26,7 +26,7 @@ from privada.methods.reweighting import (
 from privada.methods.reweighting.example import SIZE, domains, example
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows
-from privada.privacy import Approximate, Pure, Question, Unit
+from privada.privacy import ApproxDP, PureDP, Question, Unit
 from privada.privacy.accounting import accountant, curves
 from privada.privacy.relation import ROW
 
@@ -46,7 +46,7 @@ def descent(**more):
         "threshold": 0.5,
         "alpha": 0.3,
         "steps": 5,
-        "guarantee": Approximate(epsilon=1, delta=1e-5, **RO),
+        "guarantee": ApproxDP(epsilon=1, delta=1e-5, **RO),
     }
     return Descent(**(settings | more))
 
@@ -60,7 +60,7 @@ def convex(kind=ConvexAdaptation, **more):
         "A": 1.0,
         "r": 1.0,
         "steps": 4,
-        "guarantee": Approximate(epsilon=1, delta=1e-5, **RO),
+        "guarantee": ApproxDP(epsilon=1, delta=1e-5, **RO),
     }
     return kind(**(settings | more))
 
@@ -73,7 +73,7 @@ def finite(**more):
         "source_losses": np.zeros(3),
         "loss": "softmax",
         "largest_loss": 2.0,
-        "guarantee": Approximate(epsilon=1, delta=1e-5, **RO),
+        "guarantee": ApproxDP(epsilon=1, delta=1e-5, **RO),
     }
     return FiniteDiscrepancy(**(settings | more))
 
@@ -82,7 +82,7 @@ def finite(**more):
 @pytest.mark.parametrize("delta", [1e-6, 1e-5, 0.01])
 def test_every_calibration_keeps_its_guarantee(epsilon, delta):
     """privacy.md, section 4 (d): gauss_delta(ε, μ_total) <= δ for ε from 0.1 to 20, and little is wasted."""
-    guarantee = Approximate(epsilon=epsilon, delta=delta, **RO)
+    guarantee = ApproxDP(epsilon=epsilon, delta=delta, **RO)
     for question in (
         descent(guarantee=guarantee),
         convex(guarantee=guarantee),
@@ -151,7 +151,7 @@ def test_a_replaced_record_may_stand_elsewhere_in_the_file(kind, unit):
     person = {} if unit == ROW else {"person_id": "id", "max_rows": 1}
     label = Number(name="y", low=-1, high=1) if kind is ConvexAdaptation else CLASSES.label
     schema = Schema.of_numbers(bounds=(-1.0, 1.0), width=2, size=MANY, label=label, **person)
-    guarantee = Approximate(epsilon=1, delta=1e-5, unit=unit, **RO)
+    guarantee = ApproxDP(epsilon=1, delta=1e-5, unit=unit, **RO)
     pair = []
     for part in (slice(None, -1), slice(1, None)):
         people = {"person": np.arange(MANY + 1)[part], "noise": coupled(0)} if person else {}
@@ -164,7 +164,7 @@ def test_a_replaced_record_may_stand_elsewhere_in_the_file(kind, unit):
 @pytest.mark.parametrize("max_rows", [None, 1, 2])
 def test_weights_of_private_rows_are_not_released(kind, max_rows):
     unit = ROW if max_rows is None else Unit(name="person", max_rows=max_rows)
-    guarantee = Approximate(epsilon=1, delta=1e-5, unit=unit, **RO)
+    guarantee = ApproxDP(epsilon=1, delta=1e-5, unit=unit, **RO)
     with pytest.raises(InputError, match="hidden to be true.*order"):
         convex(kind, hidden=False, guarantee=guarantee)
     assert set(convex(kind, guarantee=guarantee).plan.draws) == {f"gradient_{t}" for t in range(4)}
@@ -210,7 +210,7 @@ def test_persons_with_more_rows_than_the_public_size_are_chosen_from_at_random(r
 
 def test_sensitivities_scale_with_a_persons_rows():
     person = Unit(name="person", max_rows=3)
-    guarantee = Approximate(epsilon=1, delta=1e-5, unit=person, **RO)
+    guarantee = ApproxDP(epsilon=1, delta=1e-5, unit=person, **RO)
     assert descent(guarantee=guarantee).reach == pytest.approx(3 * descent().reach)
 
 
@@ -225,7 +225,7 @@ def test_the_discrepancy_is_noised_for_its_guarantee_not_for_one():
             source_moments=np.eye(3) / 2,
             radius=1.0,
             hypothesis_radius=1.0,
-            guarantee=Pure(epsilon=epsilon, **RO),
+            guarantee=PureDP(epsilon=epsilon, **RO),
         )
         assert question.largest_loss == 4.0
         assert question.plan.draws["discrepancy"].scale == pytest.approx(4 / (SIZE * epsilon), rel=1e-3)
@@ -244,7 +244,7 @@ def test_the_discrepancy_is_noised_for_its_guarantee_not_for_one():
         (lambda: descent(curvature=np.eye(3)), "curvature"),
         (lambda: descent(weights=[[np.nan], [0.0]]), "weights"),
         (lambda: descent(weights=np.zeros((2, 2)), intercepts=np.zeros(2)), "one output"),
-        (lambda: descent(guarantee=Pure(epsilon=1, **RO)), "epsilon, delta"),
+        (lambda: descent(guarantee=PureDP(epsilon=1, **RO)), "epsilon, delta"),
         (lambda: convex(penalties=Penalties(alpha=1.0)), "alpha"),
         (lambda: convex(penalties=Penalties(alpha=0.5, kappa_inf=0.1)), "kappa_inf"),
         (lambda: convex(hidden="yes"), "hidden"),
@@ -258,7 +258,7 @@ def test_the_discrepancy_is_noised_for_its_guarantee_not_for_one():
         (lambda: finite(loss="logistic"), "weights"),
         (
             lambda: Selection(
-                weights=np.zeros((1, 2, 1)), intercepts=np.zeros((1, 1)), guarantee=Pure(epsilon=1, **RO)
+                weights=np.zeros((1, 2, 1)), intercepts=np.zeros((1, 1)), guarantee=PureDP(epsilon=1, **RO)
             ),
             "2 or more",
         ),
@@ -271,16 +271,16 @@ def test_bad_questions_are_named(make, word):
 
 def test_add_remove_is_refused():
     with pytest.raises(RelationError, match="replace-one"):
-        descent(guarantee=Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
+        descent(guarantee=ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"))
     with pytest.raises(RelationError, match="replace-one"):
-        convex(guarantee=Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
+        convex(guarantee=ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"))
 
 
 def test_another_size_or_label_is_refused_before_any_charge():
     """n against n + 1 must raise."""
     made = example()
     owner = Owner(
-        **made.data, schema=made.schema, dataset="rows", budget=Approximate(epsilon=9, delta=1e-5, **RO)
+        **made.data, schema=made.schema, dataset="rows", budget=ApproxDP(epsilon=9, delta=1e-5, **RO)
     )
     with pytest.raises(InputError, match="declared"):
         owner.answer(descent(size=SIZE + 1))
@@ -319,7 +319,7 @@ def test_a_choice_finds_the_better_model(rehearsal):
         weights=np.array([[[0.5], [0.1]], [[0.5], [-0.4]]]),
         intercepts=np.zeros((2, 1)),
         largest_loss=0.5,
-        guarantee=Pure(epsilon=5, **RO),
+        guarantee=PureDP(epsilon=5, **RO),
     )
     rows = Rows(TARGET, schema=example().schema, y=ANSWERS)
     assert [int(answer_rows(question, rows, noise=rehearsal)["choice"][0]) for _ in range(9)] == [1] * 9
@@ -341,7 +341,7 @@ def test_clipping_does_not_change_which_model_is_fitted():
         alpha=0.0,
         steps=200,
         step_size=0.5,
-        guarantee=Approximate(epsilon=1000, delta=1e-5, **RO),
+        guarantee=ApproxDP(epsilon=1000, delta=1e-5, **RO),
     )
     schema = Schema.of_numbers(bounds=(-9, 9), width=2, size=400, label=Number(name="y", low=-9, high=9))
     budget = {"budget": question.guarantee, "accounting": "gaussian"}

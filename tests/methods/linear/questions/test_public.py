@@ -8,10 +8,10 @@ import pytest
 from privada.exceptions import InputError, RelationError
 from privada.methods.linear.questions import public
 from privada.parties import Category, Number, Schema
-from privada.privacy import ZCDP, Approximate, Pure
+from privada.privacy import ZCDP, ApproxDP, PureDP
 from privada.privacy.accounting import accountant
 
-ONE = Approximate(epsilon=1.0, delta=1e-5, relation="replace-one")
+ONE = ApproxDP(epsilon=1.0, delta=1e-5, relation="replace-one")
 
 
 def test_public_arrays_are_copies_that_cannot_be_written_to():
@@ -44,7 +44,7 @@ def test_only_replace_one_and_no_pure_guarantee():
     with pytest.raises(RelationError, match="replace-one"):
         public.replaced(ZCDP(rho=1, relation="add/remove"))
     with pytest.raises(InputError, match="A descent is asked for"):
-        public.gaussian(Pure(epsilon=1, relation="replace-one"), "A descent")
+        public.gaussian(PureDP(epsilon=1, relation="replace-one"), "A descent")
 
 
 def test_sizes_widths_and_labels_of_a_schema_are_checked():

@@ -14,10 +14,10 @@ from privada.methods.marginals import (
     make_learner,
 )
 from privada.parties.protocol import list_asks
-from privada.privacy import ZCDP, Approximate, Pure
+from privada.privacy import ZCDP, ApproxDP, PureDP
 
-PURE = Pure(epsilon=1, relation="add/remove")
-LOOSE = Approximate(epsilon=1, delta=1e-4, relation="add/remove")
+PURE = PureDP(epsilon=1, relation="add/remove")
+LOOSE = ApproxDP(epsilon=1, delta=1e-4, relation="add/remove")
 PUBLIC = Public(source=np.random.default_rng(0).uniform(size=(90, 3)), classes=(0, 1))
 THREE = Public(source=PUBLIC.source, classes=(0, 1, 2))
 

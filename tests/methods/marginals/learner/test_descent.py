@@ -8,9 +8,9 @@ from privada.methods.marginals import Public, ask_descent, learn_number
 from privada.methods.marginals.learner.classifiers.translated import of_classifier
 from privada.methods.marginals.learner.descent import DescentModel
 from privada.parties.protocol import list_asks
-from privada.privacy import Approximate, Pure
+from privada.privacy import ApproxDP, PureDP
 
-LOOSE = Approximate(epsilon=1, delta=1e-5, relation="replace-one")
+LOOSE = ApproxDP(epsilon=1, delta=1e-5, relation="replace-one")
 SOURCE = np.random.default_rng(0).normal(size=(300, 4)) * [1.0, 1e3, 1e-3, 0.0]
 PUBLIC = Public(source=SOURCE, classes=(0, 1, 2))
 
@@ -47,7 +47,7 @@ def test_both_questions_of_a_number_cost_the_guarantee_together():
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"guarantee": Pure(epsilon=1, relation="add/remove")}, r"\(epsilon, delta\) or rho"),
+        ({"guarantee": PureDP(epsilon=1, relation="add/remove")}, r"\(epsilon, delta\) or rho"),
         ({"bounds": (1.0, 1.0)}, "Expected bounds"),
         ({"size": 0}, "Expected size"),
     ],

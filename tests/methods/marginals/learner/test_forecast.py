@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from privada.methods.marginals import Public, forecast_error
-from privada.privacy import Approximate, Pure
+from privada.privacy import ApproxDP, PureDP
 
 SOURCE = np.random.default_rng(0).normal(size=(300, 6))
-LOOSE = Approximate(epsilon=1, delta=1e-5, relation="replace-one")
+LOOSE = ApproxDP(epsilon=1, delta=1e-5, relation="replace-one")
 
 
 def together(classes=(0, 1)):
@@ -16,7 +16,7 @@ def together(classes=(0, 1)):
 
 
 @pytest.mark.parametrize("classes", [(0, 1), ()], ids=["classes", "a number"])
-@pytest.mark.parametrize("guarantee", [LOOSE, Pure(epsilon=1, relation="add/remove")], ids=str)
+@pytest.mark.parametrize("guarantee", [LOOSE, PureDP(epsilon=1, relation="add/remove")], ids=str)
 def test_more_rows_are_expected_to_help(classes, guarantee):
     few, many = (forecast_error(together(classes), guarantee=guarantee, size=n) for n in (100, 10_000))
     assert many.ratio < few.ratio < 1

@@ -19,7 +19,7 @@ def spread_of(y, rho):
     schema = Schema.of_numbers(bounds=(0.0, 1.0), width=1, label=Number(name="y", low=-50, high=50))
     with pytest.warns(UserWarning, match="not private"):
         owner = Owner(
-            np.zeros((len(y), 1)), y=y, schema=schema, dataset="rows", budget=guarantee, rehearsal=1
+            np.zeros((len(y), 1)), y=y, schema=schema, dataset="rows", budget=guarantee, insecure_seed=1
         )
     question = LabelHistogram(low=-50.0, high=50.0, bins=32, guarantee=guarantee)
     return label_spread(question, owner.answer(question), len(y))

@@ -5,11 +5,11 @@ from sklearn.linear_model import LogisticRegression
 
 from privada import Owner, Schema, run
 from privada.exceptions import InputError, PrivadaWarning
-from privada.methods.cells import Product
+from privada.methods.cells import GridCells
 from privada.methods.marginals import (
     CellCounts,
     ErrorTables,
-    MarginalLearner,
+    MarginalClassifier,
     Onnx,
     OutcomeTables,
     Public,
@@ -25,10 +25,10 @@ from privada.methods.marginals.learner.smoothing.process import smooth
 from privada.methods.marginals.learner.weights import box_least_squares, importance
 from privada.parties import Category
 from privada.parties.protocol import list_asks
-from privada.privacy import Approximate, Pure
+from privada.privacy import ApproxDP, PureDP
 
-PURE = Pure(epsilon=2, relation="add/remove")
-HALF = Pure(epsilon=1, relation="add/remove")
+PURE = PureDP(epsilon=2, relation="add/remove")
+HALF = PureDP(epsilon=1, relation="add/remove")
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def square():
 def owner_of(X, y, budget=PURE, classes=(0, 1)):
     schema = Schema.of_numbers(bounds=(0.0, 1.0), width=2, label=Category(name="l", values=classes))
     with pytest.warns(UserWarning, match="not private"):
-        return Owner(X, y=y, schema=schema, dataset="rows", budget=budget, rehearsal=3)
+        return Owner(X, y=y, schema=schema, dataset="rows", budget=budget, insecure_seed=3)
 
 
 def public_of(source, **more):
@@ -80,7 +80,7 @@ def test_rounds_learn_from_single_features(square, estimate):
 def test_signed_tables_and_groups_and_any_classifier(square):
     """Pairs of features in a grid, errors minus correct, and a forest that travels as ONNX."""
     X, y, source = square
-    grids = (Product(factors=feature_bins(source, 4)),)
+    grids = (GridCells(factors=feature_bins(source, 4)),)
     plan = Rounds(questions=(grids, grids), guarantees=(HALF, HALF), count="signed", size=800.0)
     forest = RandomForestClassifier(5, max_depth=4, random_state=0)
     fit = run(learn_rounds("o", plan, public_of(source, classifier=forest)), {"o": owner_of(X, y)})
@@ -90,7 +90,7 @@ def test_signed_tables_and_groups_and_any_classifier(square):
 
 def test_stopping_early_costs_less(square):
     X, y, source = square
-    each = Pure(epsilon=0.5, relation="add/remove")
+    each = PureDP(epsilon=0.5, relation="add/remove")
     plan = Rounds(questions=(feature_bins(source, 4),) * 4, guarantees=(each,) * 4, stop=0.9)
     house = owner_of(X, y)
     fit = run(learn_rounds("o", plan, public_of(source)), {"o": house})
@@ -112,7 +112,7 @@ def test_noise_alone_gives_a_model_and_no_error():
     """An owner without any row: everything is noise, and nothing breaks."""
     rng = np.random.default_rng(0)
     source = rng.uniform(size=(60, 2))
-    model = MarginalLearner(
+    model = MarginalClassifier(
         classes=(0, 1), bounds=(0, 1), epsilon=0.01, size=10, classifier=LogisticRegression()
     )
     with pytest.warns(PrivadaWarning, match="keep the budget"):
@@ -125,7 +125,7 @@ def test_the_default_asks_less_where_the_budget_is_small():
     source = np.random.default_rng(0).uniform(size=(2000, 3))
     entries = []
     for epsilon in (0.05, 0.25, 1.0):
-        pure = Pure(epsilon=epsilon, relation="add/remove")
+        pure = PureDP(epsilon=epsilon, relation="add/remove")
         question = default_cells(source, guarantee=pure, size=1000, n_classes=2, seed=0)
         entries.append(question.tables[0].n_cells)
     assert entries == sorted(entries)
@@ -136,7 +136,7 @@ def test_the_default_asks_less_where_the_budget_is_small():
     with pytest.raises(InputError, match="no even shares"):
         default_rounds(
             source,
-            guarantee=Approximate(epsilon=1, delta=1e-5, relation="add/remove"),
+            guarantee=ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"),
             size=1000,
             rounds=2,
         )
@@ -186,12 +186,12 @@ def test_wrong_settings_are_refused_by_name(square, wrong, message):
     X, y, source = square
     settings = {"classes": (0, 1), "bounds": (0.0, 1.0), "epsilon": 1.0, "size": 800} | wrong
     with pytest.raises(InputError, match=message):
-        MarginalLearner(**settings).fit(X, y, source=source)
+        MarginalClassifier(**settings).fit(X, y, source=source)
 
 
 def test_fit_needs_a_finite_source(square):
     X, y, source = square
-    model = MarginalLearner(classes=(0, 1), bounds=(0.0, 1.0), epsilon=1.0, size=800)
+    model = MarginalClassifier(classes=(0, 1), bounds=(0.0, 1.0), epsilon=1.0, size=800)
     with pytest.raises(InputError, match="Expected source"):
         model.fit(X, y)
     with pytest.raises(InputError, match="source"):
@@ -217,7 +217,7 @@ def test_domains_that_agree_are_asked_for_signed_cells_with_less_noise(square):
 def test_the_papers_perspectives_learn_too(square, more):
     X, y, source = square
     plan = default_rounds(source, guarantee=PURE, size=800, rounds=2, **more)
-    house = owner_of(X, y, budget=Pure(epsilon=2.0, relation="add/remove"))
+    house = owner_of(X, y, budget=PureDP(epsilon=2.0, relation="add/remove"))
     fit = run(learn_rounds("o", plan, public_of(source)), {"o": house})
     assert accuracy(fit, X, y) > 0.85
     assert len(fit.releases) == 3 if "separate" in more else 2
@@ -229,7 +229,7 @@ def test_the_papers_perspectives_learn_too(square, more):
 def test_what_is_foreseen_costs_what_is_then_charged(square, more):
     X, y, source = square
     plan = default_rounds(source, guarantee=PURE, size=800, rounds=3, **more)
-    house = owner_of(X, y, budget=Approximate(epsilon=8, delta=1e-6, relation="add/remove"))
+    house = owner_of(X, y, budget=ApproxDP(epsilon=8, delta=1e-6, relation="add/remove"))
     asking = learn_rounds("o", plan, public_of(source))
     quote = house.price_all([ask.question for ask in list_asks(asking)])
     run(asking, {"o": house})
@@ -257,7 +257,7 @@ def test_rounds_of_several_classes():
     y = np.digitize(X[:, 0], [0.35, 0.65])
     tables = feature_bins(source, 6)
     plan = Rounds(questions=(tables, tables), guarantees=(PURE, PURE), count="classes", chosen=1)
-    house = owner_of(X, y, budget=Pure(epsilon=4, relation="add/remove"), classes=(0, 1, 2))
+    house = owner_of(X, y, budget=PureDP(epsilon=4, relation="add/remove"), classes=(0, 1, 2))
     fit = run(learn_rounds("o", plan, Public(source=source, classes=(0, 1, 2))), {"o": house})
     assert accuracy(fit, X, y) > 0.8
     assert list(fit.releases[-1].payload) == ["table.0"]

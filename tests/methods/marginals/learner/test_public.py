@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privada import Owner, Schema, run
-from privada.methods.cells import Product
+from privada.methods.cells import GridCells
 from privada.methods.marginals import (
     ErrorTables,
     Public,
@@ -13,9 +13,9 @@ from privada.methods.marginals import (
     missing_marks,
 )
 from privada.parties import Category, Number
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
-PURE = Pure(epsilon=40, relation="add/remove")
+PURE = PureDP(epsilon=40, relation="add/remove")
 SCHEMA = Schema(
     columns=(
         Number(name="age", low=0.0, high=100.0, missing=True),
@@ -50,7 +50,7 @@ def test_a_missing_value_has_a_bin_of_its_own(some):
         assert table.assign(absent)[0] == table.n_cells - 1
         assert table.assign(present).max() < table.n_cells - 1
     assert np.allclose(made[0].edges, np.quantile(present[:, 0], [0.25, 0.5, 0.75]))
-    grid = Product(factors=feature_bins(source, 2, (0, 3), missing=missing_marks(SCHEMA)))
+    grid = GridCells(factors=feature_bins(source, 2, (0, 3), missing=missing_marks(SCHEMA)))
     assert grid.assign(absent)[0] not in grid.assign(present)
 
 

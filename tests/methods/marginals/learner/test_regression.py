@@ -6,10 +6,10 @@ from privada import Owner, Schema, run
 from privada.exceptions import InputError
 from privada.methods.marginals import Public, cells, learn_regression
 from privada.parties import Number
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
-HALF = Pure(epsilon=1, relation="add/remove")
-WHOLE = Pure(epsilon=2, relation="add/remove")
+HALF = PureDP(epsilon=1, relation="add/remove")
+WHOLE = PureDP(epsilon=2, relation="add/remove")
 
 
 def learnt(noise_seed, **more):
@@ -18,7 +18,7 @@ def learnt(noise_seed, **more):
     y = np.clip(20 * X[:, 0] + 10 * X[:, 1] ** 2 + rng.normal(size=2000), 0, 30)
     schema = Schema.of_numbers(bounds=(0.0, 1.0), width=2, label=Number(name="y", low=0, high=30))
     with pytest.warns(UserWarning, match="not private"):
-        owner = Owner(X, y=y, schema=schema, dataset="rows", budget=WHOLE, rehearsal=noise_seed)
+        owner = Owner(X, y=y, schema=schema, dataset="rows", budget=WHOLE, insecure_seed=noise_seed)
     public = Public(source=source, classes=(), **more)
     learner = learn_regression("o", cells(source, 40, 0), public, bounds=(0.0, 30.0), guarantees=(HALF, HALF))
     return run(learner, {"o": owner}), X, y

@@ -5,11 +5,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from privada.exceptions import InputError
-from privada.methods.cells import Bins, Product
+from privada.methods.cells import Bins, GridCells
 from privada.methods.marginals import Public, Rounds, default_rounds, feature_bins, learn_rounds
-from privada.privacy import ZCDP, Pure
+from privada.privacy import ZCDP, PureDP
 
-PURE = Pure(epsilon=1, relation="add/remove")
+PURE = PureDP(epsilon=1, relation="add/remove")
 SOURCE = np.random.default_rng(0).uniform(size=(80, 4))
 BINS = feature_bins(SOURCE, 3)
 
@@ -23,7 +23,7 @@ BINS = feature_bins(SOURCE, 3)
         ({"questions": BINS[:2]}, "Expected questions to have a tuple of partitions"),
         ({"questions": (BINS, ())}, "at least one partition for each round"),
         ({"guarantees": (PURE, 1.0)}, "to be guarantees, got 1.0"),
-        ({"guarantees": (PURE, Pure(epsilon=1, relation="replace-one"))}, "one relation"),
+        ({"guarantees": (PURE, PureDP(epsilon=1, relation="replace-one"))}, "one relation"),
         ({"importance": ZCDP(rho=1, relation="replace-one")}, "one relation"),
         ({"count": "labels"}, "Expected count to be one of classes, errors, signed"),
         ({"count": "signed"}, "Expected size, or an importance query"),
@@ -74,7 +74,7 @@ def test_features_are_chosen_from_those_that_the_first_round_drew():
 
 def test_moved_edges_and_grids_may_be_chosen_from():
     grids = [
-        [Product(factors=feature_bins(SOURCE, 2, pair, shift=shift)) for pair in ((0, 1), (1, 2))]
+        [GridCells(factors=feature_bins(SOURCE, 2, pair, shift=shift)) for pair in ((0, 1), (1, 2))]
         for shift in (-0.2, 0.2)
     ]
     assert Rounds(questions=tuple(grids), guarantees=(PURE, PURE), chosen=1).chosen == 1

@@ -8,11 +8,11 @@ from privada.exceptions import InputError
 from privada.methods.marginals import Onnx, OutcomeTables, of_classifier
 from privada.methods.marginals.example import TABLES
 from privada.parties import Category
-from privada.privacy import Pure, Question
+from privada.privacy import PureDP, Question
 
 torch = pytest.importorskip("torch")
 
-PURE = Pure(epsilon=1, relation="add/remove")
+PURE = PureDP(epsilon=1, relation="add/remove")
 SCHEMA = Schema.of_numbers(bounds=(0.0, 1.0), width=2, label=Category(name="label", values=(0, 1)))
 X = np.random.default_rng(2).uniform(size=(200, 2))
 Y = (X[:, 0] > 0.5).astype(int)

@@ -24,9 +24,9 @@ from privada.exceptions import InputError
 from privada.methods.marginals import CellCounts, ErrorTables, Network, Onnx, Public, of_classifier
 from privada.methods.marginals.learner.classifiers import translated
 from privada.parties import Category
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
-PURE = Pure(epsilon=4, relation="add/remove")
+PURE = PureDP(epsilon=4, relation="add/remove")
 WIDTH = 3
 MEAN, SCALE = np.array([0.1, 0.0, -0.2]), np.array([1.0, 2.0, 0.5])
 LINEAR = [

@@ -9,7 +9,7 @@ from privada import Schema
 from privada.exceptions import InputError
 from privada.methods.marginals import LabelDescent, LabelHistogram
 from privada.parties import Category, Number
-from privada.privacy import ZCDP, Pure
+from privada.privacy import ZCDP, PureDP
 
 RHO = ZCDP(rho=0.5, relation="add/remove")
 NUMBER = Number(name="y", low=0, high=9)
@@ -31,7 +31,7 @@ ASKED = LabelDescent(
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"guarantee": Pure(epsilon=1, relation="add/remove")}, r"\(epsilon, delta\) or rho"),
+        ({"guarantee": PureDP(epsilon=1, relation="add/remove")}, r"\(epsilon, delta\) or rho"),
         ({"spread": np.array([1.0, 0.0])}, "Expected spread to be positive"),
         ({"spread": np.ones(3)}, "Expected spread to be a vector of length 2"),
         ({"n_classes": 1}, "Expected n_classes of at least 2, or 0"),

@@ -7,7 +7,7 @@ import pytest
 
 from privada import Owner, Schema
 from privada.exceptions import BudgetError, InputError
-from privada.methods.cells import Bins, Product
+from privada.methods.cells import Bins, GridCells
 from privada.methods.marginals import (
     Constant,
     HypothesisChoice,
@@ -20,9 +20,9 @@ from privada.methods.marginals import (
 from privada.methods.marginals.example import SLOPE, TABLES
 from privada.parties import Category, Number, Rows
 from privada.parties.answering import answer_rows
-from privada.privacy import ZCDP, Approximate, Ledger, OwnerKey, Pure, Question
+from privada.privacy import ZCDP, ApproxDP, Ledger, OwnerKey, PureDP, Question
 
-PURE = Pure(epsilon=1, relation="add/remove")
+PURE = PureDP(epsilon=1, relation="add/remove")
 SCHEMA = Schema.of_numbers(bounds=(0.0, 1.0), width=2, label=Category(name="label", values=(0, 1)))
 
 
@@ -133,7 +133,7 @@ def test_a_choice_is_not_sold_for_epsilon_and_delta():
     with pytest.raises(InputError, match="asked for epsilon or rho"):
         HypothesisChoice(
             candidates=(SLOPE, Constant(code=0)),
-            guarantee=Approximate(epsilon=1, delta=1e-5, relation="add/remove"),
+            guarantee=ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"),
         )
 
 
@@ -150,8 +150,8 @@ def test_a_choice_prefers_what_is_right(rehearsal):
     [
         PURE,
         ZCDP(rho=0.5, relation="replace-one"),
-        Approximate(epsilon=1, delta=1e-5, relation="add/remove"),
-        Pure(epsilon=1, relation="replace-one"),
+        ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"),
+        PureDP(epsilon=1, relation="replace-one"),
     ],
     ids=str,
 )
@@ -182,7 +182,7 @@ def test_a_round_of_a_plan_is_delivered_again_and_cannot_be_taken_by_others(kind
         make(tables=TABLES, hypothesis=each, round=at, rounds=2, salt="plan", guarantee=PURE)
         for at, each in enumerate(hypotheses)
     ]
-    settings = {"schema": schema, "dataset": "rows", "budget": Pure(epsilon=9, relation="add/remove")}
+    settings = {"schema": schema, "dataset": "rows", "budget": PureDP(epsilon=9, relation="add/remove")}
     key, rows = OwnerKey.generate(), np.full((20, 2), 0.5)
     squatter = replace(rounds[0], hypothesis=hypotheses[1], guarantee=replace(PURE, epsilon=1e-6))
     with Ledger.open(tmp_path / "ledger.db", key) as ledger:
@@ -239,7 +239,7 @@ def test_what_a_row_adds_to_a_descent_does_not_depend_on_the_rows_beside_it():
 
 
 def test_answers_to_all_questions_over_tables_have_one_limit_of_size():
-    grid = Product(factors=tuple(Bins(feature=j, edges=np.linspace(0.1, 0.9, 3000)) for j in range(2)))
+    grid = GridCells(factors=tuple(Bins(feature=j, edges=np.linspace(0.1, 0.9, 3000)) for j in range(2)))
     for tables, number in (((grid,) * 6, 54036006), ((grid,) * 3, 54036006)):
         asked = {"tables": tables, "guarantee": PURE}
         with pytest.raises(InputError, match=f"at most 50000000 numbers, got {number}"):

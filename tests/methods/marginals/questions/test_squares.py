@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privada import Bins, Category, Number, Pure, Schema
+from privada import Bins, Category, Number, PureDP, Schema
 from privada.exceptions import InputError
 from privada.methods.marginals import SquaredErrors, linear
 
@@ -11,7 +11,7 @@ QUESTION = SquaredErrors(
     tables=(Bins(feature=0, edges=np.array([0.5])),),
     hypothesis=linear([[2.0]], [0.0]),
     largest=1.0,
-    guarantee=Pure(epsilon=1.0, relation="add/remove"),
+    guarantee=PureDP(epsilon=1.0, relation="add/remove"),
 )
 
 

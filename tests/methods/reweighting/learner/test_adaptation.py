@@ -20,7 +20,7 @@ from privada.methods.reweighting.learner.adaptation import SHARE
 from privada.methods.reweighting.questions.supremum import labelled
 from privada.parties import Category, Number, Schema
 from privada.parties.running import run
-from privada.privacy import ZCDP, Approximate
+from privada.privacy import ZCDP, ApproxDP
 from privada.privacy.accounting import accountant
 
 RO = {"relation": "replace-one"}
@@ -56,7 +56,7 @@ def question(kind, **more):
         "r": 1.0,
         "steps": 40,
         "step_scale": 20.0 if kind == "convex" else 1.0,
-        "guarantee": Approximate(epsilon=20, delta=1e-5, **RO),
+        "guarantee": ApproxDP(epsilon=20, delta=1e-5, **RO),
     }
     if kind == "three":
         settings["n_classes"] = 3
@@ -76,21 +76,21 @@ def owner(kind, budget, **more):
         schema=Schema.of_numbers(bounds=(-1.0, 1.0), width=2, size=N, label=label),
         dataset="target",
         budget=budget,
-        accounting="gaussian" if isinstance(budget, Approximate) else None,
+        accounting="gaussian" if isinstance(budget, ApproxDP) else None,
         **more,
     )
 
 
-def adapted(kind, rehearsal=None, **more):
+def adapted(kind, insecure_seed=None, **more):
     asked = question(kind, **more)
-    held = owner(kind, asked.guarantee, rehearsal=rehearsal)
+    held = owner(kind, asked.guarantee, insecure_seed=insecure_seed)
     return run(LEARN[kind]("clinic", asked), {"clinic": held}), held
 
 
 @pytest.mark.parametrize("kind", RULES)
 @pytest.mark.parametrize(
     "guarantee",
-    [Approximate(epsilon=1, delta=1e-5, **RO), ZCDP(rho=0.4, **RO)],
+    [ApproxDP(epsilon=1, delta=1e-5, **RO), ZCDP(rho=0.4, **RO)],
     ids=["approximate", "zcdp"],
 )
 def test_both_questions_together_cost_the_guarantee_and_no_more(kind, guarantee):
@@ -113,7 +113,7 @@ def test_both_questions_together_cost_the_guarantee_and_no_more(kind, guarantee)
 @pytest.mark.parametrize("kind", RULES)
 def test_the_target_is_learned(kind):
     """At a large epsilon: better than the source's rule, with the released discrepancy in the objective."""
-    made, _ = adapted(kind, rehearsal=4)
+    made, _ = adapted(kind, insecure_seed=4)
     assert [release.kind for release in made.releases] == [
         f"reweighting.{'' if kind == 'convex' else 'finite-'}discrepancy",
         f"reweighting.{'' if kind == 'convex' else 'non'}convex",
@@ -132,7 +132,7 @@ def test_the_target_is_learned(kind):
 
 def test_the_discrepancy_is_the_papers():
     """Little noise: the exact supremum over the ball; the largest difference over hypotheses."""
-    much = Approximate(epsilon=2000, delta=1e-5, **RO)
+    much = ApproxDP(epsilon=2000, delta=1e-5, **RO)
     made, _ = adapted("convex", guarantee=much)
     y = labels("convex", TARGET, RULES["convex"][1])
     exact = labelled(SOURCE, made.question.source_labels, TARGET, y, radius=1.5).value
@@ -151,10 +151,10 @@ def test_the_discrepancy_is_the_papers():
 
 @pytest.mark.filterwarnings("ignore::privada.exceptions.RehearsalWarning")
 def test_a_negative_release_counts_as_zero_and_a_large_one_as_the_largest_loss():
-    asked = question("convex", guarantee=Approximate(epsilon=0.01, delta=1e-5, **RO), steps=2)
+    asked = question("convex", guarantee=ApproxDP(epsilon=0.01, delta=1e-5, **RO), steps=2)
     seen = set()
     for seed in range(12):
-        held = owner("convex", asked.guarantee, rehearsal=seed)
+        held = owner("convex", asked.guarantee, insecure_seed=seed)
         made = run(learn_convex("clinic", asked), {"clinic": held})
         told = made.releases[0]["discrepancy"][0]
         assert made.discrepancy == min(max(told, 0.0), asked.largest_loss)

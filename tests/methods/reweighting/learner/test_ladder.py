@@ -9,7 +9,7 @@ from privada.methods.reweighting.learner.ladder import plan
 from privada.parties import Number, Owner, Schema
 from privada.parties.protocol import list_asks
 from privada.parties.running import run
-from privada.privacy import Approximate
+from privada.privacy import ApproxDP
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
 RNG = np.random.default_rng(0)
@@ -20,7 +20,7 @@ SCHEMA = Schema.of_numbers(
 
 
 def budget(epsilon):
-    return Approximate(epsilon=epsilon, delta=1e-5, relation="replace-one")
+    return ApproxDP(epsilon=epsilon, delta=1e-5, relation="replace-one")
 
 
 def ladder(epsilon=1.0, size=3000, **more):
@@ -30,7 +30,7 @@ def ladder(epsilon=1.0, size=3000, **more):
 
 def adapted(made, y):
     owner = Owner(
-        T, y=y, schema=SCHEMA, dataset="t", budget=made.guarantee, accounting="gaussian", rehearsal=0
+        T, y=y, schema=SCHEMA, dataset="t", budget=made.guarantee, accounting="gaussian", insecure_seed=0
     )
     return run(made.learner("t"), {"t": owner})
 

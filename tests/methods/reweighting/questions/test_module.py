@@ -11,7 +11,7 @@ from privada.methods.reweighting import ModuleAdaptation, Penalties
 from privada.methods.reweighting.questions import network
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows
-from privada.privacy import Approximate, Pure, Question, Unit
+from privada.privacy import ApproxDP, PureDP, Question, Unit
 from privada.privacy.accounting import accountant
 
 torch = pytest.importorskip("torch")
@@ -27,7 +27,7 @@ SCHEMA = Schema.of_numbers(
     bounds=(-2.0, 2.0), width=WIDTH, size=N, label=Category(name="label", values=("a", "b"))
 )
 NUMERIC = replace(SCHEMA, label=Number(name="label", low=-2.0, high=2.0))
-CLAIM = Approximate(epsilon=2.0, delta=1e-5, relation="replace-one")
+CLAIM = ApproxDP(epsilon=2.0, delta=1e-5, relation="replace-one")
 
 
 def perceptron(outputs=2):
@@ -272,7 +272,7 @@ def test_layers_that_cannot_be_declared_are_named(part):
         ({"loss": "squared"}, "one output"),
         ({"penalties": Penalties(alpha=0.3, kappa_inf=0.1)}, "kappa_inf"),
         ({"penalties": Penalties(alpha=1.0)}, "alpha"),
-        ({"guarantee": Pure(epsilon=1, relation="replace-one")}, "epsilon, delta"),
+        ({"guarantee": PureDP(epsilon=1, relation="replace-one")}, "epsilon, delta"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

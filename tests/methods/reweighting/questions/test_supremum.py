@@ -6,7 +6,7 @@ import pytest
 from privada.exceptions import InputError
 from privada.methods.reweighting import Discrepancy, labelled, least_on_ball, unlabelled
 from privada.methods.reweighting.questions.supremum import moments, of_moments
-from privada.privacy import Pure
+from privada.privacy import PureDP
 
 
 def brute(P, b, radius, points=400_000):
@@ -157,5 +157,5 @@ def test_moments_that_no_clipped_rows_have_are_refused():
             source_moments=1e6 * np.eye(2),
             radius=1.0,
             hypothesis_radius=1.0,
-            guarantee=Pure(epsilon=1.0, relation="replace-one"),
+            guarantee=PureDP(epsilon=1.0, relation="replace-one"),
         )

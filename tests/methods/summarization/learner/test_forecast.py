@@ -6,13 +6,13 @@ from privada.exceptions import InputError
 from privada.methods.summarization.learner.forecast import forecast_summary
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.questions.embedding import FourierEmbedding
-from privada.privacy.guarantee import Approximate
+from privada.privacy.guarantee import ApproxDP
 
 EMBEDDING = FourierEmbedding.of(width=3, n_features=60, gamma=0.5, random_state=0)
 
 
 def expect(epsilon, size):
-    budget = Approximate(epsilon=epsilon, delta=1e-5, relation="replace-one")
+    budget = ApproxDP(epsilon=epsilon, delta=1e-5, relation="replace-one")
     matching = Matching(embedding=EMBEDDING, size=20, validation=budget, owners=budget)
     return forecast_summary(matching, validation_size=size)
 

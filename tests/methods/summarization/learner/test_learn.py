@@ -4,8 +4,8 @@ import pytest
 from privada import run
 from privada.exceptions import InputError, TamperError
 from privada.methods.summarization import Curator, Matching, match, mmd2, summarise
-from privada.parties.protocol import Ask, check_disclosure
-from privada.privacy import Approximate
+from privada.parties.protocol import AskOwner, check_disclosure
+from privada.privacy import ApproxDP
 
 
 def drive(consumer, owners, matching):
@@ -82,7 +82,7 @@ def test_too_large_summaries_and_empty_owners(matching):
         Matching(
             embedding=matching.embedding,
             size=3,
-            validation=Approximate(epsilon=1, delta=1e-5, relation="add/remove"),
+            validation=ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"),
             owners=matching.owners,
         )
 
@@ -92,13 +92,13 @@ def test_a_disclosure_is_for_its_curator_and_its_question(town, matching):
     allocation = drive(consumer, owners, matching).allocation
     question = matching.rows_question(allocation, size=2)
     disclosure = owners[0].owner.disclose(question, to="curator")
-    check_disclosure(Ask("near", question, to="curator"), disclosure)
+    check_disclosure(AskOwner("near", question, to="curator"), disclosure)
     with pytest.raises(TamperError, match="another curator"):
-        check_disclosure(Ask("near", question, to="mallory"), disclosure)
+        check_disclosure(AskOwner("near", question, to="mallory"), disclosure)
     other = matching.rows_question(allocation, size=3)
     with pytest.raises(TamperError, match="another question"):
-        check_disclosure(Ask("near", other, to="curator"), disclosure)
+        check_disclosure(AskOwner("near", other, to="curator"), disclosure)
     with pytest.raises(InputError, match="asks for a Disclosure"):
-        check_disclosure(Ask("near", question, to="curator"), None)
+        check_disclosure(AskOwner("near", question, to="curator"), None)
     skipped = owners[0].owner.disclose(matching.rows_question(allocation, size=1, skip=1), to="curator")
     assert np.array_equal(skipped.rows["X"][0], disclosure.rows["X"][1])

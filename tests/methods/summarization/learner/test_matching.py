@@ -8,7 +8,7 @@ import pytest
 from privada.exceptions import InputError
 from privada.methods.summarization import EmbeddedRows, InitialRows, Matching, SummaryRows
 from privada.methods.summarization.learner.allocation import Allocation, Reference
-from privada.privacy import Approximate, Pure
+from privada.privacy import ApproxDP, PureDP
 from privada.privacy.accounting import accountant
 from privada.privacy.mechanism import gaussian_event
 
@@ -24,7 +24,7 @@ def test_sum_and_count_of_an_owner_cost_its_budget_together(matching):
     mu = np.hypot(*(each.guarantee.gaussian_mu() for each in (first, second)))
     assert mu == pytest.approx(matching.owners.gaussian_mu(), rel=1e-6)
     assert accountant.satisfies(gaussian_event(mu), matching.owners)
-    pure = replace(matching, owners=Pure(epsilon=2.0, relation="replace-one"))
+    pure = replace(matching, owners=PureDP(epsilon=2.0, relation="replace-one"))
     parts = (pure.sum_question(), pure.near_question(NOWHERE))
     assert sum(each.guarantee.epsilon for each in parts) <= 2.0
 
@@ -60,6 +60,6 @@ def test_settings_are_checked_by_name(matching):
         replace(matching, owners=None)
     with pytest.raises(InputError, match="size"):
         replace(matching, size=0)
-    other = Approximate(epsilon=1, delta=1e-5, relation="add/remove")
+    other = ApproxDP(epsilon=1, delta=1e-5, relation="add/remove")
     with pytest.raises(InputError, match="public sizes"):
         Matching(embedding=matching.embedding, size=1, validation=matching.validation, owners=other)

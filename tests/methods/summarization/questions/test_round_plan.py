@@ -4,7 +4,7 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.methods.summarization import Participation, RoundPlan
-from privada.privacy import ZCDP, Approximate
+from privada.privacy import ZCDP, ApproxDP
 from privada.privacy.accounting import accountant
 from privada.privacy.mechanism import gaussian_event
 
@@ -14,7 +14,7 @@ AR, RO = "add/remove", "replace-one"
 @pytest.mark.parametrize("relation", [AR, RO])
 @pytest.mark.parametrize("ask_share", [0.0, 0.4])
 def test_the_price_is_that_of_all_rounds(relation, ask_share):
-    guarantee = Approximate(epsilon=1, delta=1e-5, relation=relation)
+    guarantee = ApproxDP(epsilon=1, delta=1e-5, relation=relation)
     question = Participation(size=100, batch=10, dimension=40, ask_share=ask_share, guarantee=guarantee)
     plan = question.rounds
     assert plan.rounds == 10
@@ -28,7 +28,7 @@ def test_the_price_is_that_of_all_rounds(relation, ask_share):
 
 def test_a_guarantee_says_whom_it_holds_against():
     """With asking bits it never held against any coalition: bits of owners together add up."""
-    claim = Approximate(epsilon=1, delta=1e-5, relation=RO)
+    claim = ApproxDP(epsilon=1, delta=1e-5, relation=RO)
     everyone, one, ten = (
         Participation(size=100, batch=10, dimension=40, guarantee=claim, **more)
         for more in ({}, {"ask_share": 0.5}, {"ask_share": 0.5, "coalition": 10})
@@ -64,7 +64,7 @@ def test_the_schedule_is_public_and_fills_the_summary():
 def test_broadcasts_have_the_specified_noise():
     """privacy.md, section 5 (c): kernel-mean std .298 at q = 250, eps 1, p 100; .094 at p 10 (δ = 1e-5)."""
     for size, std in ((100, 0.298), (10, 0.094)):
-        guarantee = Approximate(epsilon=1, delta=1e-5, relation=AR)
+        guarantee = ApproxDP(epsilon=1, delta=1e-5, relation=AR)
         plan = RoundPlan(size=size, dimension=140, guarantee=guarantee)
         assert plan.broadcast.scale / 250 == pytest.approx(std, abs=1e-3)
 

@@ -19,12 +19,12 @@ from privada.methods.summarization import (
 )
 from privada.parties import Rows, Schema
 from privada.parties.compute import batch as batch_module
-from privada.privacy import ZCDP, Approximate, Pure, Question, Unit
+from privada.privacy import ZCDP, ApproxDP, PureDP, Question, Unit
 from privada.privacy.accounting import curves
 
 E = FourierEmbedding.of(width=2, n_features=12, gamma=0.5, random_state=0)
 RO, AR = "replace-one", "add/remove"
-G = Approximate(epsilon=1, delta=1e-5, relation=RO)
+G = ApproxDP(epsilon=1, delta=1e-5, relation=RO)
 
 
 def test_the_validation_mean_has_the_specified_noise():
@@ -49,7 +49,9 @@ def test_sensitivities_follow_relation_and_unit():
             assert reach(question) == pytest.approx(move, rel=1e-4)
             many = kind(embedding=E, guarantee=ZCDP(rho=1, relation=relation, unit=person), **more)
             assert reach(many) == pytest.approx(3 * move, rel=1e-4)
-    assert reach(EmbeddingSum(embedding=E, guarantee=Pure(epsilon=1, relation=AR))) == pytest.approx(12**0.5)
+    assert reach(EmbeddingSum(embedding=E, guarantee=PureDP(epsilon=1, relation=AR))) == pytest.approx(
+        12**0.5
+    )
 
 
 DISCLOSING = [
@@ -87,7 +89,7 @@ def test_rows_disclose_and_sums_do_not():
         (lambda: SummaryRows(embedding=E, target=np.ones(12), size=1, variance=-1, guarantee=G), "variance"),
         (lambda: RoundPoints(index=[-1], guarantee=G), "index"),
         (lambda: Participation(size=3, dimension=12, ask_share=1.0, guarantee=G), "ask_share"),
-        (lambda: Participation(size=3, dimension=12, guarantee=Pure(epsilon=1, relation=RO)), "Gaussian"),
+        (lambda: Participation(size=3, dimension=12, guarantee=PureDP(epsilon=1, relation=RO)), "Gaussian"),
     ],
 )
 def test_bad_parameters_are_named(make, match):
@@ -117,7 +119,7 @@ def test_a_phase_beyond_floats_moves_no_sum_by_more_than_its_sensitivity(relatio
     other = rows[1:] if relation == AR else np.vstack([[[0.5, 0.5]], rows[1:]])
     for question in (
         EmbeddingSum(embedding=wild, guarantee=ZCDP(rho=0.5, relation=relation)),
-        EmbeddingSum(embedding=wild, guarantee=Pure(epsilon=1, relation=relation)),
+        EmbeddingSum(embedding=wild, guarantee=PureDP(epsilon=1, relation=relation)),
         NearCount(
             embedding=wild, direction=np.ones(6), threshold=0.0, guarantee=ZCDP(rho=0.5, relation=relation)
         ),

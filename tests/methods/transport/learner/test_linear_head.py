@@ -7,7 +7,7 @@ from privada.methods.transport import TransportClassifier
 from privada.methods.transport.learner.linear_head import head_opinions
 
 CLASSES = ("no", "yes")
-SETTINGS = {"epsilon": 2.0, "delta": 1e-4, "classes": CLASSES, "bounds": (-1e6, 1e6), "rehearsal": 0}
+SETTINGS = {"epsilon": 2.0, "delta": 1e-4, "classes": CLASSES, "bounds": (-1e6, 1e6), "insecure_seed": 0}
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 

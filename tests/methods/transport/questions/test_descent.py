@@ -8,9 +8,9 @@ import pytest
 from privada.exceptions import InputError, RelationError
 from privada.methods.transport import Descent, FeatureMap
 from privada.methods.transport.questions.descent import CONSTANT, STEPS, step_size
-from privada.privacy import Approximate, Unit
+from privada.privacy import ApproxDP, Unit
 
-ONE = Approximate(epsilon=1.0, delta=1e-4, relation="replace-one")
+ONE = ApproxDP(epsilon=1.0, delta=1e-4, relation="replace-one")
 MAP = FeatureMap(projection=np.array([[2.0, 0.0], [0.0, 0.5], [1.0, 1.0]]), centre=np.ones(3), radius=1.5)
 
 
@@ -33,7 +33,7 @@ def test_all_steps_together_keep_the_guarantee():
     sensitivity = next(iter(question.plan.draws.values())).sensitivity
     assert sensitivity >= 2 * question.bound
     person = asked(
-        guarantee=Approximate(
+        guarantee=ApproxDP(
             epsilon=1, delta=1e-4, relation="replace-one", unit=Unit(name="person", max_rows=3)
         )
     )
@@ -56,4 +56,4 @@ def test_what_cannot_be_asked_is_named():
     with pytest.raises(InputError, match="rescale"):
         Descent.through(FeatureMap.random(3, 2, seed=0, rescale="root"), size=200, n_classes=2, guarantee=ONE)
     with pytest.raises(RelationError, match="replace-one"):
-        asked(guarantee=Approximate(epsilon=1, delta=1e-4, relation="add/remove"))
+        asked(guarantee=ApproxDP(epsilon=1, delta=1e-4, relation="add/remove"))

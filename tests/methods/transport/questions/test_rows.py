@@ -12,12 +12,12 @@ from privada.methods.transport import FeatureMap, RowRelease
 from privada.parties import Rows, Schema
 from privada.parties.answering import answer_rows
 from privada.parties.schema import Category, Number
-from privada.privacy import ZCDP, Approximate, Price, Pure, Unit
+from privada.privacy import ZCDP, ApproxDP, Price, PureDP, Unit
 from privada.privacy.accounting import accountant, curves
 from privada.privacy.accounting.events import VisiblySampledDpEvent
 from privada.privacy.accounting.filters import GRAIN, open_filter
 
-ONE = Approximate(epsilon=8.0, delta=1e-5, relation="replace-one")
+ONE = ApproxDP(epsilon=8.0, delta=1e-5, relation="replace-one")
 MAP = FeatureMap.random(4, 3, seed=0, radius=1.3)
 
 
@@ -139,7 +139,7 @@ def test_sampled_events_are_not_carried_to_another_relation():
     ("change", "error", "message"),
     [
         ({"guarantee": replace(ONE, relation="add/remove")}, RelationError, "number is public"),
-        ({"guarantee": Pure(epsilon=1, relation="replace-one")}, InputError, "delta"),
+        ({"guarantee": PureDP(epsilon=1, relation="replace-one")}, InputError, "delta"),
         ({"guarantee": replace(ONE, unit=Unit(name="person", max_rows=2))}, InputError, "several rows"),
         ({"n_classes": 3}, InputError, "label_epsilon"),
         ({"batches": 3}, InputError, "batch_size"),
@@ -261,7 +261,7 @@ def test_row_norms_do_not_leave_the_floats(size):
 def test_batches_at_attribute_level_are_samples_that_show():
     """The noise on an attribute hides that attribute, and the others show whose row it is."""
     settings = {"features": MAP, "size": 958, "batch_size": 128, "batches": 8}
-    wanted = Approximate(epsilon=4.0, delta=1.04e-4, relation="attribute")
+    wanted = ApproxDP(epsilon=4.0, delta=1.04e-4, relation="attribute")
     whole = replace(wanted, relation="replace-one")
     attribute = RowRelease(**settings, attribute_width=1.0, guarantee=wanted)
     rows = RowRelease(**settings, guarantee=whole)
@@ -276,7 +276,7 @@ def test_batches_at_attribute_level_are_samples_that_show():
 
 def test_the_default_ledger_charges_batches_at_attribute_level_in_full():
     """At the noise that was claimed to be enough for (4, 1.04e-4): 11.5 was charged, 27.4 is spent."""
-    budget = Approximate(epsilon=4.0, delta=1 / 9580, relation="attribute")
+    budget = ApproxDP(epsilon=4.0, delta=1 / 9580, relation="attribute")
     keeps = open_filter(budget)
     secret = SelfComposedDpEvent(SampledWithoutReplacementDpEvent(958, 128, GaussianDpEvent(1 / 1.21754)), 8)
     visible = SelfComposedDpEvent(VisiblySampledDpEvent(958, 128, GaussianDpEvent(1 / 1.21754)), 8)
@@ -330,6 +330,6 @@ def test_labels_far_beyond_the_budget_are_refused_and_not_computed_for_ever(rela
             batches=3,
             n_classes=2,
             label_epsilon=600.0,
-            guarantee=Approximate(epsilon=1e-6, delta=1e-9, relation=relation),
+            guarantee=ApproxDP(epsilon=1e-6, delta=1e-9, relation=relation),
             **width,
         ).price

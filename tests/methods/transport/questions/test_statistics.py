@@ -15,10 +15,10 @@ from privada.methods.transport.questions.statistics import joint, same_class
 from privada.parties import Rows, Schema
 from privada.parties.compute import batch as batch_module
 from privada.parties.schema import Category
-from privada.privacy import ZCDP, Approximate, Pure, Unit
+from privada.privacy import ZCDP, ApproxDP, PureDP, Unit
 from privada.privacy.accounting import accountant
 
-ONE = Approximate(epsilon=2.0, delta=1e-5, relation="replace-one")
+ONE = ApproxDP(epsilon=2.0, delta=1e-5, relation="replace-one")
 MAP = FeatureMap.random(4, 3, seed=0, radius=1.3)
 SCHEMA = Schema.of_numbers(bounds=(-1, 1), width=4, size=50, label=Category(name="y", values=("a", "b")))
 
@@ -76,7 +76,7 @@ def test_a_person_moves_as_many_rows():
         ({"n_classes": 1}, "n_classes"),
         ({"features": "map"}, "FeatureMap"),
         ({"moments": 2}, "moments"),
-        ({"guarantee": Pure(epsilon=1, relation="replace-one")}, "delta"),
+        ({"guarantee": PureDP(epsilon=1, relation="replace-one")}, "delta"),
     ],
 )
 def test_bad_parameters_have_names(change, message):

@@ -32,7 +32,7 @@ class BaselineQuestion(Question):
 
 
 def ask(
-    question: Question, X: Any, y: Any = None, *, schema: Schema, rehearsal: int | None = None
+    question: Question, X: Any, y: Any = None, *, schema: Schema, insecure_seed: int | None = None
 ) -> Release:
     """Answer a question from rows in memory, under a budget that it uses up.
 
@@ -45,7 +45,7 @@ def ask(
         schema=schema,
         budget=question.guarantee,
         policy=Policy(idealised=any(draw.idealised for draw in question.plan.draws.values())),
-        rehearsal=rehearsal,
+        insecure_seed=insecure_seed,
         allow_empty=True,
     )
     return owner.answer(question)

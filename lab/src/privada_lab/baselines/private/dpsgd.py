@@ -5,8 +5,8 @@ noise; its own accountant (PRV) chooses the noise for (ε, δ).
 
 *What this baseline does not keep.* Its noise is torch's floating-point noise from torch's generator, not
 drawn on the integers by the one noise module, and it never passes an owner's ledger. So it is a rival that
-experiments measure: it runs only with ``rehearsal=``, on rows that may be shown, and everything it fits is
-stamped. Opacus's secure mode would change the generator, needs a library that is not maintained for
+experiments measure: it runs only with ``insecure_seed=``, on rows that may be shown, and everything it fits
+is stamped. Opacus's secure mode would change the generator, needs a library that is not maintained for
 present versions of torch, and leaves the floating-point arithmetic as it is.
 
 *What its ε means.* One row more or less (add/remove): a Poisson sample has no public size. Beside a
@@ -38,7 +38,7 @@ from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.privacy.bounds import Ball, Classes
-from privada.privacy.guarantee import Approximate, request
+from privada.privacy.guarantee import ApproxDP, make_guarantee
 from privada_lab.baselines.private._asking import class_list
 
 MODELS = ("linear", "mlp")
@@ -93,7 +93,7 @@ class _DPSGD(BaseEstimator):  # type: ignore[misc]
         epochs: int = 20,
         sample_rate: float = 0.2,
         rate: float = 0.5,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -104,13 +104,13 @@ class _DPSGD(BaseEstimator):  # type: ignore[misc]
         self.epochs = epochs
         self.sample_rate = sample_rate
         self.rate = rate
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
-    def _check(self) -> Approximate:
+    def _check(self) -> ApproxDP:
         """Every setting by name, and the guarantee."""
-        if self.rehearsal is None:
+        if self.insecure_seed is None:
             raise InputError(
-                "DP-SGD by Opacus draws torch's noise: it runs only with rehearsal=, a seed, "
+                "DP-SGD by Opacus draws torch's noise: it runs only with insecure_seed=, a seed, "
                 "on data to be shown."
             )
         _check.one_of(MODELS, model=self.model)
@@ -120,14 +120,14 @@ class _DPSGD(BaseEstimator):  # type: ignore[misc]
             _check.positive(**{name: getattr(self, name)})
         if not _check.share(sample_rate=self.sample_rate) > 0:
             raise InputError(f"Expected sample_rate > 0, got {self.sample_rate!r}.")
-        guarantee = request(epsilon=self.epsilon, delta=self.delta, rho=None, relation="add/remove")
-        if not isinstance(guarantee, Approximate):
+        guarantee = make_guarantee(epsilon=self.epsilon, delta=self.delta, rho=None, relation="add/remove")
+        if not isinstance(guarantee, ApproxDP):
             raise InputError("Expected delta: Gaussian noise keeps no pure guarantee.")
         return guarantee
 
     @property
     def _seed(self) -> int:
-        return _check.count(least=0, rehearsal=self.rehearsal)
+        return _check.count(least=0, insecure_seed=self.insecure_seed)
 
     def _train(self, X: Any, y: Any, Xs: Any, ys: Any, *, outputs: int, loss: Any) -> None:
         """The public fit, if there are public rows, then Opacus's engine on the private ones."""
@@ -149,7 +149,7 @@ class _DPSGD(BaseEstimator):  # type: ignore[misc]
         return torch.nn.Sequential(first, torch.nn.Tanh(), last)
 
     def _descend(
-        self, torch: Any, module: Any, loss: Any, rows: FloatArray, y: Any, guarantee: Approximate
+        self, torch: Any, module: Any, loss: Any, rows: FloatArray, y: Any, guarantee: ApproxDP
     ) -> None:
         opacus = opacus_module()
         pairs = torch.utils.data.TensorDataset(torch.from_numpy(rows).float(), torch.from_numpy(y))
@@ -209,7 +209,7 @@ class DPSGDRegressor(RegressorMixin, _DPSGD):  # type: ignore[misc]
         Units of the network's one hidden layer.
     clip, epochs, sample_rate, rate
         Norm C of a row's gradient, passes over the rows, share of rows in a batch, step size.
-    rehearsal : int
+    insecure_seed : int
         Seed of torch's noise. Needed: see the module's docstring.
 
     Attributes
@@ -232,7 +232,7 @@ class DPSGDRegressor(RegressorMixin, _DPSGD):  # type: ignore[misc]
         epochs: int = 20,
         sample_rate: float = 0.2,
         rate: float = 0.5,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         super().__init__(
             epsilon=epsilon,
@@ -244,7 +244,7 @@ class DPSGDRegressor(RegressorMixin, _DPSGD):  # type: ignore[misc]
             epochs=epochs,
             sample_rate=sample_rate,
             rate=rate,
-            rehearsal=rehearsal,
+            insecure_seed=insecure_seed,
         )
         self.label_bound = label_bound
 
@@ -291,7 +291,7 @@ class DPSGDClassifier(ClassifierMixin, _DPSGD):  # type: ignore[misc]
         epochs: int = 20,
         sample_rate: float = 0.2,
         rate: float = 2.0,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         super().__init__(
             epsilon=epsilon,
@@ -303,7 +303,7 @@ class DPSGDClassifier(ClassifierMixin, _DPSGD):  # type: ignore[misc]
             epochs=epochs,
             sample_rate=sample_rate,
             rate=rate,
-            rehearsal=rehearsal,
+            insecure_seed=insecure_seed,
         )
         self.classes = classes
 

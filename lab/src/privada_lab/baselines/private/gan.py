@@ -32,7 +32,7 @@ from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball, Grid
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import Gaussian, Mechanism, Plan, gaussian_event
 from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private import _kernels
@@ -93,7 +93,7 @@ class GeneratedPoints(BaselineQuestion):
         for name in ("norm_bound", "clip", "rate", "weight_bound"):
             _check.positive(**{name: getattr(self, name)})
         _check.count(least=0, random_state=self.random_state)
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             raise InputError(f"A generator is asked for with delta, or for rho, not for {self.guarantee}.")
 
     def fits(self, schema: PublicSchema) -> None:

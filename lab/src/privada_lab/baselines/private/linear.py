@@ -33,7 +33,7 @@ from privada.parties.answering import Draws
 from privada.parties.rows import AT_ONCE, Batch, Rows
 from privada.parties.schema import Number, Schema
 from privada.privacy.bounds import Ball, Grid
-from privada.privacy.guarantee import Guarantee, Pure, request
+from privada.privacy.guarantee import Guarantee, PureDP, make_guarantee
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.noise import Noise
 from privada.privacy.release import PublicSchema
@@ -58,7 +58,7 @@ class _Bounded(BaselineQuestion):
         _check.positive(label_bound=self.label_bound)
         if not self.replaces:
             raise InputError("Expected replace-one: these baselines divide by the public number of rows.")
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             raise InputError(f"Gaussian noise is asked for with delta, or for rho, not for {self.guarantee}.")
 
     def fits(self, schema: PublicSchema) -> None:
@@ -214,7 +214,7 @@ class _Private(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """What the estimators share."""
 
     def _guarantee(self) -> Guarantee:
-        return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one")
+        return make_guarantee(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one")
 
     def _bounds(self, X: Any) -> dict[str, Any]:
         if self.norm_bound is None:
@@ -233,7 +233,7 @@ class _Private(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         schema = Schema.of_numbers(
             bounds=(-radius, radius), width=question.width, size=question.size, label=label
         )
-        self.release_ = ask(question, X, y, schema=schema, rehearsal=self.rehearsal)
+        self.release_ = ask(question, X, y, schema=schema, insecure_seed=self.insecure_seed)
         self.guarantee_ = self.release_.guarantee
         self.n_features_in_ = question.width
         return self.release_
@@ -255,7 +255,7 @@ class DPLinearRegression(_Private):
         Public bounds of rows and labels.
     penalty : float, optional
         By default what the noise needs: twice its largest expected eigenvalue.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
 
     Examples
@@ -276,7 +276,7 @@ class DPLinearRegression(_Private):
         norm_bound: float | None = None,
         label_bound: float = 1.0,
         penalty: float | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -284,7 +284,7 @@ class DPLinearRegression(_Private):
         self.norm_bound = norm_bound
         self.label_bound = label_bound
         self.penalty = penalty
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
     def fit(self, X: Any, y: Any) -> Self:
         """Ask once, solve."""
@@ -330,7 +330,7 @@ class NoisySGDRegressor(_Private):
         epochs: int = 20,
         batches: int = 5,
         step_size: float | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -341,7 +341,7 @@ class NoisySGDRegressor(_Private):
         self.epochs = epochs
         self.batches = batches
         self.step_size = step_size
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
     def fit(self, X: Any, y: Any) -> Self:
         """Ask once."""
@@ -378,7 +378,7 @@ class PrivateDM(_Private):
         norm_bound: float | None = None,
         label_bound: float = 1.0,
         penalty: float = 1e-3,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -386,7 +386,7 @@ class PrivateDM(_Private):
         self.norm_bound = norm_bound
         self.label_bound = label_bound
         self.penalty = penalty
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
     def fit(self, X: Any, y: Any, Xt: Any) -> Self:
         """Ask the private ``Xt`` for second moments, weigh the public ``X, y``, regress."""

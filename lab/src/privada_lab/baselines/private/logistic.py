@@ -33,7 +33,7 @@ from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Prepared, Rows
 from privada.privacy.bounds import Ball, Grid
-from privada.privacy.guarantee import Pure, request
+from privada.privacy.guarantee import PureDP, make_guarantee
 from privada.privacy.mechanism import Gaussian, Mechanism, Plan, gaussian_event
 from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
@@ -87,7 +87,7 @@ class NoisyGradients(BaselineQuestion):
         _check.non_negative(regularisation=self.regularisation)
         if self.size is not None or self.replaces:  # replacing rows makes their number public
             _check.count(size=self.size)
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             raise InputError(
                 f"Noisy gradients are asked for with delta, or for rho, not for {self.guarantee}."
             )
@@ -187,7 +187,7 @@ class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         "add/remove", or "replace-one", under which ``size`` is public and needed.
     size : int, optional
         Declared number of rows. Under add/remove it may be left out: a small share of the budget counts.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
 
     Attributes
@@ -227,7 +227,7 @@ class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         regularisation: float = 0.0,
         relation: str = "add/remove",
         size: int | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -238,7 +238,7 @@ class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self.regularisation = regularisation
         self.relation = relation
         self.size = size
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train at an owner in memory, privately."""
@@ -253,9 +253,11 @@ class DPLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             n_steps=self.n_steps,
             regularisation=self.regularisation,
             size=self.size,
-            guarantee=request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation),
+            guarantee=make_guarantee(
+                epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation
+            ),
         )
-        self.release_ = ask(question, X, y, schema=schema, rehearsal=self.rehearsal)
+        self.release_ = ask(question, X, y, schema=schema, insecure_seed=self.insecure_seed)
         self.guarantee_ = self.release_.guarantee
         self.coef_ = self.release_["weights"][:, :-1] / question.norm_bound
         self.intercept_ = self.release_["weights"][:, -1] * INTERCEPT

@@ -32,7 +32,7 @@ from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball
-from privada.privacy.guarantee import Pure, request
+from privada.privacy.guarantee import PureDP, make_guarantee
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan
 from privada.privacy.noise import Noise
 from privada.privacy.release import PublicSchema
@@ -87,7 +87,7 @@ class TeacherVotes(BaselineQuestion):
 
     def _mechanism(self) -> Mechanism:
         n = len(self.queries)
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             return Laplace.calibrated(sensitivity=2.0 * n * self.rows, epsilon=self.guarantee.epsilon)
         l2 = math.sqrt(2 * n) * self.rows
         return Gaussian.calibrated(sensitivity=l2, mu=self.guarantee.gaussian_mu(), whole=True)
@@ -160,7 +160,7 @@ class PATE(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Declared number of rows.
     random_state : int
         Of public randomness: which points are asked about, and the student.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
 
     Attributes
@@ -202,7 +202,7 @@ class PATE(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         relation: str = "add/remove",
         size: int | None = None,
         random_state: int = 0,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.n_teachers = n_teachers
         self.epsilon = epsilon
@@ -216,7 +216,7 @@ class PATE(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.relation = relation
         self.size = size
         self.random_state = random_state
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
     def fit(self, X: Any, y: Any, Xt: Any = None) -> Self:
         """Train teachers on the private ``X, y`` and a student on the public, unlabelled ``Xt``."""
@@ -233,9 +233,11 @@ class PATE(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             n_teachers=self.n_teachers,
             norm_bound=float(self.norm_bound or 0),
             teacher=_default(self.teacher),
-            guarantee=request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation),
+            guarantee=make_guarantee(
+                epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation
+            ),
         )
-        self.release_ = ask(question, X, y, schema=schema, rehearsal=self.rehearsal)
+        self.release_ = ask(question, X, y, schema=schema, insecure_seed=self.insecure_seed)
         self.guarantee_ = self.release_.guarantee
         self.classes_ = np.asarray(schema.classes.names)
         self.n_features_in_ = width

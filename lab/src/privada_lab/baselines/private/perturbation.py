@@ -35,7 +35,7 @@ from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.parties.schema import Number, Schema
 from privada.privacy.bounds import Ball
-from privada.privacy.guarantee import Pure, request
+from privada.privacy.guarantee import PureDP, make_guarantee
 from privada.privacy.mechanism import KNorm, Plan, pure_event
 from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private._asking import BaselineQuestion, ask, ball_schema, class_list, row_width
@@ -84,7 +84,7 @@ class PerturbedMinimum(BaselineQuestion):
             _check.positive(**{name: getattr(self, name)})
         if not self.replaces:
             raise RelationError("This baseline's number of rows is public: ask under replace-one.")
-        if not isinstance(self.guarantee, Pure):
+        if not isinstance(self.guarantee, PureDP):
             raise InputError(f"Objective perturbation is asked for a pure epsilon, not for {self.guarantee}.")
         if self.clip > LARGEST_CLIP:
             raise InputError(f"Expected clip of at most {LARGEST_CLIP:g}, got {self.clip!r}.")
@@ -113,20 +113,20 @@ class PerturbedMinimum(BaselineQuestion):
     @property
     def regularisation(self) -> float:
         """Λ: such that the determinants cost their share."""
-        assert isinstance(self.guarantee, Pure)
+        assert isinstance(self.guarantee, PureDP)
         return self.curvature / math.expm1(CURVED * self.guarantee.epsilon / self.rows)
 
     @property
     def tolerance(self) -> float:
         """γ: the gradient's norm at what is released, above what its sums round."""
-        assert isinstance(self.guarantee, Pure)
+        assert isinstance(self.guarantee, PureDP)
         tilt = 2 * self.steep * self.rows / ((1 - CURVED - OUTPUT) * self.guarantee.epsilon)
         terms = self.size * self.rows * self.steep + 2 * (self.width + 40) * tilt  # but with odds of e^-40
         return max(TOLERANCE, ROUNDED * terms)
 
     def planned(self) -> Plan:
         """The slope, and the output; the determinants have no noise of their own."""
-        assert isinstance(self.guarantee, Pure)
+        assert isinstance(self.guarantee, PureDP)
         epsilon = self.guarantee.epsilon
         slope = KNorm(sensitivity=2 * self.steep * self.rows, budget=(1 - CURVED - OUTPUT) * epsilon)
         output = KNorm(sensitivity=2 * self.tolerance / self.regularisation, budget=OUTPUT * epsilon)
@@ -188,10 +188,10 @@ class _Perturbed(BaseEstimator):  # type: ignore[misc]
             width=row_width(X),
             size=len(X),
             norm_bound=float(self.norm_bound or 0),
-            guarantee=request(epsilon=self.epsilon, relation="replace-one"),
+            guarantee=make_guarantee(epsilon=self.epsilon, relation="replace-one"),
             **more,
         )
-        self.release_ = ask(question, X, y, schema=schema, rehearsal=self.rehearsal)
+        self.release_ = ask(question, X, y, schema=schema, insecure_seed=self.insecure_seed)
         self.guarantee_, self.n_features_in_ = self.release_.guarantee, question.width
         return np.asarray(self.release_["weights"] / question.norm_bound)
 
@@ -211,7 +211,7 @@ class PerturbedRegressor(RegressorMixin, _Perturbed):  # type: ignore[misc]
         Public bounds of rows and labels.
     clip : float
         Huber threshold, in units of ``label_bound``.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
 
     Examples
@@ -230,13 +230,13 @@ class PerturbedRegressor(RegressorMixin, _Perturbed):  # type: ignore[misc]
         norm_bound: float | None = None,
         label_bound: float = 1.0,
         clip: float = 1.0,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.norm_bound = norm_bound
         self.label_bound = label_bound
         self.clip = clip
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
     def fit(self, X: Any, y: Any) -> Self:
         """Ask once."""
@@ -263,7 +263,7 @@ class PerturbedClassifier(ClassifierMixin, _Perturbed):  # type: ignore[misc]
         Public list of the labels.
     norm_bound : float
         Public bound of rows; a constant feature, if wanted, is the caller's.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
     """
 
@@ -273,12 +273,12 @@ class PerturbedClassifier(ClassifierMixin, _Perturbed):  # type: ignore[misc]
         epsilon: float | None = None,
         classes: Any = None,
         norm_bound: float | None = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.classes = classes
         self.norm_bound = norm_bound
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
     def fit(self, X: Any, y: Any) -> Self:
         """Ask once."""

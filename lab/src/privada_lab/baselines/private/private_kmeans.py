@@ -41,7 +41,7 @@ from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.accounting.budget import zcdp_within
 from privada.privacy.bounds import Ball, Grid
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import Exponential, Laplace, Mechanism, Plan
 from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private import _cubes
@@ -117,7 +117,7 @@ class SwappedCenters(BaselineQuestion):
 
         from privada.privacy.accounting import accountant
 
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             return Plan(draws=self._draws(self.guarantee.epsilon))
         wanted = zcdp_within(self.guarantee)
         scale = accountant.calibrate(lambda scale: Plan(draws=self._draws(1 / scale)).event, wanted)
@@ -244,10 +244,10 @@ def _means(
     question: SwappedCenters, X: FloatArray, Y: FloatArray, centers: FloatArray, draw: Draws
 ) -> dict[str, Any]:
     """Noisy means, in the original space, of the rows nearest to each chosen candidate."""
-    from privada.methods.cells.questions.partition import Nearest
+    from privada.methods.cells.questions.partition import NearestCells
 
     counting, summing = question.plan.lattice("counts"), question.plan.lattice("sums")
-    near = Nearest(centers=centers).assign(Y)
+    near = NearestCells(centers=centers).assign(Y)
     sums = np.zeros((question.n_clusters, question.width), dtype=np.int64)
     np.add.at(sums, near, summing.grid.truncate(X))
     counts = draw("counts", counting.place(np.bincount(near, minlength=question.n_clusters)))

@@ -25,7 +25,7 @@ from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball, Grid
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private import _cubes
@@ -90,7 +90,7 @@ class TreeCenters(BaselineQuestion):
         depth = _cubes.default_depth(self.width) if self.depth is None else self.depth
         weights = 2.0 ** (np.arange(1, depth + 1) / 3)
         shares = {f"level {i + 1}": (1 - self.sum_share) * w / weights.sum() for i, w in enumerate(weights)}
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             return self._pure(self.guarantee.epsilon, shares)
         return self._gaussian(self.guarantee.gaussian_mu(), shares)
 

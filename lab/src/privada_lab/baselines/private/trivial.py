@@ -42,7 +42,7 @@ from privada.parties.answering import Draws
 from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.rows import Batch, Rows
 from privada.parties.schema import Number, Schema
-from privada.privacy.guarantee import Guarantee, Pure, request
+from privada.privacy.guarantee import Guarantee, PureDP, make_guarantee
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private._asking import BaselineQuestion, ask, class_list
@@ -88,7 +88,7 @@ class ResidualMean(BaselineQuestion):
         _check.positive(clip=self.clip)
         if not self.replaces:
             raise InputError("Expected replace-one: a mean divides by the public number of rows.")
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             raise InputError(f"Gaussian noise is asked for with delta, or for rho, not for {self.guarantee}.")
 
     def fits(self, schema: PublicSchema) -> None:
@@ -212,17 +212,17 @@ class _Trivial(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rho: float | None = None,
         bounds: Any = None,
         label_bounds: Any = None,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
         self.bounds = bounds
         self.label_bounds = label_bounds
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
     def _guarantee(self) -> Guarantee:
-        return request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one")
+        return make_guarantee(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one")
 
     def _label(self) -> Number:
         if self.bounds is None or np.shape(self.label_bounds) != (2,):
@@ -235,7 +235,7 @@ class _Trivial(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         schema = Schema.of_numbers(
             bounds=self.bounds, width=rows.shape[1], size=len(rows), label=self._label()
         )
-        self.release_ = ask(question, rows, np.asarray(y), schema=schema, rehearsal=self.rehearsal)
+        self.release_ = ask(question, rows, np.asarray(y), schema=schema, insecure_seed=self.insecure_seed)
         self.guarantee_ = self.release_.guarantee
         self.n_features_in_ = schema.width
         return self.release_
@@ -254,7 +254,7 @@ class ShiftedRidge(_Trivial):
         The guarantee: epsilon with delta, or rho.
     bounds, label_bounds : (low, high)
         Public limits of features and label; predictions are held to the label's.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
 
     Attributes
@@ -423,7 +423,7 @@ class _Counting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes: Any = None,
         bounds: Any = None,
         relation: str = "replace-one",
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.epsilon = epsilon
         self.delta = delta
@@ -431,7 +431,7 @@ class _Counting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes = classes
         self.bounds = bounds
         self.relation = relation
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
 
 class NoisyMajority(_Counting):
@@ -468,7 +468,7 @@ class NoisyMajority(_Counting):
             rho=self.rho,
             relation=self.relation,
             size=None if self.relation == "add/remove" else len(X),
-            rehearsal=self.rehearsal,
+            insecure_seed=self.insecure_seed,
         ).fit(X, y)
         self.counts_, self.classes_ = counted.counts_[0], counted.classes_
         self.release_, self.guarantee_ = counted.release_, counted.guarantee_

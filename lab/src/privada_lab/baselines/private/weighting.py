@@ -30,7 +30,7 @@ from privada.exceptions import InputError, RelationError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
 from privada.privacy.bounds import Ball, Grid
-from privada.privacy.guarantee import Pure, request
+from privada.privacy.guarantee import PureDP, make_guarantee
 from privada.privacy.mechanism import Gaussian, Laplace, Plan
 from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private._asking import BaselineQuestion, ask, ball_schema
@@ -97,7 +97,7 @@ class WeightingCoefficients(BaselineQuestion):
         reach = (self.rows * self.norm_bound / self.size + 2 * self.tolerance) / self.regularisation
         grid = Grid.finer_than(reach * 2.0**-26)
         far = reach + grid.step * math.sqrt(d)
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             l1 = math.sqrt(d) * far
             return Plan(
                 draws={"coef": Laplace.calibrated(sensitivity=l1, epsilon=self.guarantee.epsilon, grid=grid)}
@@ -159,7 +159,7 @@ class PrivateWeighting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Radius of the public ball around 0; rows beyond it are clipped.
     regularisation : float
         λ: more is less noise and flatter weights.
-    rehearsal : int, optional
+    insecure_seed : int, optional
         Seed for reproducible noise: not private.
 
     Attributes
@@ -191,7 +191,7 @@ class PrivateWeighting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rho: float | None = None,
         norm_bound: float | None = None,
         regularisation: float = 0.01,
-        rehearsal: int | None = None,
+        insecure_seed: int | None = None,
     ) -> None:
         self.classifier = classifier
         self.epsilon = epsilon
@@ -199,7 +199,7 @@ class PrivateWeighting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.rho = rho
         self.norm_bound = norm_bound
         self.regularisation = regularisation
-        self.rehearsal = rehearsal
+        self.insecure_seed = insecure_seed
 
     def fit(self, X: Any, y: Any, *, target: Any = None) -> Self:
         """Train on labelled public rows, weighted toward the private ``target`` rows."""
@@ -214,9 +214,11 @@ class PrivateWeighting(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             size=size,
             norm_bound=float(self.norm_bound or 0),
             regularisation=self.regularisation,
-            guarantee=request(epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one"),
+            guarantee=make_guarantee(
+                epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one"
+            ),
         )
-        self.release_ = ask(question, target, schema=schema, rehearsal=self.rehearsal)
+        self.release_ = ask(question, target, schema=schema, insecure_seed=self.insecure_seed)
         self.guarantee_, self.coef_ = self.release_.guarantee, self.release_["coef"]
         score = Ball(radius=question.norm_bound).clip(public) @ self.coef_
         self.weights_ = np.exp(np.clip(score, -5, 5))

@@ -15,7 +15,7 @@ from privada.exceptions import RehearsalWarning
 from privada.methods.cells.estimator import CellMeans
 from privada.methods.clustering.estimator import SourceTargetMedoids
 from privada.parties.one_process.process_ledger import public_rows
-from privada.privacy.guarantee import ZCDP, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, Guarantee, PureDP
 from privada.privacy.relation import Relation
 from privada_lab.baselines.clustering import N_CENTERS, SOURCES
 from privada_lab.baselines.coreset import Coreset
@@ -26,7 +26,7 @@ from privada_lab.papers.clustering import PaperSource, nas_noise, paper_nas, pap
 Source = Callable[[Pair, Guarantee, int], FloatArray | None]
 
 BUDGETS: dict[str, Guarantee] = {
-    "pure": Pure(epsilon=3.0, relation=Relation.ADD_REMOVE),
+    "pure": PureDP(epsilon=3.0, relation=Relation.ADD_REMOVE),
     "zcdp": ZCDP(rho=3.0, relation=Relation.ADD_REMOVE),
 }
 GAMMA = 0.05
@@ -46,7 +46,7 @@ def _printed(
     few = pair.target[Coreset.of(pair.target, radius=radius).indices]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RehearsalWarning)
-        return paper(pair.source, few, rehearsal=seed, **_numbers(budget)).points
+        return paper(pair.source, few, insecure_seed=seed, **_numbers(budget)).points
 
 
 def _printed_balanced(pair: Pair, budget: Guarantee, seed: int) -> FloatArray:
@@ -55,7 +55,7 @@ def _printed_balanced(pair: Pair, budget: Guarantee, seed: int) -> FloatArray:
     few = pair.target[Coreset.balanced(pair.target, noise=noise).indices]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RehearsalWarning)
-        return paper_nas(pair.source, few, t=NEIGHBOURS, rehearsal=seed, **_numbers(budget)).points
+        return paper_nas(pair.source, few, t=NEIGHBOURS, insecure_seed=seed, **_numbers(budget)).points
 
 
 def _numbers(budget: Guarantee) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import numpy as np
 from privada._arrays import FloatArray
 from privada.methods.cells.learner.forecast import forecast_counts
 from privada.methods.cells.learner.learn import learn as learn_cells
-from privada.methods.cells.questions.partition import Nearest
+from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.estimator import SourceTargetMedoids
 from privada.methods.clustering.learner.solver.objective import cost
@@ -30,7 +30,7 @@ from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.running import run
 from privada.parties.schema import Schema
 from privada.privacy.bounds import Ball
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.relation import Relation
 from privada_lab.baselines.clustering import ClusterT
 from privada_lab.datasets.table_split import TableSplit
@@ -61,8 +61,8 @@ def _try_cells(split: TableSplit, epsilon: float) -> Found:
 
     rows, schema = split.train, _schema(split)
     centers = KMeans(CELLS, n_init=1, random_state=0).fit(split.source.X[:MOST_ROWS]).cluster_centers_
-    cells, n_classes = Nearest(centers=centers), len(schema.classes) if _has_classes(split) else None
-    guarantee = Pure(epsilon=epsilon, relation=Relation.ADD_REMOVE)
+    cells, n_classes = NearestCells(centers=centers), len(schema.classes) if _has_classes(split) else None
+    guarantee = PureDP(epsilon=epsilon, relation=Relation.ADD_REMOVE)
     question = CellStatistics(tables=(cells,), n_classes=n_classes, guarantee=guarantee)
     owner = owner_in_memory(rows.X, [question], y=rows.y, schema=schema, budget=guarantee)
     counts = run(learn_cells("owner", question), {"owner": owner}).tables[0].counts.reshape(CELLS, -1)
@@ -89,7 +89,7 @@ def _try_clustering(split: TableSplit, epsilon: float) -> Found:
 def _try_evaluation(split: TableSplit, epsilon: float) -> Found:
     """A linear model of the public rows: half the width of the interval."""
     schema, rows = _schema(split), split.train
-    guarantee = Pure(epsilon=epsilon, relation=Relation.ADD_REMOVE)
+    guarantee = PureDP(epsilon=epsilon, relation=Relation.ADD_REMOVE)
     question = ask_about(_linear_model(split), schema, guarantee=guarantee)
     owner = owner_in_memory(rows.X, [question], y=rows.y, schema=schema, budget=guarantee)
     found = run(learn_evaluation("owner", question), {"owner": owner})

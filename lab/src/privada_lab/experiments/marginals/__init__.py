@@ -1,8 +1,8 @@
 """``privada reproduce marginals``: accuracy on a hidden target, beside the printed EXPRIL.
 
 Sets A to E and, where the file is, cardiotocography; the paper's network shapes; half of the target
-answers, the other half is the test. *Ours* is the default of `MarginalLearner`, labels over cells, told that
-domains agree where the paper's method is told so. For ``marginal_pure_*`` single-feature tables in one
+answers, the other half is the test. *Ours* is the default of `MarginalClassifier`, labels over cells, told
+that domains agree where the paper's method is told so. For ``marginal_pure_*`` single-feature tables in one
 round. The printed C-EXPRIL claims ε = 1 and is not private as claimed.
 
 How settings were chosen: settings follow from public quantities. The constants of those rules, the length of

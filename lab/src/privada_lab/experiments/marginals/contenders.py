@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import RehearsalWarning
-from privada.methods.marginals.estimator import MarginalLearner
+from privada.methods.marginals.estimator import MarginalClassifier
 from privada.methods.marginals.learner.asking import CellCounts, ErrorTables
 from privada.parties.one_process.process_ledger import public_rows
 from privada_lab.baselines import PATE, DPLogisticRegression, Majority, PrivateWeighting, TargetTrained
@@ -55,10 +55,10 @@ def learner(
     *,
     question: CellCounts | ErrorTables | None = None,
     **rest: Any,
-) -> MarginalLearner:
+) -> MarginalClassifier:
     """Ours, on one set; labels over cells, told that the domains agree where the paper's method is."""
     classifier = network(setting.shape, len(data.source), seed)
-    return MarginalLearner(
+    return MarginalClassifier(
         classes=(0, 1),
         bounds=(-LIMIT, LIMIT),
         epsilon=epsilon,
@@ -113,7 +113,7 @@ def expril(data: HiddenTarget, setting: Setting, seed: int, epsilon: float = 1.0
             epsilon=epsilon,
             classifier=network(setting.shape, len(data.source), seed),
             reweight=setting.reweight,
-            rehearsal=seed,
+            insecure_seed=seed,
             **{"rounds": ROUNDS} | rest,
         )
 

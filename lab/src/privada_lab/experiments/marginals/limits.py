@@ -1,6 +1,6 @@
 """``privada reproduce marginals-limits``: what labels over cells lose, and to what, on seeds of its own.
 
-One thing at a time is changed of `MarginalLearner`'s default at ε = 1, the sets, the network and, by a
+One thing at a time is changed of `MarginalClassifier`'s default at ε = 1, the sets, the network and, by a
 rehearsal, the seeds of the noise being the same. Some changes are choices that one has: other numbers of
 cells, no weights. Others show what cannot be had, and so what a better choice could gain at most: answers
 without noise, the target's rows in place of the source's (their labels are asked as before), the source's
@@ -66,7 +66,7 @@ def _one_run(seed: int, *, setting: Setting) -> dict[str, float]:
 
 def measured(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float]:
     """Accuracy in percent of the default, and with one thing changed."""
-    ours = partial(learner, setting=setting, seed=seed, rehearsal=seed)
+    ours = partial(learner, setting=setting, seed=seed, insecure_seed=seed)
     default = ours(data)
     cells = len(default.release_["table.0"])
     learners = {

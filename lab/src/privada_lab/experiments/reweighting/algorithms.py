@@ -23,9 +23,9 @@ from privada.methods.reweighting.questions.discrepancy import Discrepancy
 from privada.methods.reweighting.questions.problem import Bounds, Penalties
 from privada.methods.reweighting.questions.supremum import moments
 from privada.parties import Category, Number, Schema
-from privada.parties.protocol import Ask, Learner, only_releases
+from privada.parties.protocol import AskOwner, Learner, only_releases
 from privada.parties.running import run
-from privada.privacy import Approximate
+from privada.privacy import ApproxDP
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import Relation
 from privada.privacy.release import Release
@@ -40,11 +40,11 @@ RADII = {False: 5.0, True: 20.0}  # of predictors, by whether classes are predic
 FASTER = 10.0  # times the step size of line 4, which is made for the worst case
 
 
-def _guarantee(epsilon: float) -> Approximate:
-    return Approximate(epsilon=epsilon, delta=DELTA, relation=Relation.REPLACE_ONE)
+def _guarantee(epsilon: float) -> ApproxDP:
+    return ApproxDP(epsilon=epsilon, delta=DELTA, relation=Relation.REPLACE_ONE)
 
 
-def _owner(private: Part, classes: int, budget: Approximate) -> Owner:
+def _owner(private: Part, classes: int, budget: ApproxDP) -> Owner:
     X = with_constant(private.X)
     label = (
         Category(name="y", values=tuple(range(classes))) if classes else Number(name="y", low=-1.0, high=1.0)
@@ -96,11 +96,11 @@ def printed(
     rows = with_constant(pair.source.X), pair.source.y, with_constant(private.X), private.y
     if pair.classes:
         penalties = Penalties(alpha=alpha, kappa1=KAPPA)
-        settings = {"epsilon": epsilon / 2, "delta": 0.01, "steps": STEPS, "rehearsal": seed}
+        settings = {"epsilon": epsilon / 2, "delta": 0.01, "steps": STEPS, "insecure_seed": seed}
         model = paper_pncnvxadap(*rows, penalties=penalties, A=radius, r=NORM, **settings)  # type: ignore[arg-type]
         return _error(pair, model.coef)
     bounds = Bounds(A=radius, r=NORM)
-    gap = paper_discrepancy(*rows, bounds=bounds, rehearsal=seed)
+    gap = paper_discrepancy(*rows, bounds=bounds, insecure_seed=seed)
     penalties = Penalties(alpha=alpha, kappa1=KAPPA, discrepancy=gap)
     found = paper_pcnvxadap(
         *rows,
@@ -109,7 +109,7 @@ def printed(
         penalties=penalties,
         bounds=bounds,
         steps=STEPS,
-        rehearsal=seed + 1_000_003,
+        insecure_seed=seed + 1_000_003,
     )
     return _error(pair, found.coef)
 
@@ -158,7 +158,7 @@ def weakly_supervised(pair: DomainPair, epsilon: float, *, labels: int) -> float
 
 
 def _asked(
-    pair: DomainPair, private: Part, budget: Approximate, guarantee: Guarantee, *, labelled: bool
+    pair: DomainPair, private: Part, budget: ApproxDP, guarantee: Guarantee, *, labelled: bool
 ) -> float:
     """The released discrepancy, in [0, B]."""
     S, radius = with_constant(pair.source.X), RADII[False]
@@ -185,7 +185,7 @@ def _answer(owner: Owner, question: ConvexAdaptation | Discrepancy) -> Release:
 
 
 def _asking(question: ConvexAdaptation | Discrepancy) -> Learner[Release]:
-    release: Release = yield Ask("target", question)
+    release: Release = yield AskOwner("target", question)
     only_releases(release)
     return release
 

@@ -126,7 +126,12 @@ def noisy_sgd(pair: DomainPair, private: Part, epsilon: float) -> Iterator[tuple
     at (ε, (1 + e^(ε/2)) δ'): so it gets ε/2 and that δ'.
     """
     delta = DELTA / (1 + math.exp(epsilon / 2))
-    settings: dict[str, Any] = {"epsilon": epsilon / 2, "delta": delta, "norm_bound": NORM, "rehearsal": 0}
+    settings: dict[str, Any] = {
+        "epsilon": epsilon / 2,
+        "delta": delta,
+        "norm_bound": NORM,
+        "insecure_seed": 0,
+    }
     if pair.classes:
         settings["classes"] = tuple(range(pair.classes))
     X, test = with_constant(private.X), with_constant(pair.test.X)

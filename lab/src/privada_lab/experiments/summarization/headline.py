@@ -12,7 +12,7 @@ import numpy as np
 from privada._arrays import FloatArray
 from privada.exceptions import PrivacyLeakWarning
 from privada.methods.summarization import herd, mmd2
-from privada.privacy.guarantee import Approximate
+from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation
 from privada.report.exhibit import Curves, Exhibit, Series
 from privada.report.figure import Figure
@@ -32,7 +32,7 @@ from privada_lab.experiments.summarization.scores import Scores, accuracy, print
 
 TRIVIAL = ("uniform", "one owner", "threshold")  # rivals that ask nothing, or for one noisy mean
 PRIVATE_TRAINING = (8.0, 1e-4)
-STRICT = Approximate(epsilon=1.4, delta=1e-4, relation=Relation.REPLACE_ONE)
+STRICT = ApproxDP(epsilon=1.4, delta=1e-4, relation=Relation.REPLACE_ONE)
 
 
 def run(*, runs: int = 10, data: Path | None = None, track: Track = untracked) -> Iterator[Figure | Exhibit]:

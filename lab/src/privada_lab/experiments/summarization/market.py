@@ -24,15 +24,15 @@ from privada.methods.summarization import (
 from privada.parties.owner import Owner
 from privada.parties.permissions.policy import Policy
 from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Approximate
+from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation
 from privada_lab.datasets.shift import Shift
 
 Rows = tuple[FloatArray, npt.NDArray[Any]]
 SIZES = (50, 100, 200, 400)
 FEATURES = 140
-VALIDATION = Approximate(epsilon=1.4, delta=0.01, relation=Relation.REPLACE_ONE)
-OWNER = Approximate(epsilon=0.5, delta=1e-4, relation=Relation.REPLACE_ONE)
+VALIDATION = ApproxDP(epsilon=1.4, delta=0.01, relation=Relation.REPLACE_ONE)
+OWNER = ApproxDP(epsilon=0.5, delta=1e-4, relation=Relation.REPLACE_ONE)
 
 
 class Market:
@@ -43,8 +43,8 @@ class Market:
         shift: Shift,
         *,
         seed: int,
-        validation: Approximate = VALIDATION,
-        owners: Approximate = OWNER,
+        validation: ApproxDP = VALIDATION,
+        owners: ApproxDP = OWNER,
     ) -> None:
         self.shift = shift
         self.embedding = FourierEmbedding.of(
@@ -69,7 +69,7 @@ class Market:
         ]
         return Consumer("consumer", validation), owners
 
-    def _owner(self, X: FloatArray, y: Any, name: str, budget: Approximate) -> Owner:
+    def _owner(self, X: FloatArray, y: Any, name: str, budget: ApproxDP) -> Owner:
         label = None if y is None else Category(name="label", values=self.shift.classes)
         schema = Schema.of_numbers(bounds=self.shift.bounds, width=X.shape[1], size=len(X), label=label)
         with warnings.catch_warnings():

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from privada.methods.summarization.questions.round_plan import RoundPlan
-from privada.privacy.guarantee import Approximate
+from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation
 from privada.report.exhibit import Curves, Series
 from privada.report.figure import Figure
@@ -61,7 +61,7 @@ def asked_curve() -> Curves:
 
 def _expected_asked(k: int) -> float:
     """How many of k owners a round asks on average."""
-    guarantee = Approximate(epsilon=3, delta=1e-5, relation=Relation.ADD_REMOVE)
+    guarantee = ApproxDP(epsilon=3, delta=1e-5, relation=Relation.ADD_REMOVE)
     plan = RoundPlan(size=100, batch=10, dimension=FEATURES, guarantee=guarantee, ask_share=0.5)
     return float(plan.rule.expected_asked(k))
 

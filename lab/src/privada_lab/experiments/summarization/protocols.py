@@ -30,7 +30,7 @@ import numpy as np
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.summarization import herd, mmd2
-from privada.privacy.guarantee import Approximate
+from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation
 from privada.report.exhibit import Curves, Exhibit, Series
 from privada.report.figure import Figure
@@ -55,7 +55,7 @@ PROTOCOLS = {
 }
 LAST = max(SIZES)
 FOUR = 4  # owners, as in the paper
-LARGE = Approximate(epsilon=1000.0, delta=1e-4, relation=Relation.REPLACE_ONE)  # next to no noise
+LARGE = ApproxDP(epsilon=1000.0, delta=1e-4, relation=Relation.REPLACE_ONE)  # next to no noise
 
 
 def run(*, runs: int = 10, data: Path | None = None, track: Track = untracked) -> Iterator[Figure | Exhibit]:

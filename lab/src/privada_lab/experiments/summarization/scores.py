@@ -49,7 +49,7 @@ def printed_rows(shift: Shift, p: int, seed: int) -> tuple[Rows, int]:
         return paper_features(X, dimension=FEATURES, gamma=shift.gamma, random_state=seed)
 
     owners = [features(X) for X, _ in shift.owners]
-    made = paper_summary(owners, features(shift.validation), features(shift.seed_set), p, rehearsal=seed)
+    made = paper_summary(owners, features(shift.validation), features(shift.seed_set), p, insecure_seed=seed)
     pairs = list(zip(made.owner.tolist(), made.index.tolist(), strict=True))
     X, y = (np.array([shift.owners[k][part][i] for k, i in pairs]) for part in (0, 1))
     return (X, y), made.points_seen

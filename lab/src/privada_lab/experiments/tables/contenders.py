@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from privada.exceptions import PrivadaWarning
 from privada.methods.forecast import Forecast
-from privada.methods.marginals.estimator import MarginalLearner
+from privada.methods.marginals.estimator import MarginalClassifier
 from privada.methods.marginals.estimator_regression import MarginalRegressor
 from privada.methods.reweighting.estimator import ReweightedClassifier, ReweightedRegressor
 from privada.methods.transport.estimator import TransportClassifier
@@ -165,7 +165,7 @@ def _reweighted_classifier(case: Case, budget: Budget) -> Outcome:
 
 @public_rows()
 def _marginal_learner(case: Case, budget: Budget) -> Outcome:
-    model = MarginalLearner(
+    model = MarginalClassifier(
         **budget,
         classes=case.classes,
         bounds=case.bounds,
@@ -246,7 +246,7 @@ CONTENDERS: tuple[Contender, ...] = (
         name="ReweightedClassifier", run=_reweighted_classifier, figure="reweighting_classifier", **_CLASSES
     ),
     Contender(
-        name="MarginalLearner",
+        name="MarginalClassifier",
         run=_marginal_learner,
         figure="marginals_learner",
         task="classification",

@@ -26,7 +26,7 @@ from privada.parties import Category, Schema
 from privada.parties.in_memory import owner_in_memory
 from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.running import run
-from privada.privacy.guarantee import Approximate
+from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation
 from privada_lab.baselines import PATE, DPLogisticRegression
 from privada_lab.baselines.network import NetworkClassifier
@@ -243,7 +243,7 @@ def _printed_rows(
         delta=1 / (1.2 * size),
         label_epsilon=LABEL_EPSILON,
         target_labels=known,
-        rehearsal=seed,
+        insecure_seed=seed,
     )
     assert sent.mapped is not None
     return sent.mapped, sent.labels
@@ -283,7 +283,7 @@ def minibatched(case: Case, epsilon: float, *, batches: int = BATCHES, network: 
         label_epsilon=LABEL_SHARE * epsilon / math.sqrt(batches),
         batch_size=min(BATCH, size),
         batches=batches,
-        guarantee=Approximate(epsilon=epsilon, delta=case.delta, relation=Relation.REPLACE_ONE),
+        guarantee=ApproxDP(epsilon=epsilon, delta=case.delta, relation=Relation.REPLACE_ONE),
     )
     d, classes = case.inside.components, tuple(range(case.n_classes))
     schema = Schema.of_numbers(

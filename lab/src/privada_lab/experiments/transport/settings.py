@@ -150,7 +150,7 @@ class Mapped:
             delta=1 / (10 * len(self.source)),
             classes=tuple(range(self.pair.n_classes)),
             bounds=(-reach, reach),
-            rehearsal=seed,
+            insecure_seed=seed,
         )
         return model.fit(self.source, self.pair.source.y, self.points)
 

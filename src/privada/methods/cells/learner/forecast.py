@@ -26,9 +26,9 @@ def forecast_counts(question: CellStatistics, *, size: int | None) -> Forecast:
         Announced number of rows.
 
     >>> from privada.methods.cells import Bins
-    >>> from privada.privacy import Pure
+    >>> from privada.privacy import PureDP
     >>> cells = Bins(feature=0, edges=[1.0, 2.0, 3.0])
-    >>> ask = CellStatistics(tables=(cells,), guarantee=Pure(epsilon=0.5, relation="add/remove"))
+    >>> ask = CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=0.5, relation="add/remove"))
     >>> f"{forecast_counts(ask, size=400).ratio:.4f}"
     '0.0096'
     """

@@ -11,7 +11,7 @@ import numpy as np
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.statistics import CellStatistics
-from privada.parties.protocol import Ask, Learner, only_releases
+from privada.parties.protocol import AskOwner, Learner, only_releases
 from privada.privacy.bounds import Ball
 from privada.privacy.release import Release
 
@@ -148,7 +148,7 @@ def learn(
     owner: str, question: CellStatistics, *, classes: tuple[Any, ...] | None = None
 ) -> Learner[CellEstimates]:
     """Ask one owner once, and read the answer."""
-    release = yield Ask(owner, question)
+    release = yield AskOwner(owner, question)
     return estimate(question, release, classes=classes)
 
 

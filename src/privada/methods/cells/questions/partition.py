@@ -53,7 +53,7 @@ class Partition(Form, ABC):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Nearest(Partition):
+class NearestCells(Partition):
     """Cells of public centres: a row belongs to the nearest one, the first on ties."""
 
     centers: FloatArray
@@ -144,7 +144,7 @@ class Bins(Partition):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Product(Partition):
+class GridCells(Partition):
     """The grid of several partitions: a cell for each combination of theirs."""
 
     factors: tuple[Partition, ...] = field(metadata=several_of(Partition, **_WRITTEN))
@@ -259,4 +259,4 @@ def _frozen(array: FloatArray) -> FloatArray:
     return copy
 
 
-__all__ = ["Bins", "Nearest", "Partition", "Product", "Projected", "pack", "unpack"]
+__all__ = ["Bins", "GridCells", "NearestCells", "Partition", "Projected", "pack", "unpack"]

@@ -30,10 +30,10 @@ import numpy.typing as npt
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Bins, Nearest, Partition
+from privada.methods.cells.questions.partition import Bins, NearestCells, Partition
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import several_of
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.relation import Relation
 from privada.privacy.release import PublicSchema, Question
@@ -55,7 +55,7 @@ class CellStatistics(Question):
     radius : float, optional
         Release sums as well, of rows clipped to this norm.
     recentred : bool, default=False
-        Sum rows relative to their cell's centre (`Nearest` only): the noise
+        Sum rows relative to their cell's centre (`NearestCells` only): the noise
         is then proportional to the size of the cells, not of the domain.
     width : int, optional
         Number of features, needed for sums.
@@ -68,9 +68,9 @@ class CellStatistics(Question):
     Pure guarantees use discrete Laplace noise, others discrete Gaussian.
     Every cell gets noise, empty or not.
 
-    >>> from privada.privacy import Pure
-    >>> q = CellStatistics(tables=(Nearest(centers=np.eye(2)),),
-    ...                    guarantee=Pure(epsilon=1, relation="add/remove"))
+    >>> from privada.privacy import PureDP
+    >>> q = CellStatistics(tables=(NearestCells(centers=np.eye(2)),),
+    ...                    guarantee=PureDP(epsilon=1, relation="add/remove"))
     >>> q.plan.draws["counts"].scale
     1.0
     """
@@ -102,7 +102,7 @@ class CellStatistics(Question):
         _check.count(width=self.width)
         if self.count_share is not None:
             _check.probability(count_share=self.count_share)
-        if self.recentred and not all(isinstance(table, Nearest) for table in self.tables):
+        if self.recentred and not all(isinstance(table, NearestCells) for table in self.tables):
             raise InputError("Expected recentred=False: only Nearest cells have centres.")
 
     def _check_size(self) -> None:
@@ -141,7 +141,7 @@ class CellStatistics(Question):
 
     def origins(self, table: Partition) -> npt.NDArray[np.float64]:
         """The origin of each cell, to which its rows are relative."""
-        if self.recentred and isinstance(table, Nearest):
+        if self.recentred and isinstance(table, NearestCells):
             return table.centers
         return np.zeros((table.n_cells, self.width or 0))
 
@@ -167,7 +167,7 @@ class CellStatistics(Question):
 
     def planned(self) -> Plan:
         """Split the budget over tables, counts and sums, and calibrate each draw."""
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             return _laplace_plan(self, self.guarantee.epsilon)
         return _gaussian_plan(self, self.guarantee.gaussian_mu())
 

@@ -38,7 +38,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada._arrays import FloatArray
-from privada.methods.cells.questions.partition import Nearest
+from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.clustering.learner.solver.objective import source_distances
 from privada.methods.clustering.learner.source.sanitised import RadiusEstimate, count_threshold
 from privada.methods.clustering.learner.source.thresholds import threshold
@@ -139,7 +139,7 @@ def _(question: LocalMeans, release: Release, target: FloatArray, gamma: float) 
 
 def _beside_radius(question: NeighbourAverages, target: FloatArray, gamma: float) -> float:
     """The terms of the difference beside Δᵗ(S): the coreset's, the noise's and the grid's."""
-    nearest = Nearest(centers=question.targets).assign(target)
+    nearest = NearestCells(centers=question.targets).assign(target)
     away = float(np.linalg.norm(target - question.targets[nearest], axis=1).mean())
     shares = np.bincount(nearest, minlength=len(question.targets)) / len(target)
     grid = question.grid.step * math.sqrt(question.width)

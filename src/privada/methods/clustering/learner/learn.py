@@ -27,7 +27,7 @@ from privada.methods.clustering.learner.source.sanitised import RadiusEstimate, 
 from privada.methods.clustering.questions.local import LocalMeans
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.methods.clustering.questions.pyramid import GridPyramid
-from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
 from privada.privacy.release import Question, Release
 
 
@@ -150,8 +150,8 @@ def learn(
     check_choice(target, n_centers=n_centers, n_draws=n_draws)
 
     def ask_and_choose() -> Learner[Choice]:
-        release = yield Ask(owner, question)
-        estimate = estimate_radius(radius, (yield Ask(owner, radius))) if radius is not None else None
+        release = yield AskOwner(owner, question)
+        estimate = estimate_radius(radius, (yield AskOwner(owner, radius))) if radius is not None else None
         return choose(
             target,
             question,
@@ -164,7 +164,7 @@ def learn(
         )
 
     return PlannedLearner(
-        ask_and_choose(), [Ask(owner, each) for each in (question, radius) if each is not None]
+        ask_and_choose(), [AskOwner(owner, each) for each in (question, radius) if each is not None]
     )
 
 

@@ -98,9 +98,9 @@ def lower_bound(
 
     Examples
     --------
-    >>> from privada.privacy import Pure
+    >>> from privada.privacy import PureDP
     >>> found = lower_bound(
-    ...     Pure(epsilon=0.1, relation="add/remove"), n_centers=6, n_targets=800, radius=1.0, width=8
+    ...     PureDP(epsilon=0.1, relation="add/remove"), n_centers=6, n_targets=800, radius=1.0, width=8
     ... )
     >>> round(found.error, 3), round(found.probability, 3)
     (0.189, 0.475)
@@ -115,9 +115,9 @@ def lower_bound_beside_radius(
 ) -> LowerBound:
     """Observation 5.8: the same among sources of Δᵗ(S) at most ``mean_radius``, at any t.
 
-    >>> from privada.privacy import Pure
+    >>> from privada.privacy import PureDP
     >>> found = lower_bound_beside_radius(
-    ...     Pure(epsilon=1, relation="add/remove"), 0.08, n_centers=6, n_targets=800, radius=1.0, width=8
+    ...     PureDP(epsilon=1, relation="add/remove"), 0.08, n_centers=6, n_targets=800, radius=1.0, width=8
     ... )
     >>> found.error, round(found.probability, 3)
     (0.01, 0.269)
@@ -131,8 +131,8 @@ def lower_bound_beside_radius(
 def error_probability(guarantee: Guarantee) -> float:
     """``(1 - δ)/(1 + e^ε)``, the largest over all pairs that a guarantee implies.
 
-    >>> from privada.privacy import Approximate
-    >>> round(error_probability(Approximate(epsilon=0.1, delta=0.1, relation="add/remove")), 3)
+    >>> from privada.privacy import ApproxDP
+    >>> round(error_probability(ApproxDP(epsilon=0.1, delta=0.1, relation="add/remove")), 3)
     0.428
     """
     return max((1 - guarantee.delta_at(float(each))) / (1 + math.exp(each)) for each in _EPSILONS)

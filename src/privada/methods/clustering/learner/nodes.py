@@ -24,7 +24,7 @@ from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.learner.solver.problem import GivenProblem
 from privada.methods.clustering.learner.solver.search import best_of
 from privada.methods.clustering.learner.source.thresholds import threshold
-from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -171,12 +171,12 @@ def learn_nodes(
     question = cells.question(guarantee)
 
     def ask_and_choose() -> Learner[NodeChoice]:
-        release = yield Ask(owner, question)
+        release = yield AskOwner(owner, question)
         return choose_nodes(
             distances, target, cells, question, release, n_centers=n_centers, confidence=confidence
         )
 
-    return PlannedLearner(ask_and_choose(), [Ask(owner, question)])
+    return PlannedLearner(ask_and_choose(), [AskOwner(owner, question)])
 
 
 def check_choice(

@@ -10,7 +10,7 @@ from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.guarantee import Guarantee, PureDP
 from privada.privacy.mechanism import Gaussian, Laplace
 from privada.privacy.relation import Relation
 
@@ -22,12 +22,12 @@ fine_grid = Grid.finer_than_both
 
 def budget_of(guarantee: Guarantee) -> float:
     """Sensitivity over scale that a guarantee allows: ε of Laplace noise, or μ of Gaussian noise."""
-    return guarantee.epsilon if isinstance(guarantee, Pure) else guarantee.gaussian_mu()
+    return guarantee.epsilon if isinstance(guarantee, PureDP) else guarantee.gaussian_mu()
 
 
 def lattice(guarantee: Guarantee, *, sensitivity: float, grid: Grid) -> Laplace | Gaussian:
     """The least exact noise that keeps a guarantee; the sensitivity is L1 if it is pure, else L2."""
-    if isinstance(guarantee, Pure):
+    if isinstance(guarantee, PureDP):
         return Laplace.calibrated(sensitivity=sensitivity, epsilon=guarantee.epsilon, grid=grid)
     return Gaussian.calibrated(sensitivity=sensitivity, mu=guarantee.gaussian_mu(), grid=grid)
 
@@ -56,7 +56,7 @@ def frozen(*, width: int | None = None, **named: Any) -> FloatArray:
 
 def only_pure(guarantee: Guarantee) -> None:
     """K-norm noise is for pure guarantees."""
-    if not isinstance(guarantee, Pure):
+    if not isinstance(guarantee, PureDP):
         raise InputError(f"Expected a pure guarantee beside noise='k-norm', got {guarantee}.")
 
 

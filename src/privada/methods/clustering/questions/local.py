@@ -13,7 +13,7 @@ import numpy.typing as npt
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Nearest
+from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.clustering.questions.calibration import few_numbers, frozen, sized
 from privada.methods.clustering.questions.local_pricing import LocalPricing
 from privada.privacy.mechanism import Plan
@@ -56,9 +56,9 @@ class LocalMeans(Question):
     Laplace noise, others discrete Gaussian. Sensitivities: the table of ``_local_pricing``. Proof:
     privacy.md, section 6.1.
 
-    >>> from privada.privacy import Pure
+    >>> from privada.privacy import PureDP
     >>> question = LocalMeans(cells=np.zeros((1, 4)), shells=np.array([0.1, 0.2]), domain=0.5,
-    ...                       guarantee=Pure(epsilon=1, relation="add/remove"))
+    ...                       guarantee=PureDP(epsilon=1, relation="add/remove"))
     >>> [f"{question.plan.draws[name].epsilon:.3f}" for name in ("counts", "sums")]
     ['0.284', '0.716']
     """
@@ -103,9 +103,9 @@ class LocalMeans(Question):
         return int(self.cells.shape[1])
 
     @cached_property
-    def partition(self) -> Nearest:
+    def partition(self) -> NearestCells:
         """The cells that rows belong to."""
-        return Nearest(centers=self.cells)
+        return NearestCells(centers=self.cells)
 
     @property
     def n_shells(self) -> int:

@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from privada.methods.cells.questions.statistics import LEAST_COUNT_SHARE
 from privada.methods.clustering.questions.calibration import budget_of, fine_grid, replaces
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.guarantee import Guarantee, PureDP
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 
 Three = tuple[float, float, float]
@@ -93,7 +93,7 @@ class LocalPricing:
         return counts, sums, moments
 
     def _best_shares(self) -> Three:
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             wanted = [math.cbrt(w * reach**2) for w, reach in zip(self._weights, self._l1, strict=True)]
         else:
             wanted = [math.sqrt(w) for w in self._weights]
@@ -121,7 +121,7 @@ class LocalPricing:
 
     def plan(self) -> Plan:
         """Calibrate every draw."""
-        return self._laplace() if isinstance(self.guarantee, Pure) else self._gaussian()
+        return self._laplace() if isinstance(self.guarantee, PureDP) else self._gaussian()
 
     def _laplace(self) -> Plan:
         """Pure: epsilons add over counts, sums and moments."""

@@ -22,7 +22,7 @@ from typing import ClassVar
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Nearest
+from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.questions.calibration import (
     NOISES,
@@ -77,8 +77,8 @@ class NearestMeans(Question):
     each of two cells, or ``|v - w|/R`` in one; so ε is halved. Truncated to the grid, v and
     w stay in B_R, so these bounds need no slack. Proof: privacy.md, section 1 (c).
 
-    >>> from privada.privacy import Pure
-    >>> pure = Pure(epsilon=3, relation="add/remove")
+    >>> from privada.privacy import PureDP
+    >>> pure = PureDP(epsilon=3, relation="add/remove")
     >>> question = NearestMeans(cells=np.eye(2) / 2, radius=0.5, guarantee=pure)
     >>> sorted(question.plan.draws)
     ['counts', 'sums']
@@ -122,7 +122,7 @@ class NearestMeans(Question):
     def statistics(self) -> CellStatistics:
         """The same question over cells; lattice noise is planned and answered there."""
         return CellStatistics(
-            tables=(Nearest(centers=self.cells),),
+            tables=(NearestCells(centers=self.cells),),
             radius=self.radius,
             recentred=self.recentred,
             width=self.cells.shape[1],

@@ -48,7 +48,7 @@ from privada.methods.clustering.questions.calibration import (
     sized,
 )
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import KNorm, Plan
 from privada.privacy.release import PublicSchema, Question
 
@@ -120,7 +120,7 @@ class NeighbourAverages(_Neighbours):
     points and m rows a unit the sums move by at most ``2R min(m, t) √n`` in L2 and
     ``2R min(m, t) n √d`` in L1. Proof: the lemma above (privacy.md, section 1b, for add/remove).
 
-    >>> pure = Pure(epsilon=3, relation="add/remove")
+    >>> pure = PureDP(epsilon=3, relation="add/remove")
     >>> question = NeighbourAverages(targets=np.zeros((100, 8)), t=150, radius=0.5, guarantee=pure)
     >>> f"{question.plan.draws['sums'].scale / question.t * 2**0.5:.3f}"  # privacy.md, section 1b (c)
     '0.889'
@@ -140,7 +140,7 @@ class NeighbourAverages(_Neighbours):
     def reach(self) -> float:
         """How far one step of the relation moves all sums together: L1 for Laplace noise, else L2."""
         n, once = len(self.targets), 2 * self.radius * self.exchanged
-        if isinstance(self.guarantee, Pure) and self.noise == "lattice":
+        if isinstance(self.guarantee, PureDP) and self.noise == "lattice":
             return once * n * math.sqrt(self.width)
         return once * math.sqrt(n)
 
@@ -182,7 +182,7 @@ class SourceRadius(_Neighbours):
     by at most ``min(m, t) Σ (|x| + R)``, so Δᵗ(S) by at most 2R/t where the target lies in the
     ball. Proof: "Distances" above (privacy.md, section 1b (b)).
 
-    >>> pure = Pure(epsilon=1, relation="add/remove")
+    >>> pure = PureDP(epsilon=1, relation="add/remove")
     >>> question = SourceRadius(targets=np.zeros((4, 2)), t=10, radius=0.5, guarantee=pure)
     >>> question.plan.draws["total"].scale / (4 * 10)
     0.05

@@ -18,7 +18,7 @@ import numpy as np
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Bins, Product
+from privada.methods.cells.questions.partition import Bins, GridCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.questions.calibration import few_numbers, sized
 from privada.privacy.mechanism import Lattice, Plan
@@ -49,9 +49,9 @@ class GridPyramid(Question):
     is noised, empty or not: with h levels L1 is h under add/remove and 2h under replace-one, squared
     L2 is h and 2h. Priced as in `privada.methods.cells.CellStatistics`. Proof: privacy.md, section 6.7.
 
-    >>> from privada.privacy import Pure
+    >>> from privada.privacy import PureDP
     >>> question = GridPyramid(levels=(1, 2), domain=0.5, width=2,
-    ...                        guarantee=Pure(epsilon=1, relation="add/remove"))
+    ...                        guarantee=PureDP(epsilon=1, relation="add/remove"))
     >>> [draw.scale for draw in question.plan.draws.values()]
     [2.0, 2.0]
     """
@@ -89,10 +89,10 @@ class GridPyramid(Question):
             tables=tuple(self._grid(level) for level in self.levels), guarantee=self.guarantee, salt=self.salt
         )
 
-    def _grid(self, level: int) -> Product:
+    def _grid(self, level: int) -> GridCells:
         half = float(self.domain)
         edges = np.linspace(-half, half, 2**level + 1)[1:-1]
-        return Product(factors=tuple(Bins(feature=j, edges=edges) for j in range(self.width)))
+        return GridCells(factors=tuple(Bins(feature=j, edges=edges) for j in range(self.width)))
 
     def answer_shapes(self) -> dict[str, tuple[int, ...]]:
         """Shapes of the payload."""

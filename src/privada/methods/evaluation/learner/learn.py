@@ -11,7 +11,7 @@ from privada.methods.evaluation.learner.intervals import CONFIDENCE
 from privada.methods.evaluation.learner.regression import Regression
 from privada.methods.evaluation.questions.errors import ErrorMoments
 from privada.methods.evaluation.questions.outcomes import OutcomeCounts
-from privada.parties.protocol import Ask, Learner
+from privada.parties.protocol import AskOwner, Learner
 from privada.privacy.relation import Relation
 from privada.privacy.release import Release
 
@@ -40,7 +40,7 @@ def learn(
         Of every interval.
     """
     _check.probability(confidence=confidence)
-    release = yield Ask(owner, question)
+    release = yield AskOwner(owner, question)
     return read_release(question, release, classes=classes, size=size, confidence=confidence)
 
 

@@ -21,7 +21,7 @@ from privada.methods.hypotheses.questions.forms import Hypothesis
 from privada.methods.linear.questions import public
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import one_of
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.relation import Relation
 from privada.privacy.release import PACE, Question
@@ -86,7 +86,7 @@ class ErrorMoments(Question):
     def planned(self) -> Plan:
         """One draw for each sum."""
         rows, draws = float(self.guarantee.unit.max_rows), dict[str, Mechanism]()
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             for name, share in self.shares().items():
                 epsilon = share * self.guarantee.epsilon
                 draws[name] = Laplace.calibrated(sensitivity=rows, epsilon=epsilon, grid=GRID)

@@ -21,7 +21,7 @@ from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.hypotheses.questions.forms import Hypothesis
 from privada.privacy.codec import one_of
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import Gaussian, Laplace, Plan
 from privada.privacy.relation import Relation
 from privada.privacy.release import PACE, Question
@@ -72,9 +72,9 @@ class OutcomeCounts(Question):
     Examples
     --------
     >>> from privada.methods.hypotheses import linear
-    >>> from privada.privacy import Pure
+    >>> from privada.privacy import PureDP
     >>> question = OutcomeCounts(hypothesis=linear([[1.0]], [0.0]), n_classes=2, edges=even_edges(4),
-    ...                          link="softmax", guarantee=Pure(epsilon=0.5, relation="add/remove"))
+    ...                          link="softmax", guarantee=PureDP(epsilon=0.5, relation="add/remove"))
     >>> question.shape, question.plan.draws["table"].scale
     ((2, 1, 4), 2.0)
     """
@@ -149,7 +149,7 @@ class OutcomeCounts(Question):
     def planned(self) -> Plan:
         """One draw of the whole table."""
         rows, replaced = self.guarantee.unit.max_rows, self.guarantee.relation is not Relation.ADD_REMOVE
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             reach = rows * (2.0 if replaced else 1.0)
             laplace = Laplace.calibrated(sensitivity=reach, epsilon=self.guarantee.epsilon)
             return Plan(draws={"table": laplace})

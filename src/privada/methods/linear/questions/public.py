@@ -12,7 +12,7 @@ from privada._arrays import FloatArray
 from privada.exceptions import InputError, RelationError
 from privada.privacy.accounting.budget import split_budget
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.guarantee import Guarantee, PureDP
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.relation import Relation
 from privada.privacy.release import PublicSchema
@@ -60,7 +60,7 @@ def replaced(guarantee: Guarantee) -> None:
 
 def gaussian(guarantee: Guarantee, what: str) -> None:
     """Gaussian noise keeps no pure guarantee."""
-    if isinstance(guarantee, Pure):
+    if isinstance(guarantee, PureDP):
         raise InputError(f"{what} is asked for (epsilon, delta) or rho, not for {guarantee}.")
 
 
@@ -96,8 +96,8 @@ def few_numbers(total: int, what: str) -> None:
 def shares(guarantee: Guarantee, part: float) -> tuple[Guarantee | None, Guarantee]:
     """Two guarantees whose Gaussian releases together keep the whole; none for a part of 0.
 
-    >>> from privada.privacy import Approximate
-    >>> first, rest = shares(Approximate(epsilon=1, delta=1e-5, relation="replace-one"), 0.05)
+    >>> from privada.privacy import ApproxDP
+    >>> first, rest = shares(ApproxDP(epsilon=1, delta=1e-5, relation="replace-one"), 0.05)
     >>> round(math.hypot(first.gaussian_mu(), rest.gaussian_mu()) * 3.7306, 3)
     1.0
     """

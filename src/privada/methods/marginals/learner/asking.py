@@ -16,7 +16,7 @@ from privada.methods.marginals.learner.learn import Public, learn_cells
 from privada.methods.marginals.learner.public import check_announced
 from privada.methods.marginals.learner.rounds import ESTIMATES, learn_rounds
 from privada.parties.protocol import Learner
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.guarantee import Guarantee, PureDP
 
 KINDS = ("auto", "descent", "cells", "marginals")
 
@@ -132,7 +132,7 @@ def make_learner(
     if isinstance(question, (CellCounts, ErrorTables)):
         return question.learner(owner, public, **settings)
     kind = _check.one_of(KINDS, question=question)
-    if kind == "descent" or (kind == "auto" and not isinstance(guarantee, Pure)):
+    if kind == "descent" or (kind == "auto" and not isinstance(guarantee, PureDP)):
         return learn_descent(owner, ask_descent(public, **settings), public)
     tables = ErrorTables() if kind == "marginals" else CellCounts()
     return tables.learner(owner, public, **settings)

@@ -20,7 +20,7 @@ from privada.methods.hypotheses.questions.forms import Constant
 from privada.methods.marginals.learner import public
 from privada.methods.marginals.learner.rounds import Rounds
 from privada.methods.marginals.questions.outcomes import OutcomeTables, even_plan, replaces
-from privada.privacy.guarantee import ZCDP, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, Guarantee, PureDP
 
 
 def noise_of(guarantee: Guarantee, tables: int) -> float:
@@ -119,8 +119,8 @@ def shared(guarantee: Guarantee, rounds: int) -> Guarantee:
     if rounds == 1:
         return guarantee
     part = (1 - 1e-9) / rounds  # so that no last bit of a sum overspends
-    if isinstance(guarantee, Pure):
-        return Pure(epsilon=guarantee.epsilon * part, **rest)
+    if isinstance(guarantee, PureDP):
+        return PureDP(epsilon=guarantee.epsilon * part, **rest)
     if isinstance(guarantee, ZCDP):
         return ZCDP(rho=guarantee.rho * part, **rest)
     raise InputError("Expected rho, or a pure epsilon, for several rounds: (ε, δ) has no even shares.")

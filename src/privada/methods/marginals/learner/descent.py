@@ -26,7 +26,7 @@ from privada.methods.marginals.learner.regression import RegressionFit, Syntheti
 from privada.methods.marginals.questions.descent import LabelDescent
 from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.methods.marginals.questions.outcomes import replaces
-from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
 from privada.privacy.accounting.budget import split_budget
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
@@ -151,7 +151,7 @@ def averaged(question: LabelDescent, release: Release) -> FloatArray:
 def learn_descent(owner: str, question: LabelDescent, public: Public) -> Learner[MarginalFit]:
     """Ask once, label the source, and train the learner's own classifier on it if there is one."""
     public.check()
-    release = yield Ask(owner, question)
+    release = yield AskOwner(owner, question)
     model = DescentModel(averaged(question, release), question.radius)
     probabilities, weights = model.predict_proba(public.standard), np.ones(len(public.source))
     if public.classifier is not None:
@@ -198,14 +198,14 @@ def learn_number(
         return ask_descent(public, guarantee=rest, size=size, middle=middle, unit=unit)
 
     def asking() -> Learner[RegressionFit]:
-        histogram = yield Ask(owner, counted)
+        histogram = yield AskOwner(owner, counted)
         question = descent(*label_spread(counted, histogram, size))
-        release = yield Ask(owner, question)
+        release = yield AskOwner(owner, question)
         model = DescentModel(averaged(question, release), question.radius, question.middle, question.unit)
         return _regression(public, model, bounds, (histogram, release))
 
     alike = descent(sum(bounds) / 2, bounds[1] - bounds[0])
-    return PlannedLearner(asking(), [Ask(owner, counted), Ask(owner, alike)])
+    return PlannedLearner(asking(), [AskOwner(owner, counted), AskOwner(owner, alike)])
 
 
 def _regression(

@@ -10,7 +10,7 @@ import math
 
 from privada.methods.forecast import ClassLine, Forecast, band_around
 from privada.methods.marginals.learner.learn import Public
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.guarantee import Guarantee, PureDP
 
 FEWEST_ROWS = 10.0  # for the noise: with fewer nothing is expected
 CLASSES = ClassLine(start=0.45, by_rows=0.57, by_direction=2.4, below=1.25, above=0.7)
@@ -30,7 +30,7 @@ def forecast_error(public: Public, *, guarantee: Guarantee, size: int) -> Foreca
 
 def _mu(guarantee: Guarantee) -> float:
     """Of a pure guarantee half of ε: about as much noise as its Laplace noise on one number."""
-    return guarantee.epsilon / 2 if isinstance(guarantee, Pure) else guarantee.gaussian_mu()
+    return guarantee.epsilon / 2 if isinstance(guarantee, PureDP) else guarantee.gaussian_mu()
 
 
 __all__ = ["forecast_error"]

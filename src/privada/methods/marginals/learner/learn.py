@@ -25,7 +25,7 @@ from privada.methods.marginals.learner.smoothing.log_odds import Cells
 from privada.methods.marginals.learner.smoothing.process import Smoothed, mapped
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.methods.scaling import PublicScale
-from privada.parties.protocol import Ask, Learner, only_releases
+from privada.parties.protocol import AskOwner, Learner, only_releases
 from privada.privacy.release import Release
 
 FEW_ROWS = 100  # a cell, on average: beyond it a normal law says all that an exact one does
@@ -142,7 +142,7 @@ def learn_cells(
 ) -> Learner[MarginalFit]:
     """Ask once for labels over cells, and smooth them."""
     public.check()
-    release = yield Ask(owner, question)
+    release = yield AskOwner(owner, question)
     return from_cells(question, release, public, size=size)
 
 

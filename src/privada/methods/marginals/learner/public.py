@@ -9,7 +9,7 @@ import numpy as np
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Bins, Nearest, Projected
+from privada.methods.cells.questions.partition import Bins, NearestCells, Projected
 from privada.methods.scaling import PublicScale
 from privada.parties.schema import Schema
 
@@ -100,7 +100,7 @@ def cells(source: FloatArray, count: int, seed: int) -> Projected:
     matrix = whitening(source, WHITENING if count >= FINE else 0.0)
     rows = source[np.random.default_rng(seed).permutation(len(source))[:FIT_ROWS]] @ matrix
     found = KMeans(n_clusters=count, n_init=1, max_iter=15, random_state=seed).fit(rows)
-    return Projected(matrix=matrix, inner=Nearest(centers=found.cluster_centers_))
+    return Projected(matrix=matrix, inner=NearestCells(centers=found.cluster_centers_))
 
 
 def whitening(source: FloatArray, power: float) -> FloatArray:

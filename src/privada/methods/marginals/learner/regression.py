@@ -25,7 +25,7 @@ from privada.methods.marginals.learner.default import shared
 from privada.methods.marginals.learner.learn import Public, cell_sizes, smooth_cells
 from privada.methods.marginals.questions.outcomes import plan_name
 from privada.methods.marginals.questions.squares import SquaredErrors
-from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -140,10 +140,10 @@ def learn_regression(
     def asking() -> Learner[RegressionFit]:
         releases = []
         for question in asked:
-            releases.append((yield Ask(owner, question)))  # noqa: PERF401 - a comprehension cannot yield
+            releases.append((yield AskOwner(owner, question)))  # noqa: PERF401 - a comprehension cannot yield
         return _fitted(asked, tuple(releases), public, bounds)
 
-    return PlannedLearner(asking(), [Ask(owner, question) for question in asked])
+    return PlannedLearner(asking(), [AskOwner(owner, question) for question in asked])
 
 
 def _constant(

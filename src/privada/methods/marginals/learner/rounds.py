@@ -16,7 +16,7 @@ import numpy.typing as npt
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.methods.cells.questions.partition import Bins, Partition, Product
+from privada.methods.cells.questions.partition import Bins, GridCells, Partition
 from privada.methods.hypotheses.questions.forms import Constant, Hypothesis
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.learn import LEAST_RATIO, Public, class_probabilities
@@ -24,7 +24,7 @@ from privada.methods.marginals.learner.smoothing import process
 from privada.methods.marginals.learner.smoothing.process import Smoothed
 from privada.methods.marginals.learner.weights import importance, labels
 from privada.methods.marginals.questions.outcomes import OutcomeTables, plan_name
-from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -136,7 +136,7 @@ def _features(table: Partition) -> Any:
     """What a table is over, whatever its edges are."""
     if isinstance(table, Bins):
         return table.feature
-    return tuple(map(_features, table.factors)) if isinstance(table, Product) else type(table)
+    return tuple(map(_features, table.factors)) if isinstance(table, GridCells) else type(table)
 
 
 @dataclass(eq=False)
@@ -220,14 +220,14 @@ def learn_rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFi
     questions = [_question(plan, public, number, Constant(code=1)) for number in range(len(plan.questions))]
     if plan.importance is not None:
         questions.insert(0, _question(plan, public, 0, None))
-    return PlannedLearner(_rounds(owner, plan, public), (Ask(owner, question) for question in questions))
+    return PlannedLearner(_rounds(owner, plan, public), (AskOwner(owner, question) for question in questions))
 
 
 def _rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFit]:
     heard, releases, submitted = _Heard(), [], []
     if plan.importance is not None:
         asked = _question(plan, public, 0, None)
-        releases.append((yield Ask(owner, asked)))
+        releases.append((yield AskOwner(owner, asked)))
         heard.add(asked, releases[-1], public.source)
     hypothesis: Hypothesis = Constant(code=1)
     before = np.ones(len(public.source), dtype=np.int64)
@@ -236,7 +236,7 @@ def _rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFit]:
         if fit is not None:
             hypothesis = fit.hypothesis()
         asked = _question(plan, public, number, hypothesis, heard)
-        releases.append((yield Ask(owner, asked)))
+        releases.append((yield AskOwner(owner, asked)))
         submitted.append(hypothesis)
         heard.add(asked, releases[-1], public.source)
         fit = _labelled(plan, heard, public, tuple(releases), tuple(submitted))

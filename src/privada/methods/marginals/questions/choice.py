@@ -11,7 +11,7 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.hypotheses.questions.forms import Hypothesis
 from privada.privacy.codec import several_of
-from privada.privacy.guarantee import ZCDP, Pure
+from privada.privacy.guarantee import ZCDP, PureDP
 from privada.privacy.mechanism import Exponential, Plan
 from privada.privacy.release import PublicSchema, Question
 
@@ -49,7 +49,7 @@ class HypothesisChoice(Question):
         if not all(isinstance(candidate, Hypothesis) for candidate in self.candidates):
             raise InputError("Expected candidates to be hypotheses.")
         _check.count(least=2, n_classes=self.n_classes)
-        if not isinstance(self.guarantee, (Pure, ZCDP)):
+        if not isinstance(self.guarantee, (PureDP, ZCDP)):
             raise InputError(f"A choice is asked for epsilon or rho, not for {self.guarantee}.")
 
     def fits(self, schema: PublicSchema) -> None:
@@ -73,8 +73,8 @@ class HypothesisChoice(Question):
     def planned(self) -> Plan:
         """One choice."""
         guarantee = self.guarantee
-        assert isinstance(guarantee, (Pure, ZCDP))
-        budget = guarantee.epsilon if isinstance(guarantee, Pure) else math.sqrt(8 * guarantee.rho)
+        assert isinstance(guarantee, (PureDP, ZCDP))
+        budget = guarantee.epsilon if isinstance(guarantee, PureDP) else math.sqrt(8 * guarantee.rho)
         rows = self.guarantee.unit.max_rows
         return Plan(draws={"choice": Exponential(sensitivity=rows, budget=budget)})
 

@@ -65,10 +65,10 @@ class LabelDescent(Question):
     Unit and relation are the guarantee's. L2 sensitivity of each sum: ``bound`` (add/remove) or ``2 bound``
     (replace-one), times the rows of a person. Proof: above and privacy.md, section 6.3.
 
-    >>> from privada.privacy import Approximate
+    >>> from privada.privacy import ApproxDP
     >>> asked = LabelDescent(centre=np.zeros(2), spread=np.ones(2), limit=3.0, radius=1.4, constant=0.3,
     ...     n_classes=2, bound=0.5, size=100, steps=4, step_size=1.0,
-    ...     guarantee=Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
+    ...     guarantee=ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"))
     >>> f"{asked.plan.draws['gradient_0'].scale:.4f}"        # 0.5 times 3.7306 times √4
     '3.7306'
     """

@@ -31,7 +31,7 @@ from privada.methods.cells.questions.partition import Partition
 from privada.methods.cells.questions.partition import pack as pack_tables
 from privada.methods.hypotheses.questions.forms import Hypothesis
 from privada.privacy.codec import one_of, several_of
-from privada.privacy.guarantee import Guarantee, Pure
+from privada.privacy.guarantee import Guarantee, PureDP
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.relation import Relation
 from privada.privacy.release import PACE, PublicSchema, Question
@@ -73,10 +73,10 @@ class OutcomeTables(Question):
 
     >>> import numpy as np
     >>> from privada.methods.cells import Bins
-    >>> from privada.privacy import Pure
+    >>> from privada.privacy import PureDP
     >>> bins = tuple(Bins(feature=j, edges=np.array([0.0])) for j in range(3))
     >>> q = OutcomeTables(tables=bins, n_classes=2, count="labels",
-    ...                   guarantee=Pure(epsilon=1, relation="add/remove"))
+    ...                   guarantee=PureDP(epsilon=1, relation="add/remove"))
     >>> q.plan.draws["table.0"].scale
     3.0
     """
@@ -190,7 +190,7 @@ def turn_of(number: int, rounds: int, plan: str, what: str = "") -> str:
 def even_plan(guarantee: Guarantee, names: tuple[str, ...], *, l1: float, l2: float) -> Plan:
     """The same noise on each of several whole-number tables that one record touches alike."""
     draws: dict[str, Mechanism]
-    if isinstance(guarantee, Pure):
+    if isinstance(guarantee, PureDP):
         epsilon = guarantee.epsilon / len(names)
         draws = {name: Laplace.calibrated(sensitivity=l1, epsilon=epsilon) for name in names}
         return Plan(draws=draws)

@@ -28,7 +28,7 @@ from privada.methods.linear.questions import public
 from privada.methods.marginals.questions.outcomes import check_round, check_size, replaces, turn_of
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import one_of, several_of
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event
 from privada.privacy.release import PublicSchema, Question
 
@@ -104,7 +104,7 @@ class SquaredErrors(Question):
         joint = 0.0
         for index in range(len(self.tables)):
             counts, squares = self.names(index)
-            if isinstance(self.guarantee, Pure):
+            if isinstance(self.guarantee, PureDP):
                 epsilon = self.guarantee.epsilon / parts
                 l1 = rows * (2.0 if twice else 1.0)
                 slack = rows * (2 * GRID.step if twice else 0.0)
@@ -120,7 +120,7 @@ class SquaredErrors(Question):
             )
             draws[counts], draws[squares] = pair
             joint += pair[0].mu ** 2 + pair[1].mu ** 2
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             return Plan(draws=draws)
         return Plan(draws=draws, event=gaussian_event(math.sqrt(joint)))
 

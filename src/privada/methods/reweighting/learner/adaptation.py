@@ -19,7 +19,7 @@ from privada.methods.linear.questions import losses, public
 from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
 from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.questions.supremum import moments
-from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
 from privada.privacy.bounds import Ball
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
@@ -154,17 +154,19 @@ def _split(question: Adaptation) -> tuple[Guarantee, Adaptation]:
 def _learned(
     owner: str, first: Discrepancy | FiniteDiscrepancy, last: Adaptation, guarantee: Guarantee
 ) -> Learner[AdaptedPredictor]:
-    return PlannedLearner(_asking(owner, first, last, guarantee), [Ask(owner, first), Ask(owner, last)])
+    return PlannedLearner(
+        _asking(owner, first, last, guarantee), [AskOwner(owner, first), AskOwner(owner, last)]
+    )
 
 
 def _asking(
     owner: str, first: Discrepancy | FiniteDiscrepancy, last: Adaptation, guarantee: Guarantee
 ) -> Learner[AdaptedPredictor]:
-    told = yield Ask(owner, first)
+    told = yield AskOwner(owner, first)
     only_releases(told)
     value = float(np.clip(told["discrepancy"][0], 0.0, first.largest_loss))
     asked = replace(last, penalties=replace(last.penalties, discrepancy=value))
-    release = yield Ask(owner, asked)
+    release = yield AskOwner(owner, asked)
     only_releases(release)
     return AdaptedPredictor(
         coef=release["coef"],

@@ -35,7 +35,7 @@ from privada.methods.reweighting.learner.public_models import BASES, PublicSourc
 from privada.methods.reweighting.questions.descent import Descent
 from privada.methods.reweighting.questions.features import PublicFeatures
 from privada.methods.reweighting.questions.moments import CorrectionMoments, MixtureMoments
-from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -378,18 +378,18 @@ class Ladder:
         """Ask for the mixture and, where the private rows are enough for it, for a correction."""
         self.warn()
         first, rest = self.mixture(), self.shares()[1]
-        asks = [Ask(owner, first)]
+        asks = [AskOwner(owner, first)]
         if rest is not None:
-            asks.append(Ask(owner, self.second(self.start(), rest)))
+            asks.append(AskOwner(owner, self.second(self.start(), rest)))
         return PlannedLearner(self._learn(owner, first, rest), asks, forecast=self.forecast)
 
     def _learn(self, owner: str, first: MixtureMoments, rest: Guarantee | None) -> Learner[AdaptedModel]:
-        releases = [(yield Ask(owner, first))]
+        releases = [(yield AskOwner(owner, first))]
         only_releases(releases[0])
         found = self.mixed(first, releases[0])
         if rest is not None:
             question = self.second(found, rest)
-            releases.append((yield Ask(owner, question)))
+            releases.append((yield AskOwner(owner, question)))
             only_releases(releases[1])
             found = self.corrected(question, releases[1], found)
         return AdaptedModel(

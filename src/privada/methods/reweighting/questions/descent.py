@@ -31,8 +31,8 @@ class Descent(LinearDescent):
     rows of a person. Proof: `privada.methods.linear.questions.descent`.
 
     >>> import numpy as np
-    >>> from privada.privacy import Approximate
-    >>> guarantee = Approximate(epsilon=1, delta=1e-5, relation="replace-one")
+    >>> from privada.privacy import ApproxDP
+    >>> guarantee = ApproxDP(epsilon=1, delta=1e-5, relation="replace-one")
     >>> question = Descent(size=100, weights=np.zeros((2, 1)), intercepts=[0.0], transform=np.eye(2),
     ...     shift=np.zeros(2), curvature=np.eye(2), radius=1.0, threshold=0.5, alpha=0.5, guarantee=guarantee)
     >>> f"{question.plan.draws['gradient_0'].scale / question.steps**0.5:.4f}"   # 2 c r times 3.7306

@@ -35,7 +35,7 @@ from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import losses, public
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import Gaussian, Laplace, Plan
 from privada.privacy.release import PublicSchema, Question
 
@@ -46,10 +46,10 @@ _FINEST, _SUM_BITS = 46, 62  # of a step of second moments, and of their sums
 def _noised(question: Question, sensitivity: float) -> Plan:
     guarantee = question.guarantee
     unit = sensitivity * guarantee.unit.max_rows
-    budget = guarantee.epsilon if isinstance(guarantee, Pure) else guarantee.gaussian_mu()
+    budget = guarantee.epsilon if isinstance(guarantee, PureDP) else guarantee.gaussian_mu()
     grid = public.fine_grid(unit, unit / budget)
     reach = unit + grid.step
-    if isinstance(guarantee, Pure):
+    if isinstance(guarantee, PureDP):
         return Plan(draws={"discrepancy": Laplace.calibrated(sensitivity=reach, epsilon=budget, grid=grid)})
     return Plan(draws={"discrepancy": Gaussian.calibrated(sensitivity=reach, mu=budget, grid=grid)})
 

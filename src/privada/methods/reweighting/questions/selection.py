@@ -13,7 +13,7 @@ from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import losses, public
 from privada.privacy.accounting import curves
-from privada.privacy.guarantee import ZCDP, Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.mechanism import Exponential, Plan
 from privada.privacy.release import PublicSchema, Question
 
@@ -87,11 +87,11 @@ class Selection(Question):
 
 def _budget(guarantee: Guarantee) -> float:
     """ε of a choice: its loss has range ε, so it is (ε²/8)-zCDP."""
-    if isinstance(guarantee, Pure):
+    if isinstance(guarantee, PureDP):
         return guarantee.epsilon
     if isinstance(guarantee, ZCDP):
         return math.sqrt(8 * guarantee.rho)
-    assert isinstance(guarantee, Approximate)
+    assert isinstance(guarantee, ApproxDP)
     if guarantee.epsilon > LARGEST_EPSILON:
         raise InputError(f"Expected epsilon of at most {LARGEST_EPSILON:g}, got {guarantee.epsilon:g}.")
     return math.sqrt(8 * curves.zcdp_rho(epsilon=guarantee.epsilon, delta=guarantee.delta))

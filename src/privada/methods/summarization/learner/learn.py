@@ -28,7 +28,7 @@ from privada.methods.summarization.learner.allocation import (
 from privada.methods.summarization.learner.collection import PointCollection
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.learner.summary import Summary
-from privada.parties.protocol import Ask, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
 from privada.privacy.release import Disclosure, Release
 
 
@@ -104,7 +104,7 @@ def gather(allocation: Allocation, matching: Matching) -> Learner[Summary]:
     asked = dict.fromkeys(allocation.sizes, 0)
     while missing := {name: n - asked[name] for name, n in allocation.rows.items() if n > asked[name]}:
         asks = [
-            Ask(name, matching.rows_question(allocation, size=n, skip=asked[name]), to=matching.curator)
+            AskOwner(name, matching.rows_question(allocation, size=n, skip=asked[name]), to=matching.curator)
             for name, n in missing.items()
         ]
         gone: list[Absent] = []
@@ -161,7 +161,7 @@ def ask_validation(
 ) -> Learner[tuple[FloatArray, float]]:
     """The noisy validation mean, and the variance of the noise on each of its coordinates."""
     m, question = _check.count(validation_size=validation_size), matching.validation_question()
-    reply = yield Ask(consumer, question)
+    reply = yield AskOwner(consumer, question)
     if isinstance(reply, Absent):
         raise InputError(f"The consumer did not answer: {reply.reason.rstrip('.')}.")
     only_releases(reply)
@@ -174,12 +174,12 @@ def _ask_suitable_shares(
 ) -> Learner[dict[str, float]]:
     """Noisy sums, a reference, noisy counts, and the shares of suitable rows that they make plausible."""
     first = matching.sum_question()
-    sums = participants.keep_answering((yield [Ask(name, first) for name in participants.sizes]))
+    sums = participants.keep_answering((yield [AskOwner(name, first) for name in participants.sizes]))
     total = sum(participants.sizes.values())
     pooled = np.sum([release["sum"] for release in sums], axis=0) / total
     noise = (variance, len(sums) * first.variance / total**2)
     second = matching.near_question(Reference.between(target, pooled, noise=noise))
-    counts = participants.keep_answering((yield [Ask(name, second) for name in participants.sizes]))
+    counts = participants.keep_answering((yield [AskOwner(name, second) for name in participants.sizes]))
     estimates = estimate_shares(
         list(participants.sizes.values()),
         [float(release["count"][0]) for release in counts],

@@ -16,7 +16,7 @@ from privada.methods.summarization.learner.initial_rows import InitialRows
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.methods.summarization.questions.rows import EmbeddedRows, SummaryRows
 from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
-from privada.parties.protocol import Ask
+from privada.parties.protocol import AskOwner
 from privada.privacy.accounting.budget import split_budget
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import Relation
@@ -108,19 +108,19 @@ class Matching:
         kind = EmbeddedRows if self.embedded else SummaryRows
         return kind(embedding=self.embedding, target=target, guarantee=self.owners, salt=self.salt, **rest)
 
-    def planned_asks(self, consumer: str, owners: Mapping[str, int]) -> Iterator[Ask]:
+    def planned_asks(self, consumer: str, owners: Mapping[str, int]) -> Iterator[AskOwner]:
         """What is charged in all; directions and thresholds, which follow from answers, cost nothing."""
-        yield Ask(consumer, self.validation_question())
+        yield AskOwner(consumer, self.validation_question())
         names = [name for name, size in owners.items() if size]
         nowhere = Reference(direction=np.zeros(self.embedding.dimension), threshold=0.0)
         for name in names if len(names) > 1 else ():
-            yield Ask(name, self.sum_question())
-            yield Ask(name, self.near_question(nowhere))
+            yield AskOwner(name, self.sum_question())
+            yield AskOwner(name, self.near_question(nowhere))
 
-    def planned_row_asks(self, owners: Mapping[str, int]) -> Iterator[Ask]:
+    def planned_row_asks(self, owners: Mapping[str, int]) -> Iterator[AskOwner]:
         """Whom the curator may ask for rows: each owner that has some."""
         some = self._rows(np.zeros(self.embedding.dimension), size=1)
-        return (Ask(name, some, to=self.curator) for name, size in owners.items() if size)
+        return (AskOwner(name, some, to=self.curator) for name, size in owners.items() if size)
 
 
 __all__ = ["Matching"]

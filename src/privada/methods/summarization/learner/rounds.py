@@ -42,10 +42,10 @@ from privada.methods.summarization.questions.rounds import (
     fill_numbers,
 )
 from privada.methods.summarization.questions.scoring import ranks
-from privada.parties.protocol import Ask
+from privada.parties.protocol import AskOwner
 
 T = TypeVar("T")
-Rounds = Generator[Ask | Sequence[Ask] | Draw, Any, T]
+Rounds = Generator[AskOwner | Sequence[AskOwner] | Draw, Any, T]
 
 
 def greedy_rounds(
@@ -93,7 +93,7 @@ def greedy_rounds(
     joining = _participation(matching, batch=batch, ask_share=ask_share, coalition=coalition)
     _points_question(matching, (), batch=batch, number=10**6)  # refuses a salt that will be too long
     target, variance = yield from ask_validation(consumer, validation_size, participants, matching)
-    participants.keep_answering((yield [Ask(name, joining) for name in participants.sizes]))
+    participants.keep_answering((yield [AskOwner(name, joining) for name in participants.sizes]))
     table = RoundTable(
         embedding=matching.embedding,
         target=target,
@@ -128,7 +128,7 @@ def planned_round_asks(
     batch: int = 1,
     ask_share: float = 0.0,
     coalition: int = 1,
-) -> tuple[Ask, ...]:
+) -> tuple[AskOwner, ...]:
     """All that `greedy_rounds` pays for, and one of each question for rows, which cost nothing.
 
     The validation mean is paid for once, and each owner's part in all rounds.
@@ -141,9 +141,9 @@ def planned_round_asks(
     )
     names = [name for name, size in owners.items() if size]
     return (
-        Ask(consumer, matching.validation_question()),
-        *(Ask(name, joining) for name in names),
-        *(Ask(name, question, to=matching.curator) for name in names for question in rows),
+        AskOwner(consumer, matching.validation_question()),
+        *(AskOwner(name, joining) for name in names),
+        *(AskOwner(name, question, to=matching.curator) for name in names for question in rows),
     )
 
 
@@ -212,7 +212,7 @@ def _collect_bids(
     """Bids of all that take part; one without a point has none this time, and is asked again."""
     most_sent = table.collections * batch
     asks = [
-        Ask(
+        AskOwner(
             name,
             _bids_question(
                 matching,
@@ -255,7 +255,7 @@ def _collect_points(
     offers = {name: bids.get(name, NO_BID) for name in table.playing}
     number = table.collections = table.collections + 1
     asks = [
-        Ask(
+        AskOwner(
             name,
             _points_question(matching, bid.index, batch=table.batch, number=number),
             to=matching.curator,

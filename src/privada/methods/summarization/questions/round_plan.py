@@ -63,9 +63,9 @@ class RoundPlan:
         How many owners may put together what they saw; what `against` says. It has a price where
         there are asking bits: the more owners, the more of them are asked.
 
-    >>> from privada.privacy import Approximate
+    >>> from privada.privacy import ApproxDP
     >>> plan = RoundPlan(size=100, batch=10, dimension=140,
-    ...                  guarantee=Approximate(epsilon=1, delta=1e-5, relation="add/remove"))
+    ...                  guarantee=ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"))
     >>> plan.rounds, round(plan.broadcast.scale, 1), type(plan.rule).__name__
     (10, 23.6, 'Everyone')
     >>> plan.against

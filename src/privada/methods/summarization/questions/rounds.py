@@ -42,8 +42,8 @@ class Participation(Question):
     Proof: `questions.round_plan` and privacy.md, section 5 (c). The answer holds nothing but
     the number of rounds and `against`.
 
-    >>> from privada.privacy import Approximate
-    >>> claim = Approximate(epsilon=1, delta=1e-5, relation="replace-one")
+    >>> from privada.privacy import ApproxDP
+    >>> claim = ApproxDP(epsilon=1, delta=1e-5, relation="replace-one")
     >>> Participation(size=100, batch=10, dimension=40, ask_share=0.5, guarantee=claim).against
     'one owner at a time, while all others keep to the protocol'
     """

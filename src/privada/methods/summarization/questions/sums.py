@@ -25,7 +25,7 @@ from privada.exceptions import InputError
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import inlined
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import Gaussian, Laplace, Plan
 from privada.privacy.relation import Relation
 from privada.privacy.release import PublicSchema, Question
@@ -83,7 +83,7 @@ class EmbeddingSum(Question):
         """One draw over all coordinates."""
         d, rows = self.embedding.dimension, self.guarantee.unit.max_rows
         replaces = self.guarantee.relation is not Relation.ADD_REMOVE
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             grid = _grid(rows * math.sqrt(d) / self.guarantee.epsilon)
             l1 = 2 * math.sqrt(d) + grid.step * d if replaces else math.sqrt(d)
             noise = Laplace.calibrated(sensitivity=rows * l1, epsilon=self.guarantee.epsilon, grid=grid)
@@ -148,7 +148,7 @@ class NearCount(Question):
     def planned(self) -> Plan:
         """One draw of one whole number."""
         rows = float(self.guarantee.unit.max_rows)
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             return Plan(draws={"count": Laplace.calibrated(sensitivity=rows, epsilon=self.guarantee.epsilon)})
         mu = self.guarantee.gaussian_mu()
         return Plan(draws={"count": Gaussian.calibrated(sensitivity=rows, mu=mu, whole=True)})

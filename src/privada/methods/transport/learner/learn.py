@@ -25,7 +25,7 @@ from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
-from privada.parties.protocol import Ask, Learner, only_releases
+from privada.parties.protocol import AskOwner, Learner, only_releases
 from privada.privacy.release import Question, Release
 
 REG_E, REG_CL = 0.01, 0.1  # the paper's, of costs scaled to a largest value of 1
@@ -280,7 +280,7 @@ def _key(question: Any) -> tuple[Any, ...]:
 
 def _asked(questions: Mapping[str, Question]) -> Learner[list[Release]]:
     """Ask everyone at once; nothing but releases comes back."""
-    asks = [Ask(owner, question) for owner, question in questions.items()]
+    asks = [AskOwner(owner, question) for owner, question in questions.items()]
     if len(asks) == 1:
         release = yield asks[0]
         only_releases(release)

@@ -39,8 +39,8 @@ class Descent(LinearDescent):
     Unit and relation are the guarantee's (replace-one). L2 sensitivity of each sum ``2 c r``, times the
     rows of a person. Proof: `privada.methods.linear.questions.descent`.
 
-    >>> from privada.privacy import Approximate
-    >>> guarantee = Approximate(epsilon=1, delta=1e-5, relation="replace-one")
+    >>> from privada.privacy import ApproxDP
+    >>> guarantee = ApproxDP(epsilon=1, delta=1e-5, relation="replace-one")
     >>> features = FeatureMap(projection=np.eye(2), centre=np.zeros(2), radius=1.0)
     >>> question = Descent.through(features, size=100, n_classes=2, guarantee=guarantee)
     >>> question.width_mapped, question.outputs, round(question.bound, 3)

@@ -39,7 +39,7 @@ from privada.methods.transport.questions.statistics import check_map
 from privada.privacy.accounting import accountant
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import inlined
-from privada.privacy.guarantee import Approximate, Guarantee, Pure
+from privada.privacy.guarantee import ApproxDP, Guarantee, PureDP
 from privada.privacy.mechanism import Gaussian, Mechanism, Plan, RandomisedResponse, gaussian_event
 from privada.privacy.relation import Relation
 from privada.privacy.release import PublicSchema, Question
@@ -73,9 +73,9 @@ class RowRelease(Question):
     Unit: one row. Under "replace-one" a whole row is protected; under "attribute" *one attribute of it*, and
     m attributes of one person cost m times as much.
 
-    >>> from privada.privacy import Approximate
+    >>> from privada.privacy import ApproxDP
     >>> q = RowRelease(features=FeatureMap.random(8, 3, seed=1), size=100,
-    ...                guarantee=Approximate(epsilon=1, delta=1e-5, relation="replace-one"))
+    ...                guarantee=ApproxDP(epsilon=1, delta=1e-5, relation="replace-one"))
     >>> round(q.plan.draws["rows"].scale, 2)      # 7.46 R
     7.46
     """
@@ -94,7 +94,7 @@ class RowRelease(Question):
         """Check every public parameter by name."""
         if not isinstance(self.features, FeatureMap):
             raise InputError(f"Expected features to be a FeatureMap, got {type(self.features).__name__}.")
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             raise InputError("Rows have Gaussian noise: ask for epsilon and delta, or for rho.")
         if self.guarantee.relation is Relation.ADD_REMOVE:
             raise RelationError(
@@ -283,7 +283,7 @@ def _row_mu(
     """Largest μ of the rows' noise that keeps the guarantee beside labels and sampling."""
     if label_epsilon is None and drawn == size:
         return guarantee.gaussian_mu() / math.sqrt(batches)
-    most = LARGEST_EPSILON if isinstance(guarantee, Approximate) else LARGEST_RHO
+    most = LARGEST_EPSILON if isinstance(guarantee, ApproxDP) else LARGEST_RHO
     if max(getattr(guarantee, "epsilon", 0.0), getattr(guarantee, "rho", 0.0)) > most:
         raise InputError(
             f"Expected epsilon or rho of at most {most:g} beside labels or batches, whose joint loss takes "
@@ -295,7 +295,7 @@ def _row_mu(
             _event(mu, label_epsilon, n_classes, size, drawn, many, guarantee.relation)
             for many in (1, batches)
         )
-        if not isinstance(guarantee, Approximate):
+        if not isinstance(guarantee, ApproxDP):
             return accountant.satisfies(event, guarantee)
         if accountant.delta(one, guarantee.epsilon) > guarantee.delta:  # in closed form: spares the rest
             return False

@@ -31,7 +31,7 @@ from privada.exceptions import InputError
 from privada.methods.transport.questions.features import LARGEST, FeatureMap
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import inlined
-from privada.privacy.guarantee import Pure
+from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.relation import Relation
 from privada.privacy.release import PublicSchema, Question
@@ -75,7 +75,7 @@ class ClassStatistics(Question):
         _check.count(least=2, n_classes=self.n_classes)
         if not isinstance(self.moments, bool):
             raise InputError(f"Expected moments to be True or False, got {self.moments!r}.")
-        if isinstance(self.guarantee, Pure):
+        if isinstance(self.guarantee, PureDP):
             raise InputError("Class statistics have Gaussian noise: ask for epsilon and delta, or for rho.")
         if self.n_classes * (1 + self.features.components + self.triangle) > LARGEST:
             raise InputError(f"Expected an answer of at most {LARGEST} numbers.")

@@ -17,10 +17,10 @@ from privada.methods.clustering import (
     sanitise,
 )
 from privada.parties import Policy, Schema
-from privada.privacy import ZCDP, Approximate, Pure
+from privada.privacy import ZCDP, ApproxDP, PureDP
 
-PURE, RHO = Pure(epsilon=3, relation="add/remove"), ZCDP(rho=3, relation="add/remove")
-APPROXIMATE = Approximate(epsilon=3, delta=1e-5, relation="add/remove")
+PURE, RHO = PureDP(epsilon=3, relation="add/remove"), ZCDP(rho=3, relation="add/remove")
+APPROXIMATE = ApproxDP(epsilon=3, delta=1e-5, relation="add/remove")
 CELLS = np.array([[-0.3, -0.2], [0.3, -0.2], [0.0, 0.3], [0.2, 0.1]])
 SCHEMA = Schema.of_numbers(bounds=(-0.5, 0.5), width=2)
 
@@ -28,7 +28,7 @@ SCHEMA = Schema.of_numbers(bounds=(-0.5, 0.5), width=2)
 def answered(question, X, seed=0):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RehearsalWarning)
-        accounting = "gaussian" if isinstance(question.guarantee, Approximate) else None
+        accounting = "gaussian" if isinstance(question.guarantee, ApproxDP) else None
         owner = Owner(
             X,
             schema=SCHEMA,
@@ -36,7 +36,7 @@ def answered(question, X, seed=0):
             budget=question.guarantee,
             policy=Policy(idealised=True),
             accounting=accounting,
-            rehearsal=seed,
+            insecure_seed=seed,
             allow_empty=True,
         )
     return owner.answer(question)
@@ -133,7 +133,7 @@ def test_the_radius_is_estimated_and_bounded(guarantee):
 
 def test_an_absent_source_is_as_far_as_can_be():
     question = SourceRadius(
-        targets=CELLS, t=20, radius=0.5, guarantee=Pure(epsilon=200, relation="add/remove")
+        targets=CELLS, t=20, radius=0.5, guarantee=PureDP(epsilon=200, relation="add/remove")
     )
     found = estimate_radius(question, answered(question, np.empty((0, 2))))
     assert found.value == pytest.approx(np.mean(np.linalg.norm(CELLS, axis=1)) + 0.5, abs=0.01)

@@ -12,13 +12,13 @@ from privada.methods.clustering import (
     count_threshold,
 )
 from privada.methods.clustering.learner.source.thresholds import threshold
-from privada.privacy import ZCDP, Approximate, Pure
+from privada.privacy import ZCDP, ApproxDP, PureDP
 from privada.privacy.mechanism import Gaussian, KNormCylinder, Laplace
 
-PURE, RHO = Pure(epsilon=3, relation="add/remove"), ZCDP(rho=3, relation="add/remove")
+PURE, RHO = PureDP(epsilon=3, relation="add/remove"), ZCDP(rho=3, relation="add/remove")
 
 
-APPROXIMATE = Approximate(epsilon=3, delta=1e-5, relation="add/remove")
+APPROXIMATE = ApproxDP(epsilon=3, delta=1e-5, relation="add/remove")
 
 
 CELLS = np.array([[-0.3, -0.2], [0.3, -0.2], [0.0, 0.3], [0.2, 0.1]])

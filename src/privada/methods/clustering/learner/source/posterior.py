@@ -226,10 +226,10 @@ def estimate_occupied(counts: FloatArray, noise: Lattice, *, rounds: int = 60) -
 
 def _public_spread(cells: FloatArray, target: FloatArray) -> FloatArray:
     """For each cell, its target points' covariance, nearly, of trace one."""
-    from privada.methods.cells.questions.partition import Nearest
+    from privada.methods.cells.questions.partition import NearestCells
 
     width = cells.shape[1]
-    mine = Nearest(centers=cells).assign(target)
+    mine = NearestCells(centers=cells).assign(target)
     found = np.empty((len(cells), width, width))
     for cell in range(len(cells)):
         seen = target[mine == cell] - cells[cell]

@@ -1,0 +1,53 @@
+"""Names of 0.2 that still work, each with a warning that tells the new one; to be deleted whole in 0.4."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+RENAMED = {
+    "Approximate": "ApproxDP",
+    "Ask": "AskOwner",
+    "MarginalLearner": "MarginalClassifier",
+    "Nearest": "NearestCells",
+    "Product": "GridCells",
+    "Pure": "PureDP",
+    "request": "make_guarantee",
+}
+PARAMETERS = {"rehearsal": "insecure_seed"}
+
+
+def find_new_name(package: str, name: str, public: list[str]) -> str | None:
+    """The new name of what a package called otherwise, after a warning; None if it had no such name."""
+    new = RENAMED.get(name)
+    if new not in public:
+        return None
+    warnings.warn(
+        f"{package}.{name} is now {package}.{new}; the old name goes in 0.4.",
+        DeprecationWarning,
+        stacklevel=3,
+    )
+    return new
+
+
+def accept_old_parameters(function: Function) -> Function:
+    """Let a function take its parameters by the names of 0.2, too."""
+
+    @functools.wraps(function)
+    def accepting(*args: Any, **options: Any) -> Any:
+        for old, new in PARAMETERS.items():
+            if old in options:
+                warnings.warn(
+                    f"{old}= is now {new}=; the old name goes in 0.4.", DeprecationWarning, stacklevel=2
+                )
+                options[new] = options.pop(old)
+        return function(*args, **options)
+
+    return accepting  # type: ignore[return-value]
+
+
+__all__ = ["accept_old_parameters", "find_new_name"]
