@@ -98,9 +98,9 @@ NOT_RUN = {
     "privada owner serve clinic=clinic/owner.toml --exchange s3://bucket/trial": "it takes a bucket",
     "privada run study.toml --exchange s3://bucket/trial --key alice.key": "it takes a bucket",
     "privada answer clinic/owner.toml --exchange s3://bucket/trial --name clinic": "it takes a bucket",
-    "privada link serve broker": "it runs until it is told to end",
+    "privada broker serve broker": "it runs until it is told to end",
     "nats-server -c nats.conf": "tests/exchange/broker/test_configuration.py starts three so",
-    "privada link create consortium/parties/administrator/link.toml --replicas 3": (
+    "privada broker create consortium/parties/administrator/link.toml --replicas 3": (
         "tests/exchange/broker/test_configuration.py creates it on three servers"
     ),
     "privada owner init clinic --data visits.parquet --page": "tests/browser/test_setup_page.py does",

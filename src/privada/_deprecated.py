@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ RENAMED = {
     "request": "make_guarantee",
 }
 PARAMETERS = {"rehearsal": "insecure_seed"}
+COMMANDS = {"link": "broker"}
 
 
 def find_new_name(package: str, name: str, public: list[str]) -> str | None:
@@ -50,4 +52,13 @@ def accept_old_parameters(function: Function) -> Function:
     return accepting  # type: ignore[return-value]
 
 
-__all__ = ["accept_old_parameters", "find_new_name"]
+def find_new_command(name: str) -> str:
+    """The present name of a command; if it was renamed, a warning on stderr says so."""
+    if name not in COMMANDS:
+        return name
+    # not a Python warning: users of the command line never see a DeprecationWarning
+    sys.stderr.write(f"warning: privada {name} is now privada {COMMANDS[name]}; the old name goes in 0.4.\n")
+    return COMMANDS[name]
+
+
+__all__ = ["accept_old_parameters", "find_new_command", "find_new_name"]

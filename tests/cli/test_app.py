@@ -39,7 +39,7 @@ def test_verbs_are_listed_in_the_order_in_which_one_meets_them():
     command = root_command()
     listed = command.list_commands(command.make_context("privada", ["demo"]))
     assert listed[:4] == ["demo", "advise", "init", "run"]
-    assert listed[-7:] == ["owner", "card", "learner", "ledger", "question", "release", "link"]
+    assert listed[-7:] == ["owner", "card", "learner", "ledger", "question", "release", "broker"]
 
 
 def test_without_a_verb_help_is_shown_and_the_version_needs_none(cli):

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from privada.cli import audit, demo, exits, learner, ledger, link, predict, reproduce
+from privada._deprecated import find_new_command
+from privada.cli import audit, broker, demo, exits, learner, ledger, predict, reproduce
 from privada.cli.owners import card, owner
 from privada.cli.studies import (
     advise,
@@ -30,6 +31,10 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - typer's signature
         """Names in the order of registration."""
         return list(self.commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a name; one that was renamed still works, with a line on stderr."""
+        return super().get_command(ctx, find_new_command(cmd_name))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -90,7 +95,7 @@ for _verb in (
 ):
     _name = _verb.__name__.rpartition(".")[2]
     app.command(_name, epilog=f"Example: {_verb.EXAMPLE}")(_verb.command)
-for _group in (owner, card, learner, ledger, question, release, link):
+for _group in (owner, card, learner, ledger, question, release, broker):
     app.add_typer(_group.app, name=_group.__name__.rpartition(".")[2])
 
 __all__ = ["Commands", "app", "root"]

@@ -86,7 +86,7 @@ def test_a_configuration_that_is_wrong_or_missing_is_an_error(folder, capfd):
     with pytest.raises(CourierError, match="ended at once"), server.running_server(folder):
         pytest.fail("it started")
     (folder / "nats.conf").unlink()
-    with pytest.raises(InputError, match="privada link init"), server.running_server(folder):
+    with pytest.raises(InputError, match="privada broker init"), server.running_server(folder):
         pytest.fail("it started")
 
 

@@ -33,7 +33,7 @@ def configure_server(plan: BrokerPlan, server: Server, *, home: PurePath) -> str
     }
     if plan.servers:
         settings["cluster"] = _cluster(plan, server, home / "routes")
-    return "# Made by privada link init from broker.toml.\n" + json.dumps(settings, indent=2) + "\n"
+    return "# Made by privada broker init from broker.toml.\n" + json.dumps(settings, indent=2) + "\n"
 
 
 def _identity(home: PurePath) -> dict[str, object]:

@@ -40,7 +40,7 @@ def running_server(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
         raise InputError("This is a cluster: start nats-server -c nats.conf in each of its servers' folders.")
     program, configuration = find_program(), folder / "nats.conf"
     if not configuration.is_file():
-        raise InputError(f"There is no nats.conf in {folder.name}: run privada link init first.")
+        raise InputError(f"There is no nats.conf in {folder.name}: run privada broker init first.")
     _check_free(plan)
     server = subprocess.Popen([program, "-c", str(configuration)], preexec_fn=_follow_parent())  # noqa: S603, PLW1509
     try:

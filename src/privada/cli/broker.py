@@ -1,4 +1,4 @@
-"""``privada link``: set up and run a broker, a NATS server of your own."""
+"""``privada broker``: set up and run a broker, a NATS server of your own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ app = typer.Typer(no_args_is_help=True, help="Set up and run a broker: a NATS se
 BrokerFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The broker's folder.", show_default=False)]
 
 
-@app.command("init", epilog="Example: privada link init broker --owner clinic --learner alice")
+@app.command("init", epilog="Example: privada broker init broker --owner clinic --learner alice")
 def init(
     folder: BrokerFolder,
     owner: Annotated[
@@ -81,15 +81,15 @@ def init(
 def _next_steps(folder: Path, plan: BrokerPlan, administrator: Path) -> list[str]:
     """How the broker is started."""
     if not plan.servers:
-        return [f"Start it: privada link serve {folder}"]
+        return [f"Start it: privada broker serve {folder}"]
     return [
         *(f"{each.host}: copy {folder / 'servers' / each.name} there" for each in plan.all_servers),
         "Start each server in its folder: nats-server -c nats.conf",
-        f"Then, once: privada link create {administrator / 'link.toml'} --replicas {len(plan.servers)}",
+        f"Then, once: privada broker create {administrator / 'link.toml'} --replicas {len(plan.servers)}",
     ]
 
 
-@app.command("serve", epilog="Example: privada link serve broker")
+@app.command("serve", epilog="Example: privada broker serve broker")
 def serve(folder: BrokerFolder, as_json: AsJson = False) -> None:
     """Run the broker in the foreground; interrupt it to end it."""
     from privada.exchange.broker import server
@@ -106,7 +106,7 @@ def _say_ready(plan: BrokerPlan, *, as_json: bool) -> None:
     sys.stdout.flush()
 
 
-@app.command("create", epilog="Example: privada link create administrator/link.toml --replicas 3")
+@app.command("create", epilog="Example: privada broker create administrator/link.toml --replicas 3")
 def create(
     link: Annotated[
         Path, typer.Argument(metavar="LINK", help="The administrator's link.toml.", show_default=False)
