@@ -25,7 +25,7 @@ from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Poli
 from privada.exchange import Sender
 from privada.exchange.couriers.local import LocalCourier
 from privada.parties.columns import Number
-from privada.parties.permissions.known_learners import KnownLearner
+from privada.parties.permissions import KnownLearner
 from privada.privacy import Asker, Ledger, OwnerKey, PureDP, Vintage
 from privada.privacy.keys import LearnerKey
 from privada.service.console.hosting import host

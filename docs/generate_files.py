@@ -33,15 +33,17 @@ def page() -> str:
         parts.append(_section(f"`[method]` of {name}", module, level=3))
     parts.append(_section("Owner files", "privada.parties.owner_file"))
     learners = _section(
-        "`[[learners]]` of an owner file", "privada.parties.permissions.known_learners", level=3
+        "`[[learners]]` of an owner file", "privada.parties.permissions:KnownLearners", level=3
     )
     console = _section("The console's file", "privada.service.console.oidc.settings")
     return "\n".join([*parts, learners, console])
 
 
 def _section(title: str, module: str, *, level: int = 2) -> str:
-    """Title, the example of a module's docstring, and what it says after it."""
-    text = inspect.cleandoc(import_module(module).__doc__ or "")
+    """Title, the example in the docstring of a module or of ``module:Class``, and what it says after it."""
+    place, _, name = module.partition(":")
+    documented = getattr(import_module(place), name) if name else import_module(place)
+    text = inspect.cleandoc(documented.__doc__ or "").partition("\nParameters\n---")[0]
     first, _, rest = text.partition("::\n\n")
     block, after = _split(rest)
     lead = " ".join(first.split()).replace("``", "`")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.transport.wasserstein import private_wasserstein as private_wasserstein
     from privada.parties.one_process.dataset import Dataset as Dataset
     from privada.parties.owner import Owner as Owner
-    from privada.parties.permissions.policy import Policy as Policy
+    from privada.parties.permissions import Policy as Policy
     from privada.parties.protocol import AskOwner as AskOwner
     from privada.parties.running import run as run
     from privada.parties.schema import Category as Category
@@ -83,7 +83,7 @@ _HOMES = {
     "methods.marginals.estimator_regression": ("MarginalRegressor",),
     "parties.one_process.dataset": ("Dataset",),
     "parties.owner": ("Owner",),
-    "parties.permissions.policy": ("Policy",),
+    "parties.permissions": ("Policy",),
     "parties.protocol": ("AskOwner",),
     "parties.running": ("run",),
     "parties.schema": ("Category", "Date", "Number", "Schema"),

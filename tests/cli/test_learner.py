@@ -3,7 +3,7 @@ import tomllib
 
 import pytest
 
-from privada.parties.permissions.known_learners import LearnerCard
+from privada.parties.permissions import LearnerCard
 from privada.privacy import LearnerKey
 
 

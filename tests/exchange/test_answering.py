@@ -15,7 +15,7 @@ from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import Envelope
 from privada.exchange.posting import post
 from privada.methods.summarization import EmbeddedRows, FourierEmbedding, RoundBids, RoundPoints, SummaryRows
-from privada.parties.permissions.known_learners import KnownLearner
+from privada.parties.permissions import KnownLearner
 from privada.privacy import Disclosure, PureDP
 from privada.privacy.keys import LearnerKey
 

@@ -32,7 +32,7 @@ from privada.methods.summarization import (
     greedy_rounds,
     supply_noise,
 )
-from privada.parties.permissions.known_learners import KnownLearner
+from privada.parties.permissions import KnownLearner
 from privada.parties.protocol import PlannedLearner
 from privada.parties.schema import Category
 from privada.privacy import ZCDP, Ledger, OwnerKey, Question, Rehearsal, Release

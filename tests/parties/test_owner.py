@@ -19,7 +19,7 @@ from privada.exceptions import (
     SchemaError,
 )
 from privada.parties import Category, Number
-from privada.parties.permissions.known_learners import KnownLearner
+from privada.parties.permissions import KnownLearner
 from privada.privacy import ApproxDP, Asker, Ledger, OwnerKey, PureDP, Release, Unit
 
 AR = "add/remove"
@@ -55,7 +55,7 @@ def test_an_answer_is_a_signed_paid_release():
 
 def test_an_answer_checks_a_question_once(monkeypatch):
     """Terms, price and what a question holds are looked at once before the charge, and never after it."""
-    from privada.parties.permissions import policy
+    from privada.parties import permissions as policy
 
     calls = []
     for place, name in ((CellStatistics, "fits"), (policy.Policy, "admit"), (policy.Policy, "admit_work")):
@@ -220,7 +220,7 @@ def test_rehearsals_are_stamped():
     assert "rehearsal: not private" in release.stamps
     assert "rehearsal: not private" in repr(release)
     assert "rehearsal: not private" in release.explain()
-    assert Release.from_bytes(release.to_bytes()).insecure_seed
+    assert Release.from_bytes(release.to_bytes()).rehearsal
 
 
 def test_reprs_show_no_row():

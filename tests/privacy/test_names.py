@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 from privada.exceptions import BudgetError, InputError, LedgerError, PrivacyLeakWarning
-from privada.parties.permissions.known_learners import KnownLearner, KnownLearners, LearnerCard
+from privada.parties.permissions import KnownLearner, KnownLearners, LearnerCard
 from privada.privacy import Vintage
 from privada.privacy.accounting.filters import open_filter
 from privada.privacy.ledger.account import Account

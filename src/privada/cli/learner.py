@@ -44,7 +44,7 @@ def init(
     Keep the key; give the card to every owner that should answer. An owner
     lists it among the learners of its owner.toml.
     """
-    from privada.parties.permissions.known_learners import LearnerCard
+    from privada.parties.permissions import LearnerCard
     from privada.privacy.keys import LearnerKey
     from privada.privacy.keys.passphrase import VARIABLE, choose_passphrase
 

@@ -44,7 +44,7 @@ from privada.parties.one_process.holding import (
 )
 from privada.parties.one_process.process_ledger import note_division, public_rows
 from privada.parties.one_process.statement import Statement, join_statements
-from privada.parties.permissions.policy import Policy
+from privada.parties.permissions import Policy
 from privada.parties.protocol import ask_one
 from privada.parties.running import run as run_learner
 from privada.parties.schema import Category, Schema

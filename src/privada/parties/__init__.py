@@ -9,9 +9,9 @@ from privada._lazy import attach
 if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.parties.dummy import make_dummy_rows as make_dummy_rows
     from privada.parties.owner import Owner as Owner
-    from privada.parties.permissions.known_learners import KnownLearner as KnownLearner
-    from privada.parties.permissions.known_learners import LearnerCard as LearnerCard
-    from privada.parties.permissions.policy import Policy as Policy
+    from privada.parties.permissions import KnownLearner as KnownLearner
+    from privada.parties.permissions import LearnerCard as LearnerCard
+    from privada.parties.permissions import Policy as Policy
     from privada.parties.protocol import AskOwner as AskOwner
     from privada.parties.protocol import Learner as Learner
     from privada.parties.protocol import PlannedLearner as PlannedLearner
@@ -25,9 +25,8 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
 
 _HOMES = {
     "dummy": ("make_dummy_rows",),
-    "permissions.known_learners": ("KnownLearner", "LearnerCard"),
     "owner": ("Owner",),
-    "permissions.policy": ("Policy",),
+    "permissions": ("KnownLearner", "LearnerCard", "Policy"),
     "protocol": ("AskOwner", "Learner", "PlannedLearner"),
     "rows": ("Rows",),
     "running": ("run",),

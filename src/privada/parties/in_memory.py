@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from privada.parties.owner import Owner
-from privada.parties.permissions.policy import Policy
+from privada.parties.permissions import Policy
 from privada.parties.schema import Schema
 from privada.privacy.accounting import accountant
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee

@@ -32,9 +32,17 @@ from privada.parties.one_process.fingerprints import stack_columns
 from privada.parties.one_process.given_budget import GivenBudget
 from privada.parties.one_process.process_ledger import OpenUse, enter_rows
 from privada.parties.owner_file import OwnerFile
-from privada.parties.permissions.admission import Admission
-from privada.parties.permissions.known_learners import KnownLearner, KnownLearners, Terms
-from privada.parties.permissions.policy import Policy, check_admissible, check_terms, is_paid, price_all
+from privada.parties.permissions import (
+    Admission,
+    KnownLearner,
+    KnownLearners,
+    Policy,
+    Terms,
+    check_admissible,
+    check_terms,
+    is_paid,
+    price_all,
+)
 from privada.parties.private import Private, open_private
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema

@@ -29,7 +29,7 @@
     # scheduler = "tls://10.0.0.1:8786"
 
     [policy]                         # optional
-    [[learners]]                     # optional: who may ask, see `privada.parties.permissions.known_learners`
+    [[learners]]                     # optional: who may ask, see `privada.parties.permissions`
     [schema]                         # columns, label, size, person_id, max_rows
 
 Its public part, which learners need, is the owner card, a `Card`.
@@ -52,9 +52,17 @@ from privada.parties.checks.memory import CheckMemory
 from privada.parties.compute.engine import Engine
 from privada.parties.compute.threads import Threads
 from privada.parties.csv.dialect import Dialect
-from privada.parties.permissions.admission import Admission
-from privada.parties.permissions.known_learners import KnownLearner, KnownLearners, read_learners
-from privada.parties.permissions.policy import Policy, check_admissible, check_terms, is_paid, price_all
+from privada.parties.permissions import (
+    Admission,
+    KnownLearner,
+    KnownLearners,
+    Policy,
+    check_admissible,
+    check_terms,
+    is_paid,
+    price_all,
+    read_learners,
+)
 from privada.parties.schema import Schema
 from privada.parties.sources import Database, StoredRows
 from privada.parties.sources.stores import check_store_url

@@ -57,7 +57,7 @@ def command(
 
 def _declare(file: OwnerFile, ledger: Ledger, asker: Asker) -> None:
     """Record what the file declares for a learner, as an owner does that opens."""
-    from privada.parties.permissions.known_learners import KnownLearners
+    from privada.parties.permissions import KnownLearners
 
     known = KnownLearners(file.learners or (), budget=ledger.budget(file.dataset))
     ledger.declare(file.dataset, next(each for each in known.allowances if each.key == asker.key))
@@ -66,7 +66,7 @@ def _declare(file: OwnerFile, ledger: Ledger, asker: Asker) -> None:
 def _most(
     file: OwnerFile, epsilon: float | None, delta: float | None, rho: float | None, *, whole: bool
 ) -> Guarantee | None:
-    from privada.parties.permissions.known_learners import part_of
+    from privada.parties.permissions import part_of
 
     stated = any(number is not None for number in (epsilon, delta, rho))
     if whole == stated:

@@ -9,7 +9,7 @@ from privada.cli.options import AsJson, OwnerToml, existing_file
 
 if TYPE_CHECKING:
     from privada.parties.owner_file import OwnerFile
-    from privada.parties.permissions.known_learners import KnownLearner, KnownLearners
+    from privada.parties.permissions import KnownLearner, KnownLearners
     from privada.privacy.ledger import Ledger
     from privada.report.tables import Table
 
@@ -34,7 +34,7 @@ def learners(owner: OwnerToml, as_json: AsJson = False) -> None:
 
 
 def _rows(file: OwnerFile, ledger: Ledger) -> list[dict[str, Any]]:
-    from privada.parties.permissions.known_learners import KnownLearners
+    from privada.parties.permissions import KnownLearners
     from privada.report.ledger import by_learner
 
     known = KnownLearners(file.learners or (), budget=ledger.budget(file.dataset))

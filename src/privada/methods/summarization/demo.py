@@ -16,7 +16,7 @@ from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.nodes import Consumer, OwnerNode
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.owner import Owner
-from privada.parties.permissions.policy import Policy
+from privada.parties.permissions import Policy
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation

@@ -22,7 +22,7 @@ from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.one_process.holding import Holding, count_persons, hold_owner, salt_learner
 from privada.parties.owner import Owner
-from privada.parties.permissions.policy import Policy
+from privada.parties.permissions import Policy
 from privada.parties.protocol import Learner
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee, make_guarantee

@@ -31,7 +31,7 @@ from privada.parties.one_process.given_budget import GivenBudget, open_ledger
 from privada.parties.one_process.process_ledger import OpenUse, enter_rows, join_fit
 from privada.parties.one_process.statement import Statement, join_statements
 from privada.parties.owner import Owner
-from privada.parties.permissions.policy import Policy
+from privada.parties.permissions import Policy
 from privada.parties.persons import number_persons, read_persons
 from privada.parties.protocol import AskOwner, Learner, PlannedLearner
 from privada.parties.schema import Schema, is_missing

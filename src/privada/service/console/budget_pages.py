@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from privada.exceptions import InputError, PrivadaError
 from privada.parties.owner import Owner
-from privada.parties.permissions.known_learners import KnownLearner, KnownLearners, part_of
+from privada.parties.permissions import KnownLearner, KnownLearners, part_of
 from privada.privacy.guarantee import ZCDP, Guarantee
 from privada.report.ledger import vintages_tables
 from privada.report.tables import Table

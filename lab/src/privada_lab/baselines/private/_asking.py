@@ -10,7 +10,7 @@ import numpy as np
 from privada import _check
 from privada.exceptions import InputError
 from privada.parties.in_memory import owner_in_memory
-from privada.parties.permissions.policy import Policy
+from privada.parties.permissions import Policy
 from privada.parties.schema import Category, Schema
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question, Release

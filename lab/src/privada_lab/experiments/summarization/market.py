@@ -22,7 +22,7 @@ from privada.methods.summarization import (
     match,
 )
 from privada.parties.owner import Owner
-from privada.parties.permissions.policy import Policy
+from privada.parties.permissions import Policy
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation

@@ -1,19 +1,217 @@
-"""Who may ask for how much: by key, on terms, and everybody else is refused by name."""
+"""What an owner decides before it charges: in which order, and from public things only."""
 
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
 import pytest
 
 from privada import CellStatistics, NearestCells, Owner, Policy, Schema
-from privada.exceptions import ApprovalPending, BudgetError, InputError, PolicyError, StudyError
+from privada._toml import Section
+from privada.exceptions import ApprovalPending, BudgetError, InputError, LedgerError, PolicyError, StudyError
 from privada.parties.owner_file import OwnerFile
-from privada.parties.permissions.known_learners import KnownLearner, LearnerCard
-from privada.privacy import ZCDP, Asker, PureDP
+from privada.parties.permissions import (
+    Admission,
+    KnownLearner,
+    KnownLearners,
+    LearnerCard,
+    Terms,
+    check_terms,
+    price_all,
+)
+from privada.privacy import ZCDP, Asker, Ledger, OwnerKey, PureDP, Question, QuestionHeader
+from privada.privacy.accounting.filters import open_filter
 from tests.parties.test_owner_file import TOML, home  # noqa: F401 - a fixture
 
 AR = "add/remove"
+SCHEMA = Schema.of_numbers(bounds=(0, 1), width=1)
+BUDGET = PureDP(epsilon=1, relation=AR)
+
+
+def question(epsilon=0.01, centers=2, **more):
+    tables = (NearestCells(centers=np.linspace(0.1, 0.9, centers)[:, None]),)
+    return CellStatistics(tables=tables, guarantee=PureDP(epsilon=epsilon, relation=AR), **more)
+
+
+def house(rows=9, **more):
+    return Owner(np.full((rows, 1), 0.1), schema=SCHEMA, dataset="clinic", budget=BUDGET, **more)
+
+
+def header(**more):
+    return QuestionHeader.of(question(**more))
+
+
+def test_a_header_tells_what_its_question_will_be():
+    asked = question(salt="again")
+    for found in (QuestionHeader.of(asked), Question.peek(asked.to_bytes())):
+        assert (found.kind, found.method, found.salt) == (asked.kind, "cells", "again")
+        assert (found.digest, found.guarantee, found.turn) == (asked.digest, asked.guarantee, None)
+    assert Question.peek(asked.to_bytes()).size == len(asked.to_bytes())
+
+
+def test_size_and_method_are_decided_before_a_person_is_asked():
+    with pytest.raises(PolicyError, match="the owner reads at most 10"):
+        Policy(largest_question=10, methods=(), approval=True).admit_header(header())
+    with pytest.raises(PolicyError, match=r"does not answer cells \(allowed: marginals\)"):
+        Policy(methods=("marginals",), approval=True).admit_header(header(), approved=True)
+    with pytest.raises(ApprovalPending, match=f"Question {header().digest[:12]} waits"):
+        Policy(methods=("cells",), approval=True).admit_header(header())
+    Policy(methods=("cells",), approval=True).admit_header(header(), approved=True)
+    Policy().admit_header(header())
+
+
+def test_what_costs_next_to_nothing_is_refused():
+    """Else a budget pays for any number of questions, and an owner works for nothing."""
+    policy = Policy(lowest_share=1e-3)
+    policy.admit(question(), share=1e-3)
+    with pytest.raises(
+        PolicyError, match="a share of 1e-15 of the budget; the owner answers none below 0.001"
+    ):
+        policy.admit(question(), share=1e-15)
+    Policy().admit(question(), share=1e-15)
+    with pytest.raises(InputError, match="Expected lowest_share to be at most largest_share = 0.1, got 0.2"):
+        Policy(lowest_share=0.2, largest_share=0.1)
+
+
+def test_work_is_reckoned_for_a_public_size():
+    asked = question(centers=1000)
+    declared = Schema.of_numbers(bounds=(0, 1), width=1, size=10**6)
+    policy = Policy(longest_answer=0.5)
+    with pytest.raises(
+        PolicyError, match=r"1 seconds for 1000000 rows; the owner allows 0.5 \(longest_answer"
+    ):
+        policy.admit_work(asked, declared)
+    with pytest.raises(PolicyError, match="for 1000000 rows"):
+        policy.admit_work(asked, SCHEMA)  # which declares no size
+    Policy(longest_answer=0.5, assumed_size=1000).admit_work(asked, SCHEMA)
+    Policy().admit_work(asked, declared)
+
+
+@pytest.mark.parametrize("rows", [1, 2000])
+def test_the_true_number_of_rows_decides_nothing(rows):
+    owner = house(rows, policy=Policy(longest_answer=1e-6))
+    with pytest.raises(PolicyError, match="could take .* for 1000000 rows"):
+        price_all(
+            [question()],
+            schema=owner.schema,
+            policy=owner.policy,
+            ledger=owner.ledger,
+            dataset="clinic",
+        )
+
+
+class Watched(CellStatistics):
+    """Tells whether it was tried."""
+
+    def fits(self, schema):
+        raise AssertionError("tried before the policy was asked")
+
+
+def test_terms_and_prices_are_known_before_anything_is_tried():
+    asked = Watched(tables=question().tables, guarantee=question().guarantee)
+    owner = house()
+    check_terms(asked, schema=owner.schema, budget=BUDGET)
+    given = {"schema": owner.schema, "ledger": owner.ledger, "dataset": "clinic"}
+    with pytest.raises(PolicyError, match="does not answer cells"):
+        price_all([asked], policy=Policy(methods=()), **given)
+    with pytest.raises(PolicyError, match="none below 0.5"):
+        price_all([asked], policy=Policy(lowest_share=0.5), **given)
+    with pytest.raises(AssertionError, match="tried"):
+        price_all([asked], policy=Policy(), **given)
+
+
+def read(text):
+    return Policy.from_section(Section.parse(f"[policy]\n{text}", name="owner.toml").section("policy"))
+
+
+def test_limits_are_read_from_an_owners_file():
+    found = read("lowest_share = 0.001\nlargest_question = 1000\nlongest_answer = 60\nassumed_size = 5000")
+    assert found == Policy(lowest_share=0.001, largest_question=1000, longest_answer=60.0, assumed_size=5000)
+    assert read("") == Policy()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["lowest_share = 2.0", "largest_question = 0", "longest_answer = -1.0", "assumed_size = 0"],
+)
+def test_limits_that_make_no_sense_are_named(line):
+    with pytest.raises(StudyError, match=f"line 2, policy.{line.split()[0]}: "):
+        read(line)
+
+
 ALICE, BOB, EVE = (Asker(name, two * 32) for name, two in (("alice", "aa"), ("bob", "bb"), ("eve", "ee")))
+QUESTION = "cd" * 32
+
+
+@pytest.fixture
+def ledger():
+    with Ledger.open(":memory:", OwnerKey.generate()) as made:
+        made.open_budget("rows", BUDGET)
+        yield made
+
+
+@pytest.fixture
+def admission(ledger):
+    known = KnownLearner(name="alice", key=ALICE.key, approval=True)
+    return Admission(ledger, "rows", KnownLearners([known], budget=open_filter(BUDGET)))
+
+
+def test_a_refusal_is_recorded_and_a_wait_or_a_fault_is_not(ledger, admission):
+    for error in (ApprovalPending("wait"), LedgerError("disk"), PolicyError("too much")):
+        with pytest.raises(type(error)), admission.on_terms(QUESTION, "cells", ALICE, Policy()):
+            raise error
+    (line,) = list(ledger.lines("rows"))[1:]
+    assert (line.kind, line.asker, line.detail["text"]) == ("refusal", ALICE, "too much")
+
+
+def test_a_refusal_that_cannot_be_recorded_stands(ledger, admission, monkeypatch):
+    def fail(*_, **__):
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(ledger, "refuse", fail)
+    with pytest.raises(PolicyError, match="too much"), admission.on_terms(QUESTION, None, ALICE, Policy()):
+        raise PolicyError("too much")
+
+
+def test_who_approved_is_known(ledger, admission):
+    with admission.on_terms(QUESTION, "cells", ALICE, Policy()) as terms:
+        assert terms.policy.approval
+        with pytest.raises(ApprovalPending, match=QUESTION[:12]):
+            admission.wait_for_a_person(QUESTION, terms, approved=False)
+        assert admission.wait_for_a_person(QUESTION, terms, approved=True) == ""
+        ledger.approve("rows", QUESTION, by="Dr Who")
+        assert admission.wait_for_a_person(QUESTION, terms, approved=False) == "Dr Who"
+        ledger.reject("rows", QUESTION, by="Dr Else", reason="no", reconsider=True)
+        with pytest.raises(PolicyError, match="Dr Else refused it: no"):
+            admission.is_approved(QUESTION, terms, approved=True)
+
+
+def test_without_a_list_nothing_is_shared_or_counted(ledger):
+    admission = Admission(ledger, "rows", None)
+    admission.share(QUESTION, Terms(policy=Policy(approval=True), asker=ALICE), approved=False)
+    assert len(list(ledger.lines("rows"))) == 1
+
+
+def test_a_quote_for_a_learner_is_within_its_allowance_and_leaves_no_trace(ledger):
+    known = KnownLearner(
+        name="alice", key=ALICE.key, methods=("cells",), allowance=PureDP(epsilon=0.5, relation="add/remove")
+    )
+    admission = Admission(ledger, "rows", KnownLearners([known], budget=open_filter(BUDGET)))
+    tables = (NearestCells(centers=np.array([[0.2], [0.8]])),)
+    question = CellStatistics(tables=tables, guarantee=PureDP(epsilon=0.25, relation="add/remove"))
+    quote = ledger.price("rows", question.price)
+    assert admission.price(quote, [question], None, Policy()) == quote
+    assert Admission(ledger, "rows", None).price(quote, [question], ALICE, Policy()) == quote
+    found = admission.price(quote, [question], Asker("somebody", ALICE.key), Policy())
+    assert (found.allowance.learner, found.allowance.share, found.affordable) == ("alice", 0.5, True)
+    with pytest.raises(PolicyError, match="does not know 'eve'"):
+        admission.price(quote, [question], Asker("eve", "ee" * 32), Policy())
+    other = Admission(
+        ledger, "rows", KnownLearners([replace(known, methods=("marginals",))], budget=open_filter(BUDGET))
+    )
+    with pytest.raises(PolicyError, match="does not answer cells to 'alice'"):
+        other.price(quote, [question], ALICE, Policy())
+    assert [line.kind for line in ledger.lines("rows")] == ["budget"]
 
 
 def ask(epsilon=0.25, salt=""):
