@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks._figures import Figure, main
 from privada.methods.cells import NearestCells
-from privada.methods.cells.questions.nearest_kernel import assign_exactly
+from privada.methods.cells.questions.nearest import assign_exactly
 from privada.parties.rows import Rows
 from privada.parties.schema import Category, Number, Schema
 

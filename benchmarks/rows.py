@@ -39,7 +39,7 @@ import numpy as np
 from benchmarks._figures import Figure, main
 from privada._threads import run_each
 from privada.methods.cells import Bins, CellStatistics, NearestCells
-from privada.methods.cells.owner.answer import tabulate
+from privada.methods.cells.owner import tabulate
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.compute.threads import Threads
 from privada.parties.sources import Source, Table

@@ -24,6 +24,14 @@ PLANTED = {  # a place, what is written there, and the contract that has to brea
     "src/privada/methods/clustering/learner/solver/new.py": (OPENS, SIDED),
     "src/privada/methods/transport/estimator.py": (ASKS, "At the top of a room nobody opens rows"),
     "src/privada/methods/cells/new.py": (OPENS, "At the top of a room nobody opens rows"),
+    "src/privada/methods/cells/study.py": (
+        "from privada.methods.cells.owner import answer\n",
+        "At the top of a room nobody opens rows",
+    ),
+    "src/privada/methods/cells/learner.py": (
+        "from privada.methods.cells.owner import answer\n",
+        SIDED,
+    ),
     "src/privada/methods/clustering/study.py": (
         "import privada.methods.transport.learner.learn\n",
         "Rooms import no other room but cells, linear and hypotheses, which all share",

@@ -21,7 +21,7 @@ CENTERS = np.array([[0.2], [0.8]])
 def test_an_answerer_that_leaves_a_draw_out_is_refused(monkeypatch):
     schema, guarantee = Schema.of_numbers(bounds=(0, 1), width=1), PureDP(epsilon=1, relation=AR)
     house = Owner(np.linspace(0, 1, 10)[:, None], schema=schema, dataset="rows", budget=guarantee)
-    monkeypatch.setattr("privada.methods.cells.owner.answer.answer", lambda *_: {})
+    monkeypatch.setattr("privada.methods.cells.owner.answer", lambda *_: {})
     with pytest.raises(AnswerError):
         house.answer(CellStatistics(tables=(NearestCells(centers=CENTERS),), guarantee=guarantee))
 

@@ -108,7 +108,7 @@ def test_the_line_is_durable_before_the_rows_are_opened(tmp_path, monkeypatch):
 def test_a_failed_draw_is_still_charged_and_tells_nothing(monkeypatch, caplog):
     house = owner()
     monkeypatch.setattr(
-        "privada.methods.cells.owner.answer.tabulate",
+        "privada.methods.cells.owner.tabulate",
         lambda *_: (_ for _ in ()).throw(ValueError("row 3 is 0.333")),
     )
     with caplog.at_level(logging.ERROR), pytest.raises(AnswerError) as caught:

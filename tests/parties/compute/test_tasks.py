@@ -8,7 +8,7 @@ import pytest
 
 from privada.exceptions import AnswerError, WireError
 from privada.methods.cells import Bins, CellStatistics
-from privada.methods.cells.owner.answer import tabulate
+from privada.methods.cells.owner import tabulate
 from privada.parties.compute.batch import Batch
 from privada.parties.compute.tasks import QuestionFile, Task
 from privada.privacy import PureDP

@@ -47,7 +47,7 @@ METHOD = Method(
 
 _HOMES = {
     "estimator": ("CellClassifier", "CellMeans"),
-    "learner.learn": ("CellEstimates", "CellTable", "estimate", "learn"),
+    "learner": ("CellEstimates", "CellTable", "estimate", "learn"),
     "questions.partition": ("Bins", "NearestCells", "Partition", "GridCells", "Projected"),
     "questions.statistics": ("CellStatistics",),
 }

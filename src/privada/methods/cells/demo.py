@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada._arrays import FloatArray
-from privada.methods.cells.learner.learn import CellTable, learn
+from privada.methods.cells.learner import CellTable, learn
 from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.pictures import Picture, Tiles

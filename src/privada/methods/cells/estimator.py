@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.methods.cells.learner.learn import CellEstimates, learn
+from privada.methods.cells.learner import CellEstimates, learn
 from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.estimating import PrivateEstimator, check_owner

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from privada.methods.cells.estimator import CellClassifier
-from privada.methods.cells.learner.learn import learn
+from privada.methods.cells.learner import learn
 from privada.methods.cells.questions.partition import Bins, GridCells, NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.registry import Example

@@ -23,8 +23,7 @@ from privada._toml import Section
 from privada.exceptions import InputError, RelationError
 from privada.methods import _study
 from privada.methods.cells.estimator import CellClassifier, keep_counts
-from privada.methods.cells.learner.forecast import forecast_counts
-from privada.methods.cells.learner.learn import CellEstimates, learn
+from privada.methods.cells.learner import CellEstimates, forecast_counts, learn
 from privada.methods.cells.questions.partition import Bins, NearestCells, Partition
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.parties.protocol import Learner, with_forecast

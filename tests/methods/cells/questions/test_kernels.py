@@ -1,7 +1,10 @@
 """Passes over rows: a record's result is its own, and its contribution stays in its ball."""
 
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from privada.methods.cells import Bins
 from privada.methods.cells.questions import kernels
 
 
@@ -57,3 +60,24 @@ def test_affine_maps_are_summed_row_by_row():
     np.testing.assert_allclose(found, X @ matrix + shift, rtol=1e-12, atol=1e-12)
     for at in (0, 17, 399):
         assert kernels.affine(X[at : at + 1], matrix, shift).tobytes() == found[at : at + 1].tobytes()
+
+
+FINITE = st.floats(-1.7e308, 1.7e308)
+EDGES = st.lists(FINITE, min_size=1, max_size=9, unique=True).map(sorted)
+
+
+@settings(max_examples=200)
+@given(EDGES, EDGES, st.lists(st.tuples(FINITE, st.booleans()), max_size=40))
+def test_counts_in_one_pass_are_those_of_the_rule(first, second, values):
+    values = (
+        values + [(edge, False) for edge in first] + [(np.nextafter(edge, -np.inf), True) for edge in second]
+    )
+    X = np.array([(value, float(absent)) for value, absent in values if abs(value) < np.inf]).reshape(-1, 2)
+    labels = np.arange(len(X)) % 2
+    tables = (Bins(feature=0, edges=first), Bins(feature=0, edges=second, missing=1))
+    for classes in (1, 2):
+        known = labels if classes == 2 else np.zeros(0, dtype=np.int64)
+        found = kernels.count_bins(tables, X, known, classes)
+        for table, counts in zip(tables, found, strict=True):
+            codes = table.assign(X) * classes + (labels if classes == 2 else 0)
+            assert counts.tolist() == np.bincount(codes, minlength=table.n_cells * classes).tolist()

@@ -6,6 +6,7 @@ from hypothesis.extra import numpy as hnp
 
 from privada.exceptions import InputError
 from privada.methods.cells import Bins, GridCells, NearestCells, Projected
+from privada.methods.cells.questions import partition
 
 points = hnp.arrays(np.float64, (7, 2), elements=st.floats(-5, 5).map(lambda v: round(v, 1)))
 
@@ -22,17 +23,17 @@ def test_the_nearest_centre_is_found_and_ties_go_to_the_first(X, centers):
 @given(points, st.permutations(range(7)), st.integers(1, 7))
 def test_a_record_alone_decides_its_cell(X, order, size):
     """Hazard 10: neither its place in a batch nor the other records matter."""
-    for partition in (
+    for cells in (
         NearestCells(centers=np.array([[0.0, 0.0], [1.0, 1.0], [-1.0, 0.5]])),
         Bins(feature=1, edges=np.array([-1.0, 0.0, 2.5])),
         GridCells(factors=(Bins(feature=0, edges=np.array([0.0])), Bins(feature=1, edges=np.array([0.0])))),
     ):
-        whole = partition.assign(X)
-        assert np.array_equal(partition.assign(X[list(order)]), whole[list(order)])
-        parts = [partition.assign(X[i : i + size]) for i in range(0, 7, size)]
+        whole = cells.assign(X)
+        assert np.array_equal(cells.assign(X[list(order)]), whole[list(order)])
+        parts = [cells.assign(X[i : i + size]) for i in range(0, 7, size)]
         assert np.array_equal(np.concatenate(parts), whole)
         assert whole.min() >= 0
-        assert whole.max() < partition.n_cells
+        assert whole.max() < cells.n_cells
 
 
 def test_bins_partition_the_line():
@@ -102,3 +103,54 @@ def test_partitions_are_neither_too_deep_nor_of_too_many_factors():
         deep = GridCells(factors=(deep,))
     with pytest.raises(InputError, match="at most 8 partitions inside each other, got 9"):
         Projected(matrix=np.eye(2), inner=deep)
+
+
+def test_maps_of_a_row_have_a_public_limit():
+    """A few features could become millions of numbers a row, as many times as there are rows."""
+    with pytest.raises(InputError, match="Expected matrix to have at most 65536 columns"):
+        Projected(matrix=np.ones((2, partition.WIDEST_MAP + 1)), inner=HALVES)
+    with pytest.raises(InputError, match="and 4000000 numbers"):
+        Projected(matrix=np.ones((partition.LARGEST_MAP // 1000 + 1, 1000)), inner=HALVES)
+
+
+def test_rows_are_projected_in_chunks_of_a_public_size(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, matrix = rng.normal(size=(100, 3)), rng.normal(size=(3, 8))
+    seen = []
+
+    class Watched(Bins):
+        def assign(self, X):
+            seen.append(len(X))
+            return super().assign(X)
+
+    cells = Projected(matrix=matrix, inner=Watched(feature=7, edges=np.array([-1.0, 0.0, 1.0])))
+    whole = cells.assign(X)
+    monkeypatch.setattr(partition, "CHUNK_NUMBERS", 8 * 30)
+    assert np.array_equal(cells.assign(X), whole)
+    assert seen == [100, 30, 30, 30, 10]
+    assert cells.assign(X[:0]).tolist() == []
+
+
+@pytest.mark.parametrize(("length", "width"), [(0, 5), (1, 10**6), (1000, 2**15), (70_000, 1), (131_072, 1)])
+def test_chunks_cover_every_row_once_and_are_small(length, width):
+    sizes = []
+    rows = np.arange(float(length))[:, None]
+    mapped = partition.map_rows(rows, width, lambda part: sizes.append(len(part)) or part[:, 0])
+    assert mapped.tolist() == list(range(length))
+    assert all(size * width <= max(width, 2**16) for size in sizes)
+
+
+def test_no_rows_are_mapped_to_no_rows_of_the_same_width():
+    assert partition.map_rows(np.zeros((0, 2)), 3, lambda rows: np.zeros((len(rows), 3))).shape == (0, 3)
+
+
+def test_chunks_are_put_together_in_order(monkeypatch):
+    monkeypatch.setattr(partition, "CHUNK_NUMBERS", 10)
+    X = np.arange(23.0)[:, None]
+    assert np.array_equal(partition.map_rows(X, 4, lambda rows: rows * 2), X * 2)
+
+
+def test_a_map_is_a_matrix_of_finite_numbers():
+    for wrong in (np.ones(3), [[np.nan]], [[1.0, np.inf]]):
+        with pytest.raises(InputError, match="turn"):
+            partition.check_map(turn=wrong)

@@ -8,7 +8,7 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.methods.cells import Bins, CellStatistics, GridCells, NearestCells
-from privada.methods.cells.owner.answer import answer
+from privada.methods.cells.owner import answer
 from privada.parties import Rows, Schema
 from privada.parties.schema import Category
 from privada.privacy import ZCDP, ApproxDP, PureDP, Unit

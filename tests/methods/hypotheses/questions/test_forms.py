@@ -10,8 +10,7 @@ from sklearn.neural_network import MLPClassifier
 
 from privada import AskOwner, Mailbox, Owner, Schema
 from privada.exceptions import AnswerError, InputError
-from privada.methods.cells.questions import maps
-from privada.methods.hypotheses.questions import kernels
+from privada.methods.cells.questions import kernels, partition
 from privada.methods.hypotheses.questions.onnx import run
 from privada.methods.marginals import Constant, Network, Onnx, OutcomeTables, linear, of_classifier
 from privada.methods.marginals.example import TABLES
@@ -89,7 +88,7 @@ def test_rows_go_through_a_network_in_chunks_of_a_public_size(monkeypatch):
     codes, scores = network.codes(X), network.scores(X)
     seen, forward = [], kernels.forward
     monkeypatch.setattr(kernels, "forward", lambda X, *rest: seen.append(len(X)) or forward(X, *rest))
-    monkeypatch.setattr(maps, "_NUMBERS", 16 * 40)
+    monkeypatch.setattr(partition, "CHUNK_NUMBERS", 16 * 40)
     assert np.array_equal(network.codes(X), codes)
     assert np.array_equal(network.scores(X), scores)
     assert seen == [40, 40, 20] * 2

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from privada._arrays import FloatArray
-from privada.methods.cells.learner.forecast import forecast_counts
-from privada.methods.cells.learner.learn import learn as learn_cells
+from privada.methods.cells.learner import forecast_counts
+from privada.methods.cells.learner import learn as learn_cells
 from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.estimator import SourceTargetMedoids

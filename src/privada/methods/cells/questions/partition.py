@@ -1,27 +1,31 @@
-"""Public partitions of the feature space: every record falls into exactly one cell."""
+"""Public partitions of the feature space, in which every record belongs to exactly one cell."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
-from privada._arrays import FloatArray, IntArray
+from privada._arrays import AnyArray, FloatArray, IntArray
 from privada.exceptions import InputError
-from privada.methods.cells.questions.maps import check_map, mapped
-from privada.methods.cells.questions.nearest import NearestSearch
 from privada.privacy.codec import Form, only_of, several_of
 
-Arrays = dict[str, npt.NDArray[Any]]
-FEW_FEATURES = 3  # of centres that are named by where they are
+if TYPE_CHECKING:
+    from privada.methods.cells.questions.nearest import NearestSearch
+
+Arrays = dict[str, AnyArray]
+FEW_FEATURES = 3  # of centres whose names include their place
 DEEPEST = 8  # partitions inside each other
+LARGEST_MAP = 4_000_000  # numbers in all maps of one hypothesis or partition
+WIDEST_MAP = 65_536  # numbers that a row is mapped to
+CHUNK_NUMBERS = 2**16  # of mapped rows at once: they stay in the processor's cache
 _WRITTEN = {"key": "partitions", "path": ""}  # where files have partitions
 
 
@@ -60,28 +64,30 @@ class NearestCells(Partition):
     form: ClassVar[str] = "nearest"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "centers", _frozen(_check.matrix(centers=self.centers)))
+        object.__setattr__(self, "centers", _freeze(_check.matrix(centers=self.centers)))
 
     @property
     def n_cells(self) -> int:
         return len(self.centers)
 
     def cell_names(self, features: Sequence[str]) -> list[str]:
-        """The number of each centre, and where it is if there are few features."""
+        """The number of each centre, and its place if there are few features."""
         if len(features) > FEW_FEATURES:
             return super().cell_names(features)
-        places = [
-            ", ".join(f"{name} {value:.4g}" for name, value in zip(features, center, strict=True))
-            for center in self.centers
-        ]
-        return [f"cell {i} (near {place})" for i, place in enumerate(places)]
-
-    def assign(self, X: FloatArray) -> IntArray:
-        return self._search.assign(X)
+        names = []
+        for i, center in enumerate(self.centers):
+            place = ", ".join(f"{name} {value:.4g}" for name, value in zip(features, center, strict=True))
+            names.append(f"cell {i} (near {place})")
+        return names
 
     @cached_property
     def _search(self) -> NearestSearch:
+        from privada.methods.cells.questions.nearest import NearestSearch
+
         return NearestSearch(self.centers)
+
+    def assign(self, X: FloatArray) -> IntArray:
+        return self._search.assign(X)
 
     def fits(self, width: int) -> None:
         if self.centers.shape[1] != width:
@@ -114,7 +120,7 @@ class Bins(Partition):
             raise InputError(
                 "Expected edges to be finite and strictly increasing, so that bins do not overlap."
             )
-        object.__setattr__(self, "edges", _frozen(edges))
+        object.__setattr__(self, "edges", _freeze(edges))
 
     @property
     def n_cells(self) -> int:
@@ -126,7 +132,9 @@ class Bins(Partition):
         >>> Bins(feature=0, edges=np.array([1.0, 2.5])).cell_names(("age",))
         ['age < 1', '1 <= age < 2.5', 'age >= 2.5']
         """
-        name, ends = features[self.feature], [_digits(edge) for edge in self.edges]
+        # Edges are written with as few digits as tell them exactly.
+        name = features[self.feature]
+        ends = [short if float(short := f"{edge:g}") == edge else repr(float(edge)) for edge in self.edges]
         between = [f"{low} <= {name} < {high}" for low, high in pairwise(ends)]
         missing = [] if self.missing is None else [f"{name} is missing"]
         return [f"{name} < {ends[0]}", *between, f"{name} >= {ends[-1]}", *missing]
@@ -150,7 +158,7 @@ class GridCells(Partition):
     factors: tuple[Partition, ...] = field(metadata=several_of(Partition, **_WRITTEN))
     form: ClassVar[str] = "product"
     largest: ClassVar[int] = 10_000_000
-    most: ClassVar[int] = 30  # factors: what NumPy takes, of any version
+    most: ClassVar[int] = 30  # factors, which every version of NumPy can combine
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "factors", tuple(self.factors))
@@ -164,10 +172,7 @@ class GridCells(Partition):
 
     @property
     def n_cells(self) -> int:
-        cells = 1
-        for factor in self.factors:
-            cells *= factor.n_cells
-        return cells
+        return math.prod(factor.n_cells for factor in self.factors)
 
     @property
     def depth(self) -> int:
@@ -185,17 +190,14 @@ class GridCells(Partition):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Projected(Partition):
-    """Cells of rows after a public linear map: ``X @ matrix`` falls into a cell of ``inner``.
-
-    Rows are mapped in chunks of a public size: their number does not decide how much memory it takes.
-    """
+    """Cells of rows after a public linear map: ``X @ matrix`` falls into a cell of ``inner``."""
 
     matrix: FloatArray
     inner: Partition = field(metadata=only_of(Partition, **_WRITTEN))
     form: ClassVar[str] = "projected"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "matrix", _frozen(check_map(matrix=self.matrix)))
+        object.__setattr__(self, "matrix", _freeze(check_map(matrix=self.matrix)))
         if not isinstance(self.inner, Partition):
             raise InputError("Expected inner to be a partition.")
         _check_depth(self)
@@ -214,11 +216,8 @@ class Projected(Partition):
 
         width = self.matrix.shape[1]
         shift = np.zeros(width)
-        return mapped(
-            np.ascontiguousarray(X, dtype=np.float64),
-            width,
-            lambda rows: self.inner.assign(kernels.affine(rows, self.matrix, shift)),
-        )
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        return map_rows(rows, width, lambda part: self.inner.assign(kernels.affine(part, self.matrix, shift)))
 
     def fits(self, width: int) -> None:
         if len(self.matrix) != width:
@@ -237,15 +236,29 @@ def pack(partitions: tuple[Partition, ...]) -> tuple[dict[str, Any], Arrays]:
     return _Tables(partitions).parts()
 
 
-def unpack(plain: dict[str, Any], arrays: Arrays) -> tuple[Partition, ...]:
-    """Make partitions from what `pack` wrote."""
-    return _Tables.from_parts(plain, arrays).tables
+def check_map(**values: Any) -> FloatArray:
+    """Return a public matrix if rows can be mapped by it.
+
+    A learner chooses the map, and the owner's rows are private: the memory of a mapped row is bounded.
+    """
+    ((name, _),) = values.items()
+    matrix = _check.matrix(**values)
+    if matrix.shape[1] > WIDEST_MAP or matrix.size > LARGEST_MAP:
+        raise InputError(
+            f"Expected {name} to have at most {WIDEST_MAP} columns and {LARGEST_MAP} numbers, "
+            f"got shape {matrix.shape}."
+        )
+    return matrix
 
 
-def _digits(edge: float) -> str:
-    """A number in as many digits as it needs."""
-    short = f"{edge:g}"
-    return short if float(short) == edge else repr(float(edge))
+def map_rows(rows: FloatArray, width: int, function: Callable[[FloatArray], AnyArray]) -> AnyArray:
+    """Apply a function to each row, chunk by chunk; a row takes ``width`` numbers meanwhile."""
+    # The size of a chunk follows from the map alone, so the number of private rows does not decide
+    # whether an answer fits the owner's memory.
+    size = max(1, CHUNK_NUMBERS // width)
+    if len(rows) <= size:
+        return function(rows)
+    return np.concatenate([function(rows[start : start + size]) for start in range(0, len(rows), size)])
 
 
 def _check_depth(partition: Partition) -> None:
@@ -253,10 +266,10 @@ def _check_depth(partition: Partition) -> None:
         raise InputError(f"Expected at most {DEEPEST} partitions inside each other, got {partition.depth}.")
 
 
-def _frozen(array: FloatArray) -> FloatArray:
+def _freeze(array: FloatArray) -> FloatArray:
     copy = np.array(array, dtype=np.float64, order="C")
     copy.flags.writeable = False
     return copy
 
 
-__all__ = ["Bins", "GridCells", "NearestCells", "Partition", "Projected", "pack", "unpack"]
+__all__ = ["Bins", "GridCells", "NearestCells", "Partition", "Projected", "check_map", "map_rows", "pack"]

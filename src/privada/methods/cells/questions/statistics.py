@@ -1,4 +1,4 @@
-"""Counts and sums over public cells: what is asked, and what it costs.
+"""The question for counts and sums over public cells, and its price.
 
 A record touches one cell of each table. With at most m rows per unit, clipping radius R
 and d features, the sensitivities of one table are (privacy.md, sections 1 (c), 6.2 and 6.7):
@@ -26,9 +26,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
+from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, NearestCells, Partition
 from privada.privacy.bounds import Grid
@@ -39,7 +39,7 @@ from privada.privacy.relation import Relation
 from privada.privacy.release import PublicSchema, Question
 
 LEAST_COUNT_SHARE = 0.1
-LARGEST_ANSWER = 50_000_000  # numbers in one answer: what a small file asks for must fit an owner's memory
+LARGEST_ANSWER = 50_000_000  # numbers: the answer to a small file has to fit an owner's memory
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -60,8 +60,8 @@ class CellStatistics(Question):
     width : int, optional
         Number of features, needed for sums.
     count_share : float, optional
-        Share of the budget for counts beside sums; by default the one that
-        minimises the error of the means.
+        Share of the budget for counts where sums are asked for as well; by default the
+        one that minimises the error of the means.
 
     Privacy
     -------
@@ -82,7 +82,7 @@ class CellStatistics(Question):
     width: int | None = None
     count_share: float | None = None
     kind: ClassVar[str] = "cells.statistics"
-    answered_by: ClassVar[str] = "privada.methods.cells.owner.answer:answer"
+    answered_by: ClassVar[str] = "privada.methods.cells.owner:answer"
 
     def validate(self) -> None:
         """Check every public parameter by name."""
@@ -91,11 +91,14 @@ class CellStatistics(Question):
             raise InputError("Expected tables to be at least one partition.")
         if self.n_classes is not None:
             _check.count(least=2, n_classes=self.n_classes)
-        self._check_size()
+        width = 0 if self.width is None else _check.count(width=self.width)
+        numbers = sum(table.n_cells for table in self.tables) * ((self.n_classes or 1) + width)
+        if numbers > LARGEST_ANSWER:
+            raise InputError(f"Expected an answer of at most {LARGEST_ANSWER} numbers, got {numbers}.")
         if self.radius is None:
             if self.recentred or self.count_share is not None or self.width is not None:
                 raise InputError(
-                    "Expected radius beside recentred, width or count_share: they are about sums."
+                    "Expected radius together with recentred, width or count_share: they are about sums."
                 )
             return
         _check.positive(radius=self.radius)
@@ -103,13 +106,7 @@ class CellStatistics(Question):
         if self.count_share is not None:
             _check.probability(count_share=self.count_share)
         if self.recentred and not all(isinstance(table, NearestCells) for table in self.tables):
-            raise InputError("Expected recentred=False: only Nearest cells have centres.")
-
-    def _check_size(self) -> None:
-        width = 0 if self.width is None else _check.count(width=self.width)
-        numbers = sum(table.n_cells for table in self.tables) * ((self.n_classes or 1) + width)
-        if numbers > LARGEST_ANSWER:
-            raise InputError(f"Expected an answer of at most {LARGEST_ANSWER} numbers, got {numbers}.")
+            raise InputError("Expected recentred=False: only NearestCells have centres.")
 
     def fits(self, schema: PublicSchema) -> None:
         """Check features and classes against the owner's schema."""
@@ -127,7 +124,7 @@ class CellStatistics(Question):
 
     @property
     def needed_features(self) -> frozenset[int] | None:
-        """Those of the bins, if there is nothing but bins and no sums."""
+        """The features of the bins, if there are only bins and no sums."""
         bins = [table for table in self.tables if isinstance(table, Bins)]
         if self.radius is not None or len(bins) < len(self.tables):
             return None
@@ -139,7 +136,7 @@ class CellStatistics(Question):
         mark = "" if len(self.tables) == 1 else f".{index}"
         return f"counts{mark}", f"sums{mark}"
 
-    def origins(self, table: Partition) -> npt.NDArray[np.float64]:
+    def origins(self, table: Partition) -> FloatArray:
         """The origin of each cell, to which its rows are relative."""
         if self.recentred and isinstance(table, NearestCells):
             return table.centers
@@ -168,110 +165,75 @@ class CellStatistics(Question):
     def planned(self) -> Plan:
         """Split the budget over tables, counts and sums, and calibrate each draw."""
         if isinstance(self.guarantee, PureDP):
-            return _laplace_plan(self, self.guarantee.epsilon)
-        return _gaussian_plan(self, self.guarantee.gaussian_mu())
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Reach:
-    """How far one step of the relation moves one table (the table above)."""
-
-    rows: int
-    replaces: bool
-    by_label: bool
-
-    @classmethod
-    def of(cls, question: CellStatistics) -> _Reach:
-        return cls(
-            rows=question.guarantee.unit.max_rows,
-            replaces=question.guarantee.relation is not Relation.ADD_REMOVE,
-            by_label=question.n_classes is not None,
-        )
+            return self._plan_laplace(self.guarantee.epsilon)
+        return self._plan_gaussian(self.guarantee.gaussian_mu())
 
     @property
-    def counts_l1(self) -> float:
-        return self.rows * (2.0 if self.replaces else 1.0)
+    def _replaces(self) -> bool:
+        return self.guarantee.relation is not Relation.ADD_REMOVE
 
-    @property
-    def counts_l2(self) -> float:
-        return self.rows * (math.sqrt(2) if self.replaces else 1.0)
+    def _choose_count_share(self, optimum: float) -> float:
+        """Share of the budget for counts: all of it without sums, the caller's, or the optimum, floored."""
+        if self.radius is None:
+            return 1.0
+        return self.count_share if self.count_share is not None else max(LEAST_COUNT_SHARE, optimum)
 
-    def sums_l2(self, radius: float, width: int, step: float) -> float:
-        return self.rows * (2 * radius + step * math.sqrt(width) if self.replaces else radius)
+    def _plan_laplace(self, budget: float) -> Plan:
+        """Plan draws of a pure guarantee: epsilons add up over tables and over counts and sums."""
+        rows, width = self.guarantee.unit.max_rows, self.width or 1
+        share = self._choose_count_share(1 / (1 + math.pow(width, 2 / 3)))
+        epsilon = budget / len(self.tables)
+        draws: dict[str, Mechanism] = {}
+        for index in range(len(self.tables)):
+            counts, sums = self.names(index)
+            reach = rows * (2.0 if self._replaces else 1.0)
+            draws[counts] = Laplace.calibrated(sensitivity=reach, epsilon=epsilon * share)
+            if self.radius is not None:
+                grid = Grid.finer_than(self.radius * 2.0**-20)
+                root = self.radius * math.sqrt(width)
+                reach = rows * (2 * root + grid.step * width if self._replaces else root)
+                draws[sums] = Laplace.calibrated(sensitivity=reach, epsilon=epsilon * (1 - share), grid=grid)
+        return Plan(draws=draws)
 
-    def sums_l1(self, radius: float, width: int, step: float) -> float:
-        root = radius * math.sqrt(width)
-        return self.rows * (2 * root + step * width if self.replaces else root)
+    def _plan_gaussian(self, mu: float) -> Plan:
+        """Plan draws of other guarantees: squares of μ add up; counts and sums have one joint sensitivity."""
+        rows, width = self.guarantee.unit.max_rows, self.width or 1
+        # The count's share of μ² minimises the error of a cell's mean, d σᵣ² + R² σₙ², at the worst
+        # mean. Under add/remove the optimum is in privacy.md, section 1 (c). Under replace-one the
+        # same-cell term binds for every d, and the optimum meets both terms at once: μ² is the sums'
+        # alone, half of it the counts'. By label both add up.
+        if not self._replaces:
+            optimum = 1 / (1 + math.sqrt(width))
+        else:
+            optimum = 1 / (1 + math.sqrt(2 * width)) if self.n_classes is not None else 1 / 3
+        share = self._choose_count_share(optimum)
+        alone = mu / math.sqrt(len(self.tables))
+        if self.radius is not None:  # split so that the joint μ², not its parts, is the budget
+            alone /= math.sqrt(self._join(math.sqrt(share), math.sqrt(1 - share)))
+        draws: dict[str, Mechanism] = {}
+        joint = 0.0
+        for index in range(len(self.tables)):
+            counts, sums = self.names(index)
+            reach = rows * (math.sqrt(2) if self._replaces else 1.0)
+            count = Gaussian.calibrated(sensitivity=reach, mu=alone * math.sqrt(share), whole=True)
+            draws[counts] = count
+            if self.radius is None:
+                joint += count.mu**2
+                continue
+            # The grid's slack is part of the sensitivity of sums.
+            sum_mu = alone * math.sqrt(1 - share)
+            grid = Grid.finer_than(self.radius / sum_mu * 2.0**-20)
+            reach = rows * (2 * self.radius + grid.step * math.sqrt(width) if self._replaces else self.radius)
+            total = Gaussian.calibrated(sensitivity=reach, mu=sum_mu, grid=grid)
+            draws[sums] = total
+            joint += self._join(count.mu, total.mu)
+        return Plan(draws=draws, event=gaussian_event(math.sqrt(joint)))
 
-    def joint(self, count_mu: float, sum_mu: float) -> float:
-        """μ² of counts and sums together, from what each would be alone."""
-        if not self.replaces or self.by_label:
+    def _join(self, count_mu: float, sum_mu: float) -> float:
+        """μ² of counts and sums together, from what each would be alone (the table above)."""
+        if not self._replaces or self.n_classes is not None:
             return count_mu**2 + sum_mu**2
         return max(count_mu**2 + sum_mu**2 / 2, sum_mu**2)
-
-    def best_count_share(self, width: int) -> float:
-        """The count's share of μ² that minimises the error of a cell's mean, at the worst mean.
-
-        The error is ``d σᵣ² + R² σₙ²``. Under add/remove its optimum is in privacy.md, section 1 (c). Under
-        replace-one the same-cell term binds for every d, and the optimum meets both terms at once:
-        μ² is the sums' alone, half of it the counts'. By label both add up.
-        """
-        if not self.replaces:
-            return 1 / (1 + math.sqrt(width))
-        return 1 / (1 + math.sqrt(2 * width)) if self.by_label else 1 / 3
-
-
-def _count_share(question: CellStatistics, optimum: float) -> float:
-    """Share of the budget for counts: all of it without sums, the caller's, or the optimum, floored."""
-    if question.radius is None:
-        return 1.0
-    if question.count_share is not None:
-        return question.count_share
-    return max(LEAST_COUNT_SHARE, optimum)
-
-
-def _laplace_plan(question: CellStatistics, budget: float) -> Plan:
-    """Pure: epsilons add over tables and over counts and sums."""
-    reach = _Reach.of(question)
-    share = _count_share(question, 1 / (1 + math.pow(question.width or 1, 2 / 3)))
-    epsilon = budget / len(question.tables)
-    draws: dict[str, Mechanism] = {}
-    for index in range(len(question.tables)):
-        counts, sums = question.names(index)
-        draws[counts] = Laplace.calibrated(sensitivity=reach.counts_l1, epsilon=epsilon * share)
-        if question.radius is not None and question.width is not None:
-            grid = Grid.finer_than(question.radius * 2.0**-20)
-            l1 = reach.sums_l1(question.radius, question.width, grid.step)
-            draws[sums] = Laplace.calibrated(sensitivity=l1, epsilon=epsilon * (1 - share), grid=grid)
-    return Plan(draws=draws)
-
-
-def _gaussian_plan(question: CellStatistics, mu: float) -> Plan:
-    """Other guarantees: squares of μ add; counts and sums share one joint sensitivity."""
-    reach = _Reach.of(question)
-    share = _count_share(question, reach.best_count_share(question.width or 1))
-    alone = mu / math.sqrt(len(question.tables))
-    if question.radius is not None:  # split so that the joint μ², not its parts, is the budget
-        alone /= math.sqrt(reach.joint(math.sqrt(share), math.sqrt(1 - share)))
-    draws: dict[str, Mechanism] = {}
-    joint = 0.0
-    for index in range(len(question.tables)):
-        counts, sums = question.names(index)
-        count = Gaussian.calibrated(sensitivity=reach.counts_l2, mu=alone * math.sqrt(share), whole=True)
-        draws[counts] = count
-        if question.radius is None or question.width is None:
-            joint += count.mu**2
-            continue
-        total = _sums(reach, radius=question.radius, width=question.width, mu=alone * math.sqrt(1 - share))
-        draws[sums] = total
-        joint += reach.joint(count.mu, total.mu)
-    return Plan(draws=draws, event=gaussian_event(math.sqrt(joint)))
-
-
-def _sums(reach: _Reach, *, radius: float, width: int, mu: float) -> Gaussian:
-    """Gaussian noise on sums; the grid's slack is part of the sensitivity."""
-    grid = Grid.finer_than(radius / mu * 2.0**-20)
-    return Gaussian.calibrated(sensitivity=reach.sums_l2(radius, width, grid.step), mu=mu, grid=grid)
 
 
 __all__ = ["CellStatistics"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from privada._arrays import FloatArray, IntArray
 from privada._threads import in_parts
-from privada.methods.cells.owner import answer as cells_owner
+from privada.methods.cells import owner as cells_owner
 from privada.methods.clustering.questions.means import (
     LocalMeans,
     NearestMeans,

@@ -73,7 +73,7 @@ def _linked(question: OutcomeCounts, scores: FloatArray) -> FloatArray:
     """Scores, or probabilities made of them."""
     found = np.array(scores, dtype=np.float64)
     if question.link == "softmax":
-        from privada.methods.hypotheses.questions import kernels
+        from privada.methods.cells.questions import kernels
 
         kernels.normalise(found)
     return found

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from privada import _check
 from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
-from privada.methods.cells.questions.maps import LARGEST, check_map, mapped
+from privada.methods.cells.questions.partition import LARGEST_MAP, check_map, map_rows
 from privada.privacy.codec import Form, read_form
 from privada.privacy.release import PACE
 
@@ -112,8 +112,8 @@ class Network(Hypothesis):
             if len(row) != matrix.shape[1] or (made and matrix.shape[0] != len(made[-1][1])):
                 raise InputError("Expected layers whose widths follow each other.")
             made.append((np.ascontiguousarray(matrix), np.ascontiguousarray(row)))
-        if not made or sum(matrix.size + row.size for matrix, row in made) > LARGEST:
-            raise InputError(f"Expected at least one layer and at most {LARGEST} parameters.")
+        if not made or sum(matrix.size + row.size for matrix, row in made) > LARGEST_MAP:
+            raise InputError(f"Expected at least one layer and at most {LARGEST_MAP} parameters.")
         object.__setattr__(self, "layers", tuple(made))
 
     @property
@@ -123,9 +123,9 @@ class Network(Hypothesis):
 
     def scores(self, X: FloatArray) -> FloatArray:
         """One score for each class, or one alone."""
-        from privada.methods.hypotheses.questions import kernels
+        from privada.methods.cells.questions import kernels
 
-        return mapped(X, self.widest, lambda rows: kernels.forward(rows, self.layers, self.activation))
+        return map_rows(X, self.widest, lambda rows: kernels.forward(rows, self.layers, self.activation))
 
     def fits_scores(self, width: int, outputs: int) -> None:
         ends = self.layers[0][0].shape[0], len(self.layers[-1][1])
@@ -140,9 +140,9 @@ class Network(Hypothesis):
         return len(self.layers[-1][1])
 
     def codes(self, X: FloatArray) -> IntArray:
-        from privada.methods.hypotheses.questions import kernels
+        from privada.methods.cells.questions import kernels
 
-        return mapped(
+        return map_rows(
             X,
             self.widest,
             lambda rows: kernels.largest(kernels.forward(rows, self.layers, self.activation)),

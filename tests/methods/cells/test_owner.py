@@ -8,8 +8,8 @@ import pytest
 from privada.audit import replay
 from privada.exceptions import InputError
 from privada.methods.cells import Bins, CellStatistics, NearestCells, Projected
-from privada.methods.cells.owner.answer import answer
-from privada.methods.cells.questions import maps
+from privada.methods.cells.owner import answer
+from privada.methods.cells.questions import partition
 from privada.parties import Number, Rows, Schema
 from privada.parties.compute import batch as batch_module
 from privada.privacy import ZCDP
@@ -84,7 +84,7 @@ def test_the_memory_of_a_projection_does_not_follow_the_number_of_rows(monkeypat
     X = np.random.default_rng(1).normal(size=(3000, 2))
     cells = Projected(matrix=matrix, inner=NearestCells(centers=np.eye(500)[:3]))
     whole = cells.assign(X)
-    monkeypatch.setattr(maps, "_NUMBERS", 5000)
+    monkeypatch.setattr(partition, "CHUNK_NUMBERS", 5000)
     cells.assign(X[:20])
     tracemalloc.start()
     assert np.array_equal(cells.assign(X), whole)

@@ -1,4 +1,4 @@
-"""How counts and sums over public cells are answered: one pass over the rows."""
+"""Answers about public cells, the only module of this package that sees rows: one pass over them."""
 
 from __future__ import annotations
 
@@ -22,32 +22,28 @@ def answer(question: CellStatistics, rows: Rows, draw: Draws) -> dict[str, Any]:
 
 def tabulate(question: CellStatistics, batch: Batch) -> dict[str, IntArray]:
     """Exact counts and sums of every table, in grid steps, under their payload names."""
-    if question.radius is None and all(isinstance(table, Bins) for table in question.tables):
-        return _count_bins(question, batch)
-    classes, shapes, found = question.n_classes or 1, question.answer_shapes(), {}
+    from privada.methods.cells.questions import kernels
+
+    classes, shapes = question.n_classes or 1, question.answer_shapes()
+    totals: dict[str, IntArray] = {}
+    bins = [table for table in question.tables if isinstance(table, Bins)]
+    if question.radius is None and len(bins) == len(question.tables):
+        # Bins of single features alone: a row is read once for all tables.
+        labels = np.zeros(0, dtype=np.int64) if question.n_classes is None else batch.labels
+        for index, counted in enumerate(kernels.count_bins(bins, batch.X, labels, classes)):
+            name, _ = question.names(index)
+            totals[name] = question.plan.lattice(name).place(counted.reshape(shapes[name]))
+        return totals
     for index, table in enumerate(question.tables):
         counts, sums = question.names(index)
         cells = table.assign(batch.X)
         codes = cells if question.n_classes is None else cells * classes + batch.labels
         counted = np.bincount(codes, minlength=table.n_cells * classes).reshape(shapes[counts])
-        found[counts] = question.plan.lattice(counts).place(counted)
+        totals[counts] = question.plan.lattice(counts).place(counted)
         if question.radius is not None:
             step = question.plan.lattice(sums).grid.step
-            found[sums] = clipped_sums(batch.X, cells, question.origins(table), question.radius, step)
-    return found
-
-
-def _count_bins(question: CellStatistics, batch: Batch) -> dict[str, IntArray]:
-    """Counts over bins of single features: a row is read once for all tables."""
-    from privada.methods.cells.questions import binning
-
-    bins = binning.lay_out(question.tables, question.n_classes or 1)
-    labels = np.zeros(0, dtype=np.int64) if question.n_classes is None else batch.labels
-    flat, shapes, found = bins.count(batch.X, labels), question.answer_shapes(), {}
-    for index, counted in enumerate(flat):
-        name, _ = question.names(index)
-        found[name] = question.plan.lattice(name).place(counted.reshape(shapes[name]))
-    return found
+            totals[sums] = clipped_sums(batch.X, cells, question.origins(table), question.radius, step)
+    return totals
 
 
 def clipped_sums(X: FloatArray, cells: IntArray, origins: FloatArray, radius: float, step: float) -> IntArray:

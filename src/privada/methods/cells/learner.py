@@ -1,4 +1,4 @@
-"""What is computed from counts and sums: estimates, means, class probabilities. All post-processing."""
+"""Estimates, means and class probabilities from noisy counts and sums. All post-processing."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import numpy as np
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.statistics import CellStatistics
+from privada.methods.forecast import CONFIDENCE as BAND
+from privada.methods.forecast import Forecast, say_size
 from privada.parties.protocol import AskOwner, Learner, only_releases
 from privada.privacy.bounds import Ball
 from privada.privacy.release import Release
 
 CONFIDENCE = 0.95
+NEGLIGIBLE = 1e-9  # rows, or a share of them: noise that a number cannot tell from none
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,7 +34,7 @@ class CellTable:
     noise : float
         Standard deviation of the noise on each count.
     half_width : float
-        The exact count is within so much of the released one, with 95 % confidence; 0 for exact counts.
+        Half the width of the 95 % interval around each released count; 0 for exact counts.
     """
 
     counts: FloatArray
@@ -58,19 +61,18 @@ class CellTable:
         if self.counts.ndim == 1:
             raise InputError("This table was not counted by class.")
         positive = np.maximum(self.counts, 0.0)
-        whole = np.maximum(self.counts.sum(axis=0), 0.0) + 1e-9
-        prior = whole / whole.sum()
+        totals = np.maximum(self.counts.sum(axis=0), 0.0) + 1e-9
+        # The whole table's shares count as many rows as the standard deviation of a cell's noise.
         weight = self.noise * np.sqrt(self.counts.shape[1])
-        share = (positive + weight * prior) / (positive.sum(axis=1, keepdims=True) + weight)
-        return np.asarray(share, dtype=np.float64)
+        return (positive + weight * totals / totals.sum()) / (positive.sum(axis=1, keepdims=True) + weight)
 
     @property
     def means(self) -> FloatArray:
         """Mean of each cell's rows, projected into the public ball around its origin."""
         if self.sums is None or self.origins is None or self.radius is None:
             raise InputError("This table has no sums; ask with a radius.")
-        seen = self.sums / np.maximum(self.size, 1.0)[:, None]
-        return self.origins + Ball(radius=self.radius).clip(seen)
+        offsets = self.sums / np.maximum(self.size, 1.0)[:, None]
+        return self.origins + Ball(radius=self.radius).clip(offsets)
 
     def to_dict(self, classes: tuple[Any, ...] | None = None) -> dict[str, Any]:
         """Plain form for reports; with ``classes``, counts are given by class."""
@@ -102,15 +104,15 @@ class CellEstimates:
 
     def axes(self, schema: Any) -> dict[str, tuple[Any, ...]]:
         """Names along the lists of `to_dict`."""
-        named = self.question.answer_axes(schema)
-        made: dict[str, tuple[Any, ...]] = {}
+        answer_axes = self.question.answer_axes(schema)
+        axes: dict[str, tuple[Any, ...]] = {}
         for index in range(len(self.tables)):
-            counts, sums = (named[name] for name in self.question.names(index))
-            # counts by class stand in a mapping of classes to cells
+            counts, sums = (answer_axes[name] for name in self.question.names(index))
+            # Counts by class are a mapping of classes to lists over cells.
             order = tuple(reversed(counts)) if self.classes is not None else counts
-            made |= {f"tables.{index}.{part}": order for part in ("counts", "low", "high")}
-            made[f"tables.{index}.means"] = sums
-        return made
+            axes |= {f"tables.{index}.{part}": order for part in ("counts", "low", "high")}
+            axes[f"tables.{index}.means"] = sums
+        return axes
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports."""
@@ -130,11 +132,10 @@ def estimate(
     for index, partition in enumerate(question.tables):
         counts, sums = question.names(index)
         draw = question.plan.lattice(counts)
-        deviation = math.sqrt(draw.variance)
         tables.append(
             CellTable(
                 counts=release[counts],
-                noise=deviation,
+                noise=math.sqrt(draw.variance),
                 half_width=draw.half_width(CONFIDENCE),
                 sums=release[sums] if question.radius is not None else None,
                 origins=question.origins(partition),
@@ -152,4 +153,49 @@ def learn(
     return estimate(question, release, classes=classes)
 
 
-__all__ = ["CellEstimates", "CellTable", "estimate", "learn"]
+def forecast_counts(question: CellStatistics, *, size: int | None) -> Forecast:
+    """Expected share of rows that are counted in a wrong cell or class, the mean over tables.
+
+    Parameters
+    ----------
+    question : CellStatistics
+    size : int or None
+        Announced number of rows.
+
+    >>> from privada.methods.cells import Bins
+    >>> from privada.privacy import PureDP
+    >>> cells = Bins(feature=0, edges=[1.0, 2.0, 3.0])
+    >>> ask = CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=0.5, relation="add/remove"))
+    >>> f"{forecast_counts(ask, size=400).ratio:.4f}"
+    '0.0096'
+    """
+    from scipy.stats import gamma
+
+    rows, words = say_size(size)
+    # The noise has a known law, whatever the rows are: half the sum of its sizes is the number of
+    # rows in a wrong cell. A Gamma law with the sum's mean and variance gives the band.
+    mean = variance = 0.0
+    step = math.inf
+    for index in range(len(question.tables)):
+        name = question.names(index)[0]
+        draw, entries = question.plan.lattice(name), math.prod(question.answer_shapes()[name])
+        mean += entries * draw.mean_absolute
+        variance += entries * max(draw.variance - draw.mean_absolute**2, 0.0)
+        step = min(step, draw.grid.step)
+    low = middle = high = 0.0
+    if mean >= NEGLIGIBLE:
+        levels = [(1 - BAND) / 2, (1 + BAND) / 2]
+        ends = gamma.ppf(levels, mean**2 / variance, scale=variance / mean)
+        # The ends are rounded to the grid of the counts.
+        least, most = (round(float(end) / step) * step for end in ends)
+        half = 2 * len(question.tables)
+        low, middle, high = (value / half / rows for value in (min(least, mean), mean, max(most, mean)))
+    return Forecast(
+        ratio=max(middle, NEGLIGIBLE),
+        low=low,
+        high=max(high, NEGLIGIBLE),
+        measure=f"the share of rows that are counted in a wrong cell, {words}",
+    )
+
+
+__all__ = ["CellEstimates", "CellTable", "estimate", "forecast_counts", "learn"]

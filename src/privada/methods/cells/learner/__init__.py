@@ -1,1 +1,0 @@
-"""Public: what is computed from the releases."""
