@@ -6,6 +6,7 @@ import functools
 import sys
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -18,6 +19,16 @@ RENAMED = {
     "Product": "GridCells",
     "Pure": "PureDP",
     "request": "make_guarantee",
+}
+MOVED = {  # by module
+    "privada.parties.protocol": {
+        "Foreseen": "privada._deprecated:PlannedLearner",
+        "PlannedLearner": "privada._deprecated:PlannedLearner",
+        "check_ahead": "privada.parties.running:check_ahead",
+        "quote_all": "privada.parties.running:quote_all",
+        "run": "privada.parties.running:run",
+    },
+    "privada.parties": {"PlannedLearner": "privada._deprecated:PlannedLearner"},
 }
 PARAMETERS = {"rehearsal": "insecure_seed"}
 COMMANDS = {"link": "broker"}
@@ -34,6 +45,26 @@ def find_new_name(package: str, name: str, public: list[str]) -> str | None:
         stacklevel=3,
     )
     return new
+
+
+def find_moved(module: str, name: str) -> Any:
+    """What a module had by this name, after a warning."""
+    path = MOVED.get(module, {}).get(name)
+    if path is None:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    new_module, _, new = path.partition(":")
+    if path.startswith(__name__):
+        text = f"{module}.{name} is now privada.parties.Inquiry"
+    else:
+        text = f"{module}.{name} is now {new_module}.{new}"
+    warnings.warn(f"{text}; the old name goes in 0.4.", DeprecationWarning, stacklevel=3)
+    return getattr(import_module(new_module), new)
+
+
+def PlannedLearner(learner: Any, asks: Any, *, dispensable: Any = (), forecast: Any = None) -> Any:  # noqa: N802
+    """An inquiry of a generator that has begun already, and so can be started once."""
+    inquiry = import_module("privada.parties.protocol").Inquiry
+    return inquiry(tuple(asks), iter([learner]).__next__, frozenset(dispensable), forecast)
 
 
 def accept_old_parameters(function: Function) -> Function:
@@ -61,4 +92,4 @@ def find_new_command(name: str) -> str:
     return COMMANDS[name]
 
 
-__all__ = ["accept_old_parameters", "find_new_command", "find_new_name"]
+__all__ = ["accept_old_parameters", "find_moved", "find_new_command", "find_new_name"]

@@ -19,11 +19,11 @@ def attach(
 
     def __getattr__(name: str) -> Any:  # noqa: N807 - becomes the package's own
         if name not in home:
-            from privada._deprecated import find_new_name
+            from privada._deprecated import find_moved, find_new_name
 
             if (new := find_new_name(package, name, public)) is not None:
                 return __getattr__(new)
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            return find_moved(package, name)
         module = home[name] if home[name].startswith("privada.") else f"{package}.{home[name]}"
         return getattr(import_module(module), name)
 

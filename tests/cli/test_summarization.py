@@ -180,7 +180,7 @@ def test_rows_are_asked_for_with_a_key_and_that_is_said_before_the_first_questio
 
     study = Study.read(market / "study.toml")
     with pytest.raises(InputError, match="raw rows, which are encrypted for your key"):
-        Mailbox.open(market / "exchange").learn(study.learner())
+        Mailbox.open(market / "exchange").learn(study.inquiry)
     assert not (market / "exchange").exists()
 
 
@@ -197,7 +197,7 @@ def test_rounds_need_the_owners_cards_and_that_is_said_before_the_first_question
     with pytest.raises(
         InputError, match=r"sealed, so that east alone can read it.*with the card of that owner"
     ):
-        Mailbox.open(market / "exchange", sender=sender).learn(study.learner())
+        Mailbox.open(market / "exchange", sender=sender).learn(study.inquiry)
     assert not (market / "exchange").exists()
 
 
@@ -225,7 +225,7 @@ def test_rounds_run_through_a_folder_with_the_owners_cards(market):
         study = Study.read(file)
         sender = Sender(learner="curator", key=curator)
         with Mailbox.open(place, keys=study.keys, sender=sender) as mailbox:
-            summary = mailbox.learn(study.learner(), patience=60)
+            summary = mailbox.learn(study.inquiry, patience=60)
     finally:
         service.stop()
         thread.join()

@@ -15,7 +15,7 @@ from privada.methods import methods
 from privada.parties.answering import answer_rows
 from privada.parties.in_memory import owner_in_memory
 from privada.parties.private import Private
-from privada.parties.protocol import drive, list_asks
+from privada.parties.protocol import drive
 from privada.parties.rows import Rows
 from privada.privacy import ZCDP, ApproxDP, Ledger, OwnerKey, Price, PureDP, Question, Rehearsal, Release
 from privada.privacy.accounting import accountant
@@ -318,7 +318,7 @@ def test_every_draw_says_what_its_noise_is(case):
 def test_learners_take_releases_and_reject_private_rows(name):
     example = methods()[name].example()
     for wrong in (Private(example.data["data"]), example.data["data"], None, {"counts": 1}):
-        learner = example.learner("owner")
+        learner = example.inquiry("owner").start()
         next(learner)
         with pytest.raises(InputError, match="accepts Releases only"):
             learner.send(wrong)
@@ -332,7 +332,7 @@ def test_an_estimator_equals_its_two_sides(name):
     y = example.data.get("y")
     with pytest.warns(RehearsalWarning):
         fitted = clone(example.estimator(11)).fit(example.data["data"], y, **example.fit_more)
-    asks = list_asks(example.learner("owner"))
+    asks = example.inquiry("owner").asks
     with pytest.warns(RehearsalWarning):
         house = owner_in_memory(  # with no more to spend than the estimator states
             example.data["data"],
@@ -348,7 +348,7 @@ def test_an_estimator_equals_its_two_sides(name):
         releases.append(house.answer(ask.question))
         return releases[-1]
 
-    drive(example.learner("owner"), answer)
+    drive(example.inquiry("owner"), answer)
     ours = {release.question: release for release in getattr(fitted, "releases_", [fitted.release_])}
     for release in releases:  # an estimator may ask further owners
         for key, value in release.payload.items():

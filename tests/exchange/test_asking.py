@@ -13,7 +13,7 @@ from privada.exchange import Sender
 from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import Envelope
 from privada.exchange.posting import post
-from privada.parties.protocol import Absent, PlannedLearner
+from privada.parties.protocol import Absent, Inquiry
 from privada.privacy import PureDP, Release
 from privada.privacy.keys import LearnerKey
 
@@ -51,7 +51,7 @@ def rounds(spared=()):
         second = yield [AskOwner(name, question(f"after {came}")) for name in came]
         return came, first, second
 
-    return PlannedLearner(learner(), [], dispensable=spared)
+    return Inquiry((), learner, frozenset(spared))
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from privada.methods.summarization import (
     supply_noise,
 )
 from privada.parties.permissions import KnownLearner
-from privada.parties.protocol import PlannedLearner
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Category
 from privada.privacy import ZCDP, Ledger, OwnerKey, Question, Rehearsal, Release
 from privada.privacy.keys import LearnerKey
@@ -223,7 +223,7 @@ def run(reader, world, learner, monkeypatch):
         with reader.place() as courier:
             sender = Sender(learner="curator", key=CURATOR)
             mailbox = Mailbox(courier, keys={name: key.public for name, key in KEYS.items()}, sender=sender)
-            asking = PlannedLearner(learner(), (), dispensable=NAMES[1:])
+            asking = Inquiry((), learner, frozenset(NAMES[1:]))
             summary = mailbox.learn(asking, patience=60)
     finally:
         service.stop()

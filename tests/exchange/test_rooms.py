@@ -80,7 +80,7 @@ class Case:
             file.write_text(file.read_text() + LISTED)
         self.releases = []
         owners = self.owners(learners=None)
-        self.result = run(self.study().learner(), owners, witness=self.releases.append)
+        self.result = run(self.study().inquiry, owners, witness=self.releases.append)
         self.rows = self.summary_rows()
 
     def study(self):
@@ -163,7 +163,7 @@ def test_the_same_bits_over_every_courier(case, kind, request, monkeypatch):
     releases, study = [], case.study()
     with served(owners, place), place() as courier:
         mailbox = Mailbox(courier, keys=keys, sender=Sender(learner="curator", key=CURATOR))
-        result = mailbox.learn(study.learner(), patience=60, witness=releases.append)
+        result = mailbox.learn(study.inquiry, patience=60, witness=releases.append)
     assert json.dumps(result.to_dict()) == json.dumps(case.result.to_dict())
     assert case.summary_rows() == case.rows
     assert bool(case.rows) == (case.method == "summarization")
@@ -187,7 +187,7 @@ def test_owners_send_nothing_but_signed_releases_refusals_and_sealed_rows(case, 
     first = study.first_asks[0]
     stranger.ask(replace(first, question=replace(first.question, salt="a stranger's")))
     with served(owners, lambda: Captured(name, sent)):
-        mailbox.learn(study.learner(), patience=60)
+        mailbox.learn(study.inquiry, patience=60)
         refusals = f"refusals/{first.owner}/"
         assert courier.wait(refusals, known={f"{refusals}probe"}, seconds=20), "the stranger is told"
     kinds = set()
@@ -226,7 +226,7 @@ def test_a_summary_is_made_without_an_owner_that_is_dead(tmp_path, monkeypatch):
     steps = []
     with served(alive, lambda: LocalCourier(name)):
         mailbox = Mailbox(LocalCourier(name), sender=Sender(learner="curator", key=CURATOR))
-        result = mailbox.learn(case.study().learner(), patience=2, watch=steps.append)
+        result = mailbox.learn(case.study().inquiry, patience=2, watch=steps.append)
     assert {step.owner for step in steps if step.state == "left out"} == {dead}
     assert dead in json.dumps(result.to_dict())
     assert dead not in case.summary_rows()["owner"]

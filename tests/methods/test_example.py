@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from privada.methods.registry import methods
-from privada.parties.protocol import list_asks
 from privada.parties.rows import Rows
 
 METHODS = list(methods())
@@ -61,7 +60,7 @@ def test_there_are_questions_under_several_guarantees(name):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_the_learner_asks_the_owner_that_it_is_given(name):
-    assert {ask.owner for ask in list_asks(example(name).learner("house"))} == {"house"}
+    assert {ask.owner for ask in example(name).inquiry("house").asks} == {"house"}
 
 
 @pytest.mark.parametrize("name", METHODS)

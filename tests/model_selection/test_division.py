@@ -98,7 +98,10 @@ def test_folds_divide_all_rows_and_are_drawn_anew():
         assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(120))
     seeded = [[test.tolist() for _, test in PrivateKFold(4, insecure_seed=3).split(X)] for _ in range(2)]
     assert seeded[0] == seeded[1]
-    assert repr(folds) == "PrivateKFold(n_splits=4, insecure_seed=None, relation='add/remove', schema=None)"
+    assert (
+        repr(folds)
+        == "PrivateKFold(insecure_seed=None, n_splits=4, relation='add/remove',\n       schema=None)"
+    )
     equal = PrivateKFold(7, relation="replace-one")
     assert sorted(len(test) for _, test in equal.split(X)) == [17] * 6 + [18]
     with pytest.raises(InputError, match="n_splits"):

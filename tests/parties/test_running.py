@@ -6,7 +6,7 @@ import pytest
 from privada import AskOwner, CellStatistics, NearestCells, Owner, Schema, run
 from privada.exceptions import BudgetError, InputError
 from privada.parties.protocol import (
-    PlannedLearner,
+    Inquiry,
 )
 from privada.parties.running import check_ahead, quote_all
 from privada.privacy import PureDP
@@ -56,7 +56,7 @@ def in_rounds(rounds):
             found.append((yield AskOwner("north", question(str(number)))))  # noqa: PERF401
         return len(found)
 
-    return PlannedLearner(learner(), [AskOwner("north", question()) for _ in range(rounds)])
+    return Inquiry(tuple(AskOwner("north", question()) for _ in range(rounds)), learner)
 
 
 def test_rounds_that_cannot_all_be_paid_are_refused_before_the_first(houses):

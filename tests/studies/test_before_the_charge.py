@@ -50,6 +50,6 @@ def test_a_wrong_value_is_refused_before_the_charge_or_not_at_all(name, value, t
             read = Study.read(home / "study.toml")
             with pytest.warns(RehearsalWarning):
                 owners = {each: Owner.from_file(file, insecure_seed=0) for each, file in read.at_hand.items()}
-            run(read.learner(), owners)
+            run(read.inquiry, owners)
         except PrivadaError:
             assert charges(home) == 0, f"{key} = {value} was charged and then refused"

@@ -27,7 +27,7 @@ def test_an_outcome_has_its_releases_and_the_lines_of_this_study_only(home):
     (release,) = outcome.releases
     (line,) = lines(outcome)
     assert (line["kind"], line["index"]) == ("charge", release.receipt.index)
-    change(home, "study.toml", "seed = 0", "seed = 1")
+    change(home, "study.toml", "again = 0", "again = 1")
     second = run_study(Study.read(home / "study.toml"))
     assert [line["index"] for line in lines(second)] == [release.receipt.index + 1]
 

@@ -28,7 +28,7 @@ from privada.exchange.posting import (
 )
 from privada.exchange.rounds import Refused, Reply, Round, Step
 from privada.exchange.sealing import public_reply_key, seal_question, secret_salt, unseal
-from privada.parties.protocol import AskOwner, Learner, PlannedLearner, check_reply, drive_rounds
+from privada.parties.protocol import AskOwner, Inquiry, Learner, check_reply, drive_rounds
 from privada.privacy.asker import LONGEST_NAME, LONGEST_PROJECT, LONGEST_PURPOSE, check_line
 from privada.privacy.keys import LearnerKey
 from privada.privacy.names import check_name
@@ -88,7 +88,7 @@ class Asking:
 
     def learn(
         self,
-        learner: Learner[T],
+        learner: Inquiry[T] | Learner[T],
         *,
         patience: float = 0.0,
         witness: Callable[[Release], None] | None = None,
@@ -98,7 +98,7 @@ class Asking:
 
         Parameters
         ----------
-        learner : Learner
+        learner : Inquiry or Learner
         patience : float, default=0
             Seconds to wait for the replies of each round. Owners that the learner can do without are left
             out after it, or when they refuse; with no patience, nobody is.
@@ -115,8 +115,8 @@ class Asking:
             An owner refused.
         """
         spared, number = frozenset[str](), 0
-        if isinstance(learner, PlannedLearner):
-            spared = learner.dispensable if patience else spared
+        if isinstance(learner, Inquiry):
+            spared = learner.optional_parties if patience else spared
             for ask in learner.asks:
                 self._check_key(ask)
 

@@ -21,7 +21,7 @@ from privada.exchange.answering import Answered, Answering, Pending
 from privada.exchange.asking import Asking, Sender, Step
 from privada.exchange.courier import Courier
 from privada.parties.owner import Owner
-from privada.parties.protocol import AskOwner, Learner
+from privada.parties.protocol import AskOwner, Inquiry, Learner
 from privada.privacy.release import Release
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class Mailbox:
 
     def learn(
         self,
-        learner: Learner[T],
+        learner: Inquiry[T] | Learner[T],
         *,
         patience: float = 0.0,
         witness: Callable[[Release], None] | None = None,

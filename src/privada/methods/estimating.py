@@ -46,13 +46,12 @@ from privada.parties.one_process.holding import (
     hold_rows,
     read_persons,
     require_owner,
-    salt_learner,
     settling,
     state_spent,
     warn_of_earlier_uses,
 )
 from privada.parties.one_process.statement import Statement
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Inquiry
 from privada.parties.running import run
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
@@ -284,11 +283,11 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         return None if names is None or len(names) != np.shape(rows)[1] else names.tolist()
 
-    def _ask(self, learner: Learner[T], held: Mapping[str, Holding]) -> T:
-        """Let a learner ask, and state what was spent."""
-        salt = next((each.salt for each in held.values() if each.salt), "")
+    def _ask(self, inquiry: Inquiry[T], held: Mapping[str, Holding]) -> T:
+        """Run an inquiry, and state what was spent."""
+        salt = next((holding.salt for holding in held.values() if holding.salt), "")
         with self._stating(held.values()), showing(type(self).__name__):
-            return run(salt_learner(learner, salt), {name: each.owner for name, each in held.items()})
+            return run(inquiry.again(salt), {name: holding.owner for name, holding in held.items()})
 
     @contextmanager
     def _stating(self, held: Iterable[Holding]) -> Iterator[None]:

@@ -17,7 +17,7 @@ from typing import Any
 from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.pictures import Picture
 from privada.methods.situation import Situation
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import METHODS, Question
@@ -40,7 +40,7 @@ class Example(Case):
     kinds that need other rows, such as another kind of label, are in ``further_cases``.
     """
 
-    learner: Callable[[str], Learner[Any]]  # owner's name -> generator
+    inquiry: Callable[[str], Inquiry[Any]]  # of the owner's name
     estimator: Callable[[int], Any] | None = None  # rehearsal seed -> estimator, not fitted
     fit_more: Mapping[str, Any] = field(default_factory=dict)  # public arguments of its fit
     further_cases: tuple[Case, ...] = ()
@@ -119,9 +119,8 @@ class Method:
     question_paths : tuple of "module:Class"
         Its questions.
     study_path : "module:function"
-        ``(section, schemas, guarantee, home, seed) -> learner`` for declarative
-        studies; what the learner returns has a ``to_dict()``. One that asks in
-        rounds is `privada.parties.PlannedLearner`.
+        ``(section, schemas, guarantee, home, seed) -> Inquiry`` for declarative
+        studies; what it learns has a ``to_dict()``.
     example_path : "module:function"
         ``() -> Example``.
     demo_path : "module:function" or None
@@ -151,7 +150,7 @@ class Method:
         """The question classes."""
         return tuple(load(path) for path in self.question_paths)
 
-    def study(self) -> Callable[..., Learner[Any]]:
+    def study(self) -> Callable[..., Inquiry[Any]]:
         """The function that makes a learner from a study's section."""
         return load(self.study_path)
 

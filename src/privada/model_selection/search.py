@@ -37,7 +37,6 @@ from privada.parties.one_process.holding import (
     count_persons,
     hold_rows,
     read_persons,
-    salt_learner,
     settling,
     state_spent,
     warn_of_earlier_uses,
@@ -296,7 +295,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             people = None if person is None else person[held]
             rows = fitted[0]._read_rows(_safe_indexing(X, held))
             holding = self._hold(fitted[0], rows, y[held], people, question)
-            learner = salt_learner(ask_one("owner", question), holding.salt)
+            learner = ask_one("owner", question).again(holding.salt)
             with settling([holding]):
                 release = self.release_ = run_learner(learner, {"owner": holding.owner})
                 chosen = state_spent([holding])
@@ -316,7 +315,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             question = RandomStopping(search=name, candidates=len(models), runs=runs, guarantee=self.quote_)
             (rows,) = clone(models[0])._read_frames(X=X)
             holding = self._hold(models[0], rows, y, person, question)
-            learner = salt_learner(ask_one("owner", question), holding.salt)
+            learner = ask_one("owner", question).again(holding.salt)
             with settling([holding]):
                 release = self.release_ = run_learner(learner, {"owner": holding.owner})
                 spent = state_spent([holding])

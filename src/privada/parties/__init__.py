@@ -13,8 +13,8 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.parties.permissions import LearnerCard as LearnerCard
     from privada.parties.permissions import Policy as Policy
     from privada.parties.protocol import AskOwner as AskOwner
+    from privada.parties.protocol import Inquiry as Inquiry
     from privada.parties.protocol import Learner as Learner
-    from privada.parties.protocol import PlannedLearner as PlannedLearner
     from privada.parties.rows import Rows as Rows
     from privada.parties.running import run as run
     from privada.parties.schema import Category as Category
@@ -27,7 +27,7 @@ _HOMES = {
     "dummy": ("make_dummy_rows",),
     "owner": ("Owner",),
     "permissions": ("KnownLearner", "LearnerCard", "Policy"),
-    "protocol": ("AskOwner", "Learner", "PlannedLearner"),
+    "protocol": ("AskOwner", "Inquiry", "Learner"),
     "rows": ("Rows",),
     "running": ("run",),
     "schema": ("Category", "Date", "Number", "Schema"),

@@ -1,33 +1,33 @@
-"""Learners are written once: as generators that yield `AskOwner`s and receive releases.
+"""What passes between learners and owners: questions one way, releases the other.
 
-A learner has no input or output of its own. Others drive it, all by the same loop
-(`drive_rounds`): ``parties.running`` in one process, ``exchange.asking`` through
-files, buckets or a network. It must be a deterministic function of its public
-parameters and of the releases, so that it may be started again from the
-beginning.
+A learner is a generator that yields `AskOwner`s and receives releases. It has no input or output of its own.
+Others drive it, all by the same loop (`drive_rounds`): ``parties.running`` in one process,
+``exchange.asking`` through files, buckets or a network. It must be a deterministic function of its public
+parameters and of the releases, so that it can be started again from the beginning.
 
-A learner that asks in rounds is a `PlannedLearner`: it states beforehand the most
-that it will ask for, so that a study whose later rounds cannot be paid for is
-refused before the first charge (``parties.running.check_ahead``).
+An `Inquiry` is a learner that has not begun, with all that it may ask: what is priced before is what is
+asked.
 
 This module is on the learner's side: it imports no owner, no ledger and no rows.
 
->>> def curious(question):
+>>> def count_rows(question):
 ...     release = yield AskOwner("clinic", question)
 ...     return release["counts"].sum()
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, Generic, ParamSpec, Self, TypeVar
 
 from privada.exceptions import InputError, TamperError
 from privada.privacy.release import Disclosure, Question, Release
 
 T = TypeVar("T")
+U = TypeVar("U")
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,14 @@ class AskOwner:
     question: Question
     to: str = ""
 
+    def salted(self, salt: str) -> Self:
+        """The same ask of a question with one more salt, which no answer that is kept belongs to."""
+        return replace(self, question=replace(self.question, salt=f"{self.question.salt} {salt}".strip()))
+
 
 @dataclass(frozen=True)
 class Absent:
-    """Stands for an answer that did not come: late, refused, or not to be read.
+    """Stands for an answer that did not come: it was late, refused, or cannot be read.
 
     ``opened`` says that it failed while the rows were open. Rows may have been the cause, so nobody may be
     asked for more because of it.
@@ -58,100 +62,101 @@ class Absent:
 Learner = Generator[AskOwner | Sequence[AskOwner], Any, T]
 
 
-class PlannedLearner(Generator[AskOwner | Sequence[AskOwner], Any, T]):
-    """A learner that states beforehand the most that it asks for, in all its rounds.
+@dataclass(frozen=True)
+class Inquiry(Generic[T]):
+    """Questions to owners, in one round or several, and what is learnt from the answers.
 
-    Parameters
+    Attributes
     ----------
-    learner : Learner
-        The generator that asks.
-    asks : sequence of Ask
-        For each owner, questions that together cost at least as much as the learner's, with the same
+    asks : tuple of AskOwner
+        For each owner, questions that together cost at least as much as those of all rounds, with the same
         kinds of noise. A question that depends on answers is represented by one of the same price.
-    dispensable : iterable of str, default=()
+    start : function
+        Begins the rounds, and can be called again: every learner that it returns asks the same questions.
+    optional_parties : frozenset of str, default=frozenset()
         Owners that the learner can do without: it accepts `Absent` in place of their replies.
-    forecast : object, optional
+    forecast : object, default=None
         What the method expects before anything is spent, for people to read.
     """
 
-    def __init__(
-        self,
-        learner: Learner[T],
-        asks: Iterable[AskOwner],
-        *,
-        dispensable: Iterable[str] = (),
-        forecast: object | None = None,
-    ) -> None:
-        self.asks = tuple(asks)
-        self.forecast = forecast
-        self.dispensable = frozenset(dispensable)
-        self._learner = learner
+    asks: tuple[AskOwner, ...]
+    start: Callable[[], Learner[T]] = field(repr=False)
+    optional_parties: frozenset[str] = frozenset()
+    forecast: Any = None
 
-    def send(self, value: Any) -> AskOwner | Sequence[AskOwner]:
-        """Go on with replies."""
-        return self._learner.send(value)
+    @property
+    def first_round(self) -> tuple[AskOwner, ...]:
+        """What is asked before any answer has come."""
+        return as_round(next(self.start()))
 
-    def throw(self, *error: Any) -> AskOwner | Sequence[AskOwner]:
-        """Go on with an error."""
-        return self._learner.throw(*error)
+    def again(self, salt: str) -> Self:
+        """The same inquiry with new questions, which are paid for anew; an empty salt changes nothing."""
+        if not salt:
+            return self
 
+        def start() -> Learner[T]:
+            learner, replies = self.start(), None
+            try:
+                while True:
+                    asks = learner.send(replies)
+                    replies = yield (
+                        asks.salted(salt)
+                        if isinstance(asks, AskOwner)
+                        else [ask.salted(salt) for ask in asks]
+                    )
+            except StopIteration as stop:
+                result: T = stop.value
+                return result
 
-class BegunLearner(Generator[AskOwner | Sequence[AskOwner], Any, T]):
-    """A learner whose first round was already read; the loop that drives it gets that round first."""
+        return replace(self, asks=tuple(ask.salted(salt) for ask in self.asks), start=start)
 
-    def __init__(self, learner: Learner[T]) -> None:
-        self.first = next(learner)
-        self._looked_at = True
-        self._learner = learner
+    def then(self, finish: Callable[[T], U]) -> Inquiry[U]:
+        """The same questions, and what ``finish`` makes of the learner's result."""
 
-    def send(self, value: Any) -> AskOwner | Sequence[AskOwner]:
-        """Begin with the first round, then go on with replies."""
-        if self._looked_at:
-            self._looked_at = False
-            return self.first
-        return self._learner.send(value)
+        def start() -> Learner[U]:
+            return finish((yield from self.start()))
 
-    def throw(self, *error: Any) -> AskOwner | Sequence[AskOwner]:
-        """Go on with an error."""
-        return self._learner.throw(*error)
+        return Inquiry(self.asks, start, self.optional_parties, self.forecast)
 
 
-def with_forecast(learner: Learner[T], forecast: object) -> PlannedLearner[T]:
-    """The same learner, which asks in one round unless it has a plan, with what its method expects."""
-    if isinstance(learner, PlannedLearner):
-        learner.forecast = forecast
-        return learner
-    begun = BegunLearner(learner)
-    return PlannedLearner(begun, as_round(begun.first), forecast=forecast)
+def one_round(rounds: Callable[P, Learner[T]]) -> Callable[P, Inquiry[T]]:
+    """Make inquiries of a generator function whose learners ask in one round: that round is all they ask."""
+
+    @wraps(rounds)
+    def inquire(*args: P.args, **options: P.kwargs) -> Inquiry[T]:
+        def start() -> Learner[T]:
+            return rounds(*args, **options)
+
+        return Inquiry(as_round(next(start())), start)
+
+    return inquire
 
 
-def list_asks(learner: Learner[Any]) -> tuple[AskOwner, ...]:
-    """All that a learner asks for; if it does not state that, its first round, which starts it."""
-    return learner.asks if isinstance(learner, PlannedLearner) else as_round(next(learner))
-
-
-def as_round(asked: AskOwner | Sequence[AskOwner]) -> tuple[AskOwner, ...]:
+def as_round(asks: AskOwner | Sequence[AskOwner]) -> tuple[AskOwner, ...]:
     """The asks of one round: a learner yields one, or several at once."""
-    return (asked,) if isinstance(asked, AskOwner) else tuple(asked)
+    return (asks,) if isinstance(asks, AskOwner) else tuple(asks)
 
 
-def drive_rounds(learner: Learner[T], reply_all: Callable[[tuple[AskOwner, ...]], Sequence[Any]]) -> T:
+def drive_rounds(
+    inquiry: Inquiry[T] | Learner[T], reply_all: Callable[[tuple[AskOwner, ...]], Sequence[Any]]
+) -> T:
     """Send the learner the replies of ``reply_all`` for each round, until it returns: the only such loop.
 
     A learner that yields one ask receives its reply; one that yields several at once, a list of replies.
     The caller checks the replies (`check_reply`), as `drive` does.
     """
+    learner = inquiry.start() if isinstance(inquiry, Inquiry) else inquiry
     try:
-        asked = next(learner)
+        asks = next(learner)
         while True:
-            replies = reply_all(as_round(asked))
-            asked = learner.send(replies[0] if isinstance(asked, AskOwner) else list(replies))
+            replies = reply_all(as_round(asks))
+            asks = learner.send(replies[0] if isinstance(asks, AskOwner) else list(replies))
     except StopIteration as stop:
         return stop.value
 
 
 def drive(
-    learner: Learner[T],
+    inquiry: Inquiry[T] | Learner[T],
     reply: Callable[[AskOwner], Release | Disclosure],
     *,
     announce: Callable[[AskOwner], None] | None = None,
@@ -169,12 +174,12 @@ def drive(
                 announce(ask)
         replies = [check_reply(ask, reply(ask)) for ask in asks]
         if witness is not None:
-            for each in replies:
-                if isinstance(each, Release):
-                    witness(each)
+            for release in replies:
+                if isinstance(release, Release):
+                    witness(release)
         return replies
 
-    return drive_rounds(learner, reply_all)
+    return drive_rounds(inquiry, reply_all)
 
 
 def check_reply(ask: AskOwner, reply: Release | Disclosure) -> Release | Disclosure:
@@ -197,9 +202,10 @@ def check_disclosure(ask: AskOwner, reply: Any) -> None:
     reply.receipt.verify()
 
 
+@one_round
 def ask_one(owner: str, question: Question) -> Learner[Release]:
-    """A learner of one question, which returns its release."""
-    release = yield AskOwner(owner, question)
+    """Ask one question, and return its release."""
+    release: Release = yield AskOwner(owner, question)
     only_releases(release)
     return release
 
@@ -211,42 +217,23 @@ def only_releases(*releases: Any) -> None:
             raise InputError(f"A learner accepts Releases only, got {type(release).__name__}.")
 
 
-if TYPE_CHECKING:
-    from privada.parties import running
-
-    check_ahead, quote_all, run = running.check_ahead, running.quote_all, running.run
-    Foreseen, foreseen = PlannedLearner, list_asks
-
-_MOVED = {  # names of 0.2, to be removed in 0.4
-    "Foreseen": "protocol:PlannedLearner",
-    "foreseen": "protocol:list_asks",
-    "check_ahead": "running:check_ahead",
-    "quote_all": "running:quote_all",
-    "run": "running:run",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Find names that moved or were renamed; the owner's side is imported only then."""
-    if name not in _MOVED:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, new = _MOVED[name].partition(":")
-    return getattr(import_module(f"privada.parties.{module}"), new)
-
-
 __all__ = [
     "Absent",
     "AskOwner",
-    "BegunLearner",
+    "Inquiry",
     "Learner",
-    "PlannedLearner",
     "as_round",
     "ask_one",
     "check_disclosure",
     "check_reply",
     "drive",
     "drive_rounds",
-    "list_asks",
+    "one_round",
     "only_releases",
-    "with_forecast",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    from privada._deprecated import find_moved
+
+    return find_moved(__name__, name)

@@ -12,7 +12,7 @@ from privada._progress import showing
 from privada.exceptions import InputError
 from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
-from privada.parties.protocol import AskOwner, Learner, PlannedLearner, drive
+from privada.parties.protocol import AskOwner, Inquiry, Learner, drive
 from privada.privacy.asker import Asker
 from privada.privacy.ledger import Quote
 from privada.privacy.release import Disclosure, Release
@@ -21,17 +21,20 @@ T = TypeVar("T")
 
 
 def run(
-    learner: Learner[T], owners: Mapping[str, Owner], *, witness: Callable[[Release], None] | None = None
+    inquiry: Inquiry[T] | Learner[T],
+    owners: Mapping[str, Owner],
+    *,
+    witness: Callable[[Release], None] | None = None,
 ) -> T:
-    """Drive a learner in one process, together with every owner.
+    """Run an inquiry, or a learner of your own, in one process together with every owner.
 
-    For a `PlannedLearner`, nothing is charged unless everything that it asks for can be paid. ``witness``
-    sees the releases that the learner receives.
+    Nothing of an `Inquiry` is charged unless everything that it asks for can be paid. ``witness`` sees the
+    releases that the learner receives.
     """
-    if isinstance(learner, PlannedLearner):
-        check_ahead(learner.asks, owners)
-
-    planned = len(learner.asks) if isinstance(learner, PlannedLearner) else None
+    expected_answers = None
+    if isinstance(inquiry, Inquiry):
+        check_ahead(inquiry.asks, owners)
+        expected_answers = len(inquiry.asks)
 
     def reply(ask: AskOwner) -> Release | Disclosure:
         if ask.owner not in owners:
@@ -43,31 +46,31 @@ def run(
                 return owners[ask.owner].disclose(ask.question, to=ask.to)
             return owners[ask.owner].answer(ask.question)
 
-    with showing("questions answered", planned) as advance:
+    with showing("questions answered", expected_answers) as advance:
 
         def count(release: Release) -> None:
             advance()
             if witness is not None:
                 witness(release)
 
-        return drive(learner, reply, witness=count)
+        return drive(inquiry, reply, witness=count)
 
 
 def check_ahead(asks: Iterable[AskOwner], parties: Mapping[str, Owner | OwnerFile]) -> None:
-    """Refuse a learner whose questions an owner would not answer to the end; nothing is charged.
+    """Refuse an inquiry whose questions an owner would not answer to the end; nothing is charged.
 
-    One that was asked before for a part of it was looked at then, and goes on.
+    One that an owner has answered a part of was checked then, and goes on.
 
     Raises
     ------
     InputError, PolicyError, BudgetError
         As an owner would, but before the first charge.
     """
-    asked = tuple(asks)
+    all_asks = tuple(asks)
     for name, party in parties.items():
-        mine = [ask for ask in asked if ask.owner == name]
-        if mine and not any(party.has_paid(ask.question) for ask in mine):
-            quote = quote_all(mine, party)
+        asks_of_party = [ask for ask in all_asks if ask.owner == name]
+        if asks_of_party and not any(party.has_paid(ask.question) for ask in asks_of_party):
+            quote = quote_all(asks_of_party, party)
             if not quote.affordable:
                 raise quote.refusal()
 
@@ -77,11 +80,12 @@ def quote_all(asks: Iterable[AskOwner], party: Owner | OwnerFile, *, asker: Aske
 
     With an asker, the quote says what its allowance pays.
     """
-    asked = tuple(asks)
-    for ask in asked:
+    questions = []
+    for ask in asks:
         if ask.question.discloses:
             party.policy.admit_curator(ask.to)
-    return party.price_all([ask.question for ask in asked], asker=asker)
+        questions.append(ask.question)
+    return party.price_all(questions, asker=asker)
 
 
 __all__ = ["check_ahead", "quote_all", "run"]

@@ -17,7 +17,7 @@ README = """\
 - {owners}: private rows, a policy (`owner.toml`), a signing key and a ledger.
 {files}
 Price it: `privada price study.toml`. Run it: `privada run study.toml --page result.html`.
-The same study again gets the same answer and costs nothing more; another `seed` asks anew and is paid for
+The same study again gets the same answer and costs nothing more; another `again` asks anew and is paid for
 until the owner's budget is used up, whatever the study says.
 See what was paid: `privada ledger show {first}/owner.toml`. All rows are generated.
 """

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.forecast import Forecast
-from privada.parties.protocol import PlannedLearner, list_asks
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.mechanism import Lattice
 from privada.studies.study import Study
@@ -53,12 +52,10 @@ def scale(guarantee: Guarantee, factor: float) -> Guarantee:
 
 
 def _outlook(study: Study, guarantee: Guarantee) -> Outlook:
-    learner = replace(study, guarantee=guarantee, _ready=[]).learner()
-    expected = learner.forecast if isinstance(learner, PlannedLearner) else None
-    draws = {name: draw for ask in list_asks(learner) for name, draw in ask.question.plan.draws.items()}
+    inquiry = replace(study, guarantee=guarantee).inquiry
+    draws = {name: draw for ask in inquiry.asks for name, draw in ask.question.plan.draws.items()}
     widths = {name: draw.half_width(0.95) for name, draw in draws.items() if isinstance(draw, Lattice)}
-    found = expected if isinstance(expected, Forecast) else None
-    return Outlook(guarantee=guarantee, forecast=found, half_widths=widths)
+    return Outlook(guarantee=guarantee, forecast=inquiry.forecast, half_widths=widths)
 
 
 __all__ = ["FACTORS", "Outlook", "forecast_study", "scale"]

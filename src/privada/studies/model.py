@@ -22,7 +22,7 @@ def model_maker(study: Study) -> Callable[[Any], Any]:
     if path is None:
         able = ", ".join(name for name, each in methods().items() if each.model_path is not None)
         raise InputError(f"A study of {study.method.name} learns no model; studies of {able} do.")
-    asks = study.asks_in_all
+    asks = study.inquiry.asks
     return load(path)(
         [ask.question for ask in asks], schema=study.schemas[asks[0].owner], guarantee=study.guarantee
     )

@@ -54,6 +54,7 @@ class Outcome:
             "study": self.study.title,
             "method": self.study.method.name,
             "seed": self.study.seed,
+            "again": self.study.again,
             "budget": str(self.study.guarantee),
             "guarantee": self.study.guarantee.to_dict(),
             "names": names_of(self.study.schema) | {"owners": list(self.study.parties)},
@@ -93,11 +94,11 @@ def run_study(study: Study) -> Outcome:
     A study that cannot be paid to the end is refused before any budget is opened and its accounting fixed.
     """
     files = {name: _file(study, name) for name in study.parties}
-    check_ahead(study.asks_in_all, files)
+    check_ahead(study.inquiry.asks, files)
     owners = {name: Owner.from_file(file) for name, file in files.items()}
     before = {name: _height(owner) for name, owner in owners.items()}
     seen: list[Release] = []
-    result = run(study.learner(), owners, witness=seen.append)
+    result = run(study.inquiry, owners, witness=seen.append)
     return Outcome(
         study=study,
         result=name_result(result, study.schema),
@@ -120,9 +121,9 @@ def learn_from(
     they could pay to the end. Raises `Waiting` if a release did not come; run it again to go on.
     """
     if study.at_hand and not any(map(mailbox.has_reply, study.first_asks)):
-        check_ahead(study.asks_in_all, study.at_hand)
+        check_ahead(study.inquiry.asks, study.at_hand)
     seen: list[Release] = []
-    result = mailbox.learn(study.learner(), patience=patience, witness=seen.append, watch=watch)
+    result = mailbox.learn(study.inquiry, patience=patience, witness=seen.append, watch=watch)
     return Outcome(
         study=study,
         result=name_result(result, study.schema),

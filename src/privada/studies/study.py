@@ -5,7 +5,8 @@
     [study]
     title = "Do the clinic's patients fit our cells?"
     project = "cells of patients"         # optional, as is purpose: for the owners' ledgers
-    seed = 0                              # of public randomness; another seed makes other questions
+    seed = 0                              # of public randomness
+    again = 0                             # another number asks anew, and is paid for again
 
     [owners.clinic]
     owner = "clinic/owner.toml"           # or schema = "schema.toml", the owner card
@@ -36,7 +37,7 @@ from privada._toml import Section
 from privada.exceptions import InputError
 from privada.methods.registry import Method, method
 from privada.parties.owner_file import Card, OwnerFile
-from privada.parties.protocol import AskOwner, BegunLearner, Learner, PlannedLearner, as_round
+from privada.parties.protocol import AskOwner, Inquiry
 from privada.parties.schema import Schema
 from privada.privacy.asker import LONGEST_PROJECT, LONGEST_PURPOSE, check_line
 from privada.privacy.guarantee import Guarantee, make_guarantee
@@ -48,7 +49,7 @@ class Study:
 
     Attributes
     ----------
-    title, project, purpose, seed
+    title, project, purpose, seed, again
         Of the ``[study]`` table. Owners see project and purpose, and their ledgers keep them.
     home : Path
         The folder that paths are relative to.
@@ -64,13 +65,13 @@ class Study:
     project: str
     purpose: str
     seed: int
+    again: int
     home: Path
     parties: Mapping[str, OwnerFile | Card]
     guarantee: Guarantee
     method: Method
     _file: Path = field(repr=False)
     _settings: Mapping[str, Any] | None = field(repr=False, default=None)
-    _ready: list[Learner[Any]] = field(repr=False, default_factory=list)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, method: Mapping[str, Any] | None = None) -> Self:
@@ -82,14 +83,17 @@ class Study:
         named = _method(_asked(top, method))
         with about.blaming("seed"):
             seed = _check.count(least=0, seed=about.whole("seed", 0))
+        with about.blaming("again"):
+            again = _check.count(least=0, again=about.whole("again", 0))
         with about.blaming("project", "purpose"):
             project = check_line(project=about.string("project", ""), longest=LONGEST_PROJECT, empty=True)
             purpose = check_line(purpose=about.string("purpose", ""), longest=LONGEST_PURPOSE, empty=True)
-        made = cls(
+        study = cls(
             title=about.string("title"),
             project=project,
             purpose=purpose,
             seed=seed,
+            again=again,
             home=home,
             parties=parties,
             guarantee=_guarantee(budget, parties),
@@ -99,8 +103,8 @@ class Study:
         )
         for section in (about, budget, top):
             section.done()
-        made._ready.append(made._make_learner())  # reads the method's own keys
-        return made
+        _ = study.inquiry  # which reads the method's own keys
+        return study
 
     @property
     def schemas(self) -> dict[str, Schema]:
@@ -124,42 +128,20 @@ class Study:
         files = {name: party for name, party in self.parties.items() if isinstance(party, OwnerFile)}
         return {name: file for name, file in files.items() if file.key.is_file()}
 
-    def learner(self) -> Learner[Any]:
-        """A learner of the method that has not started: the one made with the study, then new ones."""
-        return self._ready.pop() if self._ready else self._make_learner()
-
-    def _make_learner(self) -> Learner[Any]:
+    @cached_property
+    def inquiry(self) -> Inquiry[Any]:
+        """What the method asks of the owners, in all rounds: pricing, asking and running see the same."""
         section = _asked(Section.read(self._file), self._settings)
         section.string("name")
-        return self.method.study()(
+        inquiry = self.method.study()(
             section, schemas=self.schemas, guarantee=self.guarantee, home=self.home, seed=self.seed
         )
-
-    @cached_property
-    def _opening(self) -> tuple[tuple[AskOwner, ...], tuple[AskOwner, ...] | None]:
-        """What the learner asks first, and all that it says it will ask; it can be driven afterwards."""
-        learner = self.learner()
-        begun = BegunLearner(learner)
-        planned = learner.asks if isinstance(learner, PlannedLearner) else None
-        spared = learner.dispensable if isinstance(learner, PlannedLearner) else ()
-        self._ready.append(begun if planned is None else PlannedLearner(begun, planned, dispensable=spared))
-        return as_round(begun.first), planned
+        return inquiry.again(f"again {self.again}" if self.again else "")
 
     @property
     def first_asks(self) -> tuple[AskOwner, ...]:
         """What the method asks before it has seen any answer."""
-        return self._opening[0]
-
-    @property
-    def states_all_asks(self) -> bool:
-        """Whether the method states beforehand everything that it asks for."""
-        return self._opening[1] is not None
-
-    @property
-    def asks_in_all(self) -> tuple[AskOwner, ...]:
-        """The most that the method asks for in all rounds, as far as it states that."""
-        first, planned = self._opening
-        return first if planned is None else planned
+        return self.inquiry.first_round
 
 
 def _parties(section: Section, home: Path) -> dict[str, OwnerFile | Card]:

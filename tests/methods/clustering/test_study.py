@@ -6,7 +6,7 @@ import pytest
 from privada import Owner
 from privada._toml import Section
 from privada.exceptions import BudgetError, PrivadaError
-from privada.methods.clustering.study import learner
+from privada.methods.clustering.study import inquire
 from privada.parties import Schema, run
 from privada.privacy import ZCDP
 
@@ -19,7 +19,7 @@ def made(folder, **keys):
     np.savetxt(folder / "target.csv", target, delimiter=",")
     table = {"target": "target.csv", "n_centers": 4, "radius": 1.0} | keys
     section = Section(table, name="study.toml", text="")
-    return learner(section, schemas={"clinic": SCHEMA}, guarantee=BUDGET, home=folder), target
+    return inquire(section, schemas={"clinic": SCHEMA}, guarantee=BUDGET, home=folder), target
 
 
 def test_a_share_for_the_bound_is_asked_for_and_paid_within_the_budget(tmp_path):

@@ -23,7 +23,7 @@ def test_the_model_is_worse_at_the_clinic_and_the_study_says_so(tmp_path, monkey
     true = np.mean(ask.question.hypothesis.codes(table.rows) == (table.labels == "ill"))
     with pytest.warns(RehearsalWarning):
         clinic = Owner.from_file(study.at_hand["clinic"], insecure_seed=0)
-    found = run(study.learner(), {"clinic": clinic})
+    found = run(study.inquiry, {"clinic": clinic})
     assert found.accuracy.low < true < found.accuracy.high
     assert found.accuracy.high < 0.85  # it is 0.87 where the model was trained
     assert len(found.calibration) == 4

@@ -5,7 +5,7 @@ from privada import Owner, Schema, run
 from privada._toml import Section
 from privada.exceptions import StudyError
 from privada.methods.marginals import from_plain
-from privada.methods.marginals.study import learner
+from privada.methods.marginals.study import inquire
 from privada.parties import Category, Number
 from privada.privacy import PureDP
 
@@ -33,7 +33,7 @@ def home(tmp_path):
 
 def made(text, home):
     section = Section.parse(text, name="study.toml")
-    return learner(section, schemas={"clinic": SCHEMA}, guarantee=PURE, home=home, seed=1)
+    return inquire(section, schemas={"clinic": SCHEMA}, guarantee=PURE, home=home, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,6 @@ def test_a_missing_value_gets_a_bin_where_the_schema_allows_it(home):
     text = 'source = "marked.csv"\nquestion = "marginals"'
     np.savetxt(home / "marked.csv", [[value, 0] for value in np.linspace(0, 1, 50)], delimiter=",")
     section = Section.parse(text, name="study.toml")
-    ask = next(learner(section, schemas={"clinic": schema}, guarantee=PURE, home=home))
+    (ask,) = inquire(section, schemas={"clinic": schema}, guarantee=PURE, home=home).asks
     (table,) = ask.question.tables
     assert (table.feature, table.missing) == (0, 1)

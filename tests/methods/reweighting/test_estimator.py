@@ -139,7 +139,7 @@ def test_an_expected_loss_is_said():
     made = plan(X, y, size=60, guarantee=tight)
     assert not made.forecast.worthwhile
     with pytest.warns(PrivadaWarning, match="keep the budget"):
-        made.learner("owner")
+        made.inquiry("owner")
 
 
 @pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
@@ -236,6 +236,6 @@ def test_nothing_is_charged_for_rows_that_are_refused():
         owner.answer(replace(made.mixture(), size=49))
     opened = len(owner.ledger.export()["datasets"]["t"]["lines"])
     assert owner.ledger.export()["datasets"]["t"]["spent"] == 0
-    run(made.learner("t"), {"t": owner})
+    run(made.inquiry("t"), {"t": owner})
     assert len(owner.ledger.export()["datasets"]["t"]["lines"]) == opened + 1
     assert owner.ledger.export()["datasets"]["t"]["spent"] > 0

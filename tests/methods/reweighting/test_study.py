@@ -6,9 +6,8 @@ import pytest
 from privada import Owner, Schema, run
 from privada._toml import Section
 from privada.exceptions import BudgetError, StudyError
-from privada.methods.reweighting.study import learner
+from privada.methods.reweighting.study import inquire
 from privada.parties import Category, Number
-from privada.parties.protocol import list_asks
 from privada.privacy import ApproxDP
 
 BUDGET = ApproxDP(epsilon=2, delta=1e-5, relation="replace-one")
@@ -46,7 +45,7 @@ def home(tmp_path):
 
 def made(text, home, about):
     section = Section.parse(text, name="study.toml")
-    return learner(section, schemas={"clinic": about}, guarantee=BUDGET, home=home, seed=1)
+    return inquire(section, schemas={"clinic": about}, guarantee=BUDGET, home=home, seed=1)
 
 
 @pytest.mark.parametrize("kind", list(LABELS))
@@ -86,7 +85,7 @@ def test_what_is_foreseen_costs_what_is_then_charged(home, kind, base):
     X, y = labelled(kind, 1, SIZE)
     owner = Owner(X, y=y, schema=schema(kind), dataset="rows", budget=replace(BUDGET, epsilon=20.0))
     asking = made(f'source = "{kind}.csv"\nbase = "{base}"', home, schema(kind))
-    quote = owner.price_all([ask.question for ask in list_asks(asking)])
+    quote = owner.price_all([ask.question for ask in asking.asks])
     run(asking, {"clinic": owner})
     assert 1 - owner.ledger.remaining("rows").share == pytest.approx(quote.share, rel=1e-9)
 

@@ -4,9 +4,8 @@ import pytest
 
 from privada._toml import Section
 from privada.exceptions import StudyError
-from privada.methods.summarization.study import learner
+from privada.methods.summarization.study import inquire
 from privada.parties import Schema
-from privada.parties.protocol import list_asks
 from privada.privacy import ApproxDP
 
 GUARANTEE = ApproxDP(epsilon=2.0, delta=1e-4, relation="replace-one")
@@ -20,11 +19,11 @@ def schema(size=100, width=2):
 def made(text, home, *, seed=0, **schemas):
     section = Section.parse(f"[method]\n{text}", name="study.toml").section("method")
     known = schemas or {"hospital": schema(), "east": schema(), "west": schema()}
-    return learner(section, schemas=known, guarantee=GUARANTEE, home=home, seed=seed)
+    return inquire(section, schemas=known, guarantee=GUARANTEE, home=home, seed=seed)
 
 
 def test_everybody_is_asked_and_another_seed_asks_anew(tmp_path):
-    asks, others = (list_asks(made(TABLE, tmp_path, seed=seed)) for seed in (0, 1))
+    asks, others = (made(TABLE, tmp_path, seed=seed).asks for seed in (0, 1))
     assert {ask.owner for ask in asks} == {"hospital", "east", "west"}
     assert not {ask.question.digest for ask in asks} & {ask.question.digest for ask in others}
     assert not list(tmp_path.iterdir())
@@ -32,7 +31,7 @@ def test_everybody_is_asked_and_another_seed_asks_anew(tmp_path):
 
 def test_the_validation_set_may_have_a_budget_of_its_own(tmp_path):
     own = TABLE + "validation_epsilon = 1.5\nvalidation_delta = 1e-5\n"
-    asks = list_asks(made(own, tmp_path))
+    asks = made(own, tmp_path).asks
     said = {ask.owner: ask.question.guarantee for ask in asks}
     assert said["east"].epsilon <= 2.0
     assert said["hospital"] != said["east"]
@@ -40,7 +39,7 @@ def test_the_validation_set_may_have_a_budget_of_its_own(tmp_path):
 
 def test_rounds_are_planned_whole_and_never_asked_twice_under_one_name(tmp_path):
     text = TABLE + "rounds = true\nbatch = 5\n"
-    first, again = (list_asks(made(text, tmp_path)) for _ in range(2))
+    first, again = (made(text, tmp_path).asks for _ in range(2))
     rows = ["summarization.bids", "summarization.points"]  # refused now rather than after the charge
     kinds = ["summarization.sum", *["summarization.participation"] * 2, *rows * 2]
     assert [ask.question.kind for ask in first] == kinds

@@ -185,15 +185,8 @@ def _of_study(study: Study, learner: str | None) -> Iterator[Priced]:
 
 def in_all(study: Study) -> dict[str, Guarantee]:
     """What a study asks for in all its rounds, at most, of each owner that its first one does not use up."""
-    first = {ask.owner: ask.question.guarantee for ask in study.first_asks}
     later = {name for name, asks in _later_asks(study).items() if _charged(asks)}
-    whole = study.guarantee
-    return {
-        name: whole
-        for name in study.parties
-        if name in later
-        or (not study.states_all_asks and (name not in first or _leaves_some(first[name], whole)))
-    }
+    return {name: study.guarantee for name in study.parties if name in later}
 
 
 def together(study: Study, learner: str | None = None) -> list[Together]:
@@ -213,7 +206,7 @@ def together(study: Study, learner: str | None = None) -> list[Together]:
 def _later_asks(study: Study) -> dict[str, list[AskOwner]]:
     """All asks of each owner that is asked for more after the first round."""
     asks: dict[str, list[AskOwner]] = {}
-    for ask in study.asks_in_all:
+    for ask in study.inquiry.asks:
         asks.setdefault(ask.owner, []).append(ask)
     first = Counter(ask.owner for ask in study.first_asks)
     return {name: mine for name, mine in asks.items() if len(mine) > first[name]}
@@ -262,13 +255,6 @@ def _of_card(name: str, asks: list[AskOwner], study: Study) -> Together:
         f"budget nor its accounting. A new budget of the study's guarantee {pays}."
     )
     return Together(owner=name, unknown=unknown)
-
-
-def _leaves_some(first: Guarantee, whole: Guarantee) -> bool:
-    """Whether a question leaves some of a budget; parts of Gaussian noise are compared by their μ."""
-    if any(guarantee.kind == "pure" for guarantee in (first, whole)):
-        return first < whole
-    return first.gaussian_mu() < whole.gaussian_mu() * (1 - ROUNDING)
 
 
 def _later(whole: Mapping[str, Guarantee]) -> Iterator[str]:

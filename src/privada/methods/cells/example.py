@@ -30,7 +30,7 @@ def example() -> Example:
         schema=schema,
         data={"data": X, "y": y},
         questions=_questions(),
-        learner=lambda owner: learn(owner, _by_label()),
+        inquiry=lambda owner: learn(owner, _by_label()),
         estimator=lambda seed: CellClassifier(
             CENTERS, classes=(0, 1), bounds=(0.0, 1.0), epsilon=1.0, insecure_seed=seed
         ),

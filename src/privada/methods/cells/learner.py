@@ -13,7 +13,7 @@ from privada.exceptions import InputError
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.forecast import CONFIDENCE as BAND
 from privada.methods.forecast import Forecast, say_size
-from privada.parties.protocol import AskOwner, Learner, only_releases
+from privada.parties.protocol import AskOwner, Learner, one_round, only_releases
 from privada.privacy.bounds import Ball
 from privada.privacy.release import Release
 
@@ -145,6 +145,7 @@ def estimate(
     return CellEstimates(tables=tuple(tables), release=release, question=question, classes=classes)
 
 
+@one_round
 def learn(
     owner: str, question: CellStatistics, *, classes: tuple[Any, ...] | None = None
 ) -> Learner[CellEstimates]:

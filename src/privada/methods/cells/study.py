@@ -1,4 +1,4 @@
-"""Cells in a declarative study: the ``[method]`` table becomes a learner.
+"""Cells in a declarative study: the ``[method]`` table becomes an inquiry.
 
 ::
 
@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,16 +27,21 @@ from privada.methods.cells.estimator import CellClassifier, keep_counts
 from privada.methods.cells.learner import CellEstimates, forecast_counts, learn
 from privada.methods.cells.questions.partition import Bins, NearestCells, Partition
 from privada.methods.cells.questions.statistics import CellStatistics
-from privada.parties.protocol import Learner, with_forecast
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Question
 
 
-def learner(
-    section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
-) -> Learner[CellEstimates]:
-    """Make the learner that a study's ``[method]`` describes; another seed makes another question."""
+def inquire(
+    section: Section,
+    *,
+    schemas: Mapping[str, Schema],
+    guarantee: Guarantee,
+    home: Path,
+    seed: int = 0,  # noqa: ARG001 - draws nothing
+) -> Inquiry[CellEstimates]:
+    """Make the inquiry that a study's ``[method]`` describes."""
     owner = _study.asked(section, schemas)
     schema = schemas[owner]
     radius = section.number("radius", None)
@@ -51,13 +57,12 @@ def learner(
             recentred=recentred,
             width=None if radius is None else schema.width,
             guarantee=guarantee,
-            salt=f"seed {seed}" if seed else "",
         )
         question.fits(schema)
     except (InputError, RelationError) as error:
         section.fail("", str(error))
     made = learn(owner, question, classes=schema.classes.names if by_label else None)
-    return with_forecast(made, forecast_counts(question, size=schema.size))
+    return replace(made, forecast=forecast_counts(question, size=schema.size))
 
 
 def _tables(section: Section, schema: Schema, home: Path) -> tuple[Partition, ...]:
@@ -105,4 +110,4 @@ def model_maker(
     return make
 
 
-__all__ = ["learner", "model_maker"]
+__all__ = ["inquire", "model_maker"]

@@ -9,7 +9,7 @@ from privada.methods.templates import OwnerTemplate, StudyTemplate, Table, descr
 STUDY = """\
 [study]
 title = "How ill are the clinic's patients, cell by cell?"
-seed = 0  # of public randomness; another seed makes another question, paid for again
+again = 0  # another number asks anew, and is paid for again
 
 [owners.clinic]
 owner = "clinic/owner.toml"  # a learner elsewhere has schema = "schema.toml" instead

@@ -49,7 +49,7 @@ METHOD = Method(
         "privada.methods.clustering.questions.neighbours:SourceRadius",
         "privada.methods.clustering.questions.pyramid:GridPyramid",
     ),
-    study_path="privada.methods.clustering.study:learner",
+    study_path="privada.methods.clustering.study:inquire",
     example_path="privada.methods.clustering.example:example",
     demo_path="privada.methods.clustering.demo:demo",
     template_path="privada.methods.clustering.template:template",

@@ -17,7 +17,7 @@ from privada.methods.clustering.questions.means import (
 )
 from privada.methods.clustering.questions.pyramid import GridPyramid
 from privada.methods.registry import Example
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation
@@ -40,7 +40,7 @@ def example() -> Example:
         schema=Schema.of_numbers(bounds=(-0.5, 0.5), width=2, size=200),
         data={"data": source},
         questions=tuple(_questions()),
-        learner=_learner,
+        inquiry=_inquiry,
         estimator=lambda seed: SourceTargetMedoids(
             CENTERS, norm_bound=RADIUS, epsilon=3.0, random_state=0, insecure_seed=seed
         ),
@@ -48,7 +48,7 @@ def example() -> Example:
     )
 
 
-def _learner(owner: str) -> Learner[Choice]:
+def _inquiry(owner: str) -> Inquiry[Choice]:
     pure = PureDP(epsilon=3.0, relation=Relation.ADD_REMOVE)
     question = default_question(TARGETS, n_centers=CENTERS, guarantee=pure, radius=RADIUS)
     return learn(owner, TARGETS, question, n_centers=CENTERS, random_state=0)

@@ -1,4 +1,4 @@
-"""Clustering in a declarative study: the ``[method]`` table becomes a learner.
+"""Clustering in a declarative study: the ``[method]`` table becomes an inquiry.
 
 ::
 
@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +26,23 @@ from privada.methods.clustering.learner.default_question import default_question
 from privada.methods.clustering.learner.forecast import GUESSED_SIZE, forecast_gain
 from privada.methods.clustering.learner.learn import Choice, learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
-from privada.parties.protocol import Learner, with_forecast
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema
 from privada.privacy.accounting.budget import split_alike
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Question
 
+SALT = "0"  # as in studies of 0.2, whose answers stay theirs
 
-def learner(
-    section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: Any = 0
-) -> Learner[Choice]:
-    """Make the learner that a study's ``[method]`` describes."""
+
+def inquire(
+    section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
+) -> Inquiry[Choice]:
+    """Make the inquiry that a study's ``[method]`` describes."""
     owner = _study.asked(section, schemas)
     target = _study.public_rows(section, "target", home, schemas[owner])
     n_centers, radius = section.whole("n_centers"), section.number("radius")
-    about, guarantee = _radius(section, target, radius, guarantee, str(seed))
+    about, guarantee = _radius(section, target, radius, guarantee)
     section.done()
     with section.blaming("n_centers"):
         question = default_question(
@@ -48,17 +51,17 @@ def learner(
             guarantee=guarantee,
             radius=radius,
             source_size=schemas[owner].size,
-            salt=str(seed),
+            salt=SALT,
         )
         question.fits(schemas[owner])
-        made = learn(owner, target, question, n_centers=n_centers, radius=about, random_state=0)
+        made = learn(owner, target, question, n_centers=n_centers, radius=about, random_state=seed)
     size = schemas[owner].size or max(len(target), GUESSED_SIZE)
     expected = forecast_gain(question, width=target.shape[1], size=size)
-    return with_forecast(made, expected)
+    return replace(made, forecast=expected)
 
 
 def _radius(
-    section: Section, target: Any, radius: float, guarantee: Guarantee, salt: str
+    section: Section, target: Any, radius: float, guarantee: Guarantee
 ) -> tuple[SourceRadius | None, Guarantee]:
     """The question of Δᵗ(S), if a share is set aside for it, and what is left."""
     share = section.number("bound_share", 0.0)
@@ -67,7 +70,7 @@ def _radius(
         return None, guarantee
     with section.blaming("bound_share"):
         bounding, asking = split_alike(guarantee, share)
-        about = SourceRadius(targets=target, t=t, radius=radius, guarantee=bounding, salt=salt)
+        about = SourceRadius(targets=target, t=t, radius=radius, guarantee=bounding, salt=SALT)
         return about, asking
 
 
@@ -87,4 +90,4 @@ def model_maker(
     return make
 
 
-__all__ = ["learner", "model_maker"]
+__all__ = ["inquire", "model_maker"]

@@ -9,7 +9,7 @@ from privada.methods.templates import OwnerTemplate, StudyTemplate, Table, descr
 STUDY = """\
 [study]
 title = "Where should eight service points stand, if volunteers may not be named?"
-seed = 0 # another seed asks anew, and is paid for again
+again = 0 # another number asks anew, and is paid for again
 
 [owners.registry]
 owner = "registry/owner.toml" # a learner elsewhere has schema = "schema.toml", the registry's card, instead

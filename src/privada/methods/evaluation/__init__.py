@@ -34,7 +34,7 @@ METHOD = Method(
         "privada.methods.evaluation.questions.outcomes:OutcomeCounts",
         "privada.methods.evaluation.questions.errors:ErrorMoments",
     ),
-    study_path="privada.methods.evaluation.study:learner",
+    study_path="privada.methods.evaluation.study:inquire",
     example_path="privada.methods.evaluation.example:example",
     demo_path="privada.methods.evaluation.demo:demo",
     template_path="privada.methods.evaluation.template:template",

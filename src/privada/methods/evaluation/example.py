@@ -30,7 +30,7 @@ def example() -> Example:
         ),
         data={"data": X, "y": y},
         questions=_questions(),
-        learner=lambda owner: learn(owner, ask(pure), classes=(0, 1)),
+        inquiry=lambda owner: learn(owner, ask(pure), classes=(0, 1)),
         estimator=lambda seed: PrivateEvaluator(
             SLOPE, classes=(0, 1), bounds=(0.0, 1.0), bins=4, epsilon=1.0, insecure_seed=seed
         ),

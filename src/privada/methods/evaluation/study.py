@@ -1,4 +1,4 @@
-"""Evaluation in a declarative study: the ``[method]`` table becomes a learner.
+"""Evaluation in a declarative study: the ``[method]`` table becomes an inquiry.
 
 ::
 
@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from privada import _check
@@ -24,17 +25,22 @@ from privada.methods.evaluation.estimator import BINS, ask_about
 from privada.methods.evaluation.learner.forecast import forecast_interval
 from privada.methods.evaluation.learner.intervals import CONFIDENCE
 from privada.methods.evaluation.learner.learn import Evaluation, learn
-from privada.parties.protocol import Learner, with_forecast
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee
 
 KEYS = ("bins", "positive", "largest")
 
 
-def learner(
-    section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
-) -> Learner[Evaluation]:
-    """Make the learner that a study's ``[method]`` describes; another seed makes another question."""
+def inquire(
+    section: Section,
+    *,
+    schemas: Mapping[str, Schema],
+    guarantee: Guarantee,
+    home: Path,
+    seed: int = 0,  # noqa: ARG001 - draws nothing
+) -> Inquiry[Evaluation]:
+    """Make the inquiry that a study's ``[method]`` describes."""
     owner = _study.asked(section, schemas)
     schema = schemas[owner]
     with section.blaming("model", "owner", *(key for key in KEYS if key in section)):
@@ -47,14 +53,13 @@ def learner(
             bins=section.whole("bins", BINS),
             positive=_positive(section),
             largest=section.number("largest", None),
-            salt=f"seed {seed}" if seed else "",
         )
     with section.blaming("confidence"):
         confidence = _check.probability(confidence=section.number("confidence", CONFIDENCE))
     section.done()
     names = schema.classes.names if isinstance(schema.label, Category) else ()
     made = learn(owner, question, classes=names, size=schema.size, confidence=confidence)
-    return with_forecast(made, forecast_interval(question, size=schema.size, confidence=confidence))
+    return replace(made, forecast=forecast_interval(question, size=schema.size, confidence=confidence))
 
 
 def _positive(section: Section) -> str | int | None:
@@ -64,4 +69,4 @@ def _positive(section: Section) -> str | int | None:
     return section.one("positive", (str, int), "a class")
 
 
-__all__ = ["learner"]
+__all__ = ["inquire"]

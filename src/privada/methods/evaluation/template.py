@@ -12,7 +12,7 @@ from privada.methods.templates import OwnerTemplate, StudyTemplate, Table, descr
 STUDY = """\
 [study]
 title = "How well does our model do on the clinic's patients?"
-seed = 0  # another seed makes another question, paid for again
+again = 0  # another number asks anew, and is paid for again
 
 [owners.clinic]
 owner = "clinic/owner.toml"  # a learner elsewhere has schema = "schema.toml" instead

@@ -44,7 +44,7 @@ METHOD = Method(
         "privada.methods.marginals.questions.histogram:LabelHistogram",
         "privada.methods.marginals.questions.squares:SquaredErrors",
     ),
-    study_path="privada.methods.marginals.study:learner",
+    study_path="privada.methods.marginals.study:inquire",
     example_path="privada.methods.marginals.example:example",
     demo_path="privada.methods.marginals.demo:demo",
     template_path="privada.methods.marginals.template:template",

@@ -17,7 +17,7 @@ from privada.methods.forecast import Forecast
 from privada.methods.marginals.learner.learn import Public
 from privada.methods.models.model_plot import Map, Numbers, PublicRows, group_points
 from privada.methods.pictures import Points
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee
 
@@ -79,7 +79,7 @@ class HiddenTargetEstimator(PrivateEstimator, ABC):
 
     def _hear(
         self,
-        learner: Learner[Any],
+        learner: Inquiry[Any],
         X: Any,
         y: Any,
         person: Any,

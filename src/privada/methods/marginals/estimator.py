@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from privada.exceptions import InputError
 from privada.methods.domains import private_persons
 from privada.methods.marginals._one_process import HiddenTargetEstimator, tell_apart
-from privada.methods.marginals.learner.asking import make_learner
+from privada.methods.marginals.learner.asking import make_inquiry
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.forecast import forecast_error
 from privada.parties.one_process.dataset import Dataset
@@ -148,7 +148,7 @@ class MarginalClassifier(ClassifierMixin, HiddenTargetEstimator):  # type: ignor
         )
         public, schema = self._public(source, self.classifier)
         assert self.size is not None
-        learner = make_learner(self.question, "owner", public, guarantee=guarantee, size=self.size)
+        learner = make_inquiry(self.question, "owner", public, guarantee=guarantee, size=self.size)
         self._announce(forecast_error(public, guarantee=guarantee, size=self.size))
         self._hear(learner, X, y, person, schema, guarantee, owner)
         self.classes_ = np.asarray(schema.classes.names)

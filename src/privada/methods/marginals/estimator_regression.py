@@ -18,7 +18,7 @@ from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.regression import RegressionFit, default_regression, learn_regression
 from privada.methods.models.model_plot import name_thirds
 from privada.parties.one_process.dataset import Dataset
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import Guarantee, PureDP, make_guarantee
 
@@ -150,7 +150,7 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
         self._hear(learner, X, y, person, schema, guarantee, owner)
         return self
 
-    def _learner(self, public: Public, guarantee: Guarantee) -> Learner[RegressionFit]:
+    def _learner(self, public: Public, guarantee: Guarantee) -> Inquiry[RegressionFit]:
         assert self.size is not None
         label = self._label()
         bounds = label.low, label.high

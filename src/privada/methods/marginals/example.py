@@ -47,7 +47,7 @@ def example() -> Example:
         schema=schema,
         data={"data": X, "y": y},
         questions=_questions(),
-        learner=lambda owner: learn_cells(owner, question, public),
+        inquiry=lambda owner: learn_cells(owner, question, public),
         estimator=lambda seed: MarginalClassifier(
             classes=(0, 1),
             bounds=(0.0, 1.0),

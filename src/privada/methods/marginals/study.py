@@ -1,4 +1,4 @@
-"""Marginals in a declarative study: the ``[method]`` table becomes a learner.
+"""Marginals in a declarative study: the ``[method]`` table becomes an inquiry.
 
 ::
 
@@ -21,6 +21,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +33,12 @@ from privada.exceptions import InputError
 from privada.methods import _study
 from privada.methods.marginals._one_process import keep_fit
 from privada.methods.marginals.estimator import MarginalClassifier
-from privada.methods.marginals.learner.asking import KINDS, CellCounts, ErrorTables, make_learner
+from privada.methods.marginals.learner.asking import KINDS, CellCounts, ErrorTables, make_inquiry
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.forecast import forecast_error
 from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.public import missing_marks
-from privada.parties.protocol import Learner, with_forecast
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Question
@@ -45,10 +46,10 @@ from privada.privacy.release import Question
 KEYS = ("size", "cells", "rounds", "bins", "stop", "reweight", "question")
 
 
-def learner(
+def inquire(
     section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
-) -> Learner[MarginalFit]:
-    """Make the learner that a study's ``[method]`` describes; another seed is another asking."""
+) -> Inquiry[MarginalFit]:
+    """Make the inquiry that a study's ``[method]`` describes."""
     owner = _study.asked(section, schemas)
     schema = schemas[owner]
     with section.blaming("owner"):
@@ -62,9 +63,9 @@ def learner(
     with section.blaming("source", *named):
         question = _question(section)
         section.done()
-        made = make_learner(question, owner, public, guarantee=guarantee, size=size)
+        made = make_inquiry(question, owner, public, guarantee=guarantee, size=size)
     expected = forecast_error(public, guarantee=guarantee, size=size)
-    return with_forecast(made, expected)
+    return replace(made, forecast=expected)
 
 
 def _question(section: Section) -> str | CellCounts | ErrorTables:
@@ -115,4 +116,4 @@ def model_maker(
     return make
 
 
-__all__ = ["learner", "model_maker"]
+__all__ = ["inquire", "model_maker"]

@@ -9,7 +9,7 @@ from privada.methods.templates import OwnerTemplate, StudyTemplate, Table, descr
 STUDY = """\
 [study]
 title = "Who is ill, learnt from labels that stay at the clinic?"
-seed = 0 # another seed asks anew, and is paid for again
+again = 0 # another number asks anew, and is paid for again
 
 [owners.clinic]
 owner = "clinic/owner.toml" # a learner elsewhere has schema = "schema.toml", the clinic's card, instead

@@ -53,7 +53,7 @@ METHOD = Method(
         "privada.methods.reweighting.questions.selection:Selection",
         "privada.methods.reweighting.questions.module:ModuleAdaptation",
     ),
-    study_path="privada.methods.reweighting.study:learner",
+    study_path="privada.methods.reweighting.study:inquire",
     example_path="privada.methods.reweighting.example:example",
     demo_path="privada.methods.reweighting.demo:demo",
     template_path="privada.methods.reweighting.template:template",

@@ -68,7 +68,7 @@ def _plan(Xs: FloatArray, ys: FloatArray, size: int, epsilon: float, seed: int) 
 def _run(made: Ladder, owner: Owner) -> AdaptedModel:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivadaWarning)
-        return run(made.learner("office"), {"office": owner})
+        return run(made.inquiry("office"), {"office": owner})
 
 
 def _curve(

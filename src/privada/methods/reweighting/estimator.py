@@ -70,7 +70,7 @@ class _Reweighted(PrivateEstimator):
             budget=guarantee,
             owner=domains.owner,
         )
-        model = self._ask(made.learner("owner"), {"owner": held})
+        model = self._ask(made.inquiry("owner"), {"owner": held})
         self.n_features_in_ = schema.width
         keep_adapted(self, model, schema)
 

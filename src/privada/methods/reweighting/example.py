@@ -20,7 +20,7 @@ from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.reweighting.questions.selection import Selection
 from privada.methods.reweighting.questions.supremum import moments
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation
@@ -46,7 +46,7 @@ def example() -> Example:
         ),
         data={"data": target, "y": answers},
         questions=tuple(_questions(source, labels)),
-        learner=_learner,
+        inquiry=_inquiry,
         estimator=lambda seed: ReweightedRegressor(
             epsilon=APPROXIMATE.epsilon,
             delta=APPROXIMATE.delta,
@@ -89,8 +89,8 @@ def _classes(n_classes: int) -> Case:
     )
 
 
-def _learner(owner: str) -> Learner[AdaptedModel]:
-    return _ladder(APPROXIMATE).learner(owner)
+def _inquiry(owner: str) -> Inquiry[AdaptedModel]:
+    return _ladder(APPROXIMATE).inquiry(owner)
 
 
 @cache  # fits several models of the public source, and is frozen

@@ -1,4 +1,4 @@
-"""Reweighting in a declarative study: the ``[method]`` table becomes a learner.
+"""Reweighting in a declarative study: the ``[method]`` table becomes an inquiry.
 
 ::
 
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -26,16 +25,16 @@ from privada.methods.reweighting.estimator import (
     keep_adapted,
 )
 from privada.methods.reweighting.learner.ladder import AdaptedModel, plan
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Question
 
 
-def learner(
-    section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: Any = 0
-) -> Learner[AdaptedModel]:
-    """Make the learner that a study's ``[method]`` describes."""
+def inquire(
+    section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
+) -> Inquiry[AdaptedModel]:
+    """Make the inquiry that a study's ``[method]`` describes."""
     owner = _study.asked(section, schemas)
     schema = schemas[owner]
     if schema.label is None or schema.size is None:
@@ -55,10 +54,10 @@ def learner(
             label_bounds=(schema.label.low, schema.label.high) if isinstance(schema.label, Number) else None,
             base=base,
             standardize=standardize,
-            random_state=0,
-            salt=str(seed),
+            random_state=seed,
+            salt="0",  # as in studies of 0.2, whose answers stay theirs
         )
-    return made.learner(owner)
+    return made.inquiry(owner)
 
 
 def model_maker(
@@ -86,4 +85,4 @@ def model_maker(
     return make
 
 
-__all__ = ["learner", "model_maker"]
+__all__ = ["inquire", "model_maker"]

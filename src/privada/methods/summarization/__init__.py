@@ -53,7 +53,7 @@ METHOD = Method(
         "privada.methods.summarization.questions.rows:SummaryRows",
         "privada.methods.summarization.questions.rows:EmbeddedRows",
     ),
-    study_path="privada.methods.summarization.study:learner",
+    study_path="privada.methods.summarization.study:inquire",
     example_path="privada.methods.summarization.example:example",
     demo_path="privada.methods.summarization.demo:demo",
     template_path="privada.methods.summarization.template:template",

@@ -18,7 +18,7 @@ from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.learner.rounds import greedy_rounds
 from privada.methods.summarization.learner.summary import Summary
 from privada.methods.summarization.nodes import OwnerNode, Transcript
-from privada.parties.protocol import AskOwner, Learner, check_reply, drive_rounds
+from privada.parties.protocol import AskOwner, Inquiry, Learner, check_reply, drive_rounds
 from privada.privacy.release import Disclosure, Release
 
 Reply = Release | Disclosure
@@ -85,7 +85,7 @@ class Curator:
             raise InputError(f"The matching names the curator {matching.curator!r}, this is {self.name!r}.")
         return nodes
 
-    def drive(self, learner: Learner[T], nodes: Mapping[str, OwnerNode]) -> T:
+    def drive(self, learner: Inquiry[T] | Learner[T], nodes: Mapping[str, OwnerNode]) -> T:
         """Drive a learner; a reply that does not come, or is not what was asked for, becomes `Absent`.
 
         Owners work at the same time, each in one thread: matrix products of several threads each would

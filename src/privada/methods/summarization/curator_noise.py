@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from privada._arrays import FloatArray
+from privada.exceptions import InputError
 from privada.methods.summarization.learner.draws import AskedOwners, Draw, NoisySum
 from privada.methods.summarization.learner.rounds import Rounds
 from privada.parties.protocol import Learner
@@ -58,6 +59,34 @@ class CuratorNoise:
         return coin > high or (coin == high and int(self.noise.words(1)[0]) >= low)
 
 
+def repeat_draws(draw: Callable[[Draw], Any]) -> Callable[[], Callable[[Draw], Any]]:
+    """Make curators that draw alike: each hears again what an earlier one was told, and only then draws anew.
+
+    An inquiry can be started twice, and owners answer the same question alike both times. The same sum with
+    fresh noise would show more than was paid for.
+    """
+    drawn: list[tuple[Draw, Any]] = []
+
+    def start() -> Callable[[Draw], Any]:
+        place = iter(range(2**31))
+
+        def draw_once(wanted: Draw) -> Any:
+            number = next(place)
+            if number == len(drawn):
+                drawn.append((wanted, draw(wanted)))
+            before, answer = drawn[number]
+            if not before.equals(wanted):
+                raise InputError(
+                    "The rounds were started again with other answers, and would show more than was paid "
+                    "for: ask anew, with another again= in the study."
+                )
+            return answer
+
+        return draw_once
+
+    return start
+
+
 def supply_noise(rounds: Rounds[T], draw: Callable[[Draw], Any]) -> Learner[T]:
     """A learner of the common protocol: questions pass, draws are answered by ``draw``."""
     try:
@@ -69,4 +98,4 @@ def supply_noise(rounds: Rounds[T], draw: Callable[[Draw], Any]) -> Learner[T]:
         return stop.value
 
 
-__all__ = ["CuratorNoise", "supply_noise"]
+__all__ = ["CuratorNoise", "repeat_draws", "supply_noise"]

@@ -20,10 +20,10 @@ from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.nodes import Consumer, OwnerNode
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.parties.one_process.dataset import Dataset
-from privada.parties.one_process.holding import Holding, count_persons, hold_owner, salt_learner
+from privada.parties.one_process.holding import Holding, count_persons, hold_owner
 from privada.parties.owner import Owner
 from privada.parties.permissions import Policy
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Inquiry, Learner
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee, make_guarantee
 from privada.privacy.relation import ROW, Relation
@@ -285,8 +285,9 @@ class _SaltingCurator(Curator):
         super().__init__(CURATOR)
         self._salt = salt
 
-    def drive(self, learner: Learner[T], nodes: Mapping[str, OwnerNode]) -> T:
-        return super().drive(salt_learner(learner, self._salt), nodes)
+    def drive(self, learner: Inquiry[T] | Learner[T], nodes: Mapping[str, OwnerNode]) -> T:
+        assert isinstance(learner, Inquiry)
+        return super().drive(learner.again(self._salt), nodes)
 
 
 def _read_owners(owners: Any, width: int, read: Callable[..., Any]) -> list[tuple[str, Any, Any, Any]]:

@@ -14,7 +14,7 @@ from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.methods.summarization.questions.rounds import Participation
 from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation
@@ -35,7 +35,7 @@ def example() -> Example:
         schema=Schema.of_numbers(bounds=(-3.0, 3.0), width=2, size=60),
         data={"data": public.normal(1.0, 0.5, size=(60, 2))},
         questions=tuple(_questions()),
-        learner=_learner,
+        inquiry=_inquiry,
         estimator=lambda seed: PrivateSummarizer(
             SIZE,
             gamma=GAMMA,
@@ -50,7 +50,7 @@ def example() -> Example:
     )
 
 
-def _learner(owner: str) -> Learner[Allocation]:
+def _inquiry(owner: str) -> Inquiry[Allocation]:
     """Consumer and single owner in one: only the validation set is asked about."""
     matching = Matching(embedding=EMBEDDING, size=SIZE, validation=VALIDATION, owners=VALIDATION)
     return match(owner, 60, {owner: 60}, matching)

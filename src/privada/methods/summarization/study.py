@@ -1,4 +1,4 @@
-"""Summarization in a declarative study: the ``[method]`` table becomes a learner.
+"""Summarization in a declarative study: the ``[method]`` table becomes an inquiry.
 
 ::
 
@@ -34,22 +34,22 @@ from typing import Any
 
 from privada._toml import Section
 from privada.methods import _study
-from privada.methods.summarization.curator_noise import CuratorNoise, supply_noise
+from privada.methods.summarization.curator_noise import CuratorNoise, repeat_draws, supply_noise
 from privada.methods.summarization.learner.forecast import forecast_summary
 from privada.methods.summarization.learner.learn import summarise
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.learner.rounds import greedy_rounds, planned_round_asks
 from privada.methods.summarization.learner.summary import Summary
 from privada.methods.summarization.questions.embedding import FourierEmbedding
-from privada.parties.protocol import Learner, PlannedLearner, list_asks
+from privada.parties.protocol import Inquiry, Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, make_guarantee
 
 
-def learner(
+def inquire(
     section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
-) -> Learner[Summary]:
-    """Make the learner that a study's ``[method]`` describes; another seed asks anew."""
+) -> Inquiry[Summary]:
+    """Make the inquiry that a study's ``[method]`` describes."""
     consumer = _study.known(section, "consumer", section.string("consumer"), schemas)
     sizes = _public_sizes(section, schemas)
     file = _new_file(section, home)
@@ -62,16 +62,26 @@ def learner(
             "size", f"the owners have {sum(sizes.values())} rows, the summary wants {matching.size}."
         )
     if rounds is None:
-        summarising = summarise(consumer, validation_size, sizes, matching)
-        asks = list_asks(summarising)
+        inquiry = summarise(consumer, validation_size, sizes, matching)
     else:
         matching = replace(matching, salt=f"{matching.salt} start {secrets.token_hex(16)}")
         with section.blaming("ask_share", "batch"):
-            asks = planned_round_asks(consumer, sizes, matching, **rounds)
-        gathering = greedy_rounds(consumer, validation_size, sizes, matching, **rounds)
-        summarising = supply_noise(gathering, CuratorNoise().draw)
+            asks = tuple(planned_round_asks(consumer, sizes, matching, **rounds))
+        draw = repeat_draws(CuratorNoise().draw)
+
+        def start() -> Learner[Summary]:
+            return supply_noise(greedy_rounds(consumer, validation_size, sizes, matching, **rounds), draw())
+
+        inquiry = Inquiry(asks, start)
+
+    def save(summary: Summary) -> Summary:
+        """Write the rows for the curator, if a file was named."""
+        if file is not None:
+            summary.save(file)
+        return summary
+
     expected = forecast_summary(matching, validation_size=validation_size)
-    return PlannedLearner(_save_summary(summarising, file), asks, dispensable=sizes, forecast=expected)
+    return replace(inquiry.then(save), optional_parties=frozenset(sizes), forecast=expected)
 
 
 def _rounds(section: Section) -> dict[str, Any] | None:
@@ -86,14 +96,6 @@ def _rounds(section: Section) -> dict[str, Any] | None:
     if named and not wanted:
         section.fail(next(iter(named)), "this is an option of rounds; add rounds = true.")
     return named if wanted else None
-
-
-def _save_summary(learner: Learner[Summary], file: Path | None) -> Learner[Summary]:
-    """Write the rows for the curator, if a file was named."""
-    summary = yield from learner
-    if file is not None:
-        summary.save(file)
-    return summary
 
 
 def _public_sizes(section: Section, schemas: Mapping[str, Schema]) -> dict[str, int]:
@@ -139,8 +141,8 @@ def _matching(section: Section, width: int, guarantee: Guarantee, seed: int) -> 
             curator=curator,
             denoised=denoised,
             embedded=embedded,
-            salt=f"seed {seed}" if seed else "",
+            salt="",
         )
 
 
-__all__ = ["learner"]
+__all__ = ["inquire"]

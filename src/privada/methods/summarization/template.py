@@ -9,7 +9,7 @@ from privada.methods.templates import OwnerTemplate, StudyTemplate, Table, descr
 STUDY = """\
 [study]
 title = "Which rows of two hospitals look like a third one's patients?"
-seed = 0 # another seed asks anew, and is paid for again
+again = 0 # another number asks anew, and is paid for again
 
 [owners.north]
 owner = "north/owner.toml" # a learner elsewhere has schema = "schema.toml", an owner's card, instead

@@ -44,7 +44,7 @@ METHOD = Method(
         "privada.methods.transport.questions.statistics:ClassStatistics",
         "privada.methods.transport.questions.rows:RowRelease",
     ),
-    study_path="privada.methods.transport.study:learner",
+    study_path="privada.methods.transport.study:inquire",
     example_path="privada.methods.transport.example:example",
     demo_path="privada.methods.transport.demo:demo",
     template_path="privada.methods.transport.template:template",

@@ -36,7 +36,7 @@ from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.one_process.holding import Holding, hold_owner
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import ApproxDP, Guarantee, make_guarantee
 from privada.privacy.relation import ROW
@@ -260,7 +260,7 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
 
     def _learner(
         self, kind: str, domains: Domains, features: FeatureMap, questions: dict[str, Any]
-    ) -> Learner[TransportModel]:
+    ) -> Inquiry[TransportModel]:
         names = tuple(self.classes)
         if kind == "descent":
             return learn_descent(questions, domains.target, classes=names, features=features)
@@ -277,7 +277,7 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
 
     def _keep(
         self,
-        learner: Learner[TransportModel],
+        learner: Inquiry[TransportModel],
         domains: Domains,
         questions: dict[str, Any],
         held: dict[str, Holding],

@@ -37,7 +37,7 @@ def example() -> Example:
         ),
         data={"data": X, "y": y},
         questions=questions,
-        learner=lambda owner: learn_descent({owner: first}, target, classes=CLASSES, features=features),
+        inquiry=lambda owner: learn_descent({owner: first}, target, classes=CLASSES, features=features),
         estimator=lambda seed: TransportClassifier(
             epsilon=2.0, delta=1e-4, classes=CLASSES, bounds=BOUNDS, insecure_seed=seed
         ),

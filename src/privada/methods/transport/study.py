@@ -1,4 +1,4 @@
-"""Transport in a declarative study: the ``[method]`` table becomes a learner.
+"""Transport in a declarative study: the ``[method]`` table becomes an inquiry.
 
 ::
 
@@ -18,6 +18,7 @@ descent; else for class statistics.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from privada._toml import Section
@@ -30,17 +31,17 @@ from privada.methods.transport.learner.learn import TransportModel, learn, learn
 from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.statistics import ClassStatistics
-from privada.parties.protocol import Learner, with_forecast
+from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
 
 
-def learner(
+def inquire(
     section: Section, *, schemas: Mapping[str, Schema], guarantee: Guarantee, home: Path, seed: int = 0
-) -> Learner[TransportModel]:
-    """Make the learner that a study's ``[method]`` describes; another seed is another asking."""
+) -> Inquiry[TransportModel]:
+    """Make the inquiry that a study's ``[method]`` describes."""
     owners = section.array("owners") if "owners" in section else list(schemas)
     if not owners:
         section.fail("owners", "expected at least one owner.")
@@ -52,31 +53,34 @@ def learner(
     projection, rescale = section.string("projection", "target"), section.string("rescale", "none")
     components, radius = section.whole("n_components", None), section.number("norm_bound", None)
     section.done()
-    classes, salt = schemas[owners[0]].classes, f"seed {seed}" if seed else ""
+    classes = schemas[owners[0]].classes
     with section.blaming("target"):
         if (projection, rescale) == ("target", "none") and guarantee.relation is Relation.REPLACE_ONE:
             features = standardised_map(target, components=components)
-            descents = {name: _descent(features, schemas[name], guarantee, salt) for name in owners}
+            descents = {name: _descent(features, schemas[name], guarantee) for name in owners}
             made = learn_descent(descents, target, classes=classes.names, features=features)
             size, mu = sum(each.size for each in descents.values()), guarantee.gaussian_mu()
             expected = forecast(target, size=size, n_classes=len(classes), mu=mu)
-            return with_forecast(made, expected)
+            return replace(made, forecast=expected)
         features = default_map(
-            target, projection=projection, rescale=rescale, components=components, norm_bound=radius
+            target,
+            projection=projection,
+            rescale=rescale,
+            components=components,
+            norm_bound=radius,
+            seed=seed,
         )
-        question = ClassStatistics(features=features, n_classes=len(classes), guarantee=guarantee, salt=salt)
+        question = ClassStatistics(features=features, n_classes=len(classes), guarantee=guarantee)
         for owner in owners:
             question.fits(schemas[owner])
     return learn(dict.fromkeys(owners, question), target, classes=classes.names)
 
 
-def _descent(features: FeatureMap, schema: Schema, guarantee: Guarantee, salt: str) -> Descent:
+def _descent(features: FeatureMap, schema: Schema, guarantee: Guarantee) -> Descent:
     """The question to one owner, who has declared its size."""
     if schema.size is None:
         raise InputError("Expected every owner to declare its size: a descent divides by it.")
-    question = Descent.through(
-        features, size=schema.size, n_classes=len(schema.classes), guarantee=guarantee, salt=salt
-    )
+    question = Descent.through(features, size=schema.size, n_classes=len(schema.classes), guarantee=guarantee)
     question.fits(schema)
     return question
 
@@ -97,4 +101,4 @@ def model_maker(
     return make
 
 
-__all__ = ["learner", "model_maker"]
+__all__ = ["inquire", "model_maker"]

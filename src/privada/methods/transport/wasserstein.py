@@ -19,12 +19,11 @@ from privada.methods.transport.questions.rows import RowRelease
 from privada.parties.one_process.dataset import Dataset, read_dataset
 from privada.parties.one_process.holding import (
     hold_rows,
-    salt_learner,
     settling,
     state_spent,
     warn_of_earlier_uses,
 )
-from privada.parties.protocol import AskOwner, Learner, only_releases
+from privada.parties.protocol import AskOwner, Learner, one_round, only_releases
 from privada.parties.running import run
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, make_guarantee
@@ -73,6 +72,7 @@ class Distance:
         }
 
 
+@one_round
 def learn_distance(
     owner: str, question: RowRelease, target: npt.ArrayLike, *, seed: int = 0
 ) -> Learner[Distance]:
@@ -199,7 +199,7 @@ def private_wasserstein(
     )
     learner = learn_distance("source", question, points, seed=random_state)
     with settling([held]):
-        found = run(salt_learner(learner, held.salt), {"source": held.owner})
+        found = run(learner.again(held.salt), {"source": held.owner})
         spent, _ = state_spent([held]).try_to_read()
     warn_of_earlier_uses([held])
     return replace(found, spent=spent)

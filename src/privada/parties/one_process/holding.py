@@ -9,7 +9,7 @@ arrays                                  a budget of this fit alone; the process'
                                         that were used before (`privada.parties.one_process.process_ledger`)
 ======================================  ==================================================================
 
-With a ledger, every fit asks new questions (`salt_learner`): the rows of a data set may be others each time,
+With a ledger, every fit asks new questions (`Inquiry.again`): the rows of a data set may be others each time,
 as the folds of a cross-validation are, and an answer that is kept for some of them is not one for others.
 """
 
@@ -18,9 +18,8 @@ from __future__ import annotations
 import secrets
 import sys
 import warnings
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,7 +32,6 @@ from privada.parties.one_process.statement import Statement, join_statements
 from privada.parties.owner import Owner
 from privada.parties.permissions import Policy
 from privada.parties.persons import number_persons, read_persons
-from privada.parties.protocol import AskOwner, Learner, PlannedLearner
 from privada.parties.schema import Schema, is_missing
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Question
@@ -226,37 +224,6 @@ def _hold_on_ledger(
     return Holding(owner, use=use, given=given, salt=salt, opened=ledger is not place)
 
 
-def salt_learner(learner: Learner[T], salt: str) -> Learner[T]:
-    """A learner that asks the same questions with another salt, so that no answer that is kept is theirs."""
-    if not salt:
-        return learner
-    salted = _SaltedLearner(learner, salt)
-    if isinstance(learner, PlannedLearner):
-        return PlannedLearner(salted, [salt_ask(ask, salt) for ask in learner.asks])
-    return salted
-
-
-def salt_ask(ask: AskOwner, salt: str) -> AskOwner:
-    """The ask with another salt; its own is kept in it."""
-    return replace(ask, question=replace(ask.question, salt=f"{ask.question.salt} {salt}".strip()))
-
-
-class _SaltedLearner(Generator[AskOwner | Sequence[AskOwner], Any, T]):
-    def __init__(self, learner: Learner[T], salt: str) -> None:
-        self._learner, self._salt = learner, salt
-
-    def send(self, value: Any) -> AskOwner | Sequence[AskOwner]:
-        return self._salted(self._learner.send(value))
-
-    def throw(self, *error: Any) -> AskOwner | Sequence[AskOwner]:
-        return self._salted(self._learner.throw(*error))
-
-    def _salted(self, asked: AskOwner | Sequence[AskOwner]) -> AskOwner | Sequence[AskOwner]:
-        if isinstance(asked, AskOwner):
-            return salt_ask(asked, self._salt)
-        return [salt_ask(ask, self._salt) for ask in asked]
-
-
 __all__ = [
     "Holding",
     "count_persons",
@@ -264,8 +231,6 @@ __all__ = [
     "hold_rows",
     "read_persons",
     "require_owner",
-    "salt_ask",
-    "salt_learner",
     "settling",
     "state_spent",
     "warn_of_earlier_uses",

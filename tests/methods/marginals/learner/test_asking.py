@@ -11,9 +11,8 @@ from privada.methods.marginals import (
     OutcomeTables,
     Public,
     default_regression,
-    make_learner,
+    make_inquiry,
 )
-from privada.parties.protocol import list_asks
 from privada.privacy import ZCDP, ApproxDP, PureDP
 
 PURE = PureDP(epsilon=1, relation="add/remove")
@@ -23,8 +22,8 @@ THREE = Public(source=PUBLIC.source, classes=(0, 1, 2))
 
 
 def asked(question, guarantee, public=PUBLIC, size=300):
-    learner = make_learner(question, "o", public, guarantee=guarantee, size=size)
-    return [ask.question for ask in list_asks(learner)]
+    learner = make_inquiry(question, "o", public, guarantee=guarantee, size=size)
+    return [ask.question for ask in learner.asks]
 
 
 @pytest.mark.parametrize(

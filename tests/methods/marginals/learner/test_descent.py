@@ -7,7 +7,6 @@ from privada.exceptions import InputError
 from privada.methods.marginals import Public, ask_descent, learn_number
 from privada.methods.marginals.learner.classifiers.translated import of_classifier
 from privada.methods.marginals.learner.descent import DescentModel
-from privada.parties.protocol import list_asks
 from privada.privacy import ApproxDP, PureDP
 
 LOOSE = ApproxDP(epsilon=1, delta=1e-5, relation="replace-one")
@@ -38,7 +37,7 @@ def test_the_model_says_the_same_on_the_wire():
 
 def test_both_questions_of_a_number_cost_the_guarantee_together():
     public = Public(source=SOURCE, classes=())
-    asks = list_asks(learn_number("o", public, bounds=(0.0, 9.0), guarantee=LOOSE, size=300))
+    asks = learn_number("o", public, bounds=(0.0, 9.0), guarantee=LOOSE, size=300).asks
     spent = np.hypot(*(ask.question.guarantee.gaussian_mu() for ask in asks))
     assert spent <= LOOSE.gaussian_mu()
     assert spent == pytest.approx(LOOSE.gaussian_mu(), rel=1e-6)

@@ -24,7 +24,6 @@ from privada.methods.marginals import (
 from privada.methods.marginals.learner.smoothing.process import smooth
 from privada.methods.marginals.learner.weights import box_least_squares, importance
 from privada.parties import Category
-from privada.parties.protocol import list_asks
 from privada.privacy import ApproxDP, PureDP
 
 PURE = PureDP(epsilon=2, relation="add/remove")
@@ -231,7 +230,7 @@ def test_what_is_foreseen_costs_what_is_then_charged(square, more):
     plan = default_rounds(source, guarantee=PURE, size=800, rounds=3, **more)
     house = owner_of(X, y, budget=ApproxDP(epsilon=8, delta=1e-6, relation="add/remove"))
     asking = learn_rounds("o", plan, public_of(source))
-    quote = house.price_all([ask.question for ask in list_asks(asking)])
+    quote = house.price_all([ask.question for ask in asking.asks])
     run(asking, {"o": house})
     assert 1 - house.ledger.remaining("rows").share == pytest.approx(quote.share, rel=1e-9)
 

@@ -71,7 +71,7 @@ def test_an_owners_missing_values_are_counted_apart():
 
     owner = Owner(pd.DataFrame(table | {"ill": gone.astype(int)}), schema=SCHEMA, dataset="rows", budget=PURE)
     public = Public(source=source, classes=(0, 1), missing=missing_marks(SCHEMA))
-    fit = run(ErrorTables(bins=3).learner("o", public, guarantee=PURE, size=400), {"o": owner})
+    fit = run(ErrorTables(bins=3).inquiry("o", public, guarantee=PURE, size=400), {"o": owner})
     counts = fit.releases[0]["table.0"]  # errors of "all are ill", and correct
     assert counts.shape == (4, 2)
     assert counts[-1] == pytest.approx([0, gone.sum()], abs=3)  # noise of scale 1/10

@@ -122,7 +122,7 @@ def heard(model, rounds, classes=(0, 1)):
     public = Public(source=source, classes=classes, classifier=model)
     question = ErrorTables(rounds=rounds) if rounds > 1 else CellCounts()
     try:
-        return run(question.learner("o", public, guarantee=PURE, size=300), {"o": owner}), len(
+        return run(question.inquiry("o", public, guarantee=PURE, size=300), {"o": owner}), len(
             list(owner.ledger.lines("rows"))
         ) - 1
     except InputError as error:

@@ -7,7 +7,6 @@ import pytest
 
 from privada.methods.reweighting.learner.ladder import plan
 from privada.parties import Number, Owner, Schema
-from privada.parties.protocol import list_asks
 from privada.parties.running import run
 from privada.privacy import ApproxDP
 
@@ -32,16 +31,16 @@ def adapted(made, y):
     owner = Owner(
         T, y=y, schema=SCHEMA, dataset="t", budget=made.guarantee, accounting="gaussian", insecure_seed=0
     )
-    return run(made.learner("t"), {"t": owner})
+    return run(made.inquiry("t"), {"t": owner})
 
 
 def test_a_correction_follows_only_where_rows_are_enough():
-    assert [ask.question.kind for ask in list_asks(ladder().learner("t"))] == [
+    assert [ask.question.kind for ask in ladder().inquiry("t").asks] == [
         "reweighting.mixture",
         "reweighting.descent",
     ]
     few = ladder(epsilon=0.2, size=50)
-    (ask,) = list_asks(few.learner("t"))
+    (ask,) = few.inquiry("t").asks
     assert ask.question.guarantee == few.guarantee
 
 

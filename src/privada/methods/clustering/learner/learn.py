@@ -27,7 +27,7 @@ from privada.methods.clustering.learner.source.sanitised import RadiusEstimate, 
 from privada.methods.clustering.questions.local import LocalMeans
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.methods.clustering.questions.pyramid import GridPyramid
-from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Inquiry, Learner, only_releases
 from privada.privacy.release import Question, Release
 
 
@@ -145,7 +145,7 @@ def learn(
     radius: SourceRadius | None = None,
     confidence: float = 0.95,
     random_state: int | None = None,
-) -> Learner[Choice]:
+) -> Inquiry[Choice]:
     """Ask one owner once, and once more for Δᵗ(S) if a bound by it is wanted, and choose."""
     check_choice(target, n_centers=n_centers, n_draws=n_draws)
 
@@ -163,9 +163,8 @@ def learn(
             random_state=random_state,
         )
 
-    return PlannedLearner(
-        ask_and_choose(), [AskOwner(owner, each) for each in (question, radius) if each is not None]
-    )
+    questions = [question] if radius is None else [question, radius]
+    return Inquiry(tuple(AskOwner(owner, question) for question in questions), ask_and_choose)
 
 
 def check_choice(target: npt.ArrayLike, *, n_centers: int, n_draws: int = 1) -> npt.NDArray[np.float64]:

@@ -24,7 +24,7 @@ from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.learner.solver.problem import GivenProblem
 from privada.methods.clustering.learner.solver.search import best_of
 from privada.methods.clustering.learner.source.thresholds import threshold
-from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Inquiry, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -164,7 +164,7 @@ def learn_nodes(
     n_centers: int,
     guarantee: Guarantee,
     confidence: float = 0.95,
-) -> Learner[NodeChoice]:
+) -> Inquiry[NodeChoice]:
     """Ask one owner once, and choose; the parameters are those of `choose_nodes`."""
     check_choice(distances, target, n_centers)
     _check.probability(confidence=confidence)
@@ -176,7 +176,7 @@ def learn_nodes(
             distances, target, cells, question, release, n_centers=n_centers, confidence=confidence
         )
 
-    return PlannedLearner(ask_and_choose(), [AskOwner(owner, question)])
+    return Inquiry((AskOwner(owner, question),), ask_and_choose)
 
 
 def check_choice(

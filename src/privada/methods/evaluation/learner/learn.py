@@ -11,13 +11,14 @@ from privada.methods.evaluation.learner.intervals import CONFIDENCE
 from privada.methods.evaluation.learner.regression import Regression
 from privada.methods.evaluation.questions.errors import ErrorMoments
 from privada.methods.evaluation.questions.outcomes import OutcomeCounts
-from privada.parties.protocol import AskOwner, Learner
+from privada.parties.protocol import AskOwner, Learner, one_round
 from privada.privacy.relation import Relation
 from privada.privacy.release import Release
 
 Evaluation = Classification | Regression
 
 
+@one_round
 def learn(
     owner: str,
     question: OutcomeCounts | ErrorMoments,

@@ -15,7 +15,7 @@ from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.learn import Public, learn_cells
 from privada.methods.marginals.learner.public import check_announced
 from privada.methods.marginals.learner.rounds import ESTIMATES, learn_rounds
-from privada.parties.protocol import Learner
+from privada.parties.protocol import Inquiry
 from privada.privacy.guarantee import Guarantee, PureDP
 
 KINDS = ("auto", "descent", "cells", "marginals")
@@ -37,8 +37,8 @@ class CellCounts:
     cells: int | None = None
     reweight: bool = True
 
-    def learner(self, owner: str, public: Public, *, guarantee: Guarantee, size: int) -> Learner[MarginalFit]:
-        """Who asks it."""
+    def inquiry(self, owner: str, public: Public, *, guarantee: Guarantee, size: int) -> Inquiry[MarginalFit]:
+        """Ask about cells."""
         _check_flag(reweight=self.reweight)
         question = default_cells(
             public.source,
@@ -89,8 +89,8 @@ class ErrorTables:
     stop: float = 0.0
     reweight: bool = True
 
-    def learner(self, owner: str, public: Public, *, guarantee: Guarantee, size: int) -> Learner[MarginalFit]:
-        """Who asks them."""
+    def inquiry(self, owner: str, public: Public, *, guarantee: Guarantee, size: int) -> Inquiry[MarginalFit]:
+        """Ask round by round."""
         plan = default_rounds(
             public.source,
             guarantee=guarantee,
@@ -120,22 +120,22 @@ class ErrorTables:
         return asdict(self) | {"count": "classes"}
 
 
-def make_learner(
+def make_inquiry(
     question: Any, owner: str, public: Public, *, guarantee: Guarantee, size: int
-) -> Learner[MarginalFit]:
-    """Who asks: a kind by name with its default settings, `CellCounts`, or `ErrorTables`.
+) -> Inquiry[MarginalFit]:
+    """Ask for a kind by name with its default settings, `CellCounts`, or `ErrorTables`.
 
     "auto" is a descent wherever the guarantee allows Gaussian noise (delta or rho), and cells under a pure
     one.
     """
     settings: dict[str, Any] = {"guarantee": guarantee, "size": check_announced(size)}
     if isinstance(question, (CellCounts, ErrorTables)):
-        return question.learner(owner, public, **settings)
+        return question.inquiry(owner, public, **settings)
     kind = _check.one_of(KINDS, question=question)
     if kind == "descent" or (kind == "auto" and not isinstance(guarantee, PureDP)):
         return learn_descent(owner, ask_descent(public, **settings), public)
     tables = ErrorTables() if kind == "marginals" else CellCounts()
-    return tables.learner(owner, public, **settings)
+    return tables.inquiry(owner, public, **settings)
 
 
 def _check_flag(**named: Any) -> None:
@@ -144,4 +144,4 @@ def _check_flag(**named: Any) -> None:
         raise InputError(f"Expected {name} to be true or false, got {value!r}.")
 
 
-__all__ = ["KINDS", "CellCounts", "ErrorTables", "make_learner"]
+__all__ = ["KINDS", "CellCounts", "ErrorTables", "make_inquiry"]

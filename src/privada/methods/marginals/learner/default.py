@@ -70,7 +70,6 @@ def default_cells(
         count="signed" if signed else "labels",
         hypothesis=Constant(code=0) if signed else None,
         guarantee=guarantee,
-        salt=f"seed {seed}" if seed else "",
     )
 
 

@@ -26,7 +26,7 @@ from privada.methods.marginals.learner.regression import RegressionFit, Syntheti
 from privada.methods.marginals.questions.descent import LabelDescent
 from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.methods.marginals.questions.outcomes import replaces
-from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Inquiry, Learner, one_round, only_releases
 from privada.privacy.accounting.budget import split_budget
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
@@ -126,7 +126,6 @@ def ask_descent(
         middle=middle,
         unit=unit,
         guarantee=guarantee,
-        salt=f"seed {public.seed}" if public.seed else "",
     )
 
 
@@ -148,6 +147,7 @@ def averaged(question: LabelDescent, release: Release) -> FloatArray:
     return np.asarray(np.mean(path[len(path) // 2 :], axis=0))
 
 
+@one_round
 def learn_descent(owner: str, question: LabelDescent, public: Public) -> Learner[MarginalFit]:
     """Ask once, label the source, and train the learner's own classifier on it if there is one."""
     public.check()
@@ -174,7 +174,7 @@ def learn_descent(owner: str, question: LabelDescent, public: Public) -> Learner
 
 def learn_number(
     owner: str, public: Public, *, bounds: tuple[float, float], guarantee: Guarantee, size: int
-) -> Learner[RegressionFit]:
+) -> Inquiry[RegressionFit]:
     """Ask where labels lie, then descend on what is left of them.
 
     Parameters
@@ -205,7 +205,7 @@ def learn_number(
         return _regression(public, model, bounds, (histogram, release))
 
     alike = descent(sum(bounds) / 2, bounds[1] - bounds[0])
-    return PlannedLearner(asking(), [AskOwner(owner, counted), AskOwner(owner, alike)])
+    return Inquiry((AskOwner(owner, counted), AskOwner(owner, alike)), asking)
 
 
 def _regression(

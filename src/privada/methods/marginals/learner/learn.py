@@ -25,7 +25,7 @@ from privada.methods.marginals.learner.smoothing.log_odds import Cells
 from privada.methods.marginals.learner.smoothing.process import Smoothed, mapped
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.methods.scaling import PublicScale
-from privada.parties.protocol import AskOwner, Learner, only_releases
+from privada.parties.protocol import AskOwner, Learner, one_round, only_releases
 from privada.privacy.release import Release
 
 FEW_ROWS = 100  # a cell, on average: beyond it a normal law says all that an exact one does
@@ -137,6 +137,7 @@ class Public:
         return MarginalFit(model=model, mean=self.mean, scale=self.scale, classes=self.classes, **rest)
 
 
+@one_round
 def learn_cells(
     owner: str, question: OutcomeTables, public: Public, *, size: float = 0.0
 ) -> Learner[MarginalFit]:

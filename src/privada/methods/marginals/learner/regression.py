@@ -25,7 +25,7 @@ from privada.methods.marginals.learner.default import shared
 from privada.methods.marginals.learner.learn import Public, cell_sizes, smooth_cells
 from privada.methods.marginals.questions.outcomes import plan_name
 from privada.methods.marginals.questions.squares import SquaredErrors
-from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Inquiry, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -117,7 +117,7 @@ def learn_regression(
     *,
     bounds: tuple[float, float],
     guarantees: tuple[Guarantee, Guarantee],
-) -> Learner[RegressionFit]:
+) -> Inquiry[RegressionFit]:
     """Hear the errors of the lowest and of the highest constant over cells, and smooth their difference.
 
     Parameters
@@ -143,7 +143,7 @@ def learn_regression(
             releases.append((yield AskOwner(owner, question)))  # noqa: PERF401 - a comprehension cannot yield
         return _fitted(asked, tuple(releases), public, bounds)
 
-    return PlannedLearner(asking(), [AskOwner(owner, question) for question in asked])
+    return Inquiry(tuple(AskOwner(owner, question) for question in asked), asking)
 
 
 def _constant(

@@ -24,7 +24,7 @@ from privada.methods.marginals.learner.smoothing import process
 from privada.methods.marginals.learner.smoothing.process import Smoothed
 from privada.methods.marginals.learner.weights import importance, labels
 from privada.methods.marginals.questions.outcomes import OutcomeTables, plan_name
-from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Inquiry, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -210,7 +210,7 @@ def incidence_of(tables: tuple[Partition, ...], source: FloatArray) -> FloatArra
     return np.asarray(np.vstack(parts), dtype=np.float64)
 
 
-def learn_rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFit]:
+def learn_rounds(owner: str, plan: Rounds, public: Public) -> Inquiry[MarginalFit]:
     """Ask round by round: submit a hypothesis, hear its errors, label the source, train the next.
 
     Plan and classifier are checked, the latter by a trial on public rows, before anything is asked.
@@ -220,7 +220,8 @@ def learn_rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFi
     questions = [_question(plan, public, number, Constant(code=1)) for number in range(len(plan.questions))]
     if plan.importance is not None:
         questions.insert(0, _question(plan, public, 0, None))
-    return PlannedLearner(_rounds(owner, plan, public), (AskOwner(owner, question) for question in questions))
+    asks = tuple(AskOwner(owner, question) for question in questions)
+    return Inquiry(asks, lambda: _rounds(owner, plan, public))
 
 
 def _rounds(owner: str, plan: Rounds, public: Public) -> Learner[MarginalFit]:

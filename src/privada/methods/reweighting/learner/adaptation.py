@@ -19,7 +19,7 @@ from privada.methods.linear.questions import losses, public
 from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
 from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.questions.supremum import moments
-from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Inquiry, Learner, only_releases
 from privada.privacy.bounds import Ball
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
@@ -68,7 +68,7 @@ class AdaptedPredictor:
         }
 
 
-def learn_convex(owner: str, question: ConvexAdaptation) -> Learner[AdaptedPredictor]:
+def learn_convex(owner: str, question: ConvexAdaptation) -> Inquiry[AdaptedPredictor]:
     """Ask for the exact discrepancy, then for PCnvxAdap.
 
     Parameters
@@ -100,7 +100,7 @@ def learn_convex(owner: str, question: ConvexAdaptation) -> Learner[AdaptedPredi
 
 def learn_nonconvex(
     owner: str, question: NonconvexAdaptation, *, hypotheses: npt.ArrayLike | None = None
-) -> Learner[AdaptedPredictor]:
+) -> Inquiry[AdaptedPredictor]:
     """Ask for the discrepancy over a few public hypotheses, then for PNCnvxAdap.
 
     The exact supremum over all hypotheses is out of reach, so it is that over ``hypotheses``, which is less
@@ -153,9 +153,9 @@ def _split(question: Adaptation) -> tuple[Guarantee, Adaptation]:
 
 def _learned(
     owner: str, first: Discrepancy | FiniteDiscrepancy, last: Adaptation, guarantee: Guarantee
-) -> Learner[AdaptedPredictor]:
-    return PlannedLearner(
-        _asking(owner, first, last, guarantee), [AskOwner(owner, first), AskOwner(owner, last)]
+) -> Inquiry[AdaptedPredictor]:
+    return Inquiry(
+        (AskOwner(owner, first), AskOwner(owner, last)), lambda: _asking(owner, first, last, guarantee)
     )
 
 

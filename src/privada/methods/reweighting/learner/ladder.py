@@ -35,7 +35,7 @@ from privada.methods.reweighting.learner.public_models import BASES, PublicSourc
 from privada.methods.reweighting.questions.descent import Descent
 from privada.methods.reweighting.questions.features import PublicFeatures
 from privada.methods.reweighting.questions.moments import CorrectionMoments, MixtureMoments
-from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Inquiry, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
@@ -374,14 +374,14 @@ class Ladder:
         inside = question.threshold / math.sqrt(2 * self._held(so_far.squared, 0.1))
         return noise_of_average(question, pull=math.erf(inside))
 
-    def learner(self, owner: str) -> Learner[AdaptedModel]:
+    def inquiry(self, owner: str) -> Inquiry[AdaptedModel]:
         """Ask for the mixture and, where the private rows are enough for it, for a correction."""
         self.warn()
         first, rest = self.mixture(), self.shares()[1]
         asks = [AskOwner(owner, first)]
         if rest is not None:
             asks.append(AskOwner(owner, self.second(self.start(), rest)))
-        return PlannedLearner(self._learn(owner, first, rest), asks, forecast=self.forecast)
+        return Inquiry(tuple(asks), lambda: self._learn(owner, first, rest), forecast=self.forecast)
 
     def _learn(self, owner: str, first: MixtureMoments, rest: Guarantee | None) -> Learner[AdaptedModel]:
         releases = [(yield AskOwner(owner, first))]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from privada._arrays import FloatArray
 from privada.methods.summarization.questions.asking_rules import AskRule
 from privada.privacy.mechanism import Gaussian
@@ -29,6 +31,10 @@ class NoisySum:
     features: FloatArray
     mechanism: Gaussian
 
+    def equals(self, other: Draw) -> bool:
+        """Whether another draw is of the same sum."""
+        return isinstance(other, NoisySum) and np.array_equal(self.features, other.features)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AskedOwners:
@@ -44,6 +50,10 @@ class AskedOwners:
 
     ranks: Mapping[str, int]
     rule: AskRule
+
+    def equals(self, other: Draw) -> bool:
+        """Whether another draw is of the same ranks."""
+        return isinstance(other, AskedOwners) and self.ranks == other.ranks
 
 
 Draw = NoisySum | AskedOwners

@@ -28,7 +28,7 @@ from privada.methods.summarization.learner.allocation import (
 from privada.methods.summarization.learner.collection import PointCollection
 from privada.methods.summarization.learner.matching import Matching
 from privada.methods.summarization.learner.summary import Summary
-from privada.parties.protocol import AskOwner, Learner, PlannedLearner, only_releases
+from privada.parties.protocol import AskOwner, Inquiry, Learner, only_releases
 from privada.privacy.release import Disclosure, Release
 
 
@@ -65,7 +65,7 @@ class Participants:
 
 def match(
     consumer: str, validation_size: int, owners: Mapping[str, int], matching: Matching
-) -> Learner[Allocation]:
+) -> Inquiry[Allocation]:
     """Ask the consumer and the owners, and allocate: everything that is differentially private.
 
     Parameters
@@ -77,19 +77,19 @@ def match(
         Public sizes n_k. An owner without rows is not asked.
     matching : Matching
     """
-    asks = matching.planned_asks(consumer, owners)
-    return PlannedLearner(_match(consumer, validation_size, owners, matching), asks)
+    asks = tuple(matching.planned_asks(consumer, owners))
+    return Inquiry(asks, lambda: _match(consumer, validation_size, owners, matching))
 
 
 def summarise(
     consumer: str, validation_size: int, owners: Mapping[str, int], matching: Matching
-) -> Learner[Summary]:
+) -> Inquiry[Summary]:
     """Match, then gather: the curator receives exactly the rows that were allocated.
 
     The parameters are those of `match`.
     """
     asks = (*matching.planned_asks(consumer, owners), *matching.planned_row_asks(owners))
-    return PlannedLearner(_summarise(consumer, validation_size, owners, matching), asks)
+    return Inquiry(asks, lambda: _summarise(consumer, validation_size, owners, matching))
 
 
 def gather(allocation: Allocation, matching: Matching) -> Learner[Summary]:

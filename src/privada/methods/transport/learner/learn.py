@@ -25,7 +25,7 @@ from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
-from privada.parties.protocol import AskOwner, Learner, only_releases
+from privada.parties.protocol import AskOwner, Learner, one_round, only_releases
 from privada.privacy.release import Question, Release
 
 REG_E, REG_CL = 0.01, 0.1  # the paper's, of costs scaled to a largest value of 1
@@ -93,6 +93,7 @@ class TransportModel:
         }
 
 
+@one_round
 def learn_descent(
     questions: Mapping[str, Descent],
     target: npt.ArrayLike,
@@ -142,6 +143,7 @@ def _check_descents(questions: Mapping[str, Descent], features: FeatureMap, n_cl
             raise InputError("Expected all owners to be asked with one feature map.")
 
 
+@one_round
 def learn(
     questions: Mapping[str, ClassStatistics],
     target: npt.ArrayLike,
@@ -172,6 +174,7 @@ def learn(
     return _model(adapted, adapted.coupling, prototypes.means, points, classes, features, releases)
 
 
+@one_round
 def learn_rows(
     questions: Mapping[str, RowRelease],
     target: npt.ArrayLike,
