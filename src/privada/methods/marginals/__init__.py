@@ -58,7 +58,7 @@ METHOD = Method(
 )
 
 _HOMES = {
-    "learner.asking": ("CellCounts", "ErrorTables", "make_learner"),
+    "learner.asking": ("CellCounts", "ErrorTables", "make_inquiry"),
     "learner.classifiers.translated": ("of_classifier",),
     "learner.descent": ("ask_descent", "learn_descent", "learn_number"),
     "learner.default": ("default_cells", "default_rounds"),
