@@ -343,7 +343,7 @@ sys.stdout.write(f"{started} {'onnx' in sys.modules} {'onnxruntime' in sys.modul
 def test_nothing_of_a_graph_is_parsed_or_run_before_policy_and_approval(tmp_path):
     from sklearn.tree import DecisionTreeClassifier
 
-    from privada.methods.hypotheses.questions.onnx import of_model
+    from privada.methods.hypotheses.onnx import of_model
     from privada.methods.marginals import OutcomeTables
 
     rng = np.random.default_rng(0)

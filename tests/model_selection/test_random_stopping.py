@@ -8,7 +8,7 @@ import pytest
 from privada import ApproxDP, Category, CellStatistics, NearestCells, PureDP, Schema
 from privada.audit import audit_mechanism, audit_question
 from privada.exceptions import InputError
-from privada.methods.hypotheses.questions.forms import Constant
+from privada.methods.hypotheses.forms import Constant
 from privada.methods.marginals import HypothesisChoice
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.model_selection.random_stopping import (

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import InputError
-from privada.methods.hypotheses.questions.forms import Hypothesis
+from privada.methods.hypotheses.forms import Hypothesis
 
 SECONDS = 1e-2  # for one record, from above
 _KEPT: dict[str, tuple[Any, tuple[Any, ...]]] = {}

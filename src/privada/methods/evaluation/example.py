@@ -9,7 +9,7 @@ from privada.methods.evaluation.estimator import PrivateEvaluator
 from privada.methods.evaluation.learner.learn import learn
 from privada.methods.evaluation.questions.errors import ErrorMoments
 from privada.methods.evaluation.questions.outcomes import OutcomeCounts, even_edges
-from privada.methods.hypotheses.questions.forms import Constant, linear
+from privada.methods.hypotheses.forms import Constant, linear
 from privada.methods.registry import Case, Example
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from privada.methods.hypotheses.questions.forms import linear, to_plain
+from privada.methods.hypotheses.forms import linear, to_plain
 from privada.methods.templates import OwnerTemplate, StudyTemplate, Table, describe_owner
 
 STUDY = """\

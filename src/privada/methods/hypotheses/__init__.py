@@ -9,8 +9,8 @@ from __future__ import annotations
 from privada._lazy import attach
 
 _HOMES = {
-    "questions.forms": ("Constant", "Hypothesis", "Network", "from_plain", "linear", "to_plain"),
-    "questions.onnx": ("Onnx",),
+    "forms": ("Constant", "Hypothesis", "Network", "from_plain", "linear", "to_plain"),
+    "onnx": ("Onnx",),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

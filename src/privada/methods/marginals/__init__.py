@@ -66,7 +66,7 @@ _HOMES = {
     "estimator_regression": ("MarginalRegressor",),
     "learner.fitted": ("MarginalFit", "SyntheticTarget"),
     "learner.forecast": ("forecast_error",),
-    "privada.methods.hypotheses.questions.forms": (
+    "privada.methods.hypotheses.forms": (
         "Constant",
         "Hypothesis",
         "Network",
@@ -74,7 +74,7 @@ _HOMES = {
         "linear",
     ),
     "learner.learn": ("Public", "learn_cells"),
-    "privada.methods.hypotheses.questions.onnx": ("Onnx",),
+    "privada.methods.hypotheses.onnx": ("Onnx",),
     "learner.public": ("cells", "feature_bins", "missing_marks"),
     "questions.outcomes": ("OutcomeTables",),
     "questions.choice": ("HypothesisChoice",),

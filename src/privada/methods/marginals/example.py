@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.cells.questions.partition import Bins, GridCells, NearestCells, Projected
-from privada.methods.hypotheses.questions.forms import Constant, linear
+from privada.methods.hypotheses.forms import Constant, linear
 from privada.methods.marginals.estimator import MarginalClassifier
 from privada.methods.marginals.learner.asking import CellCounts
 from privada.methods.marginals.learner.default import default_cells

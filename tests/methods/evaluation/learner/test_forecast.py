@@ -5,7 +5,7 @@ import pytest
 
 from privada.methods.evaluation.estimator import PrivateEvaluator, ask_about
 from privada.methods.evaluation.learner.forecast import forecast_interval
-from privada.methods.hypotheses.questions.forms import linear
+from privada.methods.hypotheses.forms import linear
 from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import ApproxDP, PureDP

@@ -20,7 +20,7 @@ from privada.methods.evaluation.learner.classification import Classification
 from privada.methods.evaluation.learner.forecast import forecast_interval
 from privada.methods.evaluation.learner.learn import learn as learn_evaluation
 from privada.methods.forecast import Forecast
-from privada.methods.hypotheses.questions.forms import Network, linear
+from privada.methods.hypotheses.forms import Network, linear
 from privada.methods.scaling import PublicScale
 from privada.methods.summarization.estimator import PrivateSummarizer
 from privada.methods.summarization.learner.forecast import forecast_summary

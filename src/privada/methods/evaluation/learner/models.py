@@ -15,8 +15,8 @@ from privada import _files
 from privada._extras import require
 from privada.exceptions import InputError
 from privada.methods.evaluation.learner.onnx_scores import cut_to_scores, name_classes
-from privada.methods.hypotheses.questions.forms import Hypothesis, Network, from_plain
-from privada.methods.hypotheses.questions.onnx import LARGEST_MODEL, Onnx
+from privada.methods.hypotheses.forms import Hypothesis, Network, from_plain
+from privada.methods.hypotheses.onnx import LARGEST_MODEL, Onnx
 
 
 def as_hypothesis(model: Any, *, width: int, classes: Sequence[Any] | None = None) -> Hypothesis:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.hypotheses.questions.forms import Hypothesis
+from privada.methods.hypotheses.forms import Hypothesis
 from privada.methods.linear.questions import public
 from privada.privacy.bounds import Grid
 from privada.privacy.codec import one_of

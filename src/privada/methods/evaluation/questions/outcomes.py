@@ -19,7 +19,7 @@ import numpy.typing as npt
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.methods.hypotheses.questions.forms import Hypothesis
+from privada.methods.hypotheses.forms import Hypothesis
 from privada.privacy.codec import one_of
 from privada.privacy.guarantee import PureDP
 from privada.privacy.mechanism import Gaussian, Laplace, Plan

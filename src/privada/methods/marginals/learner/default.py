@@ -16,7 +16,7 @@ from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Partition
-from privada.methods.hypotheses.questions.forms import Constant
+from privada.methods.hypotheses.forms import Constant
 from privada.methods.marginals.learner import public
 from privada.methods.marginals.learner.rounds import Rounds
 from privada.methods.marginals.questions.outcomes import OutcomeTables, even_plan, replaces

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.methods.hypotheses.questions.forms import Hypothesis, to_plain
+from privada.methods.hypotheses.forms import Hypothesis, to_plain
 from privada.methods.marginals.learner.classifiers.translated import of_classifier
 from privada.methods.marginals.learner.smoothing.process import Smoothed
 from privada.privacy.release import Release

@@ -18,7 +18,7 @@ from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, Partition
-from privada.methods.hypotheses.questions.forms import linear
+from privada.methods.hypotheses.forms import linear
 from privada.methods.marginals.learner import public as public_cells
 from privada.methods.marginals.learner.classifiers.trial import check_kind, evenly, tried
 from privada.methods.marginals.learner.default import shared

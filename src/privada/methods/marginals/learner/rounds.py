@@ -17,7 +17,7 @@ from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, GridCells, Partition
-from privada.methods.hypotheses.questions.forms import Constant, Hypothesis
+from privada.methods.hypotheses.forms import Constant, Hypothesis
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.learn import LEAST_RATIO, Public, class_probabilities
 from privada.methods.marginals.learner.smoothing import process

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.hypotheses.questions.forms import Hypothesis
+from privada.methods.hypotheses.forms import Hypothesis
 from privada.privacy.codec import several_of
 from privada.privacy.guarantee import ZCDP, PureDP
 from privada.privacy.mechanism import Exponential, Plan

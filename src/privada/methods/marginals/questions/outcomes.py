@@ -29,7 +29,7 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Partition
 from privada.methods.cells.questions.partition import pack as pack_tables
-from privada.methods.hypotheses.questions.forms import Hypothesis
+from privada.methods.hypotheses.forms import Hypothesis
 from privada.privacy.codec import one_of, several_of
 from privada.privacy.guarantee import Guarantee, PureDP
 from privada.privacy.mechanism import Gaussian, Laplace, Mechanism, Plan, gaussian_event

@@ -23,7 +23,7 @@ from typing import ClassVar
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Partition
-from privada.methods.hypotheses.questions.forms import Hypothesis, Network
+from privada.methods.hypotheses.forms import Hypothesis, Network
 from privada.methods.linear.questions import public
 from privada.methods.marginals.questions.outcomes import check_round, check_size, replaces, turn_of
 from privada.privacy.bounds import Grid

@@ -4,7 +4,7 @@ A module is traced on one row of zeros by the exporter that needs nothing beyond
 and single precision; its scores end in an ``ArgMax``. The result is checked against the module on public
 rows, because tracing keeps one branch only of a condition on values. From there on it is an ONNX
 hypothesis like any other: its operators are checked against the list, and an owner runs it in a process of
-its own, one record at a time, under limits (`privada.methods.hypotheses.questions.onnx`).
+its own, one record at a time, under limits (`privada.methods.hypotheses.onnx`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.methods.hypotheses.questions.onnx import Onnx
+from privada.methods.hypotheses.onnx import Onnx
 
 OPSET = 18
 TRIALS = 64

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from privada._arrays import FloatArray, IntArray
 from privada.exceptions import AnswerError, InputError
-from privada.methods.hypotheses.questions.forms import (
+from privada.methods.hypotheses.forms import (
     Constant,
     Hypothesis,
     Network,
@@ -121,7 +121,7 @@ def _exported(
     model: Any, rows: FloatArray, said: npt.NDArray[Any], *, mean: FloatArray, scale: FloatArray
 ) -> Hypothesis:
     """The classifier as ONNX, if that says what the classifier says."""
-    from privada.methods.hypotheses.questions.onnx import of_model
+    from privada.methods.hypotheses.onnx import of_model
 
     name = type(model).__name__
     try:

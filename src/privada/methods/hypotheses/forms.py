@@ -1,11 +1,11 @@
-"""Hypotheses on the wire: what a learner may ask an owner to run. Never Python code.
+"""Hypotheses on the wire: what a learner may ask an owner to run, which is never Python code.
 
-A hypothesis maps one record to the code of one class, or to a fixed number of scores: its
-result for a record is a function of that record alone, so that a neighbour moves
+A hypothesis maps one record to the code of one class, or to a fixed number of scores. Its
+result for a record is a function of that record alone, so that a neighbour changes
 one outcome only. Constants, linear scores and networks are our own forms, summed
 in a fixed order; everything else is ONNX, parsed and run by the owner in a locked
-process of its own (`privada.methods.hypotheses.questions.onnx`). Making a hypothesis, or a
-question that holds one, runs nothing of it; `Hypothesis.fits` does.
+process of its own (`privada.methods.hypotheses.onnx`). Making a hypothesis, or a
+question that contains one, runs nothing of it; `Hypothesis.fits` does.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from privada import _check
-from privada._arrays import FloatArray, IntArray
+from privada._arrays import AnyArray, FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import LARGEST_MAP, check_map, map_rows
 from privada.privacy.codec import Form, read_form
 from privada.privacy.release import PACE
 
-Arrays = dict[str, npt.NDArray[Any]]
+Arrays = dict[str, AnyArray]
 DEEPEST = 100  # layers of a network
 
 
@@ -34,7 +34,7 @@ DEEPEST = 100  # layers of a network
 class Hypothesis(Form, ABC):
     """A deterministic function from one record to the code of one class."""
 
-    forms_in: ClassVar[tuple[str, ...]] = ("privada.methods.hypotheses.questions.onnx",)
+    forms_in: ClassVar[tuple[str, ...]] = ("privada.methods.hypotheses.onnx",)
 
     @abstractmethod
     def codes(self, X: FloatArray) -> IntArray:
@@ -104,17 +104,17 @@ class Network(Hypothesis):
 
     def __post_init__(self) -> None:
         _check.one_of(("relu", "tanh"), activation=self.activation)
-        made: list[tuple[FloatArray, FloatArray]] = []
+        layers: list[tuple[FloatArray, FloatArray]] = []
         if len(self.layers) > DEEPEST:
             raise InputError(f"Expected at most {DEEPEST} layers, got {len(self.layers)}.")
         for weights, bias in self.layers:
             matrix, row = check_map(weights=weights), _check.matrix(bias=np.atleast_2d(bias))[0]
-            if len(row) != matrix.shape[1] or (made and matrix.shape[0] != len(made[-1][1])):
+            if len(row) != matrix.shape[1] or (layers and matrix.shape[0] != len(layers[-1][1])):
                 raise InputError("Expected layers whose widths follow each other.")
-            made.append((np.ascontiguousarray(matrix), np.ascontiguousarray(row)))
-        if not made or sum(matrix.size + row.size for matrix, row in made) > LARGEST_MAP:
+            layers.append((np.ascontiguousarray(matrix), np.ascontiguousarray(row)))
+        if not layers or sum(matrix.size + row.size for matrix, row in layers) > LARGEST_MAP:
             raise InputError(f"Expected at least one layer and at most {LARGEST_MAP} parameters.")
-        object.__setattr__(self, "layers", tuple(made))
+        object.__setattr__(self, "layers", tuple(layers))
 
     @property
     def widest(self) -> int:
@@ -128,10 +128,11 @@ class Network(Hypothesis):
         return map_rows(X, self.widest, lambda rows: kernels.forward(rows, self.layers, self.activation))
 
     def fits_scores(self, width: int, outputs: int) -> None:
-        ends = self.layers[0][0].shape[0], len(self.layers[-1][1])
-        if ends != (width, outputs):
+        features = len(self.layers[0][0])
+        if (features, self.outputs) != (width, outputs):
             raise InputError(
-                f"Expected a network from {width} features to {outputs} scores, got {ends[0]} to {ends[1]}."
+                f"Expected a network from {width} features to {outputs} scores, "
+                f"got {features} to {self.outputs}."
             )
 
     @property
@@ -149,12 +150,12 @@ class Network(Hypothesis):
         )
 
     def fits(self, width: int, n_classes: int) -> None:
-        ends = self.layers[0][0].shape[0], len(self.layers[-1][1])
-        allowed = {n_classes} | ({1} if n_classes == 2 else set())
-        if ends[0] != width or ends[1] not in allowed:
+        # Of two classes, one score is enough: its sign tells them apart.
+        features, allowed = len(self.layers[0][0]), {n_classes} | ({1} if n_classes == 2 else set())
+        if features != width or self.outputs not in allowed:
             raise InputError(
                 f"Expected a network from {width} features to {n_classes} classes, "
-                f"got {ends[0]} to {ends[1]}."
+                f"got {features} to {self.outputs}."
             )
 
     def parts(self) -> tuple[dict[str, Any], Arrays]:

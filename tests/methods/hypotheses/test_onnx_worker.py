@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privada.methods.hypotheses.questions import onnx as wire_onnx
-from privada.methods.hypotheses.questions.onnx import probe, run
-from privada.methods.hypotheses.questions.sandbox import _lockdown, _onnx_worker
+from privada.methods.hypotheses import _onnx_worker
+from privada.methods.hypotheses import onnx as wire_onnx
+from privada.methods.hypotheses.onnx import probe, run
 
 ATTEMPTS = ("open", "write", "stat", "link", "list", "socket", "local socket", "pipe", "signal", "program")
 SEALED = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
@@ -28,8 +28,8 @@ needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 def in_a_process(code, *arguments):
     """Run code beside the lock-down module; what it prints as JSON."""
-    path = Path(_lockdown.__file__).parent
-    text = f"import json, os, sys; sys.path.insert(0, {str(path)!r}); import _lockdown\n{code}"
+    path = Path(_onnx_worker.__file__).parent
+    text = f"import json, os, sys; sys.path.insert(0, {str(path)!r}); import _onnx_worker\n{code}"
     done = subprocess.run(
         [sys.executable, "-c", text, *arguments], capture_output=True, text=True, check=True, timeout=60
     )
@@ -43,7 +43,7 @@ def test_a_worker_opens_neither_files_nor_sockets_nor_programs_and_nor_does_what
 
 def test_a_process_that_is_not_locked_can_do_all_of_it():
     """Else the test above would tell nothing."""
-    code = "os.execv = lambda *_: None\nprint(json.dumps(_lockdown.attempts(os.getppid())))"
+    code = "os.execv = lambda *_: None\nprint(json.dumps(_onnx_worker.attempts(os.getppid())))"
     found = in_a_process(code)
     assert set(found) == set(ATTEMPTS)
     assert set(found.values()) == {"done"}
@@ -52,9 +52,9 @@ def test_a_process_that_is_not_locked_can_do_all_of_it():
 def test_without_seccomp_no_file_can_be_opened_either():
     code = """
 import socket
-_lockdown._MACHINES.clear()
-sealed = _lockdown.lock(memory=2**32)
-found = _lockdown.attempts(os.getppid()) if not sealed else {}
+_onnx_worker._MACHINES.clear()
+sealed = _onnx_worker.lock(memory=2**32)
+found = _onnx_worker.attempts(os.getppid()) if not sealed else {}
 print(json.dumps(found))
 """
     found = in_a_process("os.execv = lambda *_: None" + code)
@@ -63,25 +63,25 @@ print(json.dumps(found))
 
 @needs_seccomp
 def test_the_filter_knows_this_machine_only_and_nothing_that_is_newer():
-    code = _lockdown.program(*_lockdown._MACHINES[platform.machine()])
+    code = _onnx_worker.program(*_onnx_worker._MACHINES[platform.machine()])
     assert len(code) < 4096  # the most that a kernel takes
-    assert code[2][-1] == _lockdown._KILL
-    assert code[5][-1] == _lockdown._ERROR | errno.ENOSYS
-    assert code[-1][-1] == _lockdown._ERROR | errno.EPERM
-    columns = list(zip(*_lockdown.ALLOWED.values(), strict=True))
+    assert code[2][-1] == _onnx_worker._KILL
+    assert code[5][-1] == _onnx_worker._ERROR | errno.ENOSYS
+    assert code[-1][-1] == _onnx_worker._ERROR | errno.EPERM
+    columns = list(zip(*_onnx_worker.ALLOWED.values(), strict=True))
     for numbers in columns:
         given = [number for number in numbers if number is not None]
         assert len(set(given)) == len(given)
-        assert max(given) < _lockdown._NEWER
+        assert max(given) < _onnx_worker._NEWER
 
 
 def test_an_owner_is_told_if_its_platform_has_no_seccomp(tmp_path, monkeypatch, caplog):
     """A copy of the worker that finds no filter for its machine: it works, and the log says so once."""
-    for name in ("_lockdown", "_onnx_worker", "_onnx_graph"):
-        text = Path(_lockdown.__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
+    for name in ("_onnx_worker", "_onnx_graph"):
+        text = Path(_onnx_worker.__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
         (tmp_path / f"{name}.py").write_text(text.replace("_MACHINES = {", "_MACHINES = {} and {"))
     monkeypatch.setattr(_onnx_worker, "__file__", str(tmp_path / "_onnx_worker.py"))
-    wire_onnx._note_unsealed.cache_clear()
+    wire_onnx._warn_unsealed.cache_clear()
     with caplog.at_level(logging.WARNING, logger="privada.owner"):
         for _ in range(2):
             assert run(_onnx_worker.OWN_MODEL, OWN_ROWS).tolist() == [0, 1]
@@ -96,7 +96,7 @@ def test_a_worker_has_no_environment_no_core_and_no_home(monkeypatch):
     """Seen from outside, while it waits for rows."""
     monkeypatch.setenv("SECRET", "of the owner")
     before = set(children(os.getpid()))  # such as a pool that another test started
-    with wire_onnx._worker() as worker:
+    with wire_onnx._start_worker() as worker:
         worker.load(
             _onnx_worker.OWN_MODEL,
             purpose=_onnx_worker.RUN,
@@ -118,7 +118,7 @@ def test_a_worker_has_no_environment_no_core_and_no_home(monkeypatch):
 @needs_proc
 def test_a_worker_is_started_with_nothing_in_its_environment(monkeypatch):
     monkeypatch.setenv("SECRET", "of the owner")
-    process = wire_onnx._started()
+    process = wire_onnx._start_process()
     try:
         deadline = time.monotonic() + 20
         while b"_onnx_worker" not in (line := Path(f"/proc/{process.pid}/cmdline").read_bytes()):
@@ -126,7 +126,7 @@ def test_a_worker_is_started_with_nothing_in_its_environment(monkeypatch):
         assert Path(f"/proc/{process.pid}/environ").read_bytes() == b""
         assert Path(f"/proc/{process.pid}/cwd").readlink() == Path("/")
     finally:
-        wire_onnx._end(process)
+        wire_onnx._end_process(process)
 
 
 def children(parent):
@@ -153,7 +153,7 @@ def is_running(pid):
 OWNER = """
 import numpy as np
 from onnx import TensorProto, helper
-from privada.methods.hypotheses.questions.onnx import run
+from privada.methods.hypotheses.onnx import run
 shape = helper.make_tensor("shape", TensorProto.INT64, [2], [512, 512])
 names = ["x", *(f"a{i}" for i in range(17))]
 nodes = [helper.make_node("Concat", [a, a], [b], axis=1) for a, b in zip(names, names[1:])]
@@ -190,8 +190,8 @@ def test_workers_end_with_an_owner_that_is_killed():
 
 
 def test_a_worker_whose_parent_is_gone_before_it_starts_does_nothing():
-    code = "print(json.dumps(1), flush=True)\n_lockdown.die_with(os.getppid() + 1)\nprint(2)"
-    path = Path(_lockdown.__file__).parent
-    text = f"import json, os, sys; sys.path.insert(0, {str(path)!r}); import _lockdown\n{code}"
+    code = "print(json.dumps(1), flush=True)\n_onnx_worker.die_with(os.getppid() + 1)\nprint(2)"
+    path = Path(_onnx_worker.__file__).parent
+    text = f"import json, os, sys; sys.path.insert(0, {str(path)!r}); import _onnx_worker\n{code}"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (1, "1\n")

@@ -11,7 +11,7 @@ from sklearn.neural_network import MLPClassifier
 from privada import AskOwner, Mailbox, Owner, Schema
 from privada.exceptions import AnswerError, InputError
 from privada.methods.cells.questions import kernels, partition
-from privada.methods.hypotheses.questions.onnx import run
+from privada.methods.hypotheses.onnx import run
 from privada.methods.marginals import Constant, Network, Onnx, OutcomeTables, linear, of_classifier
 from privada.methods.marginals.example import TABLES
 from privada.parties import Category

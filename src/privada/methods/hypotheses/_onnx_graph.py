@@ -1,13 +1,13 @@
-"""What an ONNX graph may hold, read without running it.
+"""What an ONNX graph may contain, read without running it.
 
-Loaded by its path in the worker that runs the graph (`_onnx_worker`), after its
-lock-down, and nowhere else: not even the parsing of a learner's bytes happens in an owner's own process.
+This module is loaded by its path in the worker that runs the graph (`_onnx_worker`), after its
+lock-down, and nowhere else: a learner's bytes are not even parsed in an owner's own process.
 
 Operators are from a list: arithmetic, activations, trees, linear and kernel models; nothing random,
 no loops, branches or subgraphs, no strings. Whatever says a place, a shape or an axis is constant,
 or the place of a largest or least number, and only floats are divided. So shapes are the same for
 every record, and nothing that a record holds makes a run fail, or take more memory. The owner does
-not rely on that: a record whose run fails nevertheless has no class (`questions.onnx`).
+not rely on that: a record whose run fails nevertheless has no class (`hypotheses.onnx`).
 
 What a graph may cost is bounded here too, as far as it can be read off: the numbers in all its tensors
 for one record, constants included, and the levels of its trees, which end. Tensors that are kept in
@@ -53,7 +53,7 @@ _SCORES = {  # which output is of floats, whatever the input: inference does not
     "TreeEnsembleRegressor": 0,
 }
 _SCORED = frozenset(("LinearClassifier", "TreeEnsembleClassifier"))
-_KEPT = frozenset(("Normalizer", "Scaler"))  # as many numbers as they are given
+_SAME_SIZE = frozenset(("Normalizer", "Scaler"))  # as many numbers as their input has
 _CARRIES = frozenset(("Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten"))
 
 
@@ -66,26 +66,24 @@ def inspect(blob: bytes, width: int) -> tuple[int, bool]:
 
     `Refused` is raised for anything beyond what is allowed.
     """
-    model = _parsed(blob)
+    model = _parse(blob)
     graph = model.graph
     for node in graph.node:
         _check_operator(node)
-    for tensor in _tensors(graph):
-        _check_tensor(tensor)
+    _check_tensors(graph)
     _check_places(graph)
-    fed = {tensor.name for tensor in graph.initializer}
-    inputs = [entry for entry in graph.input if entry.name not in fed]
+    constants = {tensor.name for tensor in graph.initializer}
+    inputs = [entry for entry in graph.input if entry.name not in constants]
     if len(inputs) != 1 or not graph.output:
         raise Refused("Expected an ONNX model of one input, whose first output is the class")
-    inferred = _inferred(model, inputs[0], width)
-    _check_division(inferred)
-    _check_numbers(inferred)
-    levels = sum(_levels(node) for node in graph.node if node.op_type.startswith("TreeEnsemble"))
+    inferred = _infer_shapes(model, inputs[0], width)
+    _check_cost(inferred)
+    levels = sum(_count_levels(node) for node in graph.node if node.op_type.startswith("TreeEnsemble"))
     return levels, _may_miss(inferred)
 
 
-def _parsed(blob: bytes) -> Any:
-    """The model, once it is known to name no other file: the checker would look for one."""
+def _parse(blob: bytes) -> Any:
+    """Read a model and check it, once it is known to name no other file: the checker would look for one."""
     import onnx
     from google.protobuf.message import DecodeError
 
@@ -94,8 +92,10 @@ def _parsed(blob: bytes) -> Any:
         graph = model.graph
         if model.functions or graph.sparse_initializer or len(graph.node) > LARGEST_NODES:
             raise Refused(f"Expected an ONNX graph without functions, of at most {LARGEST_NODES} nodes")
-        if any(_is_elsewhere(part) for part in _messages(model)):
-            raise Refused("Expected an ONNX model without external data")
+        for part in _list_messages(model):
+            external = onnx.TensorProto.EXTERNAL
+            if isinstance(part, onnx.TensorProto) and (part.external_data or part.data_location == external):
+                raise Refused("Expected an ONNX model without external data")
         onnx.checker.check_model(model)
     except Refused:
         raise
@@ -104,22 +104,13 @@ def _parsed(blob: bytes) -> Any:
     return model
 
 
-def _messages(message: Any) -> Iterator[Any]:
-    """All messages within one, however deep."""
+def _list_messages(message: Any) -> Iterator[Any]:
+    """List all messages within one, however deep."""
     for field, value in message.ListFields():
         if field.message_type is not None:
-            for each in (value,) if hasattr(value, "ListFields") else value:
-                yield each
-                yield from _messages(each)
-
-
-def _is_elsewhere(part: Any) -> bool:
-    """Whether this is a tensor whose numbers are said to be in another file."""
-    import onnx
-
-    return isinstance(part, onnx.TensorProto) and bool(
-        part.external_data or part.data_location == onnx.TensorProto.EXTERNAL
-    )
+            for inner in (value,) if hasattr(value, "ListFields") else value:
+                yield inner
+                yield from _list_messages(inner)
 
 
 def _check_operator(node: Any) -> None:
@@ -130,34 +121,29 @@ def _check_operator(node: Any) -> None:
         raise Refused(f"The ONNX operator {domain}.{node.op_type} is not allowed".replace(" .", " "))
     for part in node.attribute:
         if part.g.node or part.graphs:
-            raise Refused(f"The ONNX operator {node.op_type} holds a subgraph")
+            raise Refused(f"The ONNX operator {node.op_type} contains a subgraph")
         if part.HasField("sparse_tensor") or part.sparse_tensors:
-            raise Refused(f"The ONNX operator {node.op_type} holds a sparse tensor")
-        named = part.name.endswith("_strings") and part.strings
+            raise Refused(f"The ONNX operator {node.op_type} contains a sparse tensor")
+        strings = part.name.endswith("_strings") and part.strings
         cast = node.op_type == "Cast" and part.name == "to" and part.i == onnx.TensorProto.STRING
-        if named or cast or part.name == "value_string":
+        if strings or cast or part.name == "value_string":
             raise Refused(f"The ONNX operator {node.op_type} makes strings of numbers, or the reverse")
 
 
-def _tensors(graph: Any) -> Iterator[Any]:
-    """Initializers, and those among the attributes of nodes."""
-    yield from graph.initializer
-    for node in graph.node:
-        for part in node.attribute:
-            if part.HasField("t"):
-                yield part.t
-            yield from part.tensors
-
-
-def _check_tensor(tensor: Any) -> None:
+def _check_tensors(graph: Any) -> None:
+    """Refuse strings among initializers and among the tensors in attributes of nodes."""
     import onnx
 
-    if tensor.data_type == onnx.TensorProto.STRING:
+    attributes = [part for node in graph.node for part in node.attribute]
+    tensors = [*graph.initializer, *(part.t for part in attributes if part.HasField("t"))]
+    for part in attributes:
+        tensors += part.tensors
+    if any(tensor.data_type == onnx.TensorProto.STRING for tensor in tensors):
         raise Refused("Expected an ONNX model without strings")
 
 
 def _check_places(graph: Any) -> None:
-    """Places, shapes and axes are constant, or where the largest or the least number is."""
+    """Refuse places, shapes and axes that are neither constant nor the place of a largest or least number."""
     constant = {tensor.name for tensor in graph.initializer} | {""}  # an input left out has no name
     places: set[str] = set()
     for node in graph.node:
@@ -167,12 +153,11 @@ def _check_places(graph: Any) -> None:
             raise Refused(f"The ONNX operator {node.op_type} has a computed index")
         if constant.issuperset(node.input):
             constant.update(node.output)
-        carried = node.op_type in _CARRIES and node.input[0] in places
-        if node.op_type in _PLACES or carried:
+        if node.op_type in _PLACES or (node.op_type in _CARRIES and node.input[0] in places):
             places.update(node.output)
 
 
-def _inferred(model: Any, rows: Any, width: int) -> Any:
+def _infer_shapes(model: Any, rows: Any, width: int) -> Any:
     """The graph with the types and shapes of its tensors for one record, as far as they can be inferred."""
     import onnx
 
@@ -182,9 +167,14 @@ def _inferred(model: Any, rows: Any, width: int) -> Any:
     shapes: dict[str, list[int] | None] = {rows.name: [1, width]}
     for node in model.graph.node:
         for name in node.output[_SCORES.get(node.op_type, len(node.output)) :][:1]:
-            shapes[name] = shapes.get(node.input[0]) if node.op_type in _KEPT else _shape_of_scores(node)
-            known = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shapes[name])
-            model.graph.value_info.append(known)
+            shapes[name] = shapes.get(node.input[0]) if node.op_type in _SAME_SIZE else None
+            for part in node.attribute:
+                # Classifiers that keep to it have one score for each class, at least two.
+                if part.name in ("classlabels_int64s", "classlabels_ints") and node.op_type in _SCORED:
+                    shapes[name] = [1, max(2, len(part.ints))]
+                    break
+            info = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shapes[name])
+            model.graph.value_info.append(info)
     for dimension, size in zip(rows.type.tensor_type.shape.dim, (1, width), strict=False):
         if not dimension.HasField("dim_value"):
             dimension.dim_value = size
@@ -192,14 +182,6 @@ def _inferred(model: Any, rows: Any, width: int) -> Any:
         return onnx.shape_inference.infer_shapes(model, data_prop=True).graph
     except (onnx.shape_inference.InferenceError, ValueError, RuntimeError):
         raise Refused("Expected a valid ONNX model") from None
-
-
-def _shape_of_scores(node: Any) -> list[int] | None:
-    """One score for each class, at least two, of classifiers that keep to it."""
-    for part in node.attribute:
-        if part.name in ("classlabels_int64s", "classlabels_ints") and node.op_type in _SCORED:
-            return [1, max(2, len(part.ints))]
-    return None
 
 
 def _may_miss(graph: Any) -> bool:
@@ -228,10 +210,11 @@ def _along(sizes: list[int] | None, axis: int) -> int:
     return sizes[axis] if sizes and -len(sizes) <= axis < len(sizes) else 0
 
 
-def _check_division(graph: Any) -> None:
-    """Only floats are divided: a whole number by 0 ends the process. Both inputs have one type."""
+def _check_cost(graph: Any) -> None:
+    """Bound what is computed for one record, and refuse divisions of whole numbers."""
     import onnx
 
+    # A whole number divided by 0 ends the process. Both inputs of a division have one type.
     kinds = onnx.TensorProto
     types = {value.name: value.type.tensor_type.elem_type for value in (*graph.input, *graph.value_info)}
     types |= {tensor.name: tensor.data_type for tensor in graph.initializer}
@@ -239,10 +222,7 @@ def _check_division(graph: Any) -> None:
     for node in graph.node:
         if node.op_type == "Div" and not any(types.get(name) in floats for name in node.input):
             raise Refused("The ONNX operator Div is allowed for floats only")
-
-
-def _check_numbers(graph: Any) -> None:
-    """Bound what is computed for one record, of which constants are a part: nothing is folded at load."""
+    # Constants are a part of the numbers, as nothing is folded at load.
     total = 0
     for value in (*graph.value_info, *graph.output):
         dimensions = [dim.dim_value for dim in value.type.tensor_type.shape.dim if dim.HasField("dim_value")]
@@ -252,15 +232,16 @@ def _check_numbers(graph: Any) -> None:
         raise Refused(f"The ONNX graph passes a limit of {LARGEST_NUMBERS} numbers for one record")
 
 
-def _levels(node: Any) -> int:
-    """Levels of all trees of a node, one after another; trees that do not end are refused."""
+def _count_levels(node: Any) -> int:
+    """Count levels of all trees of a node, one after another; refuse trees that do not end."""
     import numpy as np
 
     try:
-        below, owners, copies = _branches({part.name: part for part in node.attribute})
+        below, owners, copies = _link_nodes({part.name: part for part in node.attribute})
     except (KeyError, ValueError, IndexError):
         raise Refused("Expected a valid ONNX model") from None
-    levels, reached = 0, np.arange(len(below))  # from every node: no matter which one a runtime starts at
+    # From every node, so that it does not matter which one a runtime starts at.
+    levels, reached = 0, np.arange(len(below))
     for _ in range(DEEPEST_TREE):
         if not len(reached):
             return levels * copies
@@ -270,18 +251,21 @@ def _levels(node: Any) -> int:
     raise Refused(f"The ONNX operator {node.op_type} has trees of more than {DEEPEST_TREE} levels")
 
 
-def _branches(parts: dict[str, Any]) -> tuple[Any, Any, int]:
-    """Places of the two nodes below each node (negative: none), the tree of each, how often to count it."""
+def _link_nodes(parts: dict[str, Any]) -> tuple[Any, Any, int]:
+    """Find the two nodes below each node (negative: none), the tree of each, and how often to count it."""
     import numpy as np
 
-    def whole(name: str) -> Any:
+    def integers(name: str) -> Any:
         return np.array(parts[name].ints, dtype=np.int64)
 
-    if "tree_roots" in parts:  # nodes refer to each other by place, and leaves are apart
-        below = np.stack([whole("nodes_truenodeids"), whole("nodes_falsenodeids")], axis=1)
-        below[np.stack([whole("nodes_trueleafs"), whole("nodes_falseleafs")], axis=1) != 0] = -1
-        return _within(below), np.zeros(len(below), dtype=np.int64), len(parts["tree_roots"].ints)
-    trees, own = whole("nodes_treeids"), whole("nodes_nodeids")
+    if "tree_roots" in parts:
+        # Nodes refer to each other by place, and leaves are listed apart.
+        below = np.stack([integers("nodes_truenodeids"), integers("nodes_falsenodeids")], axis=1)
+        below[np.stack([integers("nodes_trueleafs"), integers("nodes_falseleafs")], axis=1) != 0] = -1
+        if len(below) and below.max() >= len(below):
+            raise ValueError
+        return below, np.zeros(len(below), dtype=np.int64), len(parts["tree_roots"].ints)
+    trees, own = integers("nodes_treeids"), integers("nodes_nodeids")
     place = {pair: index for index, pair in enumerate(zip(trees.tolist(), own.tolist(), strict=True))}
     stretches = 1 + np.count_nonzero(np.diff(trees))
     if len(place) != len(own) or stretches != len(np.unique(trees)):
@@ -289,15 +273,9 @@ def _branches(parts: dict[str, Any]) -> tuple[Any, Any, int]:
     leaf = [mode == b"LEAF" for mode in parts["nodes_modes"].strings]
     sides = []
     for name in ("nodes_truenodeids", "nodes_falsenodeids"):
-        linked = zip(trees.tolist(), whole(name).tolist(), leaf, strict=True)
+        linked = zip(trees.tolist(), integers(name).tolist(), leaf, strict=True)
         sides.append([-1 if end else place[tree, node] for tree, node, end in linked])
     return np.array(sides, dtype=np.int64).T, trees, 1
-
-
-def _within(below: Any) -> Any:
-    if len(below) and below.max() >= len(below):
-        raise ValueError
-    return below
 
 
 __all__ = ["ALLOWED", "Refused", "inspect"]

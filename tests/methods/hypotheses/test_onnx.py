@@ -17,9 +17,9 @@ from sklearn.svm import SVC
 
 from privada import Owner, Policy, Schema
 from privada.exceptions import AnswerError, InputError, PolicyError
-from privada.methods.hypotheses.questions import onnx as wire_onnx
-from privada.methods.hypotheses.questions.onnx import run
-from privada.methods.hypotheses.questions.sandbox._onnx_worker import FAILED, NONE, at_once
+from privada.methods.hypotheses import onnx as wire_onnx
+from privada.methods.hypotheses._onnx_worker import FAILED, NONE, rows_at_once
+from privada.methods.hypotheses.onnx import run
 from privada.methods.marginals import HypothesisChoice, Onnx, OutcomeTables
 from privada.methods.marginals.example import TABLES
 from privada.parties import Category, Rows
@@ -217,9 +217,9 @@ def test_codes_beyond_all_classes_are_none():
 def test_rows_travel_in_chunks_of_one_size():
     """So that neither memory nor what a record gets depends on how many there are."""
     model = graph([helper.make_node("ArgMax", ["x"], ["y"], axis=1, keepdims=0)])
-    X = np.random.default_rng(1).normal(size=(2 * at_once(2) + 3, 2))
+    X = np.random.default_rng(1).normal(size=(2 * rows_at_once(2) + 3, 2))
     assert np.array_equal(run(model, X), X.argmax(axis=1))
-    assert at_once(10**7) == 1
+    assert rows_at_once(10**7) == 1
 
 
 def external(name):
@@ -323,13 +323,13 @@ def test_the_worker_takes_no_library_from_the_current_directory(tmp_path, monkey
 
 def test_the_worker_is_gone_when_its_caller_is_interrupted(monkeypatch):
     made = []
-    start = wire_onnx._started
-    monkeypatch.setattr(wire_onnx, "_started", lambda: made.append(start()) or made[0])
+    start = wire_onnx._start_process
+    monkeypatch.setattr(wire_onnx, "_start_process", lambda: made.append(start()) or made[0])
 
     def interrupted(stream, length):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(wire_onnx, "_exactly", interrupted)
+    monkeypatch.setattr(wire_onnx, "_read_exactly", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(GATHER, OTHERS)
     assert made[0].returncode is not None
@@ -524,8 +524,8 @@ def test_a_choice_of_models_is_not_tried_without_end(monkeypatch):
 
 def test_a_model_is_tried_once(monkeypatch):
     started = []
-    start = wire_onnx._started
-    monkeypatch.setattr(wire_onnx, "_started", lambda: started.append(start()) or started[-1])
+    start = wire_onnx._start_process
+    monkeypatch.setattr(wire_onnx, "_start_process", lambda: started.append(start()) or started[-1])
     wire_onnx._VERDICTS.clear()
     hypothesis = Onnx(model=working(1))
     for _ in range(2):
