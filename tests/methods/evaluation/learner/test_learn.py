@@ -11,7 +11,7 @@ PURE = PureDP(epsilon=1.0, relation="add/remove")
 
 
 def test_one_question_is_asked():
-    learner = learn("clinic", ask(PURE))
+    learner = learn("clinic", ask(PURE)).start()
     asked = next(learner)
     assert (asked.owner, asked.question) == ("clinic", ask(PURE))
     with pytest.raises(InputError, match="accepts Releases only"):
