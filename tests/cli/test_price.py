@@ -1,6 +1,35 @@
+"""Before anything is asked: which method fits, what a question costs, what a study may expect."""
+
 import pytest
 
 from privada import CellStatistics, NearestCells, PureDP
+from privada.studies.example import write_example
+
+
+@pytest.mark.parametrize(
+    ("said", "method"),
+    [
+        (("--want", "model", "--private", "target", "--yours", "labelled"), "reweighting"),
+        (("--want", "model", "--private", "target", "--yours", "unlabelled"), "marginals"),
+        (("--want", "model", "--private", "source"), "transport"),
+        (("--want", "points"), "clustering"),
+        (("--want", "rows"), "summarization"),
+        (("--want", "counts"), "cells"),
+    ],
+)
+def test_a_complete_answer_names_one_method(cli, said, method):
+    assert [each["name"] for each in cli.json("advise", *said)["methods"]] == [method]
+    assert f"privada init DIR --method {method}" in cli("advise", *said).stdout
+
+
+def test_a_model_is_scored_by_evaluation(cli):
+    assert "privada init DIR --method evaluation" in cli("advise", "--want", "score").stdout
+
+
+def test_what_is_missing_or_wrong_is_named(cli):
+    assert "--want: say one of model, points" in cli("advise", expect=2).stderr
+    assert "--private: say one of target, source" in cli("advise", "--want", "model", expect=2).stderr
+    assert "want" in cli("advise", "--want", "money", expect=2).stderr
 
 
 def test_a_study_is_priced_without_a_trace(cli, home):
@@ -99,3 +128,30 @@ def test_a_learner_is_one_of_an_owners_file(cli, home, tmp_path):
     assert "--learner needs the owner.toml" in cli("price", question, "--learner", "alice", expect=2).stderr
     said = cli("price", question, "--owner", home / "clinic/owner.toml", "--learner", "alice", expect=2)
     assert "owner.toml lists no learner 'alice'" in said.stderr
+
+
+@pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
+def test_a_forecast_says_what_it_is_compared_with_and_spends_nothing(cli, tmp_path):
+    write_example(tmp_path, name="reweighting")
+    shown = cli("forecast", tmp_path / "study.toml").stdout
+    assert "100 % is the error of the public linear model." in shown
+    plain = cli.json("forecast", tmp_path / "study.toml")
+    assert [each["guarantee"].split(",")[0] for each in plain["outlooks"]][2] == "(ε = 1"
+    assert all(each["forecast"]["low"] < each["forecast"]["high"] for each in plain["outlooks"])
+    lines = cli.json("ledger", "show", tmp_path / "clinic/owner.toml")
+    assert "charge" not in str(lines)
+
+
+def test_counts_have_an_error_of_their_own(cli, home):
+    shown = cli("forecast", home / "study.toml").stdout
+    assert "The error is the share of rows that are counted in a wrong cell" in shown
+    first = cli.json("forecast", home / "study.toml")["outlooks"][0]
+    assert first["beside"] is None
+    assert first["measure"].startswith("the share of rows")
+
+
+def test_a_question_without_a_forecast_shows_its_noise(cli, tmp_path):
+    write_example(tmp_path, name="transport")
+    study = tmp_path / "study.toml"
+    study.write_text(study.read_text() + 'rescale = "unit"\n')
+    assert "has no forecast of its error" in cli("forecast", study).stdout

@@ -1,7 +1,7 @@
 """The page of the reference is what the commands say."""
 
-from privada.cli.exits import Exit
 from privada.cli.reference import commands, reference
+from privada.cli.show import Exit
 
 
 def test_the_reference_is_up_to_date(request):

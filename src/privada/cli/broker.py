@@ -35,7 +35,9 @@ def init(
     ] = None,
     host: Annotated[
         str | None,
-        typer.Option("--host", help="Name by which parties reach it; default: localhost, this machine only."),
+        typer.Option(
+            "--host", help="Name under which parties reach the broker; default: localhost, this machine only."
+        ),
     ] = None,
     port: Annotated[int | None, typer.Option("--port", help="Its port; default: 4222.")] = None,
     server: Annotated[
@@ -55,38 +57,40 @@ def init(
 ) -> None:
     """Make an authority, certificates, users with narrow permissions, and the server's configuration.
 
-    Each party gets a folder with a link.toml: hand it over by a safe way, and keep authority/ to yourself.
-    Run it again to add parties; what is there stays.
+    Each party gets a folder with a link.toml: hand it over in a safe way, and keep authority/ to yourself.
+    Run the command again to add parties; existing files stay as they are.
     """
     from privada.exchange.broker.plan import BrokerPlan
     from privada.exchange.broker.setup import set_up_broker
 
     if host is not None and server:
         raise InputError("Expected --host for one server or --server for each of a cluster, not both.")
-    servers = tuple(server) if server else None
-    wished = {"host": host, "port": port, "servers": servers, "exchange": exchange, "days": days}
-    given: dict[str, Any] = {name: value for name, value in wished.items() if value is not None}
-    there = (folder / "broker.toml").exists()
-    if there and given:
-        raise InputError(f"{folder} is set up already: change {', '.join(given)} in its broker.toml.")
-    plan = (BrokerPlan.read(folder) if there else BrokerPlan(**given)).with_parties(
-        owner or (), learner or ()
-    )
-    made = set_up_broker(folder, plan)
-    view = [f"{place.name}: hand over {place}" for place in made[1:]]
-    view += _next_steps(folder, plan, made[0])
-    show.emit({"urls": plan.urls, "parties": [str(place) for place in made]}, view, as_json=as_json)
-
-
-def _next_steps(folder: Path, plan: BrokerPlan, administrator: Path) -> list[str]:
-    """How the broker is started."""
-    if not plan.servers:
-        return [f"Start it: privada broker serve {folder}"]
-    return [
-        *(f"{each.host}: copy {folder / 'servers' / each.name} there" for each in plan.all_servers),
-        "Start each server in its folder: nats-server -c nats.conf",
-        f"Then, once: privada broker create {administrator / 'link.toml'} --replicas {len(plan.servers)}",
-    ]
+    options = {
+        "host": host,
+        "port": port,
+        "servers": tuple(server) if server else None,
+        "exchange": exchange,
+        "days": days,
+    }
+    settings: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if not (folder / "broker.toml").exists():
+        plan = BrokerPlan(**settings)
+    elif settings:
+        raise InputError(f"{folder} is set up already: change {', '.join(settings)} in its broker.toml.")
+    else:
+        plan = BrokerPlan.read(folder)
+    plan = plan.with_parties(owner or (), learner or ())
+    administrator, *others = places = set_up_broker(folder, plan)
+    view = [f"{place.name}: hand over {place}" for place in others]
+    if plan.servers:
+        view += [f"{node.host}: copy {folder / 'servers' / node.name} there" for node in plan.all_servers]
+        view += [
+            "Start each server in its folder: nats-server -c nats.conf",
+            f"Then, once: privada broker create {administrator / 'link.toml'} --replicas {len(plan.servers)}",
+        ]
+    else:
+        view.append(f"Start it: privada broker serve {folder}")
+    show.emit({"urls": plan.urls, "parties": [str(place) for place in places]}, view, as_json=as_json)
 
 
 @app.command("serve", epilog="Example: privada broker serve broker")
@@ -94,16 +98,19 @@ def serve(folder: BrokerFolder, as_json: AsJson = False) -> None:
     """Run the broker in the foreground; interrupt it to end it."""
     from privada.exchange.broker import server
 
+    def report_ready(plan: BrokerPlan) -> None:
+        parties = f"{len(plan.owners)} owners and {len(plan.learners)} learners"
+        plain = {
+            "urls": plan.urls,
+            "exchange": plan.exchange,
+            "owners": plan.owners,
+            "learners": plan.learners,
+        }
+        show.emit(plain, [f"Serving {plan.exchange} at {plan.urls[0]} for {parties}."], as_json=as_json)
+        sys.stdout.flush()  # a program that reads our output waits for this line
+
     existing_file(folder / "broker.toml", "DIR")
-    server.serve(folder, ready=lambda plan: _say_ready(plan, as_json=as_json))
-
-
-def _say_ready(plan: BrokerPlan, *, as_json: bool) -> None:
-    """One line as soon as parties can connect, even into a pipe."""
-    who = f"{len(plan.owners)} owners and {len(plan.learners)} learners"
-    plain = {"urls": plan.urls, "exchange": plan.exchange, "owners": plan.owners, "learners": plan.learners}
-    show.emit(plain, [f"Serving {plan.exchange} at {plan.urls[0]} for {who}."], as_json=as_json)
-    sys.stdout.flush()
+    server.serve(folder, ready=report_ready)
 
 
 @app.command("create", epilog="Example: privada broker create administrator/link.toml --replicas 3")
@@ -116,12 +123,9 @@ def create(
     ] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Create the exchange on a NATS server or cluster that somebody else runs."""
+    """Create the exchange on a NATS server or cluster that runs already."""
     from privada.exchange.broker.server import create_exchange
 
     create_exchange(existing_file(link, "LINK"), replicas=replicas)
     plain = {"link": str(link), "replicas": replicas}
     show.emit(plain, [f"The exchange of {link} is there."], as_json=as_json)
-
-
-__all__ = ["app"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,7 @@ import typer
 
 from privada import _files
 from privada.cli import show
-from privada.cli.options import AsJson, existing_file, new_file
+from privada.cli.options import AsJson, DecidedBy, decider_name, existing_file, new_file
 from privada.exceptions import InputError, TamperError
 
 if TYPE_CHECKING:
@@ -30,11 +30,17 @@ Key = Annotated[
     Path | None,
     typer.Option("--key", metavar="FILE", help="The owner's key; not needed with an owner.toml."),
 ]
+Receipts = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--receipt", metavar="PATH", help="A release, a receipt as JSON, or a folder of them; repeatable."
+    ),
+]
 DataSet = Annotated[str | None, typer.Option("--dataset", metavar="NAME", help="Only this data set.")]
 
 
 def open_ledger(place: str, key: Path | None) -> Ledger:
-    """Open an existing ledger; reading never creates one."""
+    """Open an existing ledger; a command that reads never creates one."""
     from privada.privacy.ledger import Ledger
 
     where, owner_key, heads = find_ledger(place, key)
@@ -42,7 +48,7 @@ def open_ledger(place: str, key: Path | None) -> Ledger:
 
 
 def find_ledger(place: str, key: Path | None) -> tuple[str, OwnerKey, Path | None]:
-    """Where an existing ledger is, its key, and where its heads are recorded if not beside it."""
+    """Find an existing ledger: where it is, its key, and where its heads are recorded if not beside it."""
     from privada.parties.owner_file import OwnerFile
     from privada.privacy.ledger.heads import heads_of
     from privada.privacy.receipt import OwnerKey
@@ -76,21 +82,21 @@ def show_(
 
     with open_ledger(ledger, key) as opened:
         export = opened.export(dataset)
-        names = export["datasets"]
-        remaining = [opened.remaining(name) for name in names]
-        spent = {name: opened.spent(name) for name in names}
+        datasets = export["datasets"]
+        remaining = [opened.remaining(name) for name in datasets]
+        spent = {name: opened.spent(name) for name in datasets}
     plain = {
         "owner": export["owner"],
         "datasets": {
-            left.dataset: {
-                "budget": names[left.dataset]["budget"],
-                "filter": names[left.dataset]["filter"],
-                "spent": None if (paid := spent[left.dataset]) is None else paid.to_dict(),
-                "left": left.share,
-                "largest": None if left.largest is None else left.largest.to_dict(),
-                "lines": names[left.dataset]["lines"][-last:],
+            budget.dataset: {
+                "budget": datasets[budget.dataset]["budget"],
+                "filter": datasets[budget.dataset]["filter"],
+                "spent": None if (paid := spent[budget.dataset]) is None else paid.to_dict(),
+                "left": budget.share,
+                "largest": None if budget.largest is None else budget.largest.to_dict(),
+                "lines": datasets[budget.dataset]["lines"][-last:],
             }
-            for left in remaining
+            for budget in remaining
         },
     }
     if by is not None:
@@ -98,22 +104,19 @@ def show_(
     view: list[Table | str] = [
         budgets_table(export),
         *vintages_tables(export),
-        *(str(left) for left in remaining),
+        *(str(budget) for budget in remaining),
         lines_table(export, last=last) if by is None else learners_table(export),
     ]
-    show.emit(plain, view if names else ["The ledger is empty: no budget was opened yet."], as_json=as_json)
+    show.emit(
+        plain, view if datasets else ["The ledger is empty: no budget was opened yet."], as_json=as_json
+    )
 
 
 @app.command("verify", epilog="Example: privada ledger verify owner.toml --receipt a.release")
 def verify(
     ledger: Place,
     key: Key = None,
-    receipt: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--receipt", metavar="PATH", help="A release, a receipt as JSON, or a folder of them; repeatable."
-        ),
-    ] = None,
+    receipt: Receipts = None,
     as_json: AsJson = False,
 ) -> None:
     """Check every chain, sum, cost and signature, and the receipts that others hold.
@@ -122,36 +125,39 @@ def verify(
     check fails.
     """
     with open_ledger(ledger, key) as opened:
-        found = opened.verify([read_receipt(path) for path in _receipt_files(receipt or ())])
+        report = opened.verify(read_receipts(receipt or ()))
     plain = {
         "verified": True,
-        "datasets": found.datasets,
-        "lines": found.lines,
-        "receipts": found.receipts,
-        "heads": dict(found.heads),
-        "affected": list(found.affected),
+        "datasets": report.datasets,
+        "lines": report.lines,
+        "receipts": report.receipts,
+        "heads": dict(report.heads),
+        "affected": list(report.affected),
     }
-    heads = (f"Head of {name}: {head}" for name, head in found.heads.items())
-    show.emit(plain, (str(found), *heads), as_json=as_json)
+    heads = (f"Head of {name}: {head}" for name, head in report.heads.items())
+    show.emit(plain, (str(report), *heads), as_json=as_json)
 
 
-def _receipt_files(paths: Iterable[Path]) -> Iterator[Path]:
+def read_receipts(paths: Iterable[Path]) -> list[Receipt]:
+    """Read the receipts of release files, of JSON files, and of the folders of either."""
+    from privada.exchange.files import load_release
+    from privada.privacy.receipt import Receipt
+
+    files: list[Path] = []
     for path in paths:
         inside = [file for file in sorted(path.rglob("*")) if file.suffix in (".release", ".json")]
         if path.is_dir() and not inside:
             raise InputError(f"--receipt: there is no release and no receipt in {path}.")
-        yield from inside if path.is_dir() else [path]
-
-
-def read_receipt(path: Path) -> Receipt:
-    """The receipt of a release file, or a receipt in JSON."""
-    from privada.exchange.files import load_release
-    from privada.privacy.receipt import Receipt
-
-    existing_file(path, "--receipt")
-    if path.suffix != ".json":
-        return load_release(path).receipt
-    return Receipt.from_json(_files.read_text(path, error=TamperError), name=path.name)
+        files += inside if path.is_dir() else [path]
+    receipts = []
+    for file in files:
+        existing_file(file, "--receipt")
+        if file.suffix == ".json":
+            text = _files.read_text(file, error=TamperError)
+            receipts.append(Receipt.from_json(text, name=file.name))
+        else:
+            receipts.append(load_release(file).receipt)
+    return receipts
 
 
 @app.command("export", epilog="Example: privada ledger export clinic/owner.toml --out ledger.json")
@@ -205,16 +211,8 @@ def restore(
             help="What was lost, if it is not recorded: nothing, or everything that was left.",
         ),
     ] = None,
-    receipt: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--receipt", metavar="PATH", help="A release, a receipt as JSON, or a folder of them; repeatable."
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option("--by", metavar="NAME", help="Who decides; by default your name on this machine."),
-    ] = None,
+    receipt: Receipts = None,
+    by: DecidedBy = None,
     as_json: AsJson = False,
 ) -> None:
     """Continue a ledger that was put back from a copy; what it lacks is counted as spent.
@@ -224,17 +222,16 @@ def restore(
     after the copy; with --lost everything the rest of the budget counts as
     spent. A signed line of the ledger says who decided, and when.
     """
-    from privada.cli.owners.decisions import person
     from privada.privacy.ledger import Ledger
 
     if lost not in (None, "nothing", "everything"):
         raise InputError(f"Expected --lost to be nothing or everything, got {lost!r:.80}.")
     place, owner_key, heads = find_ledger(ledger, key)
-    receipts = [read_receipt(path) for path in _receipt_files(receipt or ())]
+    receipts = read_receipts(receipt or ())
     lines = Ledger.restore(
         place,
         owner_key,
-        by=person(by),
+        by=decider_name(by),
         lost=lost,  # type: ignore[arg-type]  # checked above
         receipts=receipts,
         heads=heads,
@@ -244,6 +241,3 @@ def restore(
     show.emit(
         {"restored": plain}, view or ["Nothing is missing: every chain ends as recorded."], as_json=as_json
     )
-
-
-__all__ = ["app", "backup", "export", "open_ledger", "read_receipt", "restore", "show_", "verify"]

@@ -10,8 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from privada.cli import exits
-from privada.cli.app import app
+from privada.cli import app, show
 
 _HEAD = """\
 # Command line
@@ -20,19 +19,19 @@ Made by `python -m privada.cli.reference`; do not edit.
 
 Results go to stdout, as tables or with `--json` as JSON; notes, warnings, errors and progress go to stderr.
 An error is one line that names the flag or the key that fixes it. `privada --version` prints the version;
-`privada --traceback VERB` shows where an unexpected error came from (its message may hold data).
+`privada --traceback VERB` shows where an unexpected error came from (its message may contain private data).
 """
 
 
 def root_command() -> Any:
-    """The root of the command tree."""
+    """Return the root of the command tree."""
     from typer.main import get_command
 
     return get_command(app)
 
 
 def commands(command: Any = None, path: tuple[str, ...] = ("privada",)) -> Iterator[tuple[str, Any]]:
-    """Every command that does something, with the words that call it."""
+    """Yield every command that does something, with the words that call it."""
     command = root_command() if command is None else command
     children = getattr(command, "commands", None)
     if children is None:
@@ -43,48 +42,41 @@ def commands(command: Any = None, path: tuple[str, ...] = ("privada",)) -> Itera
 
 
 def example(command: Any) -> str:
-    """The example in a command's help."""
+    """Return the example in a command's help."""
     return str(command.epilog or "").removeprefix("Example: ")
 
 
 def reference() -> str:
-    """The whole page."""
-    parts = [_HEAD, _exit_codes(), *(_section(name, command) for name, command in commands())]
-    return "\n".join(parts)
+    """Write the whole page."""
+    codes = [line.strip() for line in (show.Exit.__doc__ or "").splitlines() if line.strip()[:1].isdigit()]
+    body = "\n".join(f"| {line[0]} | {line[1:].strip()} |" for line in codes)
+    exit_codes = f"## Exit codes\n\n| code | meaning |\n| --- | --- |\n{body}\n"
+    return "\n".join([_HEAD, exit_codes, *(describe_command(name, command) for name, command in commands())])
 
 
-def _exit_codes() -> str:
-    rows = [line for line in (exits.__doc__ or "").splitlines() if line[:1].isdigit()]
-    body = "\n".join(f"| {row[0]} | {row[1:].strip()} |" for row in rows)
-    return f"## Exit codes\n\n| code | meaning |\n| --- | --- |\n{body}\n"
-
-
-def _section(name: str, command: Any) -> str:
+def describe_command(name: str, command: Any) -> str:
+    """Write the section of one command: its help, its usage, a table of its parameters, an example."""
+    usage, arguments, options = [name], [], []
+    for param in command.params:
+        if param.param_type_name == "argument":
+            usage.append(param.metavar if param.required else f"[{param.metavar}]")
+            metavar = param.metavar.replace("|", "\\|")  # a bar would end the table's cell
+            arguments.append(f"| `{metavar}` | {param.help or ''} |")
+    for param in command.params:
+        if param.param_type_name == "option":
+            if param.required:
+                usage.append(f"{param.opts[0]} {param.metavar}")
+            value = f" {param.metavar}" if param.metavar else ""
+            names = ", ".join(f"`{name}{value}`" for name in (*param.opts, *param.secondary_opts))
+            silent = param.default is None or isinstance(param.default, bool) or param.required
+            default = "" if silent else f" Default: `{param.default}`."
+            required = " Required." if param.required else ""
+            options.append(f"| {names} | {param.help or ''}{default}{required} |")
+    table = "\n".join(("| | |", "| --- | --- |", *arguments, *options))
     text = inspect.cleandoc(command.help or "")
-    arguments = [param for param in command.params if param.param_type_name == "argument"]
-    options = [param for param in command.params if param.param_type_name == "option"]
-    words = [param.metavar if param.required else f"[{param.metavar}]" for param in arguments]
-    words += [f"{param.opts[0]} {param.metavar}" for param in options if param.required]
-    usage = " ".join([name, *words, "[OPTIONS]"])
-    rows = [*(_argument(param) for param in arguments), *(_option(param) for param in options)]
-    table = "\n".join(("| | |", "| --- | --- |", *rows))
-    return f"## {name}\n\n{text}\n\n```\n{usage}\n```\n\n{table}\n\n```bash\n{example(command)}\n```\n"
-
-
-def _argument(param: Any) -> str:
-    return f"| `{param.metavar}` | {param.help or ''} |".replace("QUESTION|STUDY", "QUESTION\\|STUDY")
-
-
-def _option(param: Any) -> str:
-    value = f" {param.metavar}" if param.metavar else ""
-    names = ", ".join(f"`{name}{value}`" for name in (*param.opts, *param.secondary_opts))
-    silent = param.default is None or isinstance(param.default, bool) or param.required
-    default = "" if silent else f" Default: `{param.default}`."
-    required = " Required." if param.required else ""
-    return f"| {names} | {param.help or ''}{default}{required} |"
+    words = " ".join([*usage, "[OPTIONS]"])
+    return f"## {name}\n\n{text}\n\n```\n{words}\n```\n\n{table}\n\n```bash\n{example(command)}\n```\n"
 
 
 if __name__ == "__main__":
     sys.stdout.write(reference())
-
-__all__ = ["commands", "example", "reference", "root_command"]

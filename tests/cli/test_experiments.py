@@ -1,9 +1,61 @@
-"""``privada reproduce`` without the lab, and with experiments of another package."""
+"""The demonstration, the audit and the experiments."""
 
 import json
+from dataclasses import replace
 from importlib import metadata
 
 import pytest
+
+from privada.methods import method
+
+
+def test_demo_shows_rows_ledger_and_page(cli, tmp_path):
+    text = cli("demo", "--out", tmp_path / "out").stdout
+    assert "ε = 1 (pure), add/remove one row" in text
+    assert "Ledger lines of cells" in text
+
+    assert str(tmp_path / "out" / "index.html") in text.replace("\n", "")
+    assert "<svg" in (tmp_path / "out" / "index.html").read_text()
+
+
+def test_demo_as_json_without_page(cli, tmp_path):
+    plain = cli.json("demo", "--no-page", "--out", tmp_path / "out", "--seed", "3")
+    assert plain["page"] is None
+    assert not (tmp_path / "out").exists()
+    (row,) = [row for row in plain["rows"] if row["method"] == "cells"]
+    assert row["stamps"] == []
+    assert row["without"] + 30 < row["ours"] <= row["clear"] + 5
+    lines = row["ledger"]["datasets"]["digits"]["lines"]
+    assert [line["kind"] for line in lines] == ["budget", "charge"]
+
+
+def test_a_sound_method_passes(cli):
+    """With noise from the operating system; false alarm: 1e-6 for each of its questions."""
+    plain = cli.json("audit", "cells", "--trials", "400", "--confidence", "0.999999")
+    assert plain["passed"]
+    assert len(plain["audits"]) == len(method("cells").example().questions)
+    assert all(audit["blackbox"]["trials"] == 400 for audit in plain["audits"])
+    assert all(audit["laws"]["tests"] > 0 for audit in plain["audits"])
+
+
+def test_what_leaks_is_found(cli, monkeypatch):
+    """A mechanism that draws a tenth of its noise: the auditor must see it."""
+    from privada.privacy.mechanism import Laplace
+
+    honest = Laplace._integers
+
+    def careless(self, shape, noise):
+        return honest(replace(self, scale=self.scale / 10), shape, noise)
+
+    monkeypatch.setattr(Laplace, "_integers", careless)
+    failed = cli("audit", "cells", "--trials", "1000", expect=6)
+    assert "FAILED" in failed.stdout
+
+
+@pytest.mark.parametrize("wrong", [("magic",), ("cells", "--trials", "3"), ("cells", "--confidence", "2")])
+def test_wrong_arguments(cli, wrong):
+    cli("audit", *wrong, expect=2)
+
 
 PACKAGE = """
 from types import SimpleNamespace
