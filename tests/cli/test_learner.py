@@ -114,7 +114,7 @@ def test_what_does_not_hold_ends_with_5(cli, home, answered, tmp_path):
     key = OwnerKey.generate().public
     assert "another owner's key" in cli("release", "show", release, "--public-key", key, expect=5).stderr
     other = home / "study.toml"
-    other.write_text(other.read_text().replace("seed = 0", "seed = 9"))
+    other.write_text(other.read_text().replace("again = 0", "again = 9"))
     cli("ask", "cells", other, "--folder", tmp_path / "other", expect=4)
     (question,) = (tmp_path / "other/questions/clinic").iterdir()
     assert "another question" in cli("release", "show", release, "--question", question, expect=5).stderr

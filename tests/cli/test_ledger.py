@@ -8,9 +8,9 @@ import pytest
 @pytest.fixture
 def place(cli, home, edit):
     """Arguments that name a ledger of two charges."""
-    for seed in (0, 1):
+    for number in (0, 1):
         cli("run", home / "study.toml")
-        edit("study.toml", f"seed = {seed}", f"seed = {seed + 1}")
+        edit("study.toml", f"again = {number}", f"again = {number + 1}")
     return home / "clinic/ledger.sqlite", "--key", home / "clinic/owner.key"
 
 
@@ -74,10 +74,10 @@ def test_export_and_backup(cli, place, tmp_path):
 def test_a_restored_ledger_is_continued_by_a_command(cli, home, edit, place, tmp_path):
     backup = tmp_path / "backup.sqlite"
     cli("ledger", "backup", place[0], backup, *place[1:])
-    edit("study.toml", "seed = 2", "seed = 3")
+    edit("study.toml", "again = 2", "again = 3")
     cli("run", home / "study.toml")
     place[0].write_bytes(backup.read_bytes())
-    edit("study.toml", "seed = 3", "seed = 4")
+    edit("study.toml", "again = 3", "again = 4")
     assert "Line 3 of 'patients' was written" in cli("run", home / "study.toml", expect=5).stderr
     assert "it is not true" in cli("ledger", "restore", *place, "--lost", "nothing", expect=5).stderr
     (done,) = cli.json("ledger", "restore", *place, "--by", "Ada")["restored"]

@@ -113,7 +113,7 @@ def test_the_card_is_public_and_reads_back(cli, home):
 def test_a_name_that_looks_the_same_is_the_same_budget(cli, home, edit, name):
     cli("run", home / "study.toml")
     edit("clinic/owner.toml", 'name = "patients"', f'name = "{name}"')
-    edit("study.toml", "seed = 0", "seed = 1")
+    edit("study.toml", "again = 0", "again = 1")
     cli("run", home / "study.toml")
     (shown,) = cli.json("ledger", "show", home / "clinic/ledger.sqlite", "--key", home / "clinic/owner.key")[
         "datasets"

@@ -43,9 +43,9 @@ def test_a_study_is_priced_without_a_trace(cli, home):
 
 
 def test_price_says_what_the_owner_would_refuse(cli, home, edit):
-    for seed in range(4):
+    for number in range(4):
         cli("run", home / "study.toml")
-        edit("study.toml", f"seed = {seed}", f"seed = {seed + 1}")
+        edit("study.toml", f"again = {number}", f"again = {number + 1}")
     (row,) = cli.json("price", home / "study.toml", expect=3)["prices"]
     assert row["left"] == 0.0
     assert "Nothing was charged" in row["verdict"]

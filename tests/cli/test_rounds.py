@@ -178,7 +178,7 @@ def test_what_is_left_must_pay_for_all_rounds(cli, clinic):
     before = left(cli, clinic)
     cli("run", study)
     assert left(cli, clinic) == before, "the same study again is paid for"
-    change(study, "[study]", "[study]\nseed = 1")
+    change(study, "[study]", "[study]\nagain = 1")
     refused = cli("run", study, expect=3).stderr
     assert "accounting" not in refused
     assert "to ask for at most (ε =" in refused

@@ -68,9 +68,9 @@ def test_a_study_of_marginals_returns_a_model_and_a_synthetic_target(cli, home, 
 
 
 def test_a_study_cannot_pass_the_owners_budget(cli, home, edit):
-    for seed in range(4):
+    for number in range(4):
         cli("run", home / "study.toml")
-        edit("study.toml", f"seed = {seed}", f"seed = {seed + 1}")
+        edit("study.toml", f"again = {number}", f"again = {number + 1}")
     refused = cli("run", home / "study.toml", expect=3)
     assert "Nothing was charged" in refused.stderr
     assert refused.stdout == ""
@@ -109,7 +109,7 @@ def test_a_study_cannot_pass_the_owners_policy(cli, home, edit):
         ),
         ("owner = ", "ower = ", "line 5, owners.clinic.owner: expected either owner"),
         ("[owners.clinic]", "[owner.clinic]", "expected at least one [owners.NAME]"),
-        ("seed = 0", "seed = -4", "line 3, study.seed: Expected seed to be a whole number >= 0"),
+        ("again = 0", "again = -4", "line 3, study.again: Expected again to be a whole number >= 0"),
         ("title =", "titel =", "line 1, study.title: expected a string, but it is missing"),
         ("by_label = true", "by_label = true\n[baselines]\nnames = []", "line 15, baselines: nobody knows"),
         ("by_label = true", "by_label = true\n[budgets]", "line 15, budgets: nobody knows this key"),
@@ -167,7 +167,7 @@ def test_a_refusal_over_an_exchange_ends_the_run(cli, home, edit, learner, excha
 def test_a_signed_question_says_on_the_ledger_who_asked_and_what_for(cli, home, edit, learner, exchange):
     from privada.privacy.keys import LearnerKey
 
-    edit("study.toml", "seed = 0", 'seed = 0\nproject = "stroke"\npurpose = "triage"')
+    edit("study.toml", "again = 0", 'again = 0\nproject = "stroke"\npurpose = "triage"')
     LearnerKey.generate().save(home / "alice.key")
     cli("run", learner, "--exchange", exchange, "--key", home / "alice.key", "--patience", 0, expect=4)
     done = cli.json("answer", home / "clinic/owner.toml", "--exchange", exchange, "--name", "clinic")
@@ -197,9 +197,9 @@ def test_a_model_that_there_cannot_be_is_refused_before_the_charge(cli, home, ed
     assert charges(cli, home) == 0
 
 
-def test_another_seed_is_another_asking(cli, learner, exchange):
+def test_another_number_asks_anew(cli, learner, exchange):
     first = cli.json("ask", "cells", learner, "--folder", exchange, expect=4)
-    learner.write_text(learner.read_text().replace("seed = 0", "seed = 1"))
+    learner.write_text(learner.read_text().replace("again = 0", "again = 1"))
     second = cli.json("ask", "cells", learner, "--folder", exchange, expect=4)
     assert first["pending"]["clinic"] != second["pending"]["clinic"]
     assert len(list((exchange / "questions/clinic").iterdir())) == 2

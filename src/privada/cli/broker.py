@@ -36,7 +36,7 @@ def init(
     host: Annotated[
         str | None,
         typer.Option(
-            "--host", help="Name under which parties reach the broker; default: localhost, this machine only."
+            "--host", help="The broker's name for the parties; default: localhost, this machine only."
         ),
     ] = None,
     port: Annotated[int | None, typer.Option("--port", help="Its port; default: 4222.")] = None,

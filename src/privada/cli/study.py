@@ -82,7 +82,7 @@ def run(
     process. With it, owners answer where they are (privada owner serve, or
     privada answer). A run that was interrupted, or that waited in vain, continues
     where it was when it is started again; no question is paid for twice.
-    Another seed makes other questions. Ends with 3 if an owner refuses, with 4
+    To ask anew, change the number `again` of the study. Ends with 3 if an owner refuses, with 4
     if one did not answer in time.
     """
     from privada.studies.outcome import learn_from, run_study
