@@ -17,7 +17,7 @@ from privada.exceptions import BudgetError, InputError, PrivacyLeakWarning, Priv
 from privada.methods.reweighting import deep
 from privada.model_selection import PrivateKFold
 from privada.parties.schema import Category, Number
-from privada.privacy.accounting.odometer import ORDERS
+from privada.privacy.accounting.accountant import ORDERS
 from tests.methods.every_estimator import CASES, CLASSES, GAUSSIAN, NAMES, ROWS
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")

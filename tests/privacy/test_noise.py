@@ -19,9 +19,8 @@ import pytest
 from scipy import stats
 
 from privada.exceptions import InputError, RehearsalWarning
-from privada.privacy import noise
+from privada.privacy import noise, samplers
 from privada.privacy.noise import Noise, Rehearsal, SecureNoise
-from privada.privacy.samplers import choice, exact, lattice
 
 ALARM = 1e-6
 LAWS = ("laplace", "gaussian")
@@ -177,11 +176,11 @@ def test_secure_noise_agrees_with_opendp(law, scale):
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("scale", [0.7, 50.0, 1e9])
 def test_the_exact_path_alone_has_the_law(law, scale):
-    table = lattice.make_table(lattice.LAWS[law](scale))
+    table = samplers.make_table(samplers.LAWS[law](scale))
     source = seeded(5)
     words = source.words(20_000).tolist()
     pairs = zip(words, source.words(20_000).tolist() if table.words_per_attempt == 2 else words, strict=True)
-    results = [lattice.resolve(table, first, last, source.words) for first, last in pairs]
+    results = [samplers.resolve(table, first, last, source.words) for first, last in pairs]
     assert goodness(np.array([x for x in results if x is not None]), law, scale, bins=60) > ALARM
 
 
@@ -190,7 +189,7 @@ def test_the_exact_path_alone_has_the_law(law, scale):
 
 def true_shares(law: str, scale: float, strips: int) -> list[mpmath.mpf]:
     """Share of the envelope before strip 1, 2, ..., to 200 digits."""
-    plan = lattice.LAWS[law](scale)
+    plan = samplers.LAWS[law](scale)
     width, b = mpmath.mpf(1 << plan.log_width), mpmath.mpf(scale)
     if law == "laplace":
         q = mpmath.exp(-width / b)
@@ -206,7 +205,7 @@ def true_shares(law: str, scale: float, strips: int) -> list[mpmath.mpf]:
 @pytest.mark.parametrize("scale", [0.1, 1.7, 31.9, 1000.0, 1e6 / 3])
 @pytest.mark.parametrize("law", LAWS)
 def test_thresholds_enclose_the_truth(law, scale, bits):
-    lows, highs = lattice.cumulative(lattice.LAWS[law](scale), bits)
+    lows, highs = samplers.cumulative(samplers.LAWS[law](scale), bits)
     with mpmath.workdps(200):
         for low, high, share in zip(lows, highs, true_shares(law, scale, len(lows)), strict=True):
             assert low <= share * 2**bits <= high
@@ -219,32 +218,32 @@ def test_exponential_enclosures_hold_the_truth():
         for _ in range(400):
             t = Fraction(float(rng.exponential(10.0 ** rng.integers(-12, 4))))
             bits = int(rng.integers(4, 500))
-            low, high = exact.exp_bounds(t, bits)
+            low, high = samplers.exp_bounds(t, bits)
             truth = mpmath.exp(-mpmath.mpf(t.numerator) / t.denominator) * 2**bits
             assert low <= truth <= high <= low + 2
 
 
 def test_float_exponential_is_as_close_as_proved():
     t = np.concatenate([np.linspace(0, 64, 1500), np.geomspace(1e-12, 64, 500)])
-    near = exact.exp_near(t)
+    near = samplers.exp_near(t)
     with mpmath.workdps(40):
         errors = [abs(mpmath.exp(-mpmath.mpf(x)) - mpmath.mpf(y)) for x, y in zip(t, near, strict=True)]
-    assert max(errors) < 2.0**-39 < exact.MARGIN
+    assert max(errors) < 2.0**-39 < samplers.MARGIN
 
 
 @pytest.mark.parametrize("scale", [0.3, 20.0, 1000.0, 1e6, 1e10])
 @pytest.mark.parametrize("law", LAWS)
 def test_fast_and_exact_attempts_agree(law, scale):
-    table = lattice.make_table(lattice.LAWS[law](scale))
+    table = samplers.make_table(samplers.LAWS[law](scale))
     source = seeded(6)
     first, last = source.words(4000), source.words(4000)
     first[::4] |= np.uint64(0xFFF) << np.uint64(52)  # far strips
     first[1::4] |= np.uint64(0x3FF) << np.uint64(64 - table.strip_bits - 10)  # late accept bits
     last = last if table.words_per_attempt == 2 else first
-    values, kept, unsettled = lattice.attempt(table, first, last)
+    values, kept, unsettled = samplers.attempt(table, first, last)
     assert unsettled.size < 100
     for i in np.setdiff1d(np.arange(4000), unsettled):
-        assert lattice.resolve(table, int(first[i]), int(last[i]), source.words) == (
+        assert samplers.resolve(table, int(first[i]), int(last[i]), source.words) == (
             values[i] if kept[i] else None
         )
 
@@ -252,14 +251,14 @@ def test_fast_and_exact_attempts_agree(law, scale):
 @pytest.mark.parametrize("scale", [0.8, 1000.0, 1e7])
 @pytest.mark.parametrize("law", LAWS)
 def test_a_word_on_a_threshold_is_settled_by_further_bits(law, scale):
-    table = lattice.make_table(lattice.LAWS[law](scale))
+    table = samplers.make_table(samplers.LAWS[law](scale))
     with mpmath.workdps(200):
         for k, share in enumerate(true_shares(law, scale, min(len(table.lows) - 1, 12))):
             bits = int(mpmath.floor(share * 2 ** (table.strip_bits + 128)))
             prefix, second, third = bits >> 128, (bits >> 64) % 2**64, bits % 2**64
             word = prefix << (64 - table.strip_bits)  # first place of the strip, accepted at once
             given = np.array([word], dtype=np.uint64)
-            assert lattice.attempt(table, given, given * np.uint64(0))[2].tolist() == [0]
+            assert samplers.attempt(table, given, given * np.uint64(0))[2].tolist() == [0]
             before, after = k << table.law.log_width, (k + 1) << table.law.log_width
             for more, expected in (
                 ([second - 1], before),
@@ -268,13 +267,13 @@ def test_a_word_on_a_threshold_is_settled_by_further_bits(law, scale):
                 ([second, third + 1], after),
             ):
                 source = Replay(*more)
-                assert lattice.resolve(table, word, 0, source.words) == expected
+                assert samplers.resolve(table, word, 0, source.words) == expected
                 assert source.script == []
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_accept_bits_on_the_threshold_are_settled_by_further_bits(law):
-    table = lattice.make_table(lattice.LAWS[law](1000.0))
+    table = samplers.make_table(samplers.LAWS[law](1000.0))
     offset = 17
     strip = 9
     prefix = int(table.lows[strip - 1] + table.highs[strip]) // 2
@@ -285,21 +284,21 @@ def test_accept_bits_on_the_threshold_are_settled_by_further_bits(law):
     field, more = bits >> 64, bits % 2**64
     word = prefix << (64 - table.strip_bits) | field << table.low_bits | offset << 1
     given = np.array([word], dtype=np.uint64)
-    assert lattice.attempt(table, given, given)[2].tolist() == [0]
+    assert samplers.attempt(table, given, given)[2].tolist() == [0]
     value = (strip << table.law.log_width) + offset
     middle = 1 << 63  # settles the strip, which is drawn first
-    assert lattice.resolve(table, word, word, Replay(middle, more - 1).words) == value
-    assert lattice.resolve(table, word | 1, word | 1, Replay(middle, more - 1).words) == -value
-    assert lattice.resolve(table, word, word, Replay(middle, more + 1).words) is None
+    assert samplers.resolve(table, word, word, Replay(middle, more - 1).words) == value
+    assert samplers.resolve(table, word | 1, word | 1, Replay(middle, more - 1).words) == -value
+    assert samplers.resolve(table, word, word, Replay(middle, more + 1).words) is None
 
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_tail_beyond_the_table_is_reached(law):
-    table = lattice.make_table(lattice.LAWS[law](1000.0))
+    table = samplers.make_table(samplers.LAWS[law](1000.0))
     word = (2**table.strip_bits - 1) << (64 - table.strip_bits)
     given = np.array([word], dtype=np.uint64)
-    assert lattice.attempt(table, given, given)[2].tolist() == [0]
-    far = lattice.resolve(table, word, 0, Replay(2**64 - 2**20).words)
+    assert samplers.attempt(table, given, given)[2].tolist() == [0]
+    far = samplers.resolve(table, word, 0, Replay(2**64 - 2**20).words)
     share = 1 - Fraction(2**20, 2 ** (64 + table.strip_bits))
     with mpmath.workdps(200):
         strips = true_shares(law, 1000.0, far // 2**table.law.log_width + 1)
@@ -308,7 +307,7 @@ def test_the_tail_beyond_the_table_is_reached(law):
 
 
 def test_an_unsettled_attempt_inside_a_draw_is_resolved():
-    table = lattice.make_table(lattice.gaussian(1000.0))
+    table = samplers.make_table(samplers.gaussian(1000.0))
     word = int(table.lows[4]) << (64 - table.strip_bits)
     low, high = Replay(), Replay()
     asked = 3 * 17 // 16 + 16
@@ -320,14 +319,14 @@ def test_an_unsettled_attempt_inside_a_draw_is_resolved():
 
 def test_a_negative_zero_is_refused():
     assert Replay(1, 0).discrete_gaussian(5.0, 1)[0] == 0
-    table = lattice.make_table(lattice.gaussian(5.0))
-    assert lattice.resolve(table, 1, 1, Replay().words) is None
-    assert lattice.resolve(table, 0, 0, Replay().words) == 0
+    table = samplers.make_table(samplers.gaussian(5.0))
+    assert samplers.resolve(table, 1, 1, Replay().words) is None
+    assert samplers.resolve(table, 0, 0, Replay().words) == 0
 
 
 def test_scales_are_exact_rationals():
-    assert lattice.laplace(0.1).rate == 1 / Fraction(0.1) != 10
-    assert lattice.gaussian(0.1).rate == 1 / (2 * Fraction(0.1) ** 2)
+    assert samplers.laplace(0.1).rate == 1 / Fraction(0.1) != 10
+    assert samplers.gaussian(0.1).rate == 1 / (2 * Fraction(0.1) ** 2)
 
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e-3])
@@ -437,7 +436,7 @@ def test_exponential_has_its_probabilities():
 
 def test_exponential_is_settled_by_further_bits():
     scores, epsilon, sensitivity = np.array([1.0, 0.0]), 1.0, 0.5
-    _, most = choice.on_grid(scores, sensitivity)
+    _, most = samplers.on_grid(scores, sensitivity)
     with mpmath.workdps(100):
         chance = mpmath.exp(-mpmath.mpf(epsilon) * 2**31 / (2 * most))
         word, more = divmod(int(mpmath.floor(chance * 2**128)), 2**64)
@@ -471,7 +470,7 @@ def test_scores_on_the_grid_keep_their_sensitivity():
         b = a + sensitivity * rng.choice([-1, 1, 0.5], size=2000)
         a, b = (np.append(x, [-5e-324, sensitivity]) for x in (a, b))
         allowed = Fraction(sensitivity) + step
-        (left, most), (right, _) = (choice.on_grid(x, sensitivity) for x in (a, b))
+        (left, most), (right, _) = (samplers.on_grid(x, sensitivity) for x in (a, b))
         for x, y, i, j in zip(a, b, left, right, strict=True):
             assert int(i) == math.floor(Fraction(x) / step)
             if abs(Fraction(x) - Fraction(y)) <= allowed:
@@ -504,9 +503,9 @@ def test_permutation_redraws_ties_and_takes_nothing():
 
 
 def test_integers_below_redraws_the_uneven_rest():
-    assert choice.integers_below(3, 2, Replay(2**64 - 1, 4, 2**64 - 1, 5).words).tolist() == [2, 1]
-    assert choice.integers_below(1, 2, Replay(2**64 - 1, 4).words).tolist() == [0, 0]
-    assert choice.integers_below(2**63, 1, Replay(2**63 + 6).words).tolist() == [6]
+    assert samplers.integers_below(3, 2, Replay(2**64 - 1, 4, 2**64 - 1, 5).words).tolist() == [2, 1]
+    assert samplers.integers_below(1, 2, Replay(2**64 - 1, 4).words).tolist() == [0, 0]
+    assert samplers.integers_below(2**63, 1, Replay(2**63 + 6).words).tolist() == [6]
 
 
 # --- sources -----------------------------------------------------------------------------

@@ -11,9 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from privada import CellStatistics, NearestCells, Owner, Schema
+from privada import NearestCells, Owner, Schema
 from privada.exceptions import InputError, PrivadaError, TamperError, WireError
-from privada.privacy import PureDP, Question, Release, wire
+from privada.methods.cells import CellStatistics
+from privada.methods.cells.questions.partition import Bins, GridCells
+from privada.methods.reweighting import Descent
+from privada.methods.transport import FeatureMap, RowRelease
+from privada.privacy import ApproxDP, PureDP, Question, Release, wire
 
 AR = "add/remove"
 QUESTION = CellStatistics(
@@ -228,3 +232,93 @@ def test_a_release_is_saved_below_a_root_through_no_link(house, tmp_path):
             what.save(tmp_path / "releases" / "clinic" / "a", root=tmp_path)
         what.save(tmp_path / "plain" / "clinic" / "a", root=tmp_path)
     assert not list((tmp_path / "elsewhere" / "clinic").iterdir())
+
+
+PURE = PureDP(epsilon=1, relation="add/remove")
+CLAIM = ApproxDP(epsilon=1, delta=1e-5, relation="replace-one")
+
+
+def rows(size, components):
+    return RowRelease(features=FeatureMap.random(4, components, seed=0), size=size, guarantee=CLAIM)
+
+
+def test_an_answer_of_more_bytes_than_are_read_is_refused():
+    """50 million numbers, 400 MB, were written, charged, and read by nobody."""
+    large = rows(500_000, 100)
+    assert large.answer_bytes > 400_000_000 > wire.LARGEST_FILE
+    with pytest.raises(InputError, match="at most 268,435,456 bytes"):
+        large.check_answer_size()
+    rows(300_000, 100).check_answer_size()
+
+
+def test_the_last_answer_that_is_admitted_can_be_read():
+    """At the limit: bytes that `wire.unpack` still takes."""
+    fits = (wire.LARGEST_FILE - rows(1, 1).answer_bytes) // 8 - 1
+    question = rows(fits, 1)
+    question.check_answer_size()
+    header = {"guarantee": question.guarantee.to_dict(), "price": question.price.to_dict()}
+    blob = wire.pack("release", header, {"rows": np.zeros((fits, 1))})
+    assert len(blob) <= question.answer_bytes <= wire.LARGEST_FILE
+    assert wire.unpack(blob, kind="release")[1]["rows"].shape == (fits, 1)
+    with pytest.raises(InputError, match="bytes"):
+        rows(fits + 100, 1).check_answer_size()
+
+
+def test_an_answer_of_so_many_arrays_that_its_header_is_not_read_is_refused():
+    question = Descent(
+        size=10,
+        weights=np.zeros((1, 1)),
+        intercepts=np.zeros(1),
+        transform=np.eye(1),
+        shift=np.zeros(1),
+        curvature=np.eye(1),
+        radius=1.0,
+        threshold=0.5,
+        alpha=0.5,
+        steps=60_000,
+        guarantee=CLAIM,
+    )
+    assert question.answer_bytes < wire.LARGEST_FILE
+    with pytest.raises(InputError, match="fewer arrays, got 60,000"):
+        question.check_answer_size()
+
+
+def test_counts_of_many_cells_are_counted():
+    table = GridCells(factors=tuple(Bins(feature=j, edges=np.arange(99.0)) for j in range(3)))
+    question = CellStatistics(tables=(table,), n_classes=5, guarantee=PURE)
+    assert question.answer_shapes() == {"counts": (1_000_000, 5)}
+    assert 40_000_000 < question.answer_bytes < 40_200_000
+
+
+def released(**settings):
+    pytest.importorskip("matplotlib")
+    rows = np.random.default_rng(0).uniform(size=(100, 2))
+    schema = Schema.of_numbers(bounds=(0, 1), width=2)
+    owner = Owner(rows, schema=schema, dataset="rows", budget=PureDP(epsilon=9, relation="add/remove"))
+    return owner.answer(CellStatistics(guarantee=PURE, **settings))
+
+
+def test_counts_have_intervals_and_the_guarantee_stands_above(tmp_path):
+    release = released(tables=(Bins(feature=0, edges=np.linspace(0.1, 0.9, 9)),))
+    figure = release.plot()
+    (axes,) = figure.axes
+    assert "95%" in axes.get_title(loc="left")
+    assert str(release.guarantee) in figure.get_suptitle()
+    figure.savefig(tmp_path / "counts.png")
+
+
+def test_every_array_has_a_panel():
+    centers = np.random.default_rng(1).uniform(size=(80, 2))
+    figure = released(tables=(NearestCells(centers=centers),), radius=1.0, width=2).plot(0.9)
+    assert len([axes for axes in figure.axes if axes.get_title(loc="left")]) == 2
+
+
+def test_a_release_without_noise_on_arrays_is_not_drawn():
+    class Empty:
+        noise = ()
+
+        def interval(self, confidence):
+            return {}
+
+    with pytest.raises(InputError, match="no noisy array"):
+        Release.plot(Empty(), 0.95)

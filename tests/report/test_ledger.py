@@ -2,7 +2,7 @@ import dp_accounting
 import pytest
 
 from privada.privacy import ApproxDP, Asker, Ledger, OwnerKey, Price, PureDP
-from privada.privacy.accounting.vintage import Vintage
+from privada.privacy.accounting.filters import Vintage
 from privada.privacy.relation import Unit
 from privada.report import budgets_table, lines_table
 from privada.report.ledger import by_learner, learners_table, vintages_tables

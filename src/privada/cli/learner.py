@@ -65,8 +65,7 @@ def init(
     lists it among the learners of its owner.toml.
     """
     from privada.parties.permissions import LearnerCard
-    from privada.privacy.keys import LearnerKey
-    from privada.privacy.keys.passphrase import VARIABLE, choose_passphrase
+    from privada.privacy.keys import VARIABLE, LearnerKey, choose_passphrase
 
     if not re.fullmatch(r"\w[\w .-]{0,63}", name):
         raise InputError(

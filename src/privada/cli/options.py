@@ -155,8 +155,7 @@ def decider_name(by: str | None) -> str:
 
 def find_learner(file: OwnerFile, name: str) -> Asker:
     """Find a learner of an owner's file by its name."""
-    from privada.privacy.asker import Asker
-    from privada.privacy.names import normal_name
+    from privada.privacy.asker import Asker, normal_name
 
     for learner in file.learners or ():
         if learner.name == normal_name(name):

@@ -368,7 +368,7 @@ def console_user(
     The passphrase is asked for twice, or taken from PRIVADA_CONSOLE_PASSPHRASE;
     only its scrypt hash is stored. Viewers see, approvers decide.
     """
-    from privada.privacy.keys.passphrase import choose_passphrase
+    from privada.privacy.keys import choose_passphrase
     from privada.service.console.users import FILE, User, Users
 
     path = users or existing_file(owner, "OWNER_TOML").with_name(FILE)
@@ -394,7 +394,7 @@ def set_passphrase(
     PRIVADA_NEW_KEY_PASSPHRASE; if one is not set, you are asked on the terminal.
     Backups of the key's file keep the passphrase that they had.
     """
-    from privada.privacy.keys.passphrase import choose_passphrase
+    from privada.privacy.keys import choose_passphrase
     from privada.privacy.receipt import OwnerKey
 
     path = read_owner_file(owner).key
@@ -426,8 +426,7 @@ def rotate_key(
     interrupted, run it again. It needs the old key: a lost key is a lost
     ledger.
     """
-    from privada.privacy.keys import OwnerKey, is_protected
-    from privada.privacy.keys.passphrase import NEW_VARIABLE, choose_passphrase
+    from privada.privacy.keys import NEW_VARIABLE, OwnerKey, choose_passphrase, is_protected
     from privada.privacy.ledger import Ledger
     from privada.privacy.ledger.heads import heads_of
 

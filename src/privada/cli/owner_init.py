@@ -80,7 +80,7 @@ def init(
     """
     from privada.methods.registry import methods
     from privada.parties.sources.databases import Database
-    from privada.privacy.keys.passphrase import VARIABLE, choose_passphrase
+    from privada.privacy.keys import VARIABLE, choose_passphrase
     from privada.service.setup.making import NewOwner
     from privada.service.setup.template import FILL_IN
 

@@ -44,8 +44,7 @@ from privada.exchange.posting import (
 )
 from privada.exchange.sealing import check_reply_key, is_sealed, seal, unseal_question
 from privada.parties.owner import Owner
-from privada.privacy.asker import LONGEST_NAME, Asker
-from privada.privacy.names import check_name
+from privada.privacy.asker import LONGEST_NAME, Asker, check_name
 from privada.privacy.release import Question, QuestionHeader, find_question
 
 STILL_WRITABLE = 1.0  # seconds for which one look at whether the exchange can be written to is enough

@@ -29,9 +29,8 @@ from privada.exchange.posting import (
 from privada.exchange.rounds import Refused, Reply, Round, Step
 from privada.exchange.sealing import public_reply_key, seal_question, secret_salt, unseal
 from privada.parties.protocol import AskOwner, Inquiry, Learner, check_reply, drive_rounds
-from privada.privacy.asker import LONGEST_NAME, LONGEST_PROJECT, LONGEST_PURPOSE, check_line
+from privada.privacy.asker import LONGEST_NAME, LONGEST_PROJECT, LONGEST_PURPOSE, check_line, check_name
 from privada.privacy.keys import LearnerKey
-from privada.privacy.names import check_name
 from privada.privacy.release import Release
 from privada.privacy.wire import LARGEST_FILE
 

@@ -47,7 +47,7 @@ from privada.parties.permissions import Policy
 from privada.parties.protocol import ask_one
 from privada.parties.running import run as run_learner
 from privada.parties.schema import Category, Schema
-from privada.privacy.accounting.odometer import weakest
+from privada.privacy.accounting.accountant import weakest
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP, make_guarantee
 from privada.privacy.noise import Noise
 from privada.privacy.relation import Relation

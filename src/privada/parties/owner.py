@@ -46,8 +46,7 @@ from privada.parties.permissions import (
 from privada.parties.private import Private, open_private
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
-from privada.privacy.accounting.vintage import Vintage
-from privada.privacy.answer_size import disclosed_bytes
+from privada.privacy.accounting.filters import Vintage
 from privada.privacy.asker import Asker
 from privada.privacy.guarantee import ApproxDP, Guarantee
 from privada.privacy.ledger import Ledger, Quote
@@ -388,7 +387,7 @@ class Owner:
             self.policy.admit(question, share=0.0)
             self._admission.wait_for_a_person(question.digest, terms, approved=approved)
             self._try_out(question)
-            most_bytes = disclosed_bytes(question, self.schema)
+            most_bytes = question.disclosed_bytes(self.schema)
             self._check_rows()
         text = f"raw rows to {to}: not differentially private"
         receipt: Receipt = self.ledger.note(

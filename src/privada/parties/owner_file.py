@@ -67,7 +67,7 @@ from privada.parties.schema import Schema
 from privada.parties.sources import Database, StoredRows
 from privada.parties.sources.stores import check_store_url
 from privada.parties.sources.vintage_source import with_dates
-from privada.privacy.accounting.vintage import Vintage
+from privada.privacy.accounting.filters import Vintage
 from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Guarantee, make_guarantee
 from privada.privacy.ledger import Ledger, Quote

@@ -40,14 +40,12 @@ from privada.exceptions import (
     SourceError,
 )
 from privada.parties.schema import Schema
-from privada.privacy.accounting.allowance import Allowance, check_part
-from privada.privacy.accounting.filters import Filter
-from privada.privacy.asker import LONGEST_NAME, Asker, check_line
+from privada.privacy.accounting.filters import Allowance, Filter, check_part
+from privada.privacy.asker import LONGEST_NAME, Asker, check_line, check_name, is_confusable, normal_name
 from privada.privacy.guarantee import ApproxDP, Guarantee, make_guarantee
 from privada.privacy.keys import check_public_key
 from privada.privacy.ledger import Ledger, Quote
 from privada.privacy.ledger.lines import REFUSAL
-from privada.privacy.names import check_name, is_confusable, normal_name
 from privada.privacy.release import Question, QuestionHeader
 from privada.privacy.wire import LARGEST_FILE
 

@@ -27,7 +27,7 @@ from privada.parties.compute.threads import Threads
 from privada.parties.persons import bounded
 from privada.parties.schema import Schema
 from privada.parties.sources import Source, open_source
-from privada.privacy.accounting.vintage import Vintage
+from privada.privacy.accounting.filters import Vintage
 from privada.privacy.noise import Noise
 
 S = TypeVar("S")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from privada._lazy import attach
 
 if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
+    from privada.privacy.accounting.accountant import Price as Price
     from privada.privacy.accounting.filters import Filter as Filter
-    from privada.privacy.accounting.price import Price as Price
-    from privada.privacy.accounting.vintage import Vintage as Vintage
+    from privada.privacy.accounting.filters import Vintage as Vintage
     from privada.privacy.asker import Asker as Asker
     from privada.privacy.bounds import Ball as Ball
     from privada.privacy.bounds import Box as Box
@@ -49,14 +49,13 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
 _HOMES = {
     "asker": ("Asker",),
     "bounds": ("Ball", "Box", "Classes", "Grid"),
-    "accounting.filters": ("Filter",),
+    "accounting.accountant": ("Price",),
+    "accounting.filters": ("Filter", "Vintage"),
     "guarantee": ("ApproxDP", "Guarantee", "PureDP", "ZCDP", "make_guarantee"),
     "keys": ("LearnerKey", "OwnerKey"),
     "ledger": ("Ledger",),
     "mechanism": ("Exponential", "Gaussian", "KNorm", "Laplace", "Mechanism", "RandomisedResponse"),
     "noise": ("Noise", "Rehearsal", "SecureNoise"),
-    "accounting.price": ("Price",),
-    "accounting.vintage": ("Vintage",),
     "receipt": ("Receipt",),
     "relation": ("ROW", "Relation", "Unit"),
     "release": ("Disclosure", "Question", "QuestionHeader", "Release"),

@@ -1,4 +1,4 @@
-r"""Who asks, for which project and what for: what a ledger line says of the learner.
+r"""The learner that asks, and the names of learners and data sets.
 
 An `Asker` is a statement. Whoever makes one from a message has checked the
 message's signature under ``key`` first; the owner then looks the key up among
@@ -10,20 +10,57 @@ those that it knows and uses the name that it knows the key by.
 Traceback (most recent call last):
     ...
 privada.exceptions.InputError: Expected learner to be one line of printable text, got 'al\x1bice': write ...
+
+**Names.** A budget belongs to a name, so a name that merely looks like another must not open a second one.
+Names are normalised before they are used (Unicode NFKC, no spaces at the ends, single spaces inside). A new
+name contains no invisible character, and is refused if it differs from an existing one only by such
+characters or by upper and lower case. A name whose letters look like those of an existing one, because two
+alphabets share shapes, gets a warning only: a and \u0430 can stand in two words of two languages that are
+rightly two names.
+
+A ledger may contain names from before these rules. They stay what they are: each finds its own budget, and
+its lines verify.
+
+>>> normal_name(" patients \u00a0 2024")
+'patients 2024'
+>>> check_name(dataset="caf\u00e9\u200b", longest=200)  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+    ...
+privada.exceptions.InputError: Expected dataset to have no character that nobody sees, ...'café\u200b'...
+>>> is_confusable("scope", "\u0455\u0441\u043e\u0440\u0435")
+True
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 from privada._text import printable_line, quoted
-from privada.exceptions import InputError
+from privada.exceptions import InputError, LedgerError, PrivacyLeakWarning
 from privada.privacy.keys import check_public_key
 
 LONGEST_NAME = 100
 LONGEST_PROJECT = 200
 LONGEST_PURPOSE = 1000
+TABLE = Path(__file__).with_name("confusables.txt")
+
+# Unicode's Default_Ignorable_Code_Point, and the one blank that is a symbol by its category.
+_IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f-\u1160\u17b4-\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff"
+)
+_IS_IGNORABLE = re.compile(f"[{_IGNORABLE}]")
+# Control, format, private use, halves of characters, unassigned; separators of lines, paragraphs and words.
+_UNSEEN = ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp", "Zs")
 
 
 @dataclass(frozen=True)
@@ -81,4 +118,126 @@ def check_line(*, longest: int, empty: bool = False, **named: Any) -> str:
     return value
 
 
-__all__ = ["LONGEST_NAME", "LONGEST_PROJECT", "LONGEST_PURPOSE", "Asker", "check_line"]
+def normal_name(name: str) -> str:
+    """The name under which a data set is known."""
+    return " ".join(unicodedata.normalize("NFKC", name).split())
+
+
+def check_name(*, longest: int, **named: Any) -> str:
+    """Return a name that can be told apart by looking at it, else raise `InputError`."""
+    ((name, value),) = named.items()
+    unseen = next((letter for letter in str(value) if _is_unseen(letter)), None)
+    if isinstance(value, str) and len(value) <= longest and unseen is not None:
+        what = f"U+{ord(unseen):04X} ({unicodedata.name(unseen, 'without a name')})"
+        raise InputError(
+            f"Expected {name} to have no character that nobody sees, got {show_name(value)}, which has "
+            f"{what}: remove it."
+        )
+    return check_line(**named, longest=longest)
+
+
+def check_distinct(name: str, known: Iterable[str]) -> None:
+    """Raise `LedgerError` if a new name could be taken for a known one; warn if its letters look like it."""
+    for other in known:
+        if is_alike(other, name):
+            raise LedgerError(
+                f"The ledger has a budget of {show_name(other)}; one of {show_name(name)} would be taken for "
+                "it. Use the name that is there: a second budget for the same rows would promise nothing."
+            )
+        if is_confusable(name, other):
+            warnings.warn(
+                f"The ledger has a budget of {show_name(other)}, whose letters look like those of "
+                f"{name!a}. If the two are for the same rows, neither promises what it says.",
+                PrivacyLeakWarning,
+                stacklevel=3,
+            )
+
+
+def check_single(name: str, known: Callable[[], Iterable[str]]) -> None:
+    """Raise `LedgerError` if a name with characters that nobody sees has a budget beside that of its like."""
+    if name == normal_name(name) and not any(map(_is_unseen, name)):
+        return
+    other = next((other for other in known() if other != name and is_same_to_see(other, name)), None)
+    if other is not None:
+        raise LedgerError(
+            f"The ledger has budgets of {show_name(other)} and {show_name(name)}, which look the same: "
+            f"nothing more is charged to {show_name(name)}. "
+            "What was spent on the same rows is the sum of both."
+        )
+
+
+def find_same(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of different names that look the same."""
+    return ((one, other) for one, other in combinations(names, 2) if is_same_to_see(one, other))
+
+
+def is_alike(name: str, other: str) -> bool:
+    """Whether one name could be taken for the other: they differ in case or in what nobody sees."""
+    return _visible(name) == _visible(other)
+
+
+def is_same_to_see(name: str, other: str) -> bool:
+    """Whether names differ in spaces, forms and characters that nobody sees only."""
+    return _strip(name) == _strip(other)
+
+
+def is_confusable(name: str, other: str) -> bool:
+    """Whether one name can be mistaken for the other, as Unicode's list of confusable characters says."""
+    return skeleton(name) == skeleton(other)
+
+
+def skeleton(name: str) -> str:
+    """What a name looks like, in ASCII letters as far as its letters look like them, whatever its case."""
+    table = _confusables()
+    shape = _strip(name.translate(table)).translate(table)
+    return shape.casefold().translate(table).casefold()
+
+
+def show_name(name: str) -> str:
+    """A name for a message, with what nobody sees written out."""
+    return _IS_IGNORABLE.sub(lambda match: ascii(match.group())[1:-1], quoted(name, most=80))
+
+
+def _visible(name: str) -> str:
+    return normal_name(_strip(name).casefold())
+
+
+def _strip(name: str) -> str:
+    """A name in its normal form, without characters that nobody sees."""
+    return normal_name(_IS_IGNORABLE.sub("", normal_name(_IS_IGNORABLE.sub("", name))))
+
+
+def _is_unseen(letter: str) -> bool:
+    if letter == " ":
+        return False
+    return unicodedata.category(letter) in _UNSEEN or _IS_IGNORABLE.match(letter) is not None
+
+
+@cache
+def _confusables() -> dict[int, str]:
+    """Each character that looks like ASCII ones, with these."""
+    table: dict[int, str] = {}
+    for line in TABLE.read_text(encoding="ascii").splitlines():
+        if line and not line.startswith("#"):
+            target, *sources = line.split()
+            table |= {int(source, 16): target for source in sources}
+    return table
+
+
+__all__ = [
+    "LONGEST_NAME",
+    "LONGEST_PROJECT",
+    "LONGEST_PURPOSE",
+    "Asker",
+    "check_distinct",
+    "check_line",
+    "check_name",
+    "check_single",
+    "find_same",
+    "is_alike",
+    "is_confusable",
+    "is_same_to_see",
+    "normal_name",
+    "show_name",
+    "skeleton",
+]

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from typing import Any, ClassVar, Self
 
 from privada import _check
@@ -24,6 +25,7 @@ from privada.privacy.relation import ROW, Relation, Unit
 
 LOOSE_EPSILON = 5.0
 LOOSE_RHO = 0.5
+_ZCDP_MARGIN = 1 - 1e-9  # of ρ that stands for (ε, δ): more than rounding in a ledger can be off by
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,16 +43,14 @@ class Guarantee(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "relation", Relation.parse(self.relation))
-        for name in self._numbers():
-            object.__setattr__(self, name, self._validated(name))
+        for name in self.parameter_names():
+            check = _check.probability if name == "delta" else _check.positive
+            object.__setattr__(self, name, check(**{name: getattr(self, name)}))
 
     @classmethod
-    def _numbers(cls) -> tuple[str, ...]:
+    def parameter_names(cls) -> tuple[str, ...]:
+        """Names of the numbers that state the guarantee, such as ``("epsilon", "delta")``."""
         return tuple(f.name for f in fields(cls) if f.name not in ("relation", "unit"))
-
-    def _validated(self, name: str) -> float:
-        check = _check.probability if name == "delta" else _check.positive
-        return check(**{name: getattr(self, name)})
 
     @abstractmethod
     def delta_at(self, epsilon: float) -> float:
@@ -100,7 +100,8 @@ class Guarantee(ABC):
 
     def implies(self, other: Guarantee) -> bool:
         """Whether whatever satisfies this guarantee satisfies ``other``."""
-        if not _covers(self.unit, other.unit):
+        # A person with more rows covers one with fewer; rows and persons imply nothing about each other.
+        if self.unit.name != other.unit.name or self.unit.max_rows < other.unit.max_rows:
             return False
         try:
             converted = self.under(other.relation)
@@ -129,12 +130,12 @@ class Guarantee(ABC):
         return f"{self._formula()}, {self.relation}{joint}{self.unit}"
 
     def _repr_html_(self) -> str:
-        numbers = [(name, f"{getattr(self, name):g}") for name in self._numbers()]
+        numbers = [(name, f"{getattr(self, name):g}") for name in self.parameter_names()]
         return describe(str(self), [*numbers, ("relation", str(self.relation)), ("unit", str(self.unit))])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for headers, ledgers and reports."""
-        numbers = {name: getattr(self, name) for name in self._numbers()}
+        numbers = {name: getattr(self, name) for name in self.parameter_names()}
         return {"kind": self.kind, **numbers, "relation": self.relation.value, "unit": self.unit.to_dict()}
 
     @staticmethod
@@ -210,10 +211,10 @@ class ApproxDP(Guarantee):
     def _repeated(self, steps: int) -> Self:
         worst = (steps - 1) * self.epsilon
         growth = sum(math.exp(step * self.epsilon) for step in range(steps)) if worst <= 700 else math.inf
-        grown = self.delta * growth
-        if not grown < 1:
-            raise RelationError(f"{self} gives no guarantee over {steps} steps: delta would be {grown:g}.")
-        return replace(self, epsilon=steps * self.epsilon, delta=grown)
+        delta = self.delta * growth
+        if not delta < 1:
+            raise RelationError(f"{self} gives no guarantee over {steps} steps: delta would be {delta:g}.")
+        return replace(self, epsilon=steps * self.epsilon, delta=delta)
 
     def _formula(self) -> str:
         return f"(ε = {self.epsilon:g}, δ = {self.delta:g})"
@@ -294,11 +295,123 @@ def make_guarantee(
     return ApproxDP(epsilon=epsilon, delta=delta, relation=relation, unit=unit)
 
 
-def _covers(unit: Unit, other: Unit) -> bool:
-    """A person with more rows covers one with fewer; rows and persons imply nothing for each other."""
-    return unit.name == other.name and unit.max_rows >= other.max_rows
-
-
 _KINDS: dict[str, type[Guarantee]] = {kind.kind: kind for kind in (PureDP, ApproxDP, ZCDP)}
 
-__all__ = ["ZCDP", "ApproxDP", "Guarantee", "PureDP", "make_guarantee"]
+
+def split_budget(whole: Guarantee, *shares: float, gaussian: bool = False) -> tuple[Guarantee, ...]:
+    """Split a guarantee: one part for each share, and the rest as the last part.
+
+    Parameters
+    ----------
+    whole : Guarantee
+    *shares : float
+        Between 0 and 1; together less than 1.
+    gaussian : bool, default=False
+        Whether every part is spent on Gaussian noise alone, of which an (ε, δ) guarantee buys more.
+
+    Returns
+    -------
+    tuple of Guarantee
+        `PureDP` parts of a pure guarantee, otherwise `ZCDP`, under the same relation and unit.
+
+    Notes
+    -----
+    What adds up depends on the guarantee and on the noise that will be drawn:
+
+    ============  ====================================  ==============================================
+    whole         parts, whatever is drawn              parts, if all noise is Gaussian
+    ============  ====================================  ==============================================
+    ε (pure)      ε adds up                             none: Gaussian noise is never pure
+    ρ (zCDP)      ρ adds up                             the same
+    (ε, δ)        ρ of the largest zCDP that implies    ρ = μ²/2, since μ² adds up; μ is the largest
+                  it, since ρ adds up                   that Gaussian noise may have at (ε, δ)
+    ============  ====================================  ==============================================
+
+    As real numbers, the parts never add up to more than the whole (`split_number`). Proof of the last row:
+    zCDP composes adaptively by adding ρ, and ρ-zCDP implies (ε, δ) at the sum; Gaussian mechanisms compose
+    adaptively to one at the root of the summed μ² (the filter ``"gaussian"``).
+
+    Examples
+    --------
+    >>> small, rest = split_budget(PureDP(epsilon=1, relation="add/remove"), 0.25)
+    >>> small.epsilon, rest.epsilon
+    (0.25, 0.75)
+    """
+    if isinstance(whole, PureDP):
+        return tuple(replace(whole, epsilon=part) for part in split_number(whole.epsilon, *shares))
+    largest = zcdp_within(whole, gaussian=gaussian)
+    return tuple(replace(largest, rho=part) for part in split_number(largest.rho, *shares))
+
+
+def zcdp_within(whole: Guarantee, *, gaussian: bool = False) -> ZCDP:
+    """The largest zCDP that keeps a guarantee, whatever is drawn or for Gaussian noise alone."""
+    if isinstance(whole, ZCDP):
+        return whole
+    if not isinstance(whole, ApproxDP):
+        raise InputError(f"No zCDP keeps {whole}: it is pure.")
+    if gaussian:
+        rho = whole.gaussian_mu() ** 2 / 2
+    else:
+        rho, step = curves.zcdp_rho(epsilon=whole.epsilon, delta=whole.delta) * _ZCDP_MARGIN, 1e-9
+        # The two curves may differ in their last digits: lower ρ until it implies (ε, δ).
+        while curves.zcdp_delta(whole.epsilon, rho) > whole.delta:
+            rho *= 1 - step
+            step *= 2
+    return ZCDP(rho=rho, relation=whole.relation, unit=whole.unit)
+
+
+def split_alike(whole: Guarantee, *shares: float) -> tuple[Guarantee, ...]:
+    """Parts of the whole's own kind; those of (ε, δ) have its δ and are for Gaussian noise alone.
+
+    >>> whole = ApproxDP(epsilon=1, delta=1e-6, relation="add/remove")
+    >>> print(*split_alike(whole, 0.25), sep="; ")
+    (ε = 0.475232, δ = 1e-06), add/remove one row; (ε = 0.856527, δ = 1e-06), add/remove one row
+    """
+    if not isinstance(whole, ApproxDP):
+        return split_budget(whole, *shares)
+    delta, square = whole.delta, whole.gaussian_mu() ** 2
+    *epsilons, last = (
+        curves.gaussian_epsilon(delta, math.sqrt(part)) for part in split_number(square, *shares)
+    )
+    if not min([*epsilons, last]) > 0:
+        raise InputError(f"A share of {whole} is too small to be stated as (epsilon, delta).")
+    # Each ε is rounded: lower the last one until the noise of all parts together is within μ².
+    spent = math.fsum(curves.gaussian_mu(epsilon=epsilon, delta=delta) ** 2 for epsilon in epsilons)
+    step = 1e-15
+    while curves.gaussian_mu(epsilon=last, delta=delta) ** 2 > square - spent:
+        last *= 1 - step
+        step *= 2
+    return tuple(replace(whole, epsilon=epsilon) for epsilon in [*epsilons, last])
+
+
+def split_number(whole: float, *shares: float) -> tuple[float, ...]:
+    """``share * whole`` for each share and the rest; as real numbers they add up to at most the whole.
+
+    >>> split_number(1.0, 0.1, 0.2)
+    (0.1, 0.2, 0.7)
+    """
+    _check.positive(whole=whole)
+    parts = [_check.probability(share=share) * whole for share in shares]
+    # The rest is compared with the exact difference, so that no rounding overspends.
+    exact_rest = Fraction(whole) - sum(Fraction(part) for part in parts)
+    rest = (1 - math.fsum(shares)) * whole
+    if Fraction(rest) > exact_rest:
+        rest = float(exact_rest)
+        if Fraction(rest) > exact_rest:
+            rest = math.nextafter(rest, -math.inf)
+    if not rest > 0 or not min(parts, default=1.0) > 0:
+        raise InputError(f"Expected shares that leave something of {whole:g}, got {shares}.")
+    return *parts, rest
+
+
+__all__ = [
+    "ZCDP",
+    "ApproxDP",
+    "Guarantee",
+    "PureDP",
+    "make_guarantee",
+    "split_alike",
+    "split_budget",
+    "split_number",
+    "zcdp_within",
+]

@@ -36,7 +36,7 @@ from privada.exceptions import InputError
 from privada.privacy.accounting import curves
 from privada.privacy.bounds import Grid
 from privada.privacy.noise import Noise
-from privada.privacy.samplers.lattice import LARGEST_SCALE
+from privada.privacy.samplers import LARGEST_SCALE
 
 if TYPE_CHECKING:
     from dp_accounting import DpEvent

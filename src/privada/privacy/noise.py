@@ -22,7 +22,7 @@ draw                         arithmetic
 ===========================  ====================================================
 
 "Exact" means that the drawn value has the stated law to the last bit, parameters being
-taken as the rational numbers that their floats are (how: ``_lattice`` and ``_choice``).
+taken as the rational numbers that their floats are (how: `privada.privacy.samplers`).
 "Idealised arithmetic" means that the proof is about real numbers and the draw is made of
 floats; low-order bits of a float release can tell more than the proof allows (Mironov
 2012), so such a draw is never a default.
@@ -60,7 +60,7 @@ import numpy.typing as npt
 from privada import _check
 from privada._arrays import FloatArray, IntArray, WordArray
 from privada.exceptions import InputError, RehearsalWarning
-from privada.privacy.samplers import choice, lattice
+from privada.privacy import samplers
 
 Size = int | tuple[int, ...]
 
@@ -115,7 +115,7 @@ class Noise(ABC):
         return self._integers(law, scale, math.prod(shape)).reshape(shape)
 
     def _integers(self, law: str, scale: float, n: int) -> IntArray:
-        return lattice.draw(lattice.LAWS[law](scale), n, self.words)
+        return samplers.draw(samplers.LAWS[law](scale), n, self.words)
 
     def uniform(self, size: Size) -> FloatArray:
         """Odd multiples of ``2**-53`` in (0, 1), equally likely. *Idealised arithmetic* only."""
@@ -138,7 +138,7 @@ class Noise(ABC):
 
     def integers_below(self, bound: int, n: int) -> IntArray:
         """``n`` independent whole numbers in ``0 .. bound-1``, all equally likely."""
-        return choice.integers_below(_check.count(bound=bound), _check.count(least=0, n=n), self.words)
+        return samplers.integers_below(_check.count(bound=bound), _check.count(least=0, n=n), self.words)
 
     def randomised_response(self, codes: IntArray, *, n_classes: int, epsilon: float) -> IntArray:
         """Keep each code with the odds ``e**epsilon`` to each other class, drawn exactly.
@@ -160,7 +160,7 @@ class Noise(ABC):
         """
         n_classes = _check.count(least=2, n_classes=n_classes)
         exact = Fraction(_check.positive(epsilon=epsilon))
-        return choice.respond(_codes(codes, n_classes), n_classes, exact, self.words)
+        return samplers.respond(_codes(codes, n_classes), n_classes, exact, self.words)
 
     def exponential(self, scores: npt.ArrayLike, *, epsilon: float, sensitivity: float) -> int:
         """Choose an index with probability proportional to ``exp(ε score / (2 sensitivity))``.
@@ -191,7 +191,7 @@ class Noise(ABC):
         adversary measure the running time.
         """
         exact = Fraction(_check.positive(epsilon=epsilon))
-        return choice.choose(_scores(scores), exact, _check.positive(sensitivity=sensitivity), self.words)
+        return samplers.choose(_scores(scores), exact, _check.positive(sensitivity=sensitivity), self.words)
 
     def k_norm_ball(self, *, dimension: int, radius: float, epsilon: float, size: int) -> FloatArray:
         """Vectors with density proportional to ``exp(-epsilon * ||z||₂ / radius)``.
@@ -300,8 +300,8 @@ class Rehearsal(Noise):
 def _scale(**named: float) -> float:
     ((name, _),) = named.items()
     scale = _check.positive(**named)
-    if scale > lattice.LARGEST_SCALE:
-        largest = f"{lattice.LARGEST_SCALE:.0f} (2**50)"
+    if scale > samplers.LARGEST_SCALE:
+        largest = f"{samplers.LARGEST_SCALE:.0f} (2**50)"
         raise InputError(f"Expected {name} <= {largest} grid steps, got {scale!r}; use a coarser grid.")
     return scale
 

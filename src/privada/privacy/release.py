@@ -7,6 +7,8 @@ from public parameters, with guarantee, event, receipt and signature.
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import re
 from abc import ABC, abstractmethod
@@ -26,7 +28,7 @@ from privada._notebook import describe
 from privada._text import printable_line
 from privada.exceptions import GuaranteeError, InputError, PrivadaError, TamperError, WireError
 from privada.privacy import codec, wire
-from privada.privacy.accounting.price import Price
+from privada.privacy.accounting.accountant import Price
 from privada.privacy.bounds import Box, Classes
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Plan
@@ -34,6 +36,10 @@ from privada.privacy.receipt import OwnerKey, Receipt, verify_signature
 
 METHODS = "privada.methods"
 PACE = 1e9  # numbers of a question that an owner's processor applies to rows in a second, from below
+NUMBER_BYTES = 8  # payloads are double precision or 64-bit integers
+OVERHEAD_BYTES = 1 << 16  # of a release's file for what its question does not know: receipt, signature, names
+MOST_PANELS = 6  # of a picture
+MOST_POINTS = 60  # numbers in a panel whose intervals can still be distinguished
 _KIND = re.compile(r"[A-Za-z0-9_-]{1,50}(\.[A-Za-z0-9_-]{1,50}){0,3}")
 
 
@@ -237,16 +243,50 @@ class Question(ABC):
 
     @property
     def answer_bytes(self) -> int:
-        """Most bytes that the file form of its release can have; no row is needed to know it."""
-        from privada.privacy.answer_size import answer_bytes
+        """Most bytes that the file form of the release can have; no row is needed to know it."""
+        return self._header_bytes() + NUMBER_BYTES * _count_numbers(self.answer_shapes())
 
-        return answer_bytes(self)
+    def _header_bytes(self) -> int:
+        """Most bytes of the release's header: guarantee, price, a note and an entry for each array."""
+        shapes = self.answer_shapes()
+        header = {
+            "guarantee": self.guarantee.to_dict(),
+            "price": self.price.to_dict(),
+            "noise": {name: draw.note() for name, draw in self.plan.draws.items() if name in shapes},
+        }
+        try:
+            text = wire.canonical(header).decode()
+        except ValueError:  # a number that is not finite
+            raise InputError("The answer to this question has a price that no file can hold.") from None
+        last = wire.LARGEST_FILE
+        entries = {
+            name: {"dtype": "F64", "shape": shape, "data_offsets": [last, last]}
+            for name, shape in shapes.items()
+        }
+        return len(json.dumps({"__metadata__": {"privada": text}} | entries)) + OVERHEAD_BYTES
 
     def check_answer_size(self) -> None:
         """Raise `InputError` if nobody could load the release: an owner asks before it charges."""
-        from privada.privacy.answer_size import check_answer_size
+        if self._header_bytes() > wire.LARGEST_HEADER:
+            raise InputError(
+                f"Expected an answer of fewer arrays, got {len(self.answer_shapes()):,}: nobody could load "
+                "its file."
+            )
+        if (size := self.answer_bytes) > wire.LARGEST_FILE:
+            raise InputError(
+                f"Expected an answer of at most {wire.LARGEST_FILE:,} bytes, got up to {size:,}: "
+                "nobody could load its file."
+            )
 
-        check_answer_size(self)
+    def disclosed_bytes(self, schema: PublicSchema) -> int:
+        """Most bytes of the rows of a disclosure; raises `InputError` if nobody could load so many."""
+        size = NUMBER_BYTES * _count_numbers(self.disclosed_shapes(schema))
+        if size > wire.LARGEST_FILE:
+            raise InputError(
+                f"Expected a question for at most {wire.LARGEST_FILE:,} bytes of rows, got one for {size:,}; "
+                "ask for fewer rows."
+            )
+        return size
 
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Own fields as plain values and arrays; a field that is neither declares how it is written.
@@ -394,6 +434,10 @@ def _within_floats() -> Iterator[None]:
         ) from None
 
 
+def _count_numbers(shapes: Mapping[str, tuple[int, ...]]) -> int:
+    return sum(math.prod(shape) for shape in shapes.values())
+
+
 def find_question(kind: str) -> type[Question]:
     """The question class of a kind, from the installed methods (entry points ``privada.methods``)."""
     room = kind.split(".", maxsplit=1)[0]
@@ -480,9 +524,31 @@ class Release:
 
         Needs ``pip install 'privada[plot]'``. Values are as released, so counts may be negative.
         """
-        from privada.privacy.release_picture import draw_release
+        from privada import _plot
 
-        return draw_release(self, confidence)
+        ends = self.interval(confidence)
+        names = [name for name in sorted(self.noise) if np.size(self.payload[name])][:MOST_PANELS]
+        if not names:
+            raise InputError("This release has no noisy array to draw.")
+        figure, panels = _plot.new_figure(len(names))
+        for axes, name in zip(panels, names, strict=True):
+            array = np.asarray(self.payload[name], dtype=np.float64)
+            if array.ndim > 1 and min(array.shape[0], array.size // array.shape[0]) > 1:
+                _plot.draw_table(axes, array.reshape(array.shape[0], -1))
+                _plot.name_axes(axes, title=name, x="place", y="place")
+                continue
+            values, places = array.reshape(-1), np.arange(array.size)
+            if name in ends and array.size <= MOST_POINTS:
+                _plot.draw_intervals(axes, places, values, *(np.reshape(end, -1) for end in ends[name]))
+            else:
+                axes.plot(places, values, color=_plot.ACCENT, linewidth=1)
+            axes.axhline(0, color=_plot.LINE, linewidth=1, zorder=0)
+            note = f" ({confidence:.0%} intervals of the noise)" if name in ends else ""
+            _plot.name_axes(axes, title=f"{name}{note}", x="place")
+        stamps = "".join(f"  [{stamp}]" for stamp in self.stamps)
+        title = f"{self.kind} of {self.receipt.dataset}: {self.guarantee}{stamps}"
+        figure.suptitle(title, color=_plot.INK, fontsize=11, x=0.02, ha="left", parse_math=False)
+        return figure
 
     def __repr__(self) -> str:
         names = ", ".join(f"{name}{list(np.shape(value))}" for name, value in sorted(self.payload.items()))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from privada.privacy.accounting.filters import Filter
-from privada.privacy.accounting.vintage import Vintage, add_up
+from privada.privacy.accounting.filters import Filter, Vintage, add_up
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.relation import Relation
 from privada.report.tables import Table

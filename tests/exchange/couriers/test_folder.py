@@ -113,10 +113,10 @@ def test_a_full_disk_is_one_named_error_and_leaves_nothing(courier, monkeypatch)
 
 def test_without_handles_of_folders_links_are_refused_too(courier, secret, monkeypatch):
     from privada import _files
-    from privada.privacy import _write
+    from privada.privacy import wire
 
     monkeypatch.setattr(_files, "_HANDLES", False)
-    monkeypatch.setattr(_write, "_HANDLES", False)
+    monkeypatch.setattr(wire, "_HANDLES", False)
     (courier.path / "q/other").symlink_to(secret.parent)
     with pytest.raises(WireError, match="a link"):
         courier.get("q/other/secret")

@@ -16,7 +16,7 @@ from privada.parties.rows import Rows
 from privada.parties.sources import Database, Source, open_source
 from privada.parties.sources.vintage_source import with_dates
 from privada.privacy import PureDP
-from privada.privacy.accounting.vintage import Vintage
+from privada.privacy.accounting.filters import Vintage
 from privada.privacy.noise import SecureNoise
 
 YEAR = Vintage(of="rows", name="2026", column="day", since="2026-01-01", until="2027-01-01")

@@ -19,7 +19,7 @@ import dp_accounting
 
 from privada.exceptions import BudgetError, LedgerError
 from privada.privacy import ZCDP, Asker, Ledger, OwnerKey, Price
-from privada.privacy.accounting.allowance import Allowance
+from privada.privacy.accounting.filters import Allowance
 
 RHO = 0.001
 PRICE = Price(event=dp_accounting.ZCDpEvent(RHO), guarantee=ZCDP(rho=RHO, relation="add/remove"))

@@ -9,7 +9,7 @@ import pytest
 
 from privada.exceptions import BudgetError, InputError, PolicyError
 from privada.privacy import ZCDP, ApproxDP, Asker, Ledger, OwnerKey
-from privada.privacy.accounting.allowance import Allowance
+from privada.privacy.accounting.filters import Allowance
 from privada.privacy.ledger import lines
 from privada.privacy.ledger.allowances import check_asker
 from tests.privacy.ledger.cases import QUESTION, gaussian, grains, worker

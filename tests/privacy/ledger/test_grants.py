@@ -6,7 +6,7 @@ import pytest
 
 from privada.exceptions import BudgetError, InputError
 from privada.privacy import ZCDP, Asker, Ledger, PureDP
-from privada.privacy.accounting.allowance import Allowance
+from privada.privacy.accounting.filters import Allowance
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger.grants import FILE
 from tests.privacy.ledger.cases import gaussian

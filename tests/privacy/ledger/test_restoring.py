@@ -9,7 +9,7 @@ import pytest
 
 from privada.exceptions import BudgetError, LedgerError, TamperError
 from privada.privacy import ZCDP, Ledger, OwnerKey, Receipt
-from privada.privacy.accounting.allowance import Allowance
+from privada.privacy.accounting.filters import Allowance
 from privada.privacy.asker import Asker
 from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian, grains, tampering
 

@@ -8,7 +8,7 @@ from privada import Owner, Schema
 from privada.exchange.couriers.local import LocalCourier
 from privada.parties.columns import Number
 from privada.privacy import Ledger, OwnerKey, PureDP
-from privada.privacy.accounting.vintage import Vintage
+from privada.privacy.accounting.filters import Vintage
 from privada.service.console.application import make_application
 from privada.service.console.inbox import Inbox
 from privada.service.console.stage import Console

@@ -16,7 +16,7 @@ from privada import _files
 from privada.exceptions import CourierError, WireError
 from privada.exchange.courier import MOST_SEGMENTS, check_key, check_prefix, check_size, is_segment
 from privada.exchange.couriers.polling import PollingCourier
-from privada.privacy import _write
+from privada.privacy import wire
 
 
 class FolderCourier(PollingCourier):
@@ -38,7 +38,7 @@ class FolderCourier(PollingCourier):
     def put(self, key: str, blob: bytes) -> bool:
         check_size(check_key(key), len(blob), self.largest)
         try:
-            return _write.create(self.path / key, blob, root=self.path)
+            return wire.create(self.path / key, blob, root=self.path)
         except OSError as error:
             raise CourierError(f"Cannot write {key} to {self.path.name}: {error.strerror}.") from None
 
@@ -48,12 +48,12 @@ class FolderCourier(PollingCourier):
 
     def check_writable(self, prefix: str) -> None:
         try:
-            _write.probe(self.path / check_prefix(prefix), root=self.path)
+            wire.probe(self.path / check_prefix(prefix), root=self.path)
         except OSError as error:
             raise CourierError(f"Cannot write to {self.path.name}/{prefix}: {error.strerror}.") from None
 
     def remove_leftovers(self, prefix: str) -> None:
-        _write.remove_leftovers(self.path, check_prefix(prefix).split("/")[:-1])
+        wire.remove_leftovers(self.path, check_prefix(prefix).split("/")[:-1])
 
     def keys(self, prefix: str) -> list[str]:
         return sorted(key for key, _ in self._entries(prefix))

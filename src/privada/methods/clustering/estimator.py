@@ -25,9 +25,8 @@ from privada.methods.pictures import Points
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.one_process.holding import Holding
 from privada.parties.schema import Schema
-from privada.privacy.accounting.budget import split_alike
 from privada.privacy.bounds import Ball
-from privada.privacy.guarantee import Guarantee, make_guarantee
+from privada.privacy.guarantee import Guarantee, make_guarantee, split_alike
 from privada.privacy.release import Question
 
 KEEP_BUDGET = (

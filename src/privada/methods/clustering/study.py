@@ -28,8 +28,7 @@ from privada.methods.clustering.learner.learn import Choice, learn
 from privada.methods.clustering.questions.neighbours import SourceRadius
 from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema
-from privada.privacy.accounting.budget import split_alike
-from privada.privacy.guarantee import Guarantee
+from privada.privacy.guarantee import Guarantee, split_alike
 from privada.privacy.release import Question
 
 SALT = "0"  # as in studies of 0.2, whose answers stay theirs

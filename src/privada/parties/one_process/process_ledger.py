@@ -3,7 +3,7 @@
 Every `fit` of an estimator on arrays is a *use* of its rows, with an owner and a budget of its own. That
 alone would state the loss of one fit where a grid search made ten. So this process remembers, by keyed
 fingerprints (`privada.parties.one_process.fingerprints`), which rows each use had; what a row has lost is
-what all its uses cost together (`privada.privacy.accounting.odometer`), and what a fit states as ``spent_``
+what all its uses cost together (`privada.privacy.accounting.accountant`), and what a fit states as ``spent_``
 is that of the row that has lost most.
 
 That is true only if a row is in the same fits whatever the other rows are. So a use is of a table, or of a
@@ -46,8 +46,7 @@ from privada.parties.one_process.tables import (
     keys_of_parts,
     possible_histories,
 )
-from privada.privacy.accounting.odometer import Use, add_statements, state_total, weakest
-from privada.privacy.accounting.price import Price
+from privada.privacy.accounting.accountant import Price, Use, add_statements, state_total, weakest
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger import Ledger
 from privada.privacy.relation import ROW

@@ -9,7 +9,7 @@ from privada.exceptions import InputError
 from privada.parties.one_process.given_budget import GivenBudget
 from privada.parties.one_process.process_ledger import OpenUse, find_use
 from privada.parties.one_process.tables import UNKNOWN
-from privada.privacy.accounting.odometer import weakest
+from privada.privacy.accounting.accountant import weakest
 from privada.privacy.guarantee import Guarantee
 
 

@@ -27,7 +27,7 @@ from privada.parties.sources.source import Source, WatchedSource
 from privada.parties.sources.stores import StoredFiles
 from privada.parties.sources.vintage_source import VintageSource, check_dividable, with_dates
 from privada.parties.tables import as_arrow
-from privada.privacy.accounting.vintage import Vintage
+from privada.privacy.accounting.filters import Vintage
 
 
 @dataclass(frozen=True)

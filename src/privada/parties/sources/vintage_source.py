@@ -16,7 +16,7 @@ from privada.parties.schema import Schema
 from privada.parties.sources.dask_frames import is_collection
 from privada.parties.sources.source import Source
 from privada.parties.tables import Table
-from privada.privacy.accounting.vintage import Vintage
+from privada.privacy.accounting.filters import Vintage
 
 COLUMN_ROWS = 65_536  # of one column, read at a time
 

@@ -134,7 +134,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     target = math.log(_check.probability(delta=delta))
     if _gaussian_log_delta(0.0, mu) <= target:
         return 0.0
-    return _smallest(lambda epsilon: _gaussian_log_delta(epsilon, mu) <= target)
+    return find_smallest(lambda epsilon: _gaussian_log_delta(epsilon, mu) <= target)
 
 
 def renyi_delta(epsilon: float, order: float, divergence: float) -> float:
@@ -208,7 +208,7 @@ def zcdp_deltas(epsilons: FloatArray, rho: float, xi: float = 0.0) -> FloatArray
 def zcdp_epsilon(delta: float, rho: float) -> float:
     """Smallest ε for which ρ-zCDP implies (ε, δ) by `zcdp_delta`."""
     _check.probability(delta=delta)
-    return _smallest(lambda epsilon: zcdp_delta(epsilon, rho) <= delta)
+    return find_smallest(lambda epsilon: zcdp_delta(epsilon, rho) <= delta)
 
 
 def zcdp_rho(*, epsilon: float, delta: float) -> float:
@@ -227,7 +227,7 @@ def _largest(holds: Callable[[float], bool]) -> float:
     return _bisect(holds, low, high)
 
 
-def _smallest(holds: Callable[[float], bool]) -> float:
+def find_smallest(holds: Callable[[float], bool]) -> float:
     """Smallest x > 0 for which ``holds``, given that it fails below and holds above; rounded up."""
     low, high = 1.0, 1.0
     while not holds(high):

@@ -27,25 +27,38 @@ was wrong by a factor of 12 in δ). The proofs are in ``docs/explanation/account
 The Rényi filter takes any event and is the default for (ε, δ). The Gaussian
 filter is exact for Gaussian noise (a question of (1, 1e-5) uses up a budget of
 (1, 1e-5)) and charges a pure event more than the Rényi filter does.
+
+An `Allowance` is a second filter, for the questions of one learner. A `Vintage` divides the rows of a data
+set by a date, so that each period has a budget of its own.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import date, datetime
+from typing import Any, ClassVar, Self
 
 from privada import _check
-from privada.exceptions import BudgetError, InputError, PrivadaError, RelationError
+from privada.exceptions import (
+    BudgetError,
+    InputError,
+    LedgerError,
+    PolicyError,
+    PrivadaError,
+    RelationError,
+)
 from privada.privacy.accounting import accountant, curves
-from privada.privacy.accounting.price import Price
+from privada.privacy.accounting.accountant import Price
+from privada.privacy.asker import check_line
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 GRAIN = 1e-15
 _FEW_GRAINS = 1_000_000  # grains under which a rounding error would be more than one in a million
 _LARGEST_CAPACITY = 9000.0  # capacity in units of GRAIN must fit a signed 64-bit column
+LONGEST_VINTAGE_NAME = 90  # characters; the names of data set and vintage together name a budget
 
 
 @dataclass(frozen=True)
@@ -64,22 +77,18 @@ class Filter(ABC):
     def __post_init__(self) -> None:
         if not isinstance(self.budget, self.takes):
             raise InputError(f"A {self.name} filter keeps a {self.takes.kind} budget, got {self.budget}.")
-        capacity = self._known_capacity()
-        if not capacity > GRAIN:
-            raise BudgetError(f"A budget of {self.budget} leaves nothing to spend on a {self.name} filter.")
-        if capacity > _LARGEST_CAPACITY:
-            raise BudgetError(f"A budget of {self.budget} is more than a {self.name} filter counts.")
-
-    def _known_capacity(self) -> float:
-        """The capacity, or a `BudgetError` where numbers as extreme as the budget's have none."""
         try:
-            return self._capacity()
+            capacity = self._capacity()
         except PrivadaError:
             raise
         except (ArithmeticError, ValueError):
             raise BudgetError(
                 f"A budget of {self.budget} is too extreme for a {self.name} filter to count."
             ) from None
+        if not capacity > GRAIN:
+            raise BudgetError(f"A budget of {self.budget} leaves nothing to spend on a {self.name} filter.")
+        if capacity > _LARGEST_CAPACITY:
+            raise BudgetError(f"A budget of {self.budget} is more than a {self.name} filter counts.")
 
     @abstractmethod
     def _capacity(self) -> float:
@@ -106,8 +115,8 @@ class Filter(ABC):
     def recorded_cost(self, price: Price) -> int:
         """Grains that a price took when it was recorded.
 
-        Ledgers of 0.1.0 builds may hold secret samples priced at attribute level, which no longer can be
-        charged: too little was taken for them.
+        Ledgers of 0.1.0 builds may hold secret samples priced at attribute level. These can no longer be
+        charged, because too little was taken for them.
         """
         if price.guarantee.unit != self.budget.unit:
             raise RelationError(
@@ -122,7 +131,9 @@ class Filter(ABC):
             )
         if loss > _LARGEST_CAPACITY:
             raise BudgetError(f"The price of {price.guarantee} is beyond any budget.")
-        return price.times * _grains(loss)
+        # To the nearest grain, at least one; rounded up where rounding down could matter.
+        grains = loss / GRAIN
+        return price.times * max(1, math.ceil(grains) if grains < _FEW_GRAINS else round(grains))
 
     def guarantee(self, grains: int) -> Guarantee | None:
         """What holds whenever a learner stops with ``grains`` spent, or None for nothing.
@@ -143,8 +154,8 @@ class Filter(ABC):
     def from_dict(form: dict[str, Any]) -> Filter:
         """Read the plain form back; a recorded order is kept, not computed again."""
         kind = _FILTERS[_check.one_of(_FILTERS, accounting=form["filter"])]
-        fixed = {"order": form["order"]} if "order" in form else {}
-        return kind(Guarantee.from_dict(form["budget"]), **fixed)
+        order = {"order": form["order"]} if "order" in form else {}
+        return kind(Guarantee.from_dict(form["budget"]), **order)
 
 
 @dataclass(frozen=True)
@@ -160,10 +171,10 @@ class PureFilter(Filter):
         return self.budget.epsilon
 
     def _loss(self, price: Price) -> float:
-        return accountant.pure_epsilon(price.event) if price.epsilon is None else price.epsilon
+        return price.pure_epsilon
 
     def _spent(self, loss: float) -> Guarantee:
-        return PureDP(epsilon=loss, relation=self.budget.relation, unit=self.budget.unit)
+        return replace(self.budget, epsilon=loss)
 
 
 @dataclass(frozen=True)
@@ -179,7 +190,7 @@ class ZCDPFilter(Filter):
         return self.budget.rho
 
     def _loss(self, price: Price) -> float:
-        return min(accountant.zcdp(price.event), _of_pure(curves.pure_to_zcdp, price))
+        return min(accountant.zcdp(price.event), _convert_pure(curves.pure_to_zcdp, price))
 
 
 @dataclass(frozen=True)
@@ -214,12 +225,7 @@ class RenyiFilter(Filter):
 
     def _spent(self, loss: float) -> Guarantee:
         epsilon = curves.renyi_epsilon(self.budget.delta, self.order, loss)
-        return ApproxDP(
-            epsilon=max(epsilon, GRAIN),
-            delta=self.budget.delta,
-            relation=self.budget.relation,
-            unit=self.budget.unit,
-        )
+        return replace(self.budget, epsilon=max(epsilon, GRAIN))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form; it records the order, so that others can recompute."""
@@ -239,16 +245,10 @@ class GaussianFilter(Filter):
         return curves.gaussian_mu(epsilon=self.budget.epsilon, delta=self.budget.delta) ** 2
 
     def _loss(self, price: Price) -> float:
-        return min(accountant.gaussian_mu(price.event), _of_pure(curves.pure_to_gaussian, price)) ** 2
+        return min(accountant.gaussian_mu(price.event), _convert_pure(curves.pure_to_gaussian, price)) ** 2
 
 
-def _grains(loss: float) -> int:
-    """Whole grains of a loss, at least one: the nearest number, and rounded up where that could matter."""
-    grains = loss / GRAIN
-    return max(1, math.ceil(grains) if grains < _FEW_GRAINS else round(grains))
-
-
-def _of_pure(convert: Callable[[float], float], price: Price) -> float:
+def _convert_pure(convert: Callable[[float], float], price: Price) -> float:
     return math.inf if price.epsilon is None else convert(price.epsilon)
 
 
@@ -279,26 +279,251 @@ def accountings(budget: Guarantee, prices: Iterable[Price]) -> tuple[str, ...]:
     >>> accountings(whole, [Price(event=dp_accounting.GaussianDpEvent(sigma), guarantee=whole)])
     ('gaussian',)
     """
-    asked = tuple(prices)
+    prices = tuple(prices)
+
+    def pays(kind: type[Filter]) -> bool:
+        try:
+            budget_filter = kind(budget)
+            return sum(budget_filter.cost(price) for price in prices) <= budget_filter.capacity
+        except BudgetError:
+            return False
+
     kinds = (kind for kind in _FILTERS.values() if issubclass(kind.takes, type(budget)))
-    return tuple(kind.name for kind in kinds if _pays(kind, budget, asked))
+    return tuple(kind.name for kind in kinds if pays(kind))
 
 
-def _pays(kind: type[Filter], budget: Guarantee, prices: tuple[Price, ...]) -> bool:
+@dataclass(frozen=True, kw_only=True)
+class Allowance:
+    """What one learner may spend of a data set's budget, and until when.
+
+    An allowance is a second filter, over the questions of one learner only. It counts the same events as the
+    budget does, in the same way, and a question is charged only if both filters can pay for it. So all
+    learners together keep the budget, however they share what they know; and the answers to one learner keep
+    its allowance if its questions depend on its own answers only, not on those of other learners
+    (accounting.md, "One learner's part"). Allowances may add up to more than the budget: then the first to
+    ask are answered.
+
+    Questions of the learner's name count, and so do those of its key: neither a new key nor a new name for an
+    old key starts the count again. A release that another learner paid for counts too, for whoever else
+    receives it.
+
+    Attributes
+    ----------
+    learner, key : str
+        The learner's name and public key, as the owner knows them.
+    filter : Filter or None
+        Counts the learner's own questions; None leaves it the whole budget.
+    expires : date or None
+        The last day (UTC) on which the learner may ask.
+
+    Examples
+    --------
+    >>> from privada.privacy import PureDP
+    >>> allowance = Allowance.of("alice", "ab" * 32, PureDP(epsilon=0.5, relation="add/remove"))
+    >>> print(allowance.filter.budget)
+    ε = 0.5 (pure), add/remove one row
+    """
+
+    learner: str
+    key: str
+    filter: Filter | None = None
+    expires: date | None = None
+
+    @classmethod
+    def of(
+        cls,
+        learner: str,
+        key: str,
+        most: Guarantee | None = None,
+        *,
+        accounting: str | None = None,
+        expires: date | None = None,
+    ) -> Self:
+        """The terms under which a learner spends at most a guarantee, counted as the budget is."""
+        learner_filter = None if most is None else open_filter(most, accounting=accounting)
+        return cls(learner=learner, key=key, filter=learner_filter, expires=expires)
+
+    def check_term(self, moment: str) -> None:
+        """Raise `PolicyError` if the learner's term is over at a moment of the ledger's clock."""
+        if self.expires is not None and moment[:10] > self.expires.isoformat():
+            raise PolicyError(
+                f"The learner {self.learner!r} may not ask any more: its last day was {self.expires}. "
+                "Nothing was charged."
+            )
+
+
+def check_part(part: Guarantee, budget: Guarantee) -> Guarantee:
+    """Return an allowance that is stated in the terms of a budget and no larger, else raise `InputError`.
+
+    >>> from privada.privacy import ZCDP, PureDP
+    >>> check_part(ZCDP(rho=1, relation="add/remove"), PureDP(epsilon=2, relation="add/remove"))
+    Traceback (most recent call last):
+        ...
+    privada.exceptions.InputError: The allowance is ρ = 1 (zCDP), add/remove one row; the budget is \
+ε = 2 (pure), add/remove one row: state it in the same terms.
+    """
+    if (type(part), part.relation, part.unit) != (type(budget), budget.relation, budget.unit):
+        raise InputError(f"The allowance is {part}; the budget is {budget}: state it in the same terms.")
+    if not part <= budget:
+        raise InputError(f"The allowance is {part}, which is more than the budget: {budget}.")
+    return part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vintage:
+    """The rows of a data set whose date is in a half-open period.
+
+    A budget is never renewed. What can be renewed are the rows: those of a new period have not been asked
+    about, so they get a budget of their own.
+
+    Parameters
+    ----------
+    of : str
+        The data set, all vintages of which are kept apart.
+    name : str
+        The vintage's own name, such as a year.
+    column : str
+        The column of dates; it is the same for all vintages of a data set.
+    since, until : date or str
+        The first day, and the day after the last.
+
+    Privacy
+    -------
+    Which vintage a row belongs to depends on that row alone, so adding or removing a row changes one vintage.
+    Everything that is ever asked about a row is charged to that vintage's budget. A person may have rows in
+    several vintages; their losses add up (`add_up`). Proof: accounting.md, "Vintages".
+
+    Examples
+    --------
+    >>> year = Vintage(of="patients", name="2026", column="admitted", since="2026-01-01", until="2027-01-01")
+    >>> print(year)
+    rows of 'patients' whose 'admitted' is from 2026-01-01 and before 2027-01-01
+    >>> year.dataset
+    'patients-2026'
+    """
+
+    of: str
+    name: str
+    column: str
+    since: date | str
+    until: date | str
+
+    def __post_init__(self) -> None:
+        for key in ("of", "name", "column"):
+            check_line(**{key: getattr(self, key)}, longest=LONGEST_VINTAGE_NAME)
+        for key in ("since", "until"):
+            object.__setattr__(self, key, _read_day(**{key: getattr(self, key)}))
+        if not self._days[0] < self._days[1]:
+            raise InputError(f"Expected since before until, got {self.since} and {self.until}.")
+
+    def __str__(self) -> str:
+        return f"rows of {self.of!r} whose {self.column!r} is {self.period}"
+
+    @property
+    def dataset(self) -> str:
+        """The name under which its budget is."""
+        return f"{self.of}-{self.name}"
+
+    @property
+    def period(self) -> str:
+        """The period in words."""
+        return f"from {self.since} and before {self.until}"
+
+    @property
+    def _days(self) -> tuple[date, date]:
+        assert isinstance(self.since, date)
+        assert isinstance(self.until, date)
+        return self.since, self.until
+
+    def overlaps(self, other: Vintage) -> bool:
+        """Whether a date is in both periods."""
+        (since, until), (others_since, others_until) = self._days, other._days
+        return since < others_until and others_since < until
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain form."""
+        return {name: str(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Self:
+        """Read the plain form back."""
+        return cls(**form)
+
+
+def check_apart(
+    dataset: str, vintage: Vintage | None, others: Iterable[tuple[str, Vintage | None]], *, same: Any
+) -> None:
+    """Raise `LedgerError` if a budget would be a second one for rows that have one.
+
+    ``same`` says whether two names of data sets are the same.
+    """
+    for name, other in others:
+        if vintage is not None and same(name, vintage.of):
+            raise LedgerError(
+                f"{name!r} has a budget for all of its rows; a vintage of it would be a second one for some."
+            )
+        if other is not None and same(dataset, other.of):
+            raise LedgerError(
+                f"{other.of!r} has vintages, such as {name!r}; a budget for all of its rows would be a "
+                "second one for theirs."
+            )
+        if vintage is None or other is None or not same(vintage.of, other.of):
+            continue
+        if vintage.column != other.column:
+            raise LedgerError(
+                f"Vintages of {vintage.of!r} are divided by {other.column!r}; by {vintage.column!r}, a row "
+                "could be in two of them."
+            )
+        if vintage.overlaps(other):
+            raise LedgerError(
+                f"The vintage {name!r} has the rows {other.period}; one {vintage.period} would be a second "
+                "budget for some of them."
+            )
+
+
+def add_up(budgets: Sequence[Guarantee]) -> Guarantee | None:
+    """What holds for a person who has rows in all of some vintages; None if their kinds differ.
+
+    >>> first, second = (PureDP(epsilon=epsilon, relation="add/remove") for epsilon in (1, 2))
+    >>> add_up([first, second]).epsilon >= 3
+    True
+    """
+    first = budgets[0]
+    if len({(type(budget), budget.relation, budget.unit) for budget in budgets}) > 1:
+        return None
+    if len(budgets) == 1:
+        return first
+    # Sums are rounded up, so that no last bit is left out.
+    sums = {
+        name: math.nextafter(math.fsum(getattr(budget, name) for budget in budgets), math.inf)
+        for name in first.parameter_names()
+    }
+    return replace(first, **sums) if sums.get("delta", 0.0) < 1 else None  # type: ignore[arg-type]
+
+
+def _read_day(**named: Any) -> date:
+    ((name, value),) = named.items()
     try:
-        keeps = kind(budget)
-        return sum(keeps.cost(price) for price in prices) <= keeps.capacity
-    except BudgetError:
-        return False
+        day = date.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        day = None
+    if not isinstance(day, date) or isinstance(day, datetime):
+        raise InputError(f"Expected {name} to be a day such as 2027-01-01, got {value!r:.40}.")
+    return day
 
 
 __all__ = [
     "GRAIN",
+    "Allowance",
     "Filter",
     "GaussianFilter",
     "PureFilter",
     "RenyiFilter",
+    "Vintage",
     "ZCDPFilter",
     "accountings",
+    "add_up",
+    "check_apart",
+    "check_part",
     "open_filter",
 ]

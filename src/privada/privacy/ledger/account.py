@@ -10,9 +10,8 @@ from typing import Any, Self
 from privada._notebook import describe
 from privada.exceptions import BudgetError
 from privada.privacy.accounting import accountant, curves
-from privada.privacy.accounting.filters import GRAIN, Filter, RenyiFilter, accountings
-from privada.privacy.accounting.price import Price
-from privada.privacy.accounting.vintage import Vintage
+from privada.privacy.accounting.accountant import Price
+from privada.privacy.accounting.filters import GRAIN, Filter, RenyiFilter, Vintage, accountings
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 
 

@@ -17,9 +17,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from privada.exceptions import BudgetError, InputError, TamperError
-from privada.privacy.accounting.allowance import Allowance
-from privada.privacy.accounting.filters import Filter
-from privada.privacy.accounting.price import Price
+from privada.privacy.accounting.accountant import Price
+from privada.privacy.accounting.filters import Allowance, Filter
 from privada.privacy.asker import Asker
 from privada.privacy.ledger.account import Account, AllowanceQuote, Remaining
 from privada.privacy.ledger.database import table

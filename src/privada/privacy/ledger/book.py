@@ -31,11 +31,20 @@ from sqlalchemy import Connection
 from privada._notebook import list_rows
 from privada.exceptions import InputError, LedgerError, PrivacyLeakWarning, PrivadaError, TamperError
 from privada.privacy.accounting import accountant
-from privada.privacy.accounting.allowance import Allowance
-from privada.privacy.accounting.filters import Filter, open_filter
-from privada.privacy.accounting.price import Price
-from privada.privacy.accounting.vintage import Vintage, check_apart
-from privada.privacy.asker import LONGEST_NAME, Asker, check_line
+from privada.privacy.accounting.accountant import Price
+from privada.privacy.accounting.filters import Allowance, Filter, Vintage, check_apart, open_filter
+from privada.privacy.asker import (
+    LONGEST_NAME,
+    Asker,
+    check_distinct,
+    check_line,
+    check_name,
+    check_single,
+    find_same,
+    is_alike,
+    normal_name,
+    show_name,
+)
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger import outbox, restoring, rotation
 from privada.privacy.ledger.account import Account, Quote, Remaining
@@ -60,15 +69,6 @@ from privada.privacy.ledger.notes import Notes
 from privada.privacy.ledger.outbox import Debt, Outbox
 from privada.privacy.ledger.rotation import HandOver
 from privada.privacy.ledger.verify import Verification, verify
-from privada.privacy.names import (
-    check_distinct,
-    check_name,
-    check_single,
-    find_same,
-    is_alike,
-    normal_name,
-    show_name,
-)
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
 from privada.privacy.wire import canonical

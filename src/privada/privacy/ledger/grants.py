@@ -17,8 +17,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from privada.exceptions import PrivadaError, TamperError
-from privada.privacy.accounting.allowance import Allowance, check_part
-from privada.privacy.accounting.filters import Filter
+from privada.privacy.accounting.filters import Allowance, Filter, check_part
 from privada.privacy.asker import LONGEST_NAME, Asker, check_line
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.keys import OwnerKey

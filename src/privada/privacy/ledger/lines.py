@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import RowMapping
 
 from privada.exceptions import InputError, TamperError
-from privada.privacy.accounting.price import Price
+from privada.privacy.accounting.accountant import Price
 from privada.privacy.asker import Asker
 from privada.privacy.ledger.account import Account
 from privada.privacy.receipt import OwnerKey, Receipt

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 
 from privada.exceptions import LedgerError, PrivadaError, TamperError
 from privada.privacy.accounting import accountant
-from privada.privacy.accounting.price import Price
-from privada.privacy.accounting.vintage import Vintage, check_apart
+from privada.privacy.accounting.accountant import Price
+from privada.privacy.accounting.filters import Vintage, check_apart
+from privada.privacy.asker import is_alike
 from privada.privacy.ledger.account import Account
 from privada.privacy.ledger.lines import ALLOWANCE, BUDGET, RESTORE, START, Line, read_account
 from privada.privacy.ledger.rotation import successor
-from privada.privacy.names import is_alike
 from privada.privacy.receipt import Receipt
 
 _DRIFT = 1e-9  # another machine's logarithm may differ in its last digits

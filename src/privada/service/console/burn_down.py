@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from privada.privacy.accounting.allowance import Allowance
-from privada.privacy.accounting.filters import Filter
+from privada.privacy.accounting.filters import Allowance, Filter
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger.lines import CHARGE, COPY, Line, read_account
 

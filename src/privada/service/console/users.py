@@ -19,7 +19,7 @@ from typing import Self
 
 from privada.exceptions import InputError
 from privada.privacy.asker import LONGEST_NAME, check_line
-from privada.privacy.keys.passphrase import check_passphrase
+from privada.privacy.keys import check_passphrase
 
 ROLES = ("viewer", "approver", "administrator")  # each may do what those before it may
 FILE = "console-users.json"

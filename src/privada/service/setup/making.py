@@ -10,8 +10,8 @@ from typing import Any
 
 from privada.exceptions import InputError
 from privada.parties.sources.databases import Database
+from privada.privacy.asker import check_name
 from privada.privacy.ledger import Ledger
-from privada.privacy.names import check_name
 from privada.privacy.receipt import OwnerKey
 from privada.service.setup.answers import Answers
 from privada.service.setup.headers import ColumnHeader

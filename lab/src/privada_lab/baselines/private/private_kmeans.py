@@ -39,9 +39,8 @@ from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.parties.answering import Draws
 from privada.parties.rows import Rows
-from privada.privacy.accounting.budget import zcdp_within
 from privada.privacy.bounds import Ball, Grid
-from privada.privacy.guarantee import PureDP
+from privada.privacy.guarantee import PureDP, zcdp_within
 from privada.privacy.mechanism import Exponential, Laplace, Mechanism, Plan
 from privada.privacy.release import PublicSchema
 from privada_lab.baselines.private import _cubes

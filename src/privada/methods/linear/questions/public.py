@@ -10,9 +10,8 @@ import numpy as np
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError, RelationError
-from privada.privacy.accounting.budget import split_budget
 from privada.privacy.bounds import Grid
-from privada.privacy.guarantee import Guarantee, PureDP
+from privada.privacy.guarantee import Guarantee, PureDP, split_budget
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.relation import Relation
 from privada.privacy.release import PublicSchema

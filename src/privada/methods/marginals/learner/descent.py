@@ -27,8 +27,7 @@ from privada.methods.marginals.questions.descent import LabelDescent
 from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.methods.marginals.questions.outcomes import replaces
 from privada.parties.protocol import AskOwner, Inquiry, Learner, one_round, only_releases
-from privada.privacy.accounting.budget import split_budget
-from privada.privacy.guarantee import Guarantee
+from privada.privacy.guarantee import Guarantee, split_budget
 from privada.privacy.release import Release
 
 LIMIT = 3.0  # public deviations, to which a feature is held: outliers cost more than they tell

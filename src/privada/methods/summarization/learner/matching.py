@@ -17,8 +17,7 @@ from privada.methods.summarization.questions.embedding import FourierEmbedding
 from privada.methods.summarization.questions.rows import EmbeddedRows, SummaryRows
 from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
 from privada.parties.protocol import AskOwner
-from privada.privacy.accounting.budget import split_budget
-from privada.privacy.guarantee import Guarantee
+from privada.privacy.guarantee import Guarantee, split_budget
 from privada.privacy.relation import Relation
 
 SUM_SHARE = 0.75  # of an owner's budget, for its noisy sum; the rest is its count's

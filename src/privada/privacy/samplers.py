@@ -1,6 +1,13 @@
-r"""Exact draws on the integers, a word at a time: strips, squeezes and lazy comparisons.
+r"""Exact samplers: integer noise, coins, and choices among finitely many candidates.
 
-Both laws of `privada.privacy.noise` have the form :math:`P(x) \propto \exp(-r |x|^p)`
+`privada.privacy.noise` alone uses this module.
+
+**Lazy comparisons.** A uniform random number is an infinite sequence of bits of which a prefix has been
+drawn. To learn whether it lies below a real number ``p``, enclose ``p`` between two integers over a power of
+two, and draw more bits and enclose more closely until the answer is the same for whatever may follow. Two
+rounds are almost always enough, and the answer is exact.
+
+**Integer noise.** Both laws of `privada.privacy.noise` have the form :math:`P(x) \propto \exp(-r |x|^p)`
 with an exact rational rate ``r`` (Laplace: ``p = 1``, ``r = 1/b``; Gaussian: ``p = 2``,
 ``r = 1/(2σ²)``). The non-negative integers are cut into strips of ``m`` numbers, ``m``
 a power of two near σ/24. One attempt reads one 64-bit word (two when ``m`` is large):
@@ -17,10 +24,10 @@ a power of two near σ/24. One attempt reads one 64-bit word (two when ``m`` is 
 4. A negative zero is refused, so that zero is not counted twice.
 
 **No step rounds.** A uniform number is only ever compared, and its unread bits are drawn
-when, and only when, the bits so far do not settle the comparison (a few times in a
-million). The arrays below hold *bounds*: a comparison is settled by them only if every
-number within the bounds settles it alike. What is left goes to `resolve`, which compares
-in integer arithmetic with enclosures that shrink until it is settled. The output
+when, and only when, the bits so far do not decide the comparison (a few times in a
+million). The arrays below hold *bounds*: they decide a comparison only if every
+number within the bounds decides it alike. What is undecided goes to `resolve`, which compares
+in integer arithmetic with enclosures that shrink until they decide. The output
 therefore has exactly the stated law, at statistical distance zero, provided that the
 words are uniform and that the processor's float64 sum, product and quotient are those of
 IEEE 754. No library function such as ``exp`` is trusted.
@@ -30,33 +37,198 @@ How long a draw takes depends on the noise, not on any data.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, partial
-from math import frexp
+from math import ceil, frexp
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from privada._arrays import BoolArray, FloatArray, IntArray, WordArray
-from privada.privacy.samplers.exact import (
-    MARGIN,
-    Source,
-    below,
-    exp_bounds,
-    exp_near,
-    longer,
-    product,
-)
 
+Source = Callable[[int], WordArray]
+Enclosure = Callable[[int], tuple[int, int]]
+
+GRID_BITS = 30  # the grid for scores is finer than their sensitivity by so many bits
+LARGEST_EXPONENT = 64.0  # exp(-64) < 2**-92: only the exact comparison tells it from 0
 Number = TypeVar("Number", int, FloatArray)
 
 LARGEST_SCALE = 2.0**50  # beyond 2**62, where int64 ends, lies less than exp(-4096) of the mass
 STRIPS_PER_SCALE = 16
 GUIDE_BITS = 13
 CHUNK = 1 << 15
+MARGIN = 2.0**-36  # `exp_near` is proved to 2**-39
+
+
+def product(a: tuple[int, int], b: tuple[int, int], bits: int) -> tuple[int, int]:
+    """Enclosure of the product of two non-negative enclosures in units of ``2**-bits``."""
+    return a[0] * b[0] >> bits, -(-a[1] * b[1] >> bits)
+
+
+def _series(x: int, bits: int) -> tuple[int, int]:
+    """Enclosure of ``exp(-x / 2**bits)`` for an argument of about ``2**-8`` or less.
+
+    Every term is floored from the one before, so it is short by less than 1.01 units;
+    the series alternates, so what is cut off is smaller than the last term.
+    """
+    term = total = 1 << bits
+    n = 0
+    while term:
+        n += 1
+        term = term * x // (n << bits)
+        total += -term if n % 2 else term
+    return total - 2 * n, total + 2 * n
+
+
+def exp_bounds(t: Fraction, bits: int) -> tuple[int, int]:
+    """Enclose ``2**bits * exp(-t)`` between two integers, for a rational ``t >= 0``.
+
+    >>> exp_bounds(Fraction(0), 8), exp_bounds(Fraction(1), 8)  # 256/e = 94.2
+    ((256, 256), (94, 95))
+    """
+    if t == 0:
+        return 1 << bits, 1 << bits
+    if t > bits:
+        return 0, 1
+    halvings = ceil(t).bit_length() + 8
+    work = bits + 2 * halvings + 16
+    x = (t.numerator << work) // (t.denominator << halvings)
+    value = _series(x + 1, work)[0], _series(x, work)[1]
+    for _ in range(halvings):
+        value = product(value, value, work)
+    return value[0] >> (work - bits), -(-value[1] >> (work - bits))
+
+
+def below(prefix: int, bits: int, enclosure: Enclosure, source: Source) -> bool:
+    """Decide whether a uniform number in [0, 1) lies below an enclosed one, exactly.
+
+    Parameters
+    ----------
+    prefix, bits
+        The first ``bits`` bits of the uniform number. More are drawn if they are needed.
+    enclosure
+        ``enclosure(b)`` returns two integers around ``2**b`` times the enclosed number,
+        closer and closer (in units of ``2**-b``) as ``b`` grows.
+    source
+        Draws uniform 64-bit words.
+
+    Examples
+    --------
+    >>> def one_over_e(bits):
+    ...     return exp_bounds(Fraction(1), bits)
+    >>> below(4, 4, one_over_e, source=None)  # at most 5/16 = 0.31: below, whatever follows
+    True
+    >>> below(6, 4, one_over_e, source=None)  # at least 6/16 = 0.38: not below
+    False
+    """
+    while True:
+        low, high = enclosure(bits + 32)
+        if (prefix + 1) << 32 <= low:
+            return True
+        if prefix << 32 >= high:
+            return False
+        prefix, bits = longer(prefix, bits, source)
+
+
+def longer(prefix: int, bits: int, source: Source) -> tuple[int, int]:
+    """Read 64 more bits of a uniform number."""
+    return prefix << 64 | int(source(1)[0]), bits + 64
+
+
+def exp_near(t: FloatArray) -> FloatArray:
+    """Return ``exp(-t)`` to within ``2**-39`` for ``0 <= t <= 64``, by float64 arithmetic alone.
+
+    With ``x = t/256 <= 1/4`` the Taylor polynomial of degree 12 is off by less than
+    ``x**13/13! < 2**-58``, its Horner evaluation by less than ``2**-49``, relatively less
+    than ``2**-48``; eight squarings multiply that by 256 and add less than ``2**-44``.
+    """
+    x = t / 256
+    y = np.ones_like(x)
+    for n in range(12, 0, -1):
+        y = 1 - x * y / n
+    for _ in range(8):
+        y = y * y
+    return y
+
+
+def coins(enclosure: Enclosure, n: int, source: Source) -> npt.NDArray[np.bool_]:
+    """Toss ``n`` coins with an enclosed probability below one, each by one word and rarely more."""
+    words = source(n)
+    low, high = (np.uint64(min(bound >> 32, 2**64 - 1)) for bound in enclosure(96))
+    tossed = words < low
+    for i in np.flatnonzero((words >= low) & (words <= high)):
+        tossed[i] = below(int(words[i]), 64, enclosure, source)
+    return tossed
+
+
+def integers_below(bound: int, n: int, source: Source) -> IntArray:
+    """Draw ``n`` integers in ``[0, bound)``, equally likely: remainders of words below a multiple of it."""
+    last = np.uint64(2**64 // bound * bound - 1)
+    words = source(n)
+    while (again := np.flatnonzero(words > last)).size:
+        words = words.copy()
+        words[again] = source(again.size)
+    return (words % np.uint64(bound)).astype(np.int64)
+
+
+def respond(codes: IntArray, n_classes: int, epsilon: Fraction, source: Source) -> IntArray:
+    """Keep each code with the odds ``e**epsilon`` to 1 against each other class."""
+    kept = coins(partial(_keep_bounds, epsilon, n_classes), codes.size, source).reshape(codes.shape)
+    other = integers_below(n_classes - 1, codes.size, source).reshape(codes.shape)
+    return np.where(kept, codes, other + (other >= codes))
+
+
+def _keep_bounds(epsilon: Fraction, n_classes: int, bits: int) -> tuple[int, int]:
+    """Enclose ``2**bits / (1 + (q - 1) exp(-epsilon))``."""
+    one = 1 << bits
+    low, high = exp_bounds(epsilon, bits)
+    return one * one // (one + (n_classes - 1) * high), -(-one * one // (one + (n_classes - 1) * low))
+
+
+def choose(scores: FloatArray, epsilon: Fraction, sensitivity: float, source: Source) -> int:
+    """Choose an index with probability proportional to ``exp(epsilon * steps / (2 Δ))``.
+
+    ``steps`` are the scores in whole grid steps and ``Δ`` the sensitivity in grid steps
+    (`on_grid`). Candidates are picked, all equally likely, until one is accepted; each is
+    with probability ``exp(-epsilon * (best - steps) / (2 Δ))``.
+    """
+    steps, most = on_grid(scores, sensitivity)
+    rate, best = epsilon / (2 * most), steps.max()
+    exponents = (best - steps) * min(float(rate), LARGEST_EXPONENT)
+    chances = np.where(exponents < LARGEST_EXPONENT, exp_near(np.minimum(exponents, LARGEST_EXPONENT)), 0.0)
+    tried = 64
+    while True:
+        picks, words = integers_below(len(steps), tried, source), source(tried)
+        lead = chances[picks] - words * 2.0**-64
+        for i in np.flatnonzero(lead > -MARGIN):
+            exponent = rate * (int(best) - int(steps[picks[i]]))
+            if lead[i] > MARGIN or below(int(words[i]), 64, partial(exp_bounds, exponent), source):
+                return int(picks[i])
+        tried = min(2 * tried, 1 << 16)
+
+
+def on_grid(scores: FloatArray, sensitivity: float) -> tuple[FloatArray, int]:
+    """Put scores on a public grid: whole steps, and how many of them one record can move a score.
+
+    The step is the power of two between ``2**-31`` and ``2**-30`` of the sensitivity. If
+    the scores of neighbours differ by at most the sensitivity and one step, which leaves
+    room for rounding in the scores, their whole steps differ by at most the second value,
+    since rounding down keeps the order.
+
+    >>> on_grid(np.array([1.0, -0.25]), 1.0)
+    (array([ 1.07374182e+09, -2.68435456e+08]), 1073741825)
+    """
+    mantissa, exponent = math.frexp(sensitivity)
+    with np.errstate(over="ignore", under="ignore"):
+        scaled = np.ldexp(scores, GRID_BITS + 1 - exponent)
+    lost = (scaled == 0) & (scores < 0)  # a negative number too small for a float still rounds down
+    steps = np.clip(np.floor(scaled) - lost, -(2.0**1000), 2.0**1000)
+    return steps, math.ceil(math.ldexp(mantissa, GRID_BITS + 1)) + 1
 
 
 @dataclass(frozen=True)
@@ -292,13 +464,24 @@ def _exact_strip(law: Law, prefix: int, bits: int, source: Source) -> int:
 __all__ = [
     "LARGEST_SCALE",
     "LAWS",
+    "MARGIN",
     "Law",
     "SamplingTable",
     "attempt",
+    "below",
+    "choose",
+    "coins",
     "cumulative",
     "draw",
+    "exp_bounds",
+    "exp_near",
     "gaussian",
+    "integers_below",
     "laplace",
+    "longer",
     "make_table",
+    "on_grid",
+    "product",
     "resolve",
+    "respond",
 ]

@@ -1,8 +1,11 @@
-"""Keys that sign: the owner's, for lines, receipts and releases; the learner's, for what it asks.
+"""Keys that sign, and the passphrases that protect their files.
 
-Both are Ed25519 and kept by the same rules: a file that its user alone may read,
-with a passphrase if one is wanted. They are different types, because a learner's
-key must never open a ledger.
+The owner's key signs ledger lines, receipts and releases; the learner's key signs what it asks. Both are
+Ed25519 and are kept by the same rules: a file that only its user may read, with a passphrase if you want
+one. They are different types, because a learner's key must never open a ledger.
+
+A passphrase comes from the environment or from a person at a terminal: never from an owner's file, and
+never from a command's arguments, which other users can read while it runs.
 
 >>> key = LearnerKey.generate()
 >>> verify_signature(key.public, key.sign(b"a question"), b"a question")
@@ -18,17 +21,26 @@ import hashlib
 import os
 import re
 import secrets
+import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, TypeVar
 
 from privada import _files
 from privada.exceptions import InputError, LedgerError, TamperError
-from privada.privacy.keys.passphrase import check_passphrase, find_passphrase
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+
+T = TypeVar("T")
+
+VARIABLE = "PRIVADA_KEY_PASSPHRASE"
+NEW_VARIABLE = "PRIVADA_NEW_KEY_PASSPHRASE"
+SHORTEST, LONGEST = 8, 1000
+
+_TYPED: dict[Path, str] = {}  # so that one run asks once for each key
 LARGEST_KEY = 1 << 16
 _FIELD = 2**255 - 19  # both curves are over the integers modulo this prime
 
@@ -246,11 +258,56 @@ def check_public_key(**named: Any) -> str:
     return value
 
 
+def check_passphrase(passphrase: str) -> str:
+    """The passphrase, if it is neither too short nor too long; it is never shown."""
+    if not SHORTEST <= len(passphrase.encode()) <= LONGEST:
+        raise InputError(f"Expected a passphrase of {SHORTEST} to {LONGEST} bytes.")
+    return passphrase
+
+
+def find_passphrase(file: Path, opened: Callable[[str], T]) -> T:
+    """What a key's passphrase opens: that of the environment, else one that is typed."""
+    said = os.environ.get(VARIABLE)
+    if said is not None:
+        return opened(said)
+    place = file.resolve()
+    typed = _TYPED.get(place)
+    if typed is None:
+        typed = _ask(f"Passphrase of {file.name}: ", instead=VARIABLE)
+    made = opened(typed)
+    _TYPED[place] = typed
+    return made
+
+
+def choose_passphrase(variable: str = NEW_VARIABLE) -> str:
+    """A new passphrase: that of an environment variable, else typed twice."""
+    said = os.environ.get(variable)
+    if said is not None:
+        return check_passphrase(said)
+    typed = check_passphrase(_ask("New passphrase: ", instead=variable))
+    if _ask("The same again: ", instead=variable) != typed:
+        raise InputError("The two passphrases differ; nothing was written.")
+    return typed
+
+
+def _ask(prompt: str, *, instead: str) -> str:
+    if not sys.stdin.isatty():
+        raise LedgerError(f"There is no terminal to ask for the passphrase of the key; set {instead}.")
+    from getpass import getpass
+
+    return getpass(prompt)
+
+
 __all__ = [
+    "NEW_VARIABLE",
+    "VARIABLE",
     "LearnerKey",
     "OwnerKey",
     "SigningKey",
+    "check_passphrase",
     "check_public_key",
+    "choose_passphrase",
+    "find_passphrase",
     "is_protected",
     "sealing_key",
     "verify_signature",

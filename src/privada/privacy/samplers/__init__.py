@@ -1,1 +1,0 @@
-"""Exact samplers of integer noise; `privada.privacy.noise` alone uses them."""
