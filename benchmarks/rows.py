@@ -206,7 +206,7 @@ def _cluster(path: Path, runs: int) -> Figure:
 
 def _open(path: Path, runs: int) -> Figure:
     from privada import Owner
-    from privada.parties.checks.memory import CheckMemory
+    from privada.parties.checks import CheckMemory
 
     with TemporaryDirectory() as folder:
         memory = CheckMemory(Path(folder) / "checked.json", str(path))

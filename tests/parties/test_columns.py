@@ -108,7 +108,7 @@ def test_ordered_categories_are_places():
     assert GRADE.limits() == ((0.0, 2.0), (0.0, 1.0))
     found = GRADE.encode(np.array(["high", None, "low"], dtype=object))
     assert found.tolist() == [[2, 0], [1, 1], [0, 0]]
-    assert GRADE.label_codes(np.array(["high", "low"])).tolist() == [2, 0]
+    assert GRADE.encode_label(np.array(["high", "low"])).tolist() == [2, 0]
     with pytest.raises(SchemaError, match="'grade' holds a value outside"):
         GRADE.encode(np.array(["huge"]))
 

@@ -10,7 +10,7 @@ import pytest
 from privada import CellStatistics, NearestCells, Owner
 from privada.exceptions import AnswerError, BudgetError, LedgerError, SchemaError, SourceError, StudyError
 from privada.parties import owner as owner_module
-from privada.parties.checks.counting import check_file
+from privada.parties.checks import check_file
 from privada.parties.compute.threads import Threads
 from privada.parties.owner_file import Card, OwnerFile
 from privada.parties.sources import Database, StoredRows

@@ -103,8 +103,8 @@ def dummy(
 
     They are drawn evenly from what the card declares, and from nothing else.
     """
-    from privada.parties.dummy import make_dummy_rows
     from privada.parties.owner_file import Card
+    from privada.parties.schema import make_dummy_rows
 
     if out.suffix not in (".csv", ".parquet"):
         raise InputError(f"Expected --out to end with .csv or .parquet, got {out.name!r:.80}.")

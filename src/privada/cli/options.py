@@ -11,7 +11,7 @@ import typer
 from privada.exceptions import InputError
 
 if TYPE_CHECKING:
-    from privada.parties.csv.dialect import Dialect
+    from privada.parties.csv_files import Dialect
     from privada.parties.owner_file import OwnerFile
     from privada.privacy.asker import Asker
 
@@ -121,7 +121,7 @@ def read_owner_file(path: Path) -> OwnerFile:
 
 def csv_dialect(**options: str | None) -> Dialect | None:
     """Make the dialect that the CSV options declare; None if no option was used."""
-    from privada.parties.csv.dialect import Dialect
+    from privada.parties.csv_files import Dialect
 
     settings: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     if settings.get("delimiter") in ("tab", "\\t"):

@@ -83,7 +83,7 @@ def check(owner: OwnerToml, as_json: AsJson = False) -> None:
     and persons with more rows than the bound. Nothing is charged, and nothing leaves this machine. If all
     rows fit, this is recorded beside the ledger, and the same rows are not read again before an answer.
     """
-    from privada.parties.checks.counting import check_file
+    from privada.parties.checks import check_file
     from privada.report.tables import Table
 
     file = read_owner_file(owner)

@@ -24,7 +24,7 @@ from privada.cli.options import (
 from privada.exceptions import InputError
 
 if TYPE_CHECKING:
-    from privada.parties.csv.dialect import Dialect
+    from privada.parties.csv_files import Dialect
     from privada.service.setup.answers import Answers, ColumnAnswer
     from privada.service.setup.headers import ColumnHeader
     from privada.service.setup.making import NewOwner

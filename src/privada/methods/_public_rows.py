@@ -18,8 +18,7 @@ import numpy.typing as npt
 from privada import _files
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.parties.csv.dialect import Dialect
-from privada.parties.csv.reading import CsvFile
+from privada.parties.csv_files import CsvFile, Dialect
 from privada.parties.schema import Category, Number, Schema
 
 PARQUET = b"PAR1"

@@ -14,7 +14,7 @@ from privada._arrays import FloatArray
 from privada._toml import Section
 from privada.exceptions import InputError
 from privada.methods._public_rows import PublicFile
-from privada.parties.csv.dialect import Dialect
+from privada.parties.csv_files import Dialect
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 

@@ -20,8 +20,9 @@ from privada._arrays import IntArray
 from privada.exceptions import InputError
 from privada.methods.frames import names_of
 from privada.parties.one_process.process_ledger import note_division
-from privada.parties.persons import number_persons, read_persons
+from privada.parties.rows import number_persons
 from privada.parties.schema import Schema
+from privada.parties.sources.arrays import read_persons
 from privada.privacy.noise import Noise, Rehearsal, SecureNoise
 from privada.privacy.relation import Relation
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from privada._lazy import attach
 
 if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
-    from privada.parties.dummy import make_dummy_rows as make_dummy_rows
     from privada.parties.owner import Owner as Owner
     from privada.parties.permissions import KnownLearner as KnownLearner
     from privada.parties.permissions import LearnerCard as LearnerCard
@@ -21,16 +20,16 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.parties.schema import Date as Date
     from privada.parties.schema import Number as Number
     from privada.parties.schema import Schema as Schema
+    from privada.parties.schema import make_dummy_rows as make_dummy_rows
 
 
 _HOMES = {
-    "dummy": ("make_dummy_rows",),
     "owner": ("Owner",),
     "permissions": ("KnownLearner", "LearnerCard", "Policy"),
     "protocol": ("AskOwner", "Inquiry", "Learner"),
     "rows": ("Rows",),
     "running": ("run",),
-    "schema": ("Category", "Date", "Number", "Schema"),
+    "schema": ("Category", "Date", "Number", "Schema", "make_dummy_rows"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

@@ -25,7 +25,7 @@ from privada.exceptions import (
     WireError,
 )
 from privada.parties.answering import answer_rows, answerer
-from privada.parties.checks.memory import CheckMemory
+from privada.parties.checks import CheckMemory
 from privada.parties.compute.engine import Engine
 from privada.parties.compute.threads import Threads
 from privada.parties.one_process.fingerprints import stack_columns

@@ -48,10 +48,10 @@ from typing import Any, Self
 from privada import _check
 from privada._text import escape_in_json
 from privada._toml import Section
-from privada.parties.checks.memory import CheckMemory
+from privada.parties.checks import CheckMemory
 from privada.parties.compute.engine import Engine
 from privada.parties.compute.threads import Threads
-from privada.parties.csv.dialect import Dialect
+from privada.parties.csv_files import Dialect
 from privada.parties.permissions import (
     Admission,
     KnownLearner,

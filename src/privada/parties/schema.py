@@ -7,9 +7,8 @@ rows. An error names the column, never a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,9 @@ import numpy.typing as npt
 from privada import _check
 from privada._arrays import FloatArray
 from privada._toml import Section
-from privada.exceptions import InputError, SchemaError, StudyError
+from privada.exceptions import InputError, SchemaError
 from privada.parties import tables
-from privada.parties.columns import Category, Coded, Column, Date, Number, is_missing
+from privada.parties.columns import Category, Coded, Column, Date, Number, is_missing, read_column
 from privada.privacy.bounds import Box, Classes
 from privada.privacy.relation import ROW, Unit
 
@@ -33,7 +32,8 @@ class Schema:
 
     Parameters
     ----------
-    columns : sequence of Number, Date and Category
+    columns : sequence of Column
+        As `Number`, `Date` and `Category`.
     label : Number or Category, optional
         The column to predict; a category's values are the classes.
     size : int, optional
@@ -51,7 +51,7 @@ class Schema:
     """
 
     columns: tuple[Column, ...]
-    label: Number | Category | None = None
+    label: Column | None = None
     size: int | None = None
     person_id: str | None = None
     max_rows: int | None = None
@@ -63,8 +63,9 @@ class Schema:
         names += [self.person_id] if self.person_id else []
         if not self.columns:
             raise SchemaError("A schema needs at least one column.")
-        if isinstance(self.label, Date):
-            raise SchemaError(f"The label {self.label.name!r} is a date; declare a number or a category.")
+        if self.label is not None and not self.label.label_role:
+            kind = type(self.label).__name__.lower()
+            raise SchemaError(f"The label {self.label.name!r} is a {kind}; declare a number or a category.")
         if len(set(names)) != len(names):
             raise SchemaError(f"Expected every column name once, got {names}.")
         for name in ("size", "max_rows"):
@@ -107,9 +108,22 @@ class Schema:
     @property
     def classes(self) -> Classes:
         """The label's classes."""
-        if not isinstance(self.label, Category):
+        if not self.class_names:
             raise InputError("This schema has no class label; declare one as a Category.")
-        return Classes(self.label.values)
+        return Classes(self.class_names)
+
+    @property
+    def class_names(self) -> tuple[Any, ...]:
+        """The label's classes by name; empty unless the label has classes."""
+        has_classes = self.label is not None and self.label.label_role == "classes"
+        return getattr(self.label, "values", ()) if has_classes else ()
+
+    @property
+    def label_bounds(self) -> tuple[float, float] | None:
+        """The label's bounds if it is a number, else None."""
+        if self.label is None or self.label.label_role != "number":
+            return None
+        return self.label.low, self.label.high
 
     @property
     def unit(self) -> Unit:
@@ -132,7 +146,7 @@ class Schema:
         ('age',)
         """
         if features is not None:
-            ends = np.cumsum([len(column.features()) for column in self.columns])
+            ends = self._ends
             places = {int(np.searchsorted(ends, feature, side="right")) for feature in features}
         else:
             places = set(range(len(self.columns)))
@@ -159,14 +173,13 @@ class Schema:
         [[120.0, 0.0, 1.0], [40.0, 1.0, 0.0]]
         """
         names = tuple(column.name for column in self.columns)
-        return self.encode_features(tables.read_frame(frame, names, categories=self.categories))
+        return self.encode_features(tables.read_frame(frame, names, coded=self.coded))
 
     def encode_label(self, frame: Any) -> npt.NDArray[Any]:
         """Labels of rows: the code of each row's class, or clipped numbers."""
         if self.label is None:
             raise InputError("This schema has no label.")
-        table = tables.read_frame(frame, (self.label.name,), categories=self.categories)
-        return self.encode_labels(table)
+        return self.encode_labels(tables.read_frame(frame, (self.label.name,), coded=self.coded))
 
     def encode_features(self, table: Mapping[str, Any]) -> FloatArray:
         """Features of columns that are arrays already, in one array that is row by row in memory."""
@@ -178,10 +191,7 @@ class Schema:
     def encode_labels(self, table: Mapping[str, Any]) -> npt.NDArray[Any]:
         """Labels of columns that are arrays already."""
         assert self.label is not None
-        values = table[self.label.name]
-        if isinstance(self.label, Category):
-            return self.label.label_codes(values)
-        return self.label.encode(values)[:, 0]
+        return self.label.encode_label(table[self.label.name])
 
     def decode(self, X: npt.ArrayLike) -> Any:
         """Rows of features as an Arrow table of the schema's columns.
@@ -197,15 +207,18 @@ class Schema:
         features = np.asarray(X, dtype=np.float64)
         if features.ndim != 2 or features.shape[1] != self.width:
             raise InputError(f"Expected rows of {self.width} features, got an array of {features.shape}.")
-        ends = np.cumsum([len(column.features()) for column in self.columns])
-        parts = np.split(features, ends[:-1], axis=1)
-        found = zip(self.columns, parts, strict=True)
-        return tables.make_arrow({column.name: column.decode(part) for column, part in found})
+        parts = zip(self.columns, np.split(features, self._ends[:-1], axis=1), strict=True)
+        return tables.make_arrow({column.name: column.decode(part) for column, part in parts})
 
     @property
-    def categories(self) -> frozenset[str]:
-        """Names of the columns that are categories, the label among them."""
-        return frozenset(column.name for column in self.described if isinstance(column, Category))
+    def _ends(self) -> Any:
+        """For each column, the number of features up to its last one."""
+        return np.cumsum([len(column.features()) for column in self.columns])
+
+    @property
+    def coded(self) -> frozenset[str]:
+        """Names of the columns that are read by their distinct values, the label among them."""
+        return frozenset(column.name for column in self.described if column.is_coded)
 
     @property
     def described(self) -> tuple[Column, ...]:
@@ -228,8 +241,8 @@ class Schema:
         label = section.section("label") if "label" in section else None
         try:
             schema = cls(
-                columns=tuple(_column(part) for part in section.sections("columns")),
-                label=_column(label) if label else None,
+                columns=tuple(read_column(part) for part in section.sections("columns")),
+                label=read_column(label) if label else None,
                 size=section.whole("size", None),
                 person_id=section.string("person_id", None),
                 max_rows=section.whole("max_rows", None),
@@ -240,52 +253,47 @@ class Schema:
         return schema
 
 
-def _column(section: Section) -> Any:
-    """A column, or a label; what a label cannot be is refused by the schema."""
-    name = section.string("name")
-    kind = section.string("kind", _default_kind(section))
-    if kind not in _KINDS:
-        section.fail("kind", f"expected one of {', '.join(_KINDS)}, got {kind!r}.")
-    try:
-        column = _KINDS[kind](section)(name=name, missing=section.flag("missing", False))
-    except StudyError:
-        raise
-    except InputError as error:
-        section.fail("name", f"{name}: {error}", beside=f'"{name}"')
-    section.done()
-    return column
+def make_dummy_rows(schema: Schema, *, rows: int = 100, random_state: int = 0) -> Any:
+    """Rows made of a schema alone, so that a learner can develop before it asks; each value is drawn evenly.
+
+    Parameters
+    ----------
+    schema : Schema
+        The public description.
+    rows : int, default=100
+        How many rows.
+    random_state : int, default=0
+        Seed of the public generator; the same seed gives the same rows.
+
+    Returns
+    -------
+    pyarrow.Table
+
+    Privacy
+    -------
+    No private row is read, so nothing is charged. The rows say nothing about the owner's: columns are
+    drawn independently and evenly, whatever their true distribution and relation is.
+
+    Examples
+    --------
+    >>> schema = Schema(columns=[Number(name="age", low=0, high=120)],
+    ...                 label=Category(name="ill", values=("no", "yes")))
+    >>> make_dummy_rows(schema, rows=3).column_names
+    ['age', 'ill']
+    """
+    count = _check.count(rows=rows)
+    if count > 10_000_000:
+        raise InputError(f"Expected rows of at most 10,000,000, got {count}.")
+    rng = np.random.default_rng(_check.count(least=0, random_state=random_state))
+    columns = {column.name: column.draw_rows(count, rng) for column in schema.columns}
+    if schema.label is not None:  # which is never missing; a column type is a data class
+        label = replace(schema.label, missing=False)  # type: ignore[type-var]
+        columns[label.name] = label.draw_rows(count, rng)
+    if schema.person_id is not None and schema.max_rows is not None:
+        most = min(schema.max_rows, 3)  # rows of one person
+        people = [f"person {row // most}" for row in range(count)]
+        columns[schema.person_id] = np.array(people, dtype=object)
+    return tables.make_arrow(columns)
 
 
-def _default_kind(section: Section) -> str:
-    if "values" in section:
-        return "category"
-    return "date" if section.holds_date("low") else "number"
-
-
-def _number(section: Section, **rest: Any) -> Callable[..., Column]:
-    return partial(Number, low=section.number("low"), high=section.number("high"), **rest)
-
-
-def _date(section: Section) -> Callable[..., Column]:
-    return partial(Date, first=section.date("low"), last=section.date("high"))
-
-
-def _category(section: Section, **rest: Any) -> Callable[..., Column]:
-    return partial(Category, values=tuple(section.array("values")), **rest)
-
-
-def _boolean(_: Section) -> Callable[..., Column]:
-    return partial(Category, values=(False, True))
-
-
-_KINDS: dict[str, Callable[[Section], Callable[..., Column]]] = {
-    "number": _number,
-    "integer": partial(_number, whole=True),
-    "date": _date,
-    "boolean": _boolean,
-    "category": _category,
-    "ordered": partial(_category, ordered=True),
-}
-
-
-__all__ = ["Category", "Coded", "Column", "Date", "Number", "Schema", "is_missing"]
+__all__ = ["Category", "Coded", "Column", "Date", "Number", "Schema", "is_missing", "make_dummy_rows"]

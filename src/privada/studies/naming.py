@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from privada.parties.columns import Category
 from privada.parties.schema import Schema
 
 Axes = Sequence[Sequence[str] | None]
@@ -30,7 +29,7 @@ def names_of(schema: Schema) -> dict[str, Any]:
     return {
         "features": list(schema.features),
         "label": label.name if label is not None else None,
-        "classes": list(label.values) if isinstance(label, Category) else [],
+        "classes": list(schema.class_names),
     }
 
 

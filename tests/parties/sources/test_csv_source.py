@@ -5,8 +5,7 @@ import pytest
 from privada.exceptions import SchemaError, SourceError
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.compute.threads import Threads
-from privada.parties.csv.dialect import Dialect
-from privada.parties.csv.reading import CsvFile
+from privada.parties.csv_files import CsvFile, Dialect
 from privada.parties.sources import StoredRows
 from privada.parties.sources.csv_source import CsvSource
 

@@ -8,7 +8,7 @@ from privada import Owner
 from privada.exceptions import SchemaError, SourceError
 from privada.methods.cells import Bins, CellStatistics
 from privada.parties import Number, Rows, Schema
-from privada.parties.csv.dialect import Dialect
+from privada.parties.csv_files import Dialect
 from privada.parties.sources import Source, StoredRows, open_source
 from privada.privacy import PureDP
 

@@ -5,7 +5,7 @@ import pytest
 
 from privada.exceptions import InputError, SourceError
 from privada.parties import Rows, Schema
-from privada.parties.csv.dialect import Dialect
+from privada.parties.csv_files import Dialect
 from privada.parties.sources import StoredRows
 from privada.parties.sources.stores import StoredFiles
 

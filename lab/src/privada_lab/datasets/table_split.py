@@ -19,7 +19,7 @@ import numpy.typing as npt
 from privada import _check
 from privada._arrays import BoolArray, FloatArray
 from privada.exceptions import InputError
-from privada.parties.schema import Category, Date, Number, Schema, is_missing
+from privada.parties.schema import Category, Number, Schema, is_missing
 
 HALVES = ("development", "final")
 MOST_PUBLIC, MOST_TEST = 10_000, 3_000
@@ -127,9 +127,9 @@ class TableSplit:
     @property
     def label_bounds(self) -> tuple[float, float]:
         """Public limits of a numeric label."""
-        label = self.schema.label
-        assert isinstance(label, Number)
-        return label.low, label.high
+        bounds = self.schema.label_bounds
+        assert bounds is not None
+        return bounds
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -182,7 +182,7 @@ class TablePair:
     @property
     def task(self) -> str:
         """What is to be predicted."""
-        return "regression" if isinstance(self.label, Number) else "classification"
+        return "regression" if self.label.label_role == "number" else "classification"
 
     def split(self, folder: Path | None, seed: int) -> TableSplit:
         """A random split of the private side: at most two thirds train; others, at most 3,000, test."""
@@ -212,12 +212,12 @@ def _part(schema: Schema, table: Table) -> TablePart:
     label = schema.label
     assert label is not None
     y = table[label.name]
-    if isinstance(label, Number):
-        return TablePart(table, X, np.clip(y.astype(np.float64), label.low, label.high))
+    if schema.label_bounds is not None:
+        return TablePart(table, X, np.clip(y.astype(np.float64), *schema.label_bounds))
     return TablePart(table, X, np.asarray(y.tolist()))
 
 
-def _known(column: Number | Date | Category, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _known(column: object, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Values of a category that the public list has; any other is missing."""
     if not isinstance(column, Category):
         return values

@@ -10,7 +10,7 @@ import numpy as np
 
 from privada._arrays import AnyArray
 from privada.audit.rows.sample import Sample, matrix
-from privada.parties.schema import Category, Column, Number, Schema
+from privada.parties.schema import Column, Schema
 from privada.privacy.release import Question
 
 Generator = np.random.Generator
@@ -24,7 +24,7 @@ def landmarks(question: Question, schema: Schema) -> AnyArray | None:
 
     Only for schemas of plain numbers, whose columns are the features.
     """
-    if not all(isinstance(column, Number) and not column.missing for column in schema.columns):
+    if not all(column.holds_floats and not column.missing for column in schema.columns):
         return None
     found: list[AnyArray] = []
     for array in question.parts()[1].values():
@@ -44,9 +44,9 @@ def records(sample: Sample, rng: Generator, marks: AnyArray | None) -> Iterator[
     for name, pick in _PICKS.items():
         yield name, _record(sample, lambda column, pick=pick: pick(column, rng))  # type: ignore[misc]
     if any(column.missing for column in sample.schema.columns):
-        yield "a missing value", _record(sample, lambda c: absent(c) if c.missing else high(c, rng))
+        yield "a missing value", _record(sample, lambda c: c.missing_value if c.missing else c.highest())
     for index, row in enumerate(() if marks is None else marks):
-        plain = _record(sample, lambda column: random(column, rng))
+        plain = _record(sample, lambda column: column.draw(rng))
         yield f"landmark {index}", replace(plain, X=row[None].astype(sample.X.dtype))
 
 
@@ -59,26 +59,19 @@ def _record(sample: Sample, pick: Callable[[Column], Any]) -> Sample:
 
 def near_low(sample: Sample) -> Sample:
     """A row a hundredth of the way from the low corner: small, and not nothing."""
-    return _record(sample, lambda column: _between(column, 0.01))
+    return _record(sample, lambda column: column.between(0.01))
 
 
 def middle(sample: Sample) -> Sample:
     """The middle of the public box, and the first category: as unlike a corner as a row can be."""
-    return _record(sample, lambda column: _between(column, 0.5))
+    return _record(sample, lambda column: column.between(0.5))
 
 
 def across(sample: Sample, number: int) -> Sample:
     """Rows from the low corner of the public box to the high one, at equal distances; categories in turn."""
     steps = [
-        _record(
-            sample,
-            lambda column, at=at: (  # type: ignore[misc]
-                column.values[at % len(column.values)]
-                if isinstance(column, Category)
-                else _between(column, at / max(1, number - 1))
-            ),
-        )
-        for at in range(number)
+        _record(sample, lambda column, place=place: column.step(place, number))  # type: ignore[misc]
+        for place in range(number)
     ]
     first, *others = steps
     for other in others:
@@ -86,20 +79,14 @@ def across(sample: Sample, number: int) -> Sample:
     return first
 
 
-def _between(column: Column, share: float) -> Any:
-    if isinstance(column, Category):
-        return column.values[0]
-    return column.at(column.low + share * (column.high - column.low))
-
-
 def low(column: Column, _: Generator) -> Any:
     """The least value of a column."""
-    return column.values[0] if isinstance(column, Category) else column.at(column.low)
+    return column.lowest()
 
 
 def high(column: Column, _: Generator) -> Any:
     """The largest value of a column."""
-    return column.values[-1] if isinstance(column, Category) else column.at(column.high)
+    return column.highest()
 
 
 def corner(column: Column, rng: Generator) -> Any:
@@ -109,28 +96,17 @@ def corner(column: Column, rng: Generator) -> Any:
 
 def random(column: Column, rng: Generator) -> Any:
     """A value within the public bounds."""
-    if isinstance(column, Category):
-        return column.values[rng.integers(len(column.values))]
-    return column.at(rng.uniform(column.low, column.high))
+    return column.draw(rng)
 
 
-def above(column: Column, rng: Generator) -> Any:
+def above(column: Column, _: Generator) -> Any:
     """A value far above the public bounds."""
-    if isinstance(column, Category):
-        return high(column, rng)
-    return column.at(OUTLIER_FACTOR * max(1.0, abs(column.high)))
+    return column.beyond(OUTLIER_FACTOR)
 
 
-def below(column: Column, rng: Generator) -> Any:
+def below(column: Column, _: Generator) -> Any:
     """A value far below the public bounds."""
-    if isinstance(column, Category):
-        return low(column, rng)
-    return column.at(-OUTLIER_FACTOR * max(1.0, abs(column.low)))
-
-
-def absent(column: Column) -> Any:
-    """A missing value."""
-    return np.nan if isinstance(column, Number) else None
+    return column.beyond(-OUTLIER_FACTOR)
 
 
 _PICKS: dict[str, Callable[[Column, Generator], Any]] = {

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from privada._arrays import AnyArray
 from privada.exceptions import InputError
 from privada.parties.rows import Rows
-from privada.parties.schema import Number, Schema
+from privada.parties.schema import Schema
 from privada.privacy.noise import Noise
 
 
@@ -82,7 +82,7 @@ class Sample:
 
 def matrix(schema: Schema, columns: list[AnyArray]) -> AnyArray:
     """Columns side by side: numbers if all are, else objects."""
-    numbers = all(isinstance(column, Number) for column in schema.columns)
+    numbers = all(column.holds_floats for column in schema.columns)
     return np.column_stack([np.asarray(c, dtype=np.float64 if numbers else object) for c in columns])
 
 

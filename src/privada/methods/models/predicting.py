@@ -15,8 +15,7 @@ from privada import _files
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.models.model_file import load
-from privada.parties.csv.dialect import Dialect
-from privada.parties.csv.reading import CsvFile
+from privada.parties.csv_files import CsvFile, Dialect
 from privada.parties.schema import Schema
 
 BATCH = 65_536

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from privada._arrays import FloatArray
 from privada.exceptions import SchemaError, SourceError
-from privada.parties.schema import Category, Schema
+from privada.parties.schema import Schema
 from privada.parties.sources import Source
 from privada.parties.tables import Table
 
@@ -64,8 +64,8 @@ class Batch:
     def of_none(cls, schema: Schema) -> Batch:
         """No rows, of the schema's width."""
         label = schema.label
-        codes = np.zeros(0, dtype=np.int64 if isinstance(label, Category) else np.float64)
-        return cls(np.zeros((0, schema.width)), None if label is None else codes)
+        no_labels: npt.NDArray[Any] | None = None if label is None else np.zeros(0, dtype=label.label_dtype)
+        return cls(np.zeros((0, schema.width)), no_labels)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from privada.exceptions import SourceError
-from privada.parties.outages import raise_if_out_of_reach
+from privada.parties.tables import raise_if_out_of_reach
 
 BUFFER = 1 << 20  # bytes of a column that are read at a time
 PART_ROWS = 250_000  # of a part at least, where row groups are smaller

@@ -8,7 +8,6 @@ import numba
 import numpy as np
 
 from privada._arrays import FloatArray
-from privada.parties.columns import Number
 from privada.parties.schema import Schema
 from privada.parties.tables import Table
 
@@ -32,8 +31,9 @@ def encode_features(schema: Schema, table: Table) -> FloatArray:
 
 def _is_plain(column: Any, values: Any) -> bool:
     """Whether a column is numbers of which none may be missing, as 64-bit floats."""
-    plain = isinstance(column, Number) and not (column.missing or column.whole)
-    return plain and isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1
+    return (
+        column.is_plain and isinstance(values, np.ndarray) and values.dtype == np.float64 and values.ndim == 1
+    )
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]

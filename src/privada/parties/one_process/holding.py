@@ -31,8 +31,9 @@ from privada.parties.one_process.process_ledger import OpenUse, enter_rows, join
 from privada.parties.one_process.statement import Statement, join_statements
 from privada.parties.owner import Owner
 from privada.parties.permissions import Policy
-from privada.parties.persons import number_persons, read_persons
+from privada.parties.rows import number_persons
 from privada.parties.schema import Schema, is_missing
+from privada.parties.sources.arrays import read_persons
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Question
 

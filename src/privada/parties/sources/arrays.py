@@ -9,10 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import SchemaError
-from privada.parties.persons import read_persons
 from privada.parties.schema import Schema
 from privada.parties.sources.source import Source
 from privada.parties.tables import Table
+
+
+def read_persons(values: Any) -> npt.NDArray[Any]:
+    """An array of persons. A list's are kept as they are: a common type would make one of 1 and "1"."""
+    return np.array(values, dtype=object) if isinstance(values, (list, tuple)) else np.asarray(values)
 
 
 class ArraySource(Source):
@@ -55,4 +59,4 @@ def _extras(schema: Schema, y: Any, person: Any) -> list[tuple[str, Any, str]]:
     return label + ([(schema.person_id, person, "person")] if schema.person_id else [])
 
 
-__all__ = ["ArraySource"]
+__all__ = ["ArraySource", "read_persons"]

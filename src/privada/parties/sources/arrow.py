@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from privada.exceptions import SourceError
 from privada.parties.compute.dividing import divide_dataset, is_parquet
-from privada.parties.outages import raise_if_out_of_reach
 from privada.parties.schema import Schema
 from privada.parties.sources.source import Source
-from privada.parties.tables import Table, check_names, read_batch, read_values
+from privada.parties.tables import Table, check_names, raise_if_out_of_reach, read_batch, read_values
 
 COLUMN_ROWS = 65_536  # of one column, read at a time
 
@@ -25,11 +24,11 @@ class ArrowSource(Source):
     def __init__(self, dataset: Any, schema: Schema) -> None:
         check_names(dataset.schema.names, schema.needed)
         self._dataset, self._names = dataset, list(schema.needed)
-        self._categories = schema.categories
+        self._coded = schema.coded
 
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         for batch in self._batches(list(names or self._names), size):
-            yield read_batch(batch, categories=self._categories)
+            yield read_batch(batch, coded=self._coded)
 
     def _batches(self, names: list[str], size: int) -> Iterator[Any]:
         import pyarrow as pa

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.parties.csv.reading import CsvFile
+from privada.parties.csv_files import CsvFile
 from privada.parties.schema import Schema
 from privada.parties.sources.source import Source
 from privada.parties.tables import Table, check_names, read_batch, read_values
@@ -24,13 +24,17 @@ class CsvSource(Source):
         self.file, self._schema, self._travels = file, schema, travels
 
     @property
+    def csv_files(self) -> list[CsvFile]:
+        return [self.file]
+
+    @property
     def travels(self) -> bool:
         """If it is a file that another process finds by its path."""
         return self._travels
 
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         for batch in self.file.batches(names or self._schema.needed, size):
-            yield read_batch(batch, categories=self._schema.categories)
+            yield read_batch(batch, coded=self._schema.coded)
 
     def column(self, name: str) -> npt.NDArray[Any]:
         parts = [read_values(batch.column(0)) for batch in self.file.batches((name,), COLUMN_ROWS)]
@@ -58,8 +62,7 @@ class CsvFiles(Source):
         return list(self._files)
 
     @property
-    def files(self) -> list[CsvFile]:
-        """The files, in their order."""
+    def csv_files(self) -> list[CsvFile]:
         return [source.file for source in self._files]
 
     @property

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import SourceError
-from privada.parties.outages import raise_if_out_of_reach
 from privada.parties.schema import Schema
 from privada.parties.sources.source import Source
-from privada.parties.tables import Table, check_names, read_batch, read_values
+from privada.parties.tables import Table, check_names, raise_if_out_of_reach, read_batch, read_values
 
 COLUMN_ROWS = 65_536
 
@@ -26,7 +25,7 @@ class LazyFrameSource(Source):
 
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         for batch in self._batches(names or self._schema.needed, size):
-            yield read_batch(batch, categories=self._schema.categories)
+            yield read_batch(batch, coded=self._schema.coded)
 
     def column(self, name: str) -> npt.NDArray[Any]:
         parts = [read_values(batch.column(0)) for batch in self._batches((name,), COLUMN_ROWS)]

@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from privada.exceptions import SchemaError, SourceError
-from privada.parties.csv.dialect import Dialect, is_csv
-from privada.parties.csv.reading import CsvFile
-from privada.parties.outages import raise_if_out_of_reach
+from privada.parties.csv_files import CsvFile, Dialect, is_csv
 from privada.parties.schema import Schema
 from privada.parties.sources.arrays import ArraySource
 from privada.parties.sources.arrow import ArrowSource
@@ -26,7 +24,7 @@ from privada.parties.sources.lazy_frames import LazyFrameSource
 from privada.parties.sources.source import Source, WatchedSource
 from privada.parties.sources.stores import StoredFiles
 from privada.parties.sources.vintage_source import VintageSource, check_dividable, with_dates
-from privada.parties.tables import as_arrow
+from privada.parties.tables import as_arrow, raise_if_out_of_reach
 from privada.privacy.accounting.filters import Vintage
 
 
@@ -171,7 +169,7 @@ def _streaming_parquet(schema: Schema) -> Any:
     import pyarrow.dataset as ds
 
     options = ds.ParquetFragmentScanOptions(pre_buffer=False)
-    return ds.ParquetFileFormat(dictionary_columns=schema.categories, default_fragment_scan_options=options)
+    return ds.ParquetFileFormat(dictionary_columns=schema.coded, default_fragment_scan_options=options)
 
 
 def _as_dataset(data: Any) -> Any:

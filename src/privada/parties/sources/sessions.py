@@ -59,7 +59,7 @@ class _ArrowSession:
         with _naming_faults(self._is_away), self._read(statement, size) as reader:
             for batch in reader:
                 for start in range(0, batch.num_rows, size):
-                    yield read_batch(batch.slice(start, size), categories=schema.categories)
+                    yield read_batch(batch.slice(start, size), coded=schema.coded)
 
 
 @contextmanager

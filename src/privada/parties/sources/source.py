@@ -10,6 +10,7 @@ from typing import Any
 import numpy.typing as npt
 
 from privada.exceptions import SourceError
+from privada.parties.csv_files import CsvFile
 from privada.parties.tables import Table
 
 
@@ -58,6 +59,11 @@ class Source(ABC):
     def is_held(self) -> bool:
         """Whether the rows are objects of this process, which may use them in other ways, too."""
         return False
+
+    @property
+    def csv_files(self) -> Sequence[CsvFile]:
+        """The CSV files that all rows are read from, in which faults can be found; none for other rows."""
+        return ()
 
     def addresses(self) -> list[Source]:
         """The same rows in the same order, in parts that another process can open by itself."""
@@ -124,6 +130,10 @@ class WatchedSource(Source):
     @property
     def travels(self) -> bool:
         return self.source.travels
+
+    @property
+    def csv_files(self) -> Sequence[CsvFile]:
+        return self.source.csv_files
 
     def addresses(self) -> list[Source]:
         return self.source.addresses()

@@ -86,7 +86,7 @@ def with_dates(schema: Schema, vintage: Vintage) -> Schema:
     """The schema by which rows are read: with the column of dates, if it is not among the features."""
     declared = {column.name: column for column in schema.columns}
     if vintage.column in declared:
-        if not isinstance(declared[vintage.column], Date):
+        if not declared[vintage.column].is_time:
             raise SchemaError(f"Expected {vintage.column!r}, which divides vintages, to be of kind date.")
         return schema
     if vintage.column in schema.needed:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from privada.exceptions import InputError, SchemaError
 
 if TYPE_CHECKING:
-    from privada.parties.csv.dialect import Dialect
+    from privada.parties.csv_files import Dialect
     from privada.parties.sources.databases import Database
 
 
@@ -23,7 +23,7 @@ class ColumnHeader:
 
 def read_header(path: Path, dialect: Dialect | None = None) -> list[ColumnHeader]:
     """The columns of a file or a folder. No value is read."""
-    from privada.parties.csv.dialect import is_csv
+    from privada.parties.csv_files import is_csv
     from privada.parties.sources.files import data_files
 
     if not (path.is_file() or path.is_dir()):
@@ -45,8 +45,7 @@ def read_table_header(database: Database) -> list[ColumnHeader]:
 def _csv_header(path: Path, dialect: Dialect | None) -> list[ColumnHeader]:
     import pyarrow as pa
 
-    from privada.parties.csv.dialect import Dialect
-    from privada.parties.csv.reading import CsvFile
+    from privada.parties.csv_files import CsvFile, Dialect
 
     file = CsvFile(path.name, lambda: pa.OSFile(str(path)), dialect or Dialect(), ())
     try:

@@ -7,11 +7,138 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privada.exceptions import SchemaError
+from privada._toml import Section
+from privada.exceptions import InputError, SchemaError, StudyError
 from privada.parties import Category, Date, Number, Rows, Schema
-from privada.parties.csv.dialect import Dialect
-from privada.parties.csv.reading import CsvFile
+from privada.parties.csv_files import CsvFile, Dialect, is_csv, parse_fields
 from privada.parties.sources import StoredRows
+
+GERMAN_SECTION = """
+[csv]
+delimiter = ";"
+encoding = "cp1252"
+decimal = ","
+thousands = "."
+date_format = "%d.%m.%Y"
+null = ["", "k.A."]
+"""
+
+
+def read(text):
+    return Dialect.from_section(Section.parse(text, name="owner.toml").section("csv"))
+
+
+def test_a_german_export_is_declared():
+    dialect = read(GERMAN_SECTION)
+    assert dialect == Dialect(
+        delimiter=";",
+        encoding="cp1252",
+        decimal=",",
+        thousands=".",
+        date_format="%d.%m.%Y",
+        null=("", "k.A."),
+    )
+    assert Dialect(**dialect.to_dict()) == dialect
+    assert Dialect().to_dict() == {}
+    assert read('[csv]\nheader = false\nnames = ["a", "b"]').names == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('delimiter = ";;"', r"line 2, csv\.delimiter: Expected delimiter to be one ASCII character"),
+        ('decimal = "§"', r"csv\.decimal"),
+        ('decimal = "5"', r"csv\.decimal: Expected decimal to be no letter"),
+        ('thousands = "."', r"csv\.thousands: Expected thousands to differ from decimal"),
+        ("quote = ','", r"csv\.quote: Expected quote to differ"),
+        ('encoding = "klingon"', r"csv\.encoding: Expected encoding to be one that Python knows"),
+        ('encoding = "hex"', r"csv\.encoding: Expected encoding to be one of text"),
+        ('compression = "rar"', r"csv\.compression"),
+        ('date_format = "dd.mm"', r"csv\.date_format"),
+        ("null = [3]", r"csv\.null"),
+        ("header = false", r"line 2, csv\.header: a file without a header needs names"),
+        ('header = true\nnames = ["a"]', r"csv\.header"),
+        ('names = ["a", "a"]', r"csv\.names"),
+        ('seperator = ";"', r"csv\.seperator: nobody knows this key"),
+        ("delimiter = 3", r"csv\.delimiter: expected a string"),
+    ],
+)
+def test_what_is_no_dialect_is_named(text, message):
+    with pytest.raises(StudyError, match=message):
+        read(f"[csv]\n{text}")
+
+
+def test_a_category_that_is_also_a_word_for_nothing_is_refused():
+    """Rows of Namibia would be missing ones."""
+    with pytest.raises(SchemaError, match=r"'country' has the category 'NA'.*\[data\.csv\]"):
+        Category(name="country", values=("DE", "NA")).check_dialect(Dialect())
+    Category(name="country", values=("DE", "NA")).check_dialect(Dialect(null=("",)))
+    Category(name="level", values=(0, 1)).check_dialect(Dialect())
+
+
+def test_files_are_known_by_their_name():
+    assert [is_csv(name) for name in ("a.csv", "A.CSV.GZ", "b.csv.zst", "c.parquet", "csv")] == [True] * 3 + [
+        False
+    ] * 2
+    assert Dialect().compression_of("A.CSV.BZ2") == "bz2"
+    assert Dialect(compression="none").compression_of("a.csv.gz") is None
+    assert Dialect(compression="gz").compression_of("a.csv") == "gzip"
+
+
+def test_names_are_those_of_all_columns():
+    with pytest.raises(InputError, match="names"):
+        Dialect(names=("a", ""))
+
+
+X = Number(name="x", low=0, high=1)
+GERMAN_WORDS = Dialect(delimiter=";", decimal=",", thousands=".", date_format="%d.%m.%Y", null=("", "k.A."))
+
+
+def parsed(column, texts, dialect):
+    values, wrong = parse_fields(column, pa.array(texts, pa.string()), dialect)
+    return values.to_pylist(), wrong.tolist()
+
+
+def test_numbers_in_german():
+    right = ["1.234,5", "1234,5", " -7 ", "k.A.", "", "1e3", "1.234.567", ",5"]
+    values, wrong = parsed(X, right, GERMAN_WORDS)
+    assert values == [1234.5, 1234.5, -7.0, None, None, 1000.0, 1234567.0, 0.5]
+    assert not any(wrong)
+
+
+def test_a_separator_in_the_wrong_place_makes_no_number():
+    """Removed wherever it stands, "12.5" would be 125."""
+    texts = ["12.5", "1.2345", "1..234", ".123", "1.23,4", "1,234.5", "zwölf", "NA"]
+    values, wrong = parsed(X, texts, GERMAN_WORDS)
+    assert values == [None] * len(texts)
+    assert all(wrong)
+    assert parsed(X, ["1.5", "1,5"], Dialect(decimal=",", delimiter=";")) == ([None, 1.5], [True, False])
+
+
+def test_each_kind_is_parsed_and_what_is_wrong_is_known():
+    date = Date(name="d", first="2000-01-01", last="2030-01-01")
+    values, wrong = parsed(date, ["31.12.2023", "31.02.2023", "2023-12-31", "k.A."], GERMAN_WORDS)
+    assert [str(value)[:10] for value in values] == ["2023-12-31", "None", "None", "None"]
+    assert wrong == [False, True, True, False]
+    values, wrong = parsed(date, ["2023-12-31", "2023-12-31T12:00:00", "31.12.2023", "2023-02-30"], Dialect())
+    assert wrong == [False, False, True, True]
+    flag = Category(name="b", values=(False, True))
+    assert parsed(flag, ["true", "0", "yes", ""], Dialect()) == ([True, False, None, None], [0, 0, 1, 0])
+    level = Category(name="n", values=(1, 2))
+    assert parsed(level, ["1", " 2", "1.5", "NA"], Dialect()) == ([1, 2, None, None], [0, 0, 1, 0])
+    word = Category(name="w", values=("a", "b"))
+    assert parsed(word, ["a", " b", "NA"], Dialect()) == (["a", " b", None], [0, 0, 0])
+    said = [f"not {column.expected}" for column in (X, date, flag, level)]
+    assert said == ["not a number", "not a date", "not true or false", "not a whole number"]
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [((True, False), "bool"), ((1, 2), "int64"), ((1, 2.5), "double"), (("a", "b"), "string")],
+)
+def test_types_follow_from_public_values(values, kind):
+    assert str(Category(name="c", values=values).arrow_type()) == kind
+
 
 SCHEMA = Schema(
     columns=[
@@ -184,7 +311,7 @@ def test_a_header_without_a_line_end_is_a_file_without_rows(tmp_path):
 
 
 def test_ends_of_blocks_within_quotes_change_no_row(tmp_path, monkeypatch):
-    monkeypatch.setattr("privada.parties.csv.reading.BLOCK", 64)
+    monkeypatch.setattr("privada.parties.csv_files.BLOCK", 64)
     words = ["a", "b\nc"] * 200
     text = "".join(f'{i},"{word}"\n' for i, word in enumerate(words))
     (tmp_path / "rows.csv").write_bytes(b"x,y\n" + text.encode())
