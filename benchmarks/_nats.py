@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from privada.exchange.broker.server import find_program, stop_server
+from privada.exchange.broker import find_program, stop_server
 
 
 @contextmanager

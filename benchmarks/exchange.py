@@ -27,14 +27,12 @@ import numpy as np
 
 from benchmarks._figures import Figure, main
 from benchmarks._nats import BareLearner, answer_bare, receive_bare, running_nats, send_bare
-from privada.exchange.chunks import receive
-from privada.exchange.courier import Courier
-from privada.exchange.couriers.connection import Connection
-from privada.exchange.couriers.nats import NatsCourier
+from privada.exchange.courier import Courier, open_courier
 from privada.exchange.envelope import Envelope
 from privada.exchange.mailbox import Mailbox
-from privada.exchange.opening import open_courier
-from privada.exchange.posting import key_of, post
+from privada.exchange.nats import NatsCourier
+from privada.exchange.nats_client import Connection
+from privada.exchange.posting import key_of, post, receive
 from privada.methods.cells import CellStatistics, NearestCells
 from privada.methods.summarization.learner.learn import match
 from privada.methods.summarization.learner.matching import Matching

@@ -62,10 +62,10 @@ from benchmarks._postgres import NoServerError, database, own_server, server
 from benchmarks._slow_clients import CONNECTIONS, DESCRIPTORS, LOG_BYTES, crowd_ports
 from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner
 from privada.exceptions import BudgetError, CourierError, LedgerError, PrivadaError
+from privada.exchange.bucket import BucketCourier
 from privada.exchange.courier import Courier
-from privada.exchange.couriers.bucket import BucketCourier
-from privada.exchange.couriers.folder import FolderCourier
-from privada.exchange.files import load_release
+from privada.exchange.folder import FolderCourier
+from privada.exchange.posting import load_release
 from privada.parties.owner_file import OwnerFile
 from privada.privacy import Ledger, OwnerKey, PureDP, Receipt, Relation
 

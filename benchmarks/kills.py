@@ -34,8 +34,8 @@ from benchmarks.faults import NAME, charged_questions, question, set_up
 from privada import AskOwner, Mailbox, Owner
 from privada.exceptions import PrivadaError
 from privada.exchange import open_courier
-from privada.exchange.broker.server import find_program
-from privada.exchange.files import read_payload
+from privada.exchange.broker import find_program
+from privada.exchange.posting import read_payload
 from privada.parties.protocol import Learner
 from privada.privacy import Release
 from privada.service.serving import Desk, Service

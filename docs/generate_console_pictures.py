@@ -23,7 +23,7 @@ import pandas as pd
 
 from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Policy, Schema
 from privada.exchange import Sender
-from privada.exchange.couriers.local import LocalCourier
+from privada.exchange.local import LocalCourier
 from privada.parties.columns import Number
 from privada.parties.permissions import KnownLearner
 from privada.privacy import Asker, Ledger, OwnerKey, PureDP, Vintage

@@ -26,10 +26,10 @@ def test_what_is_wrong_is_one_line(cli, tmp_path):
 
 
 def test_create_makes_the_exchange_of_a_link(cli, tmp_path, monkeypatch):
-    from privada.exchange.broker import server
+    from privada.exchange import broker
 
     called = []
-    monkeypatch.setattr(server, "create_exchange", lambda link, *, replicas: called.append((link, replicas)))
+    monkeypatch.setattr(broker, "create_exchange", lambda link, *, replicas: called.append((link, replicas)))
     (tmp_path / "link.toml").write_text("")
     assert cli.json("broker", "create", tmp_path / "link.toml", "--replicas", "3")["replicas"] == 3
     assert called == [(tmp_path / "link.toml", 3)]

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from privada.exchange.files import load_release
+from privada.exchange.posting import load_release
 
 
 def test_ask_answer_learn(cli, home, learner, exchange, tmp_path):

@@ -113,9 +113,8 @@ def s3_server(tmp_path_factory):
 def broker(tmp_path_factory):
     """The folder of a running broker with TLS, two owners and two learners."""
     from privada.exceptions import InputError
-    from privada.exchange.broker.plan import BrokerPlan
-    from privada.exchange.broker.server import find_program, running_server
-    from privada.exchange.broker.setup import set_up_broker
+    from privada.exchange.broker import find_program, running_server, set_up_broker
+    from privada.exchange.broker_plan import BrokerPlan
 
     try:
         find_program()
@@ -131,7 +130,7 @@ def broker(tmp_path_factory):
 @pytest.fixture
 def party(broker):
     """A function that opens a party's courier."""
-    from privada.exchange.link import Link
+    from privada.exchange.nats import Link
 
     opened = []
 
@@ -142,3 +141,43 @@ def party(broker):
     yield open_one
     for courier in opened:
         courier.close()
+
+
+@pytest.fixture
+def connect():
+    """A function that opens a courier to a server."""
+    from privada.exchange.nats import NatsCourier
+    from privada.exchange.nats_client import Connection
+
+    opened = []
+
+    def open_one(server, *, patience=5.0, exchange="trial"):
+        opened.append(NatsCourier(Connection([server.url], patience=patience), exchange=exchange))
+        return opened[-1]
+
+    yield open_one
+    for courier in opened:
+        courier.close()
+
+
+@pytest.fixture
+def courier(own_nats_server, connect):
+    made = connect(own_nats_server)
+    made.create_exchange()
+    return made
+
+
+@pytest.fixture
+def register_courier(tmp_path, monkeypatch):
+    """A function that installs a package with an entry point: a folder of its metadata on the path."""
+    monkeypatch.syspath_prepend(Path(__file__).parent / "outside")
+
+    def register(scheme, value, package="pigeon-post"):
+        site = tmp_path / package
+        metadata = site / f"{package.replace('-', '_')}-1.0.dist-info"
+        metadata.mkdir(parents=True)
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (metadata / "entry_points.txt").write_text(f"[privada.couriers]\n{scheme} = {value}\n")
+        monkeypatch.syspath_prepend(site)
+
+    return register

@@ -9,11 +9,10 @@ import pytest
 from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Policy, Schema
 from privada.exceptions import AnswerError, InputError, Waiting, WireError
 from privada.exchange import Sender
-from privada.exchange.answering import ask_as
-from privada.exchange.chunks import describe
-from privada.exchange.couriers.local import LocalCourier
+from privada.exchange.answering import read_asker
 from privada.exchange.envelope import Envelope
-from privada.exchange.posting import post
+from privada.exchange.local import LocalCourier
+from privada.exchange.posting import describe, post
 from privada.methods.summarization import EmbeddedRows, FourierEmbedding, RoundBids, RoundPoints, SummaryRows
 from privada.parties.permissions import KnownLearner
 from privada.privacy import Disclosure, PureDP
@@ -76,7 +75,7 @@ def test_rows_are_sealed_for_the_curator_whom_policy_and_list_name(courier):
 
 
 def asker(name, key):
-    return ask_as(
+    return read_asker(
         Envelope(kind="question", owner="clinic", question="ab" * 32, learner=name, learner_key=key.public)
     )
 
@@ -167,8 +166,10 @@ def test_a_question_is_read_for_a_person_without_running_it(courier):
     assert answering.read_question(key, cells().digest) == cells()
     with pytest.raises(WireError, match="another question"):
         answering.read_question(key, "00" * 32)
-    with pytest.raises(WireError, match="is gone"):
+    with pytest.raises(WireError, match="another question"):
         answering.read_question("questions/clinic/nothing", "00" * 32)
+    with pytest.raises(WireError, match="does not exist any more"):
+        answering.read_question(key.replace(cells().digest, "00" * 32), "00" * 32)
 
 
 def test_two_curators_who_ask_the_same_each_get_rows_that_they_can_read(courier):

@@ -10,8 +10,8 @@ import pytest
 from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Policy, Schema
 from privada.exceptions import AnswerError, Waiting
 from privada.exchange import Sender
-from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import Envelope
+from privada.exchange.local import LocalCourier
 from privada.exchange.posting import post
 from privada.parties.protocol import Absent, Inquiry
 from privada.privacy import PureDP, Release

@@ -11,10 +11,9 @@ from benchmarks.faults import NoMountError, charge_read_only, mounted, set_up
 from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Schema
 from privada.exceptions import CourierError, Waiting
 from privada.exchange import Sender
-from privada.exchange.chunks import LARGEST_PART
-from privada.exchange.couriers.bucket import BucketCourier
-from privada.exchange.couriers.folder import FolderCourier
-from privada.exchange.posting import MOST_SUCCESSORS
+from privada.exchange.bucket import BucketCourier
+from privada.exchange.folder import FolderCourier
+from privada.exchange.posting import LARGEST_PART, MOST_SUCCESSORS
 from privada.privacy import PureDP
 from privada.privacy.keys import LearnerKey
 from privada.service import serving

@@ -9,8 +9,8 @@ import pytest
 from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Schema
 from privada.exceptions import Waiting
 from privada.exchange import Sender, envelope
-from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import Envelope
+from privada.exchange.local import LocalCourier
 from privada.exchange.posting import successors
 from privada.methods.cells import learn
 from privada.privacy import PureDP

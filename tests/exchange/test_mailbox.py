@@ -10,9 +10,9 @@ import pytest
 from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Policy, Schema
 from privada.exceptions import AnswerError, LedgerError, SourceError, Waiting, WireError
 from privada.exchange import Sender, open_courier
-from privada.exchange.couriers.folder import FolderCourier
-from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import Envelope
+from privada.exchange.folder import FolderCourier
+from privada.exchange.local import LocalCourier
 from privada.exchange.posting import post
 from privada.methods.cells import learn
 from privada.privacy import Ledger, OwnerKey, PureDP

@@ -11,8 +11,8 @@ from privada import AskOwner, Mailbox
 from privada.exceptions import AnswerError, InputError, StudyError
 from privada.exchange import Sender
 from privada.exchange.asking import Asking
-from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import LARGEST_MALFORMED, Envelope, MalformedQuestion
+from privada.exchange.local import LocalCourier
 from privada.exchange.posting import key_of
 from privada.methods.cells import learn
 from privada.privacy.keys import LearnerKey

@@ -20,8 +20,8 @@ import pytest
 from privada import Mailbox, Owner, Policy, Schema
 from privada.exceptions import PrivadaError
 from privada.exchange import Sender, open_courier
-from privada.exchange.couriers.folder import FolderCourier
 from privada.exchange.envelope import Envelope
+from privada.exchange.folder import FolderCourier
 from privada.methods.summarization import (
     Allocation,
     CuratorNoise,

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from privada.exchange import Mailbox, Sender, open_courier
-from privada.exchange.couriers.folder import FolderCourier
-from privada.exchange.couriers.local import LocalCourier
 from privada.exchange.envelope import Envelope
+from privada.exchange.folder import FolderCourier
+from privada.exchange.local import LocalCourier
 from privada.methods.evaluation import as_hypothesis
 from privada.methods.registry import methods
 from privada.parties.owner import Owner

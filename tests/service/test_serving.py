@@ -10,7 +10,7 @@ import pytest
 from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Policy, Schema
 from privada.exceptions import AnswerError, CourierError, LedgerError
 from privada.exchange import Sender
-from privada.exchange.couriers.local import LocalCourier
+from privada.exchange.local import LocalCourier
 from privada.privacy import PureDP, Release
 from privada.privacy.keys import LearnerKey
 from privada.service import serving

@@ -13,7 +13,7 @@ from privada.cli.options import AsJson, existing_file
 from privada.exceptions import InputError
 
 if TYPE_CHECKING:
-    from privada.exchange.broker.plan import BrokerPlan
+    from privada.exchange.broker_plan import BrokerPlan
 
 app = typer.Typer(no_args_is_help=True, help="Set up and run a broker: a NATS server of your own.")
 BrokerFolder = Annotated[Path, typer.Argument(metavar="DIR", help="The broker's folder.", show_default=False)]
@@ -60,8 +60,8 @@ def init(
     Each party gets a folder with a link.toml: hand it over in a safe way, and keep authority/ to yourself.
     Run the command again to add parties; existing files stay as they are.
     """
-    from privada.exchange.broker.plan import BrokerPlan
-    from privada.exchange.broker.setup import set_up_broker
+    from privada.exchange.broker import set_up_broker
+    from privada.exchange.broker_plan import BrokerPlan
 
     if host is not None and server:
         raise InputError("Expected --host for one server or --server for each of a cluster, not both.")
@@ -96,7 +96,7 @@ def init(
 @app.command("serve", epilog="Example: privada broker serve broker")
 def serve(folder: BrokerFolder, as_json: AsJson = False) -> None:
     """Run the broker in the foreground; interrupt it to end it."""
-    from privada.exchange.broker import server
+    from privada.exchange.broker import serve as serve_broker
 
     def report_ready(plan: BrokerPlan) -> None:
         parties = f"{len(plan.owners)} owners and {len(plan.learners)} learners"
@@ -110,7 +110,7 @@ def serve(folder: BrokerFolder, as_json: AsJson = False) -> None:
         sys.stdout.flush()  # a program that reads our output waits for this line
 
     existing_file(folder / "broker.toml", "DIR")
-    server.serve(folder, ready=report_ready)
+    serve_broker(folder, ready=report_ready)
 
 
 @app.command("create", epilog="Example: privada broker create administrator/link.toml --replicas 3")
@@ -124,7 +124,7 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Create the exchange on a NATS server or cluster that runs already."""
-    from privada.exchange.broker.server import create_exchange
+    from privada.exchange.broker import create_exchange
 
     create_exchange(existing_file(link, "LINK"), replicas=replicas)
     plain = {"link": str(link), "replicas": replicas}

@@ -138,7 +138,7 @@ def show_question(
     Nothing is charged and no row is read. If the question came signed, its signature is
     checked; ends with 5 if it does not hold.
     """
-    from privada.exchange.files import load_question
+    from privada.exchange.posting import load_question
     from privada.report import wording
     from privada.report.tables import Table
 
@@ -181,7 +181,7 @@ def show_release(
 
     Ends with 5 if the file or its signature is not valid, or its key or question is another one.
     """
-    from privada.exchange.files import load_question, load_release
+    from privada.exchange.posting import load_question, load_release
     from privada.report.tables import Table
 
     release = load_release(existing_file(file, "FILE"))

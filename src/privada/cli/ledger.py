@@ -140,7 +140,7 @@ def verify(
 
 def read_receipts(paths: Iterable[Path]) -> list[Receipt]:
     """Read the receipts of release files, of JSON files, and of the folders of either."""
-    from privada.exchange.files import load_release
+    from privada.exchange.posting import load_release
     from privada.privacy.receipt import Receipt
 
     files: list[Path] = []

@@ -165,7 +165,7 @@ def price(
     first round, and shows what all rounds together take at most. Ends with 3 if
     the owner would refuse one of them.
     """
-    from privada.exchange.files import load_question
+    from privada.exchange.posting import load_question
     from privada.parties.owner_file import OwnerFile
     from privada.studies.study import Study
 

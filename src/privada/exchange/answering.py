@@ -2,8 +2,8 @@
 
 The exchange decides nothing. Whether a question was charged, and which release it gets, is decided in the
 owner's ledger: a question that comes twice, late, or again after a crash gets the same release without a new
-charge. An item that is broken or planted is named in the log, is never charged, and stops nothing else. A
-question that its learner signed gets an answer or a refusal, even if its envelope breaks the format.
+charge. An item that is broken or planted is named in the log, is never charged, and does not affect others.
+A question that its learner signed gets an answer or a refusal, even if its envelope breaks the format.
 
 A release counts as delivered when all of it can be read back. If it is damaged or removed later, it is
 delivered again from the ledger. The owner notices that when it starts and reads what is there, and afterwards
@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Self
 
 from privada.exceptions import (
     AnswerError,
@@ -29,7 +30,6 @@ from privada.exceptions import (
     SourceError,
     WireError,
 )
-from privada.exchange.chunks import receive_bytes
 from privada.exchange.courier import Courier
 from privada.exchange.envelope import Envelope, MalformedQuestion, clean
 from privada.exchange.posting import (
@@ -41,6 +41,7 @@ from privada.exchange.posting import (
     has_written,
     parse_question_key,
     post,
+    receive_bytes,
 )
 from privada.exchange.sealing import check_reply_key, is_sealed, seal, unseal_question
 from privada.parties.owner import Owner
@@ -48,7 +49,7 @@ from privada.privacy.asker import LONGEST_NAME, Asker, check_name
 from privada.privacy.release import Question, QuestionHeader, find_question
 
 STILL_WRITABLE = 1.0  # seconds for which one look at whether the exchange can be written to is enough
-_ABSENT = object()  # the stamp of an item that is not listed
+_NOT_LISTED = object()  # the stamp of an item that is not listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,17 @@ class Pending:
 
     key: str
     digest: str
-    asked: str
+    identity: str
+
+    @classmethod
+    def from_key(cls, key: str) -> Self | None:
+        """Return the question that a key names; None if it is the key of something else."""
+        names = parse_question_key(key)
+        return None if names is None else cls(key=key, digest=names[0], identity=names[1])
+
+    def conclude(self, outcome: str, *, learner: str = "", reason: str = "") -> Answered:
+        """Return what happened to it."""
+        return Answered(digest=self.digest, key=self.key, outcome=outcome, reason=reason, learner=learner)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +84,7 @@ class Answered:
         ``"withdrawn"`` (by its learner) or ``"ignored"`` (nobody signed it).
     reason : str, default=""
     learner : str, default=""
-        Who asked, if the question was signed.
+        The learner that asks, if the question was signed.
     """
 
     digest: str
@@ -92,7 +103,6 @@ class Answering:
     name : str
         The owner's name in studies.
     owner : Owner
-        Who answers.
     """
 
     def __init__(self, courier: Courier, name: str, owner: Owner) -> None:
@@ -104,15 +114,15 @@ class Answering:
         self._written_at = -STILL_WRITABLE
 
     def tidy(self) -> None:
-        """Remove what earlier processes of this owner were writing when they were ended."""
+        """Remove what interrupted processes of this owner left half-written."""
         for kind in ("release", "refusal"):
             self.courier.remove_leftovers(folder_of(kind, self.name) + "/")
 
     def find_damaged(self) -> list[Pending]:
-        """Questions whose answer was delivered and is damaged or missing now: they are pending again.
+        """Return the questions whose delivered answer is damaged or missing now; they are pending again.
 
-        This lists the exchange, and reads an item again only if it changed since the listing before. What
-        somebody damages or removes again and again is given up until the next start.
+        This lists the exchange, and reads an item again only if it changed since the previous listing. An
+        answer that somebody damages or removes again and again is given up until the next start.
         """
         before, self._stamps = self._stamps, {}
         try:
@@ -124,7 +134,8 @@ class Answering:
         changed = [
             waiting
             for waiting, keys in self._delivered.items()
-            if not keys or any(before.get(key, _ABSENT) != self._stamps.get(key, _ABSENT) for key in keys)
+            if not keys
+            or any(before.get(key, _NOT_LISTED) != self._stamps.get(key, _NOT_LISTED) for key in keys)
         ]
         damaged = []
         for waiting in changed:
@@ -140,52 +151,49 @@ class Answering:
         return damaged
 
     def pending(self, *, reconsider: Container[str] = ()) -> Iterator[Pending]:
-        """Questions without a release that can be read, and without a refusal that stands."""
+        """Yield the questions without a release that can be read, and without a refusal that stands."""
         self.find_damaged()
-        for waiting in self.asked():
+        for waiting in self.questions():
             if waiting.key in self._settled and waiting.digest not in reconsider:
                 continue
             if not self.is_settled(waiting, reconsider=reconsider):
                 yield waiting
 
-    def asked(self) -> Iterator[Pending]:
-        """All questions to this owner, whatever became of them."""
+    def questions(self) -> Iterator[Pending]:
+        """Yield all questions to this owner, whatever their outcome."""
         for key in self.courier.keys(folder_of("question", self.name) + "/"):
-            named = parse_question_key(key)
-            if named is not None:
-                yield Pending(key=key, digest=named[0], asked=named[1])
+            waiting = Pending.from_key(key)
+            if waiting is not None:
+                yield waiting
 
     def refused(self) -> frozenset[str]:
-        """Digests of the questions that this owner refused and did not answer since."""
+        """Return the digests of the questions that this owner refused and did not answer since."""
         return frozenset(
-            each.digest
-            for each in self.asked()
-            if self.has_refused(each) and not self._has_written("release", each.digest)
+            waiting.digest
+            for waiting in self.questions()
+            if self.has_refused(waiting) and not self._has_written("release", waiting.digest)
         )
-
-    def is_settled(self, waiting: Pending, *, reconsider: Container[str] = ()) -> bool:
-        """Whether a question has a release that can be read, or a refusal that stands."""
-        keys = self._find_delivered("release", waiting.digest) or self._find_delivered(
-            "disclosure", waiting.digest, waiting.asked
-        )
-        if keys is not None:
-            self._delivered[waiting] = keys
-        if keys is None and (waiting.digest in reconsider or not self.has_refused(waiting)):
-            return False
-        self._settled.add(waiting.key)
-        return True
 
     def has_refused(self, waiting: Pending) -> bool:
         """Whether this owner refused the question."""
-        return self._has_written("refusal", waiting.digest, waiting.asked)
+        return self._has_written("refusal", waiting.digest, waiting.identity)
 
-    def _has_written(self, kind: str, question: str, whose: str = "") -> bool:
-        """Whether this owner put an item there; what others put there counts for nothing."""
-        return has_written(self.courier, self.owner.public_key, kind, self.name, question, whose)
+    def _has_written(self, kind: str, *names: str) -> bool:
+        """Whether this owner put an item there; what others put there does not count."""
+        return has_written(self.courier, self.owner.public_key, kind, self.name, *names)
 
-    def _find_delivered(self, kind: str, question: str, whose: str = "") -> tuple[str, ...] | None:
-        """Keys of an item of this owner and of its parts, if all of it can be read."""
-        return find_delivered(self.courier, self.owner.public_key, kind, self.name, question, whose)
+    def is_settled(self, waiting: Pending, *, reconsider: Container[str] = ()) -> bool:
+        """Whether a question has a release that can be read, or a refusal that stands."""
+        party = (self.courier, self.owner.public_key)
+        keys = find_delivered(*party, "release", self.name, waiting.digest)
+        if keys is None:
+            keys = find_delivered(*party, "disclosure", self.name, waiting.digest, waiting.identity)
+        if keys is not None:
+            self._delivered[waiting] = keys
+        elif waiting.digest in reconsider or not self.has_refused(waiting):
+            return False
+        self._settled.add(waiting.key)
+        return True
 
     def answer(self, *, approved: Container[str] = (), reconsider: Container[str] = ()) -> list[Answered]:
         """Answer everything that is pending.
@@ -196,7 +204,7 @@ class Answering:
             Whole digests of questions that a person approved: a learner can make two questions whose
             digests begin alike.
         reconsider : container of str, default=()
-            Whole digests of questions that were refused and are looked at again.
+            Whole digests of questions that were refused and are considered again.
 
         Raises
         ------
@@ -204,9 +212,9 @@ class Answering:
             Nothing can be delivered; nothing was charged.
         OutageError
             Something that the owner needs is away: its cluster, database, object store, files or ledger.
-            Nobody is told, and the questions wait. A charge that was made stands and is not made again.
+            No learner is told, and the questions wait. A charge that was made stands and is not made again.
         SourceError
-            The rows have changed. Nothing was charged, and nobody is told.
+            The rows have changed. Nothing was charged, and no learner is told.
         LedgerError
             The ledger fails: an error on the owner's side, which learners do not see.
         """
@@ -214,26 +222,40 @@ class Answering:
         pending = list(self.pending(reconsider=reconsider))
         if pending:
             self.check_writable()
-        return [self.answer_one(each, approved=approved) for each in pending]
+        return [self.answer_one(waiting, approved=approved) for waiting in pending]
 
     def read_question(self, key: str, digest: str) -> Question:
-        """The question in an item; nothing of it is run. A `WireError` if it is another question."""
-        item = self.courier.get(key)
-        if item is None:
-            raise WireError(f"{key} is gone.")
-        envelope, rest = Envelope.split(item)
-        question = Question.from_bytes(self._read(envelope, rest)[0])
-        if question.digest != digest:
-            raise WireError(f"{key} holds another question.")
-        return question
+        """Return the question in an item; nothing of it is run. A `WireError` if it is another question."""
+        waiting = Pending.from_key(key)
+        if waiting is None or waiting.digest != digest:
+            raise WireError(f"{key} is the key of another question.")
+        return self.read_asked(waiting)[1]
 
     def read_asked(self, waiting: Pending) -> tuple[Envelope, Question]:
-        """Who asks, and the question, for a person to look at; nothing of it is run."""
-        envelope, rest = self._open(waiting)
+        """Return the envelope and the question, for a person to look at; nothing of it is run."""
+        envelope, rest = self._open(waiting, self._get(waiting))
         question = Question.from_bytes(self._read(envelope, rest)[0])
         if question.digest != waiting.digest:
             raise WireError(f"{waiting.key} holds another question.")
         return envelope, question
+
+    def _get(self, waiting: Pending) -> bytes:
+        item = self.courier.get(waiting.key)
+        if item is None:
+            raise WireError(f"{waiting.key} does not exist any more.")
+        return item
+
+    def _open(self, waiting: Pending, item: bytes) -> tuple[Envelope, memoryview]:
+        """The envelope of a question that is what its key says, and the bytes after it."""
+        envelope, rest = Envelope.split(item)
+        if envelope.kind != "question" or not self._is_at(waiting, envelope):
+            raise WireError("Its key is that of another question, or of another owner.")
+        return envelope, rest
+
+    def _is_at(self, waiting: Pending, question: Envelope | MalformedQuestion) -> bool:
+        """Whether a question is for this owner, and the one that its key names."""
+        names = (question.owner, question.question, question.identity)
+        return names == (self.name, waiting.digest, waiting.identity)
 
     def _read(self, envelope: Envelope, rest: memoryview) -> tuple[bytes, bool]:
         """The file of a question, and whether it was sealed for this owner."""
@@ -250,64 +272,50 @@ class Answering:
             for kind in ("release", "refusal"):
                 self.courier.check_writable(f"{folder_of(kind, self.name)}/")
         except WireError as error:
-            why = str(error).rstrip(".")
-            raise CourierError(f"Nothing can be delivered ({why}). Nothing was charged.") from None
+            reason = str(error).rstrip(".")
+            raise CourierError(f"Nothing can be delivered ({reason}). Nothing was charged.") from None
         self._written_at = time.monotonic()
 
     def answer_one(self, waiting: Pending, *, approved: Container[str] = ()) -> Answered:
-        """Answer one question; a bad one is refused, or ignored if nobody can be told."""
+        """Answer one question; a bad one is refused, or ignored if it has no signer who could be told."""
         item = b""
         try:
             item = self._get(waiting)
-            envelope, rest = self._read_envelope(waiting, item)
+            envelope, rest = self._open(waiting, item)
         except CourierError:
             raise
         except PrivadaError as error:
-            return self._refuse_malformed(waiting, item) or self._ignore(waiting, str(error))
-        if self._is_withdrawn(waiting, envelope):
+            return self._answer_malformed(waiting, item, str(error))
+        signer, learner = envelope.learner_key, envelope.learner
+        names = (self.name, waiting.digest, waiting.identity)
+        if signer and has_written(self.courier, signer, "withdrawal", *names):
             self._settled.add(waiting.key)
-            return self._said(waiting, envelope.learner, "withdrawn")
+            return waiting.conclude("withdrawn", learner=learner)
         try:
             kind, blob = self._reply(envelope, rest, approved)
         except ApprovalPending as error:
-            return self._said(waiting, envelope.learner, "waiting", str(error))
-        except (CourierError, LedgerError, OutageError, SourceError):  # the owner's affair: it waits
+            return waiting.conclude("waiting", learner=learner, reason=str(error))
+        except (CourierError, LedgerError, OutageError, SourceError):  # the owner's own fault: it waits
             raise
         except PrivadaError as error:
-            return self._refuse(waiting, envelope.learner, error)
+            return self._refuse(waiting, learner, error)
         except Exception as error:  # no row was opened: what fails on rows is an AnswerError
             LOG.error("question %.12s failed: %s", waiting.digest, type(error).__name__)
-            return self._refuse(
-                waiting, envelope.learner, PolicyError("The owner cannot answer this question.")
-            )
-        return self._deliver(waiting, envelope, kind, blob)
+            return self._refuse(waiting, learner, PolicyError("The owner cannot answer this question."))
+        return self._deliver(waiting, learner, kind, blob)
 
-    def _is_withdrawn(self, waiting: Pending, envelope: Envelope) -> bool:
-        """Whether the learner who signed a question does not wait for it any more."""
-        who = envelope.learner_key
-        return who != "" and has_written(
-            self.courier, who, "withdrawal", self.name, waiting.digest, waiting.asked
-        )
+    def _answer_malformed(self, waiting: Pending, item: bytes, reason: str) -> Answered:
+        """Refuse a question whose envelope breaks the format; ignore it unless a learner signed it for here.
 
-    def _open(self, waiting: Pending) -> tuple[Envelope, memoryview]:
-        """The envelope of a question that is what its key says."""
-        return self._read_envelope(waiting, self._get(waiting))
-
-    def _get(self, waiting: Pending) -> bytes:
-        item = self.courier.get(waiting.key)
-        if item is None:
-            raise WireError("It is gone.")
-        return item
-
-    def _read_envelope(self, waiting: Pending, item: bytes) -> tuple[Envelope, memoryview]:
-        envelope, rest = Envelope.split(item)
-        if envelope.kind != "question" or not self._is_at(waiting, envelope):
-            raise WireError("Its key is that of another question, or of another owner.")
-        return envelope, rest
-
-    def _is_at(self, waiting: Pending, asked: Envelope | MalformedQuestion) -> bool:
-        """Whether a question to this owner is at the key of this question."""
-        return (asked.owner, asked.question, asked.identity) == (self.name, waiting.digest, waiting.asked)
+        The refusal goes where the learner looks for it: to the question that it signed.
+        """
+        malformed = MalformedQuestion.read(item)
+        if malformed is not None and self._is_at(waiting, malformed):
+            error = WireError(f"{malformed.fault} Nothing was charged.")
+            return self._refuse(waiting, malformed.learner, error)
+        LOG.warning("%s is passed over: %s", waiting.key, reason)
+        self._settled.add(waiting.key)
+        return waiting.conclude("ignored", reason=reason)
 
     def _reply(self, envelope: Envelope, rest: memoryview, approved: Container[str]) -> tuple[str, bytes]:
         """Kind and bytes of what answers a question: a release, or rows sealed for a curator."""
@@ -315,7 +323,8 @@ class Answering:
             raise PolicyError(
                 f"The question was sent to another key of {self.name}; get the owner's present card."
             )
-        asker = ask_as(envelope)
+        asker = read_asker(envelope)
+        # Before the question is read: whoever may not ask costs no more than an envelope.
         self.owner.check_asker(envelope.question, asker)
         blob, was_sealed = self._read(envelope, rest)
         header = Question.peek(blob, largest=self.owner.policy.largest_question)
@@ -326,6 +335,7 @@ class Answering:
                 f"A question of kind {header.kind} follows from the owner's rows and travels sealed for the "
                 "owner; this one did not. Ask with a version of privada that seals it (0.3 or later)."
             )
+        # From here on a charge can be made, which must not be for an answer that cannot be delivered.
         if time.monotonic() - self._written_at > STILL_WRITABLE:
             self.check_writable()
         if not envelope.reply_key:
@@ -349,66 +359,42 @@ class Answering:
         except InputError:
             return False
 
-    def _deliver(self, waiting: Pending, envelope: Envelope, kind: str, blob: bytes) -> Answered:
+    def _deliver(self, waiting: Pending, learner: str, kind: str, blob: bytes) -> Answered:
         """Put a release that is paid for and kept; if this fails, the next run delivers it."""
-        told = Envelope(
+        envelope = Envelope(
             kind=kind,
             owner=self.name,
             owner_key=self.owner.public_key,
             question=waiting.digest,
-            asked=waiting.asked if kind == "disclosure" else "",  # a release is for everybody
+            asked=waiting.identity if kind == "disclosure" else "",  # a release is for everybody
         )
         try:
-            post(self.courier, told, blob, self.owner.ledger.key)
+            post(self.courier, envelope, blob, self.owner.ledger.key)
         except WireError as error:
-            why = str(error).rstrip(".")
-            reason = f"Paid for and kept, but not delivered: {why}. Answer again to deliver it."
-            return self._said(waiting, envelope.learner, "undelivered", reason)
+            fault = str(error).rstrip(".")
+            reason = f"Paid for and kept, but not delivered: {fault}. Answer again to deliver it."
+            return waiting.conclude("undelivered", learner=learner, reason=reason)
         self._settled.add(waiting.key)
         self._delivered[waiting] = ()
-        return self._said(waiting, envelope.learner, "answered")
+        return waiting.conclude("answered", learner=learner)
 
     def _refuse(self, waiting: Pending, learner: str, error: PrivadaError) -> Answered:
-        """Put the reason, signed; an owner that cannot deliver it says so, and refuses again later."""
-        told = Envelope(
+        """Put the reason, signed; if it cannot be delivered, the owner refuses again later."""
+        envelope = Envelope(
             kind="failure" if isinstance(error, AnswerError) else "refusal",
             owner=self.name,
             owner_key=self.owner.public_key,
             question=waiting.digest,
-            asked=waiting.asked,
+            asked=waiting.identity,
             reason=clean(str(error)),
         )
-        post(self.courier, told, b"", self.owner.ledger.key)
+        post(self.courier, envelope, b"", self.owner.ledger.key)
         self._settled.add(waiting.key)
-        return self._said(waiting, learner, "refused", str(error))
-
-    def _refuse_malformed(self, waiting: Pending, item: bytes) -> Answered | None:
-        """Refuse a question whose envelope breaks the format; None if its learner did not sign it for here.
-
-        The refusal goes where the learner looks for it: to the question that it signed.
-        """
-        malformed = MalformedQuestion.read(item)
-        if malformed is None or not self._is_at(waiting, malformed):
-            return None
-        return self._refuse(waiting, malformed.learner, WireError(f"{malformed.fault} Nothing was charged."))
-
-    def _ignore(self, waiting: Pending, reason: str) -> Answered:
-        LOG.warning("%s is passed over: %s", waiting.key, reason)
-        self._settled.add(waiting.key)
-        return Answered(digest=waiting.digest, key=waiting.key, outcome="ignored", reason=reason)
-
-    def _said(self, waiting: Pending, learner: str, outcome: str, reason: str = "") -> Answered:
-        return Answered(
-            digest=waiting.digest,
-            key=waiting.key,
-            outcome=outcome,
-            reason=reason,
-            learner=learner,
-        )
+        return waiting.conclude("refused", learner=learner, reason=str(error))
 
 
-def ask_as(envelope: Envelope) -> Asker | None:
-    """Who asks, as the ledger writes it down; None for an unsigned question."""
+def read_asker(envelope: Envelope) -> Asker | None:
+    """Return who asks, as the ledger records it; None for an unsigned question."""
     if not envelope.learner_key:
         return None
     check_name(learner=envelope.learner, longest=LONGEST_NAME)
@@ -420,4 +406,4 @@ def ask_as(envelope: Envelope) -> Asker | None:
     )
 
 
-__all__ = ["Answered", "Answering", "Pending", "ask_as"]
+__all__ = ["Answered", "Answering", "Pending", "read_asker"]

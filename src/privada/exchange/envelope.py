@@ -1,8 +1,8 @@
 """What travels: a signed statement in front of its payload.
 
 An item is one line of JSON in the canonical form of RFC 8785, so that other programs can verify it, and
-after the line the payload, unless that was sent in parts (``exchange.chunks``). The statement names both
-parties, the question, and the payload's size and SHA-256. A learner signs questions; an owner signs
+after the line the payload, unless that was sent in parts (`privada.exchange.posting`). The statement names
+both parties, the question, and the payload's size and SHA-256. A learner signs questions; an owner signs
 releases, disclosures and refusals. The kind stands before the signed bytes, so that no signed statement
 passes for one of another kind.
 
@@ -31,13 +31,13 @@ FORMAT = 1
 LARGEST_STATEMENT = 1 << 18  # bytes of the line before the payload
 LONGEST_TEXT = LONGEST_MESSAGE  # characters of a name, a purpose or a reason
 MOST_PARTS = 2048
-LARGEST_MALFORMED = 1 << 20  # the same of a question that is refused for its envelope
+LARGEST_MALFORMED = 1 << 20  # the same, of a question that is refused because of its envelope
 KINDS = ("question", "withdrawal", "release", "disclosure", "refusal", "failure")
 OF_LEARNERS = ("question", "withdrawal")  # the kinds that learners sign
 _DIGEST = re.compile("[0-9a-f]{64}")
 _NUMBERS = ("size", "part_size")
 _TEXTS = {"learner": LONGEST_NAME, "project": LONGEST_PROJECT, "purpose": LONGEST_PURPOSE}
-_TRAVEL = ("time", "place", "part_size", "parts")  # not a part of who says what
+_TRAVEL = ("time", "place", "part_size", "parts")  # how it travels: not part of its identity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Envelope:
     reason : str, default=""
         Of a refusal or failure: why, in words.
     time : str
-        When it was written, by its writer's clock (UTC). It informs people; nothing is decided by it.
+        When it was written, by its writer's clock (UTC). It informs people; no decision depends on it.
     size : int
         Bytes of the payload.
     sha256 : str
@@ -99,17 +99,17 @@ class Envelope:
 
     @property
     def identity(self) -> str:
-        """32 digits that are the same whenever the same party says the same to the same owner."""
-        return _identity(self._statement())
+        """32 digits that are the same whenever the same party states the same to the same owner."""
+        return _identify(self._statement())
 
     def is_same(self, other: Envelope) -> bool:
-        """Whether the other says the same, whenever and in how many parts."""
+        """Whether the other states the same, whenever and in how many parts it was sent."""
         return self.identity == other.identity
 
     def sign(self, key: SigningKey | None) -> Self:
-        """The same with the present time and its signer's signature."""
-        now = replace(self, time=datetime.now(UTC).isoformat(timespec="seconds"))
-        return now if key is None else replace(now, signature=key.sign(now._message()))
+        """Return the same with the present time and its signer's signature."""
+        unsigned = replace(self, time=datetime.now(UTC).isoformat(timespec="seconds"))
+        return unsigned if key is None else replace(unsigned, signature=key.sign(unsigned._message()))
 
     def check(self) -> None:
         """Raise `TamperError` unless its signer signed it; a learner without a key signs nothing."""
@@ -119,38 +119,40 @@ class Envelope:
             raise WireError("A question without a key names no learner and has no signature.")
 
     def to_bytes(self) -> bytes:
-        """The line that stands before the payload."""
-        outer = _canonical({"format": FORMAT, "privada": "envelope", "signature": self.signature})
-        return outer[:-1] + b',"statement":' + self._told + b"}\n"  # in the order of RFC 8785
+        """Return the line that stands before the payload."""
+        outer = _write_canonical({"format": FORMAT, "privada": "envelope", "signature": self.signature})
+        # "statement" is the last of the keys in the order of RFC 8785.
+        return outer[:-1] + b',"statement":' + self._canonical_statement + b"}\n"
 
     @cached_property
-    def _told(self) -> bytes:
-        """What is signed; written out once, as it is needed for the signature and for the line."""
-        return _canonical(self._statement())
+    def _canonical_statement(self) -> bytes:
+        """The statement as it is signed; written once, since the signature and the line both need it."""
+        return _write_canonical(self._statement())
 
     def _statement(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in _STATED}
 
     def _message(self) -> bytes:
-        return _signed_bytes(self.kind, self._told)
+        return _message_to_sign(self.kind, self._canonical_statement)
 
     @classmethod
     def split(cls, item: bytes) -> tuple[Self, memoryview]:
-        """The envelope of an item, its signature checked, and the bytes after it, which are not copied.
+        """Return the envelope of an item, its signature checked, and the bytes after it, not copied.
 
         Raises
         ------
         WireError, TamperError
-            This is no envelope, or nobody of that key signed it.
+            This is no envelope, or the owner of its key did not sign it.
         """
         end = item.find(b"\n", 0, LARGEST_STATEMENT)
         if end < 0:
             raise WireError("The item does not begin with an envelope.")
-        made = cls(**_fields(item[:end]))
-        if made.to_bytes() != item[: end + 1]:
+        envelope = cls(**_parse_line(item[:end]))
+        # Two forms of one statement would have one signature and two sets of bytes.
+        if envelope.to_bytes() != item[: end + 1]:
             raise WireError("The item's envelope is not in its canonical form.")
-        made.check()
-        return made, memoryview(item)[end + 1 :]
+        envelope.check()
+        return envelope, memoryview(item)[end + 1 :]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,9 +164,9 @@ class MalformedQuestion:
     Attributes
     ----------
     owner, question, identity : str
-        Whom it asks, and what a refusal is addressed to; see `Envelope`.
+        The owner that it asks, and what a refusal is addressed to; see `Envelope`.
     learner : str
-        Who asks, for the log.
+        The learner that asks, for the log.
     fault : str
         What is wrong, and what to do about it.
     """
@@ -177,36 +179,38 @@ class MalformedQuestion:
 
     @classmethod
     def read(cls, item: bytes) -> Self | None:
-        """What is wrong with a signed question; None if nobody signed it, or nothing is wrong."""
+        """Return what is wrong with a signed question; None if it is unsigned, or if nothing is wrong."""
         end = item.find(b"\n", 0, LARGEST_MALFORMED)
         try:
             outer = json.loads(item[: max(end, 0)])
             statement = dict(outer["statement"])
-            told = _canonical(statement)
+            message = _message_to_sign("question", _write_canonical(statement))
             if (outer["privada"], outer["format"], statement["kind"]) != ("envelope", FORMAT, "question"):
                 return None
-            verify_signature(statement["learner_key"], outer["signature"], _signed_bytes("question", told))
+            verify_signature(statement["learner_key"], outer["signature"], message)
         except (PrivadaError, ValueError, KeyError, TypeError, RecursionError):
             return None
         fault = _find_fault(statement)
-        if (
-            not fault
-            and end < LARGEST_STATEMENT
-            and Envelope(**_fields(item[:end])).to_bytes() == item[: end + 1]
-        ):
-            return None
+        if not fault:
+            line = item[: end + 1]
+            if end < LARGEST_STATEMENT and Envelope(**_parse_line(item[:end])).to_bytes() == line:
+                return None
+            fault = "The question's envelope is too large, or is not in its canonical form (RFC 8785)."
         return cls(
             owner=str(statement.get("owner")),
             question=str(statement.get("question")),
-            identity=_identity(statement),
+            identity=_identify(statement),
             learner=clean(str(statement.get("learner"))),
-            fault=fault
-            or "The question's envelope is too large, or is not in its canonical form (RFC 8785).",
+            fault=fault,
         )
 
 
+_NAMES = frozenset(field.name for field in fields(Envelope))
+_STATED = tuple(sorted(_NAMES - {"signature"}))
+
+
 def _find_fault(statement: Mapping[str, Any]) -> str:
-    """The first field of a statement that is not as it must be, in words; empty if there is none."""
+    """Describe the first field of a statement that is invalid; return an empty text if all are valid."""
     for name in sorted(set(_STATED) | set(statement)):
         if name not in statement:
             return f"Expected the field {name} in the question's envelope, got none."
@@ -225,25 +229,21 @@ def _find_fault(statement: Mapping[str, Any]) -> str:
     return ""
 
 
-def _identity(statement: Mapping[str, Any]) -> str:
-    said = {name: value for name, value in statement.items() if name not in _TRAVEL}
-    return hashlib.sha256(_canonical(said)).hexdigest()[:32]
+def _identify(statement: Mapping[str, Any]) -> str:
+    stated = {name: value for name, value in statement.items() if name not in _TRAVEL}
+    return hashlib.sha256(_write_canonical(stated)).hexdigest()[:32]
 
 
-def _signed_bytes(kind: str, told: bytes) -> bytes:
-    return f"privada {kind} envelope {FORMAT}\n".encode() + told
+def _message_to_sign(kind: str, statement: bytes) -> bytes:
+    return f"privada {kind} envelope {FORMAT}\n".encode() + statement
 
 
 def clean(text: str) -> str:
-    """Text for an envelope: one line, of bounded length."""
+    """Return text as an envelope can hold it: one line, of bounded length."""
     return printable_line(bounded(text))
 
 
-_NAMES = frozenset(each.name for each in fields(Envelope))
-_STATED = tuple(sorted(_NAMES - {"signature"}))
-
-
-def _canonical(value: Mapping[str, Any]) -> bytes:
+def _write_canonical(value: Mapping[str, Any]) -> bytes:
     """The form of RFC 8785 of ASCII names with texts, lists of texts, and whole numbers below 2**53.
 
     For these it is what the standard library writes; only fractions and other names would differ.
@@ -255,19 +255,19 @@ def _canonical(value: Mapping[str, Any]) -> bytes:
         raise InputError("Expected names and texts that can be written as JSON.") from None
 
 
-def _fields(line: bytes) -> dict[str, Any]:
-    """What a line says, every field there and of its type."""
+def _parse_line(line: bytes) -> dict[str, Any]:
+    """The fields of an envelope's line; a `WireError` unless all exist and each has its type."""
     try:
-        whole = json.loads(line)
-        told = dict(whole["statement"])
-        if (whole["privada"], whole["format"]) != ("envelope", FORMAT):
+        outer = json.loads(line)
+        values = dict(outer["statement"])
+        if (outer["privada"], outer["format"]) != ("envelope", FORMAT):
             raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError):
         raise WireError(f"The item is not an envelope of format {FORMAT}.") from None
-    told["signature"] = whole.get("signature")
-    if set(told) != _NAMES or not all(map(_is_valid, told, told.values())):
+    values["signature"] = outer.get("signature")
+    if set(values) != _NAMES or not all(map(_is_valid, values, values.values())):
         raise WireError("The item's envelope has a field that is missing, unknown or out of bounds.")
-    return told | {"parts": tuple(told["parts"])}
+    return values | {"parts": tuple(values["parts"])}
 
 
 def _is_valid(name: str, value: Any) -> bool:

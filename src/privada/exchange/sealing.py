@@ -1,16 +1,16 @@
-"""What only its addressee may read travels encrypted: X25519, HKDF-SHA256 and ChaCha20-Poly1305.
+"""Encryption of what only its addressee may read: X25519, HKDF-SHA256 and ChaCha20-Poly1305.
 
 *Rows for a curator.* The curator's X25519 key follows from its signing key, so that a curator that starts
 again can read what was sent to it before; the public half travels in the signed envelope of its question.
 Each disclosure has a key pair of its own on the owner's side, and is bound to the question that it answers.
-It is filled up to the length of as many rows as were asked for, whatever rows are in it.
+It is padded to the length of as many rows as were asked for, whatever rows are in it.
 
 *Questions to an owner* whose content follows from the owner's rows (`privada.privacy.Question.sealed`). The
 owner's X25519 key follows from the public key on its card. The learner's key pair for a question follows from
 the learner's signing key and the question, so that a learner that starts again sends the same bytes. What is
 sealed is bound to the question, to the owner and to the learner.
 
-*Privacy.* This protects rows on the way. Whoever holds the addressee's key reads them; what an owner
+*Privacy.* This protects rows on the way. Whoever holds the addressee's key can read them. What an owner
 discloses is not differentially private, and its policy must name the curator.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _REPLY_KEY = b"privada reply key 1"
 _DISCLOSURE = b"privada disclosure 2\n"
-_UNFILLED = b"privada disclosure 1\n"  # not filled up: no longer written, but still read
+_UNPADDED = b"privada disclosure 1\n"  # no longer written, but still read
 _QUESTION = b"privada sealed question 1\n"
 _SALT = b"privada salt of a sealed question 1\n"
 _NONCE = bytes(12)  # each key encrypts one message
@@ -43,56 +43,53 @@ _HEADER_BYTES = 1 << 13  # of a disclosure without its rows: receipt, names
 
 
 def reply_key(key: LearnerKey) -> X25519PrivateKey:
-    """The key that opens what is sealed for a learner."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
-    return X25519PrivateKey.from_private_bytes(key.derive(_REPLY_KEY))
+    """Return the key that opens what is sealed for a learner."""
+    return _make_key(key.derive(_REPLY_KEY))
 
 
 def public_reply_key(key: LearnerKey) -> str:
-    """Its public half, 64 hexadecimal digits."""
+    """Return its public half, 64 hexadecimal digits."""
     return reply_key(key).public_key().public_bytes_raw().hex()
 
 
 def check_reply_key(public: str) -> str:
-    """A public reply key that rows can be sealed for, or a `WireError`: before any row is opened."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
+    """Return a public reply key that rows can be sealed for, or raise `WireError` before a row is opened."""
     try:
-        _encrypt(b"", public=bytes.fromhex(public), own=X25519PrivateKey.generate(), bound_to=b"")
+        _encrypt(b"", public=bytes.fromhex(public), own=_make_key(), bound_to=b"")
     except ValueError:
         raise WireError("Expected reply_key to be an X25519 public key of 64 hexadecimal digits.") from None
     return public
 
 
 def seal(disclosure: Disclosure, *, public: str) -> bytes:
-    """Encrypt a disclosure for the curator whose public reply key this is.
+    """Encrypt a disclosure for the curator with this public reply key.
 
     Its length is that of ``most_bytes`` of rows, whatever rows are in it.
     """
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
-    packed, room = _pack(disclosure), _HEADER_BYTES + disclosure.most_bytes
-    if len(packed) > room:
+    packed, length = _pack(disclosure), _HEADER_BYTES + disclosure.most_bytes
+    if len(packed) > length:
         raise WireError("The disclosure is larger than its question says.")
-    filled = len(packed).to_bytes(8, "little") + packed.ljust(room, b"\0")
-    own, theirs = X25519PrivateKey.generate(), bytes.fromhex(check_reply_key(public))
-    return _encrypt(filled, public=theirs, own=own, bound_to=_DISCLOSURE + disclosure.question.encode())
+    # How many rows there are, and how long they are, depends on private rows: the length must not.
+    padded = len(packed).to_bytes(8, "little") + packed.ljust(length, b"\0")
+    curator = bytes.fromhex(check_reply_key(public))
+    return _encrypt(
+        padded, public=curator, own=_make_key(), bound_to=_DISCLOSURE + disclosure.question.encode()
+    )
 
 
 def unseal(blob: bytes, *, key: LearnerKey, question: str) -> Disclosure:
     """Open what was sealed for a learner in answer to a question, or raise `WireError`."""
-    for domain in (_DISCLOSURE, _UNFILLED):
-        plain = _decrypt(blob, own=reply_key(key), bound_to=domain + question.encode())
-        if plain is not None and domain == _UNFILLED:
-            return _unpack(plain)
-        if plain is not None:
-            return _unpack(plain[8 : 8 + int.from_bytes(plain[:8], "little")])
-    raise WireError("The disclosure was sealed for another key, or was changed.")
+    plain = _decrypt(blob, own=reply_key(key), bound_to=_DISCLOSURE + question.encode())
+    if plain is not None:
+        return _unpack(plain[8 : 8 + int.from_bytes(plain[:8], "little")])
+    plain = _decrypt(blob, own=reply_key(key), bound_to=_UNPADDED + question.encode())
+    if plain is None:
+        raise WireError("The disclosure was sealed for another key, or was changed.")
+    return _unpack(plain)
 
 
 def secret_salt(question: str, *, owner: str, key: LearnerKey) -> str:
-    """A salt for a sealed question with this digest, which nobody without the learner's key can guess.
+    """Return a salt for a sealed question, which nobody without the learner's key can guess.
 
     The digest of a question is in the clear. Without such a salt, whoever can guess the rest of a question
     could try which content has that digest.
@@ -113,11 +110,10 @@ def seal_question(blob: bytes, *, question: str, owner: str, key: LearnerKey) ->
     key : LearnerKey
         Of the learner that asks.
     """
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-
     bound_to = _question_context(question, owner=owner, learner=key.public)
-    # other bytes have another key: each key encrypts one message, whatever writes the file another time
-    own = X25519PrivateKey.from_private_bytes(key.derive(bound_to + hashlib.sha256(blob).digest()))
+    # Each key encrypts one message, as the fixed nonce requires: other bytes of the same question, as another
+    # version may write them, get another key.
+    own = _make_key(key.derive(bound_to + hashlib.sha256(blob).digest()))
     try:
         return _QUESTION + _encrypt(blob, public=sealing_key(owner), own=own, bound_to=bound_to)
     except ValueError:
@@ -150,24 +146,31 @@ def unseal_question(payload: bytes, *, question: str, learner: str, key: OwnerKe
     return plain
 
 
+def _make_key(seed: bytes | None = None) -> X25519PrivateKey:
+    """The key of a seed, or a new one."""
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+    return X25519PrivateKey.generate() if seed is None else X25519PrivateKey.from_private_bytes(seed)
+
+
 def _question_context(question: str, *, owner: str, learner: str) -> bytes:
     return _QUESTION + f"{question} {owner} {learner}".encode()
 
 
 def _encrypt(plain: bytes, *, public: bytes, own: X25519PrivateKey, bound_to: bytes) -> bytes:
-    """The public half of a key pair of the message's own, and the message; `ValueError` for a bad key."""
+    """The public half of the message's own key, then the message; a `ValueError` for a bad key."""
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
     ours = own.public_key().public_bytes_raw()
-    # a key that gives everybody the same secret is refused here
+    # This refuses a public key of small order, with which everybody would share the same secret.
     shared = own.exchange(X25519PublicKey.from_public_bytes(public))
     key = _message_key(shared, ours + public, bound_to)
     return ours + ChaCha20Poly1305(key).encrypt(_NONCE, plain, bound_to)
 
 
 def _decrypt(blob: bytes, *, own: X25519PrivateKey, bound_to: bytes) -> bytes | None:
-    """What `_encrypt` encrypted; None if it was for another key, bound to something else, or changed."""
+    """The message that `_encrypt` encrypted; None if it was for another key, bound otherwise, or changed."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305

@@ -24,7 +24,7 @@ from privada.exceptions import (
 )
 from privada.exchange.answering import Answered, Answering, Pending
 from privada.exchange.courier import Courier
-from privada.exchange.posting import folder_of, parse_question_key
+from privada.exchange.posting import folder_of
 from privada.parties.owner import Owner
 from privada.service.metrics import Metrics
 
@@ -187,11 +187,8 @@ class Clerk:
 
     def _take(self, answering: Answering, key: str) -> None:
         """Answer a question that is new to this process, unless it was settled before."""
-        named = parse_question_key(key)
-        if named is None or self._stop.is_set():
-            return
-        waiting = Pending(key=key, digest=named[0], asked=named[1])
-        if not answering.is_settled(waiting):
+        waiting = Pending.from_key(key)
+        if waiting is not None and not self._stop.is_set() and not answering.is_settled(waiting):
             self._answer(answering, waiting)
 
     def _deliver_again(self, answering: Answering) -> None:

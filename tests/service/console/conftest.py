@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from privada import AskOwner, CellStatistics, Mailbox, NearestCells, Owner, Policy, Schema
 from privada.exchange import Sender
-from privada.exchange.couriers.local import LocalCourier
+from privada.exchange.local import LocalCourier
 from privada.parties.permissions import KnownLearner
 from privada.privacy import PureDP
 from privada.privacy.keys import LearnerKey

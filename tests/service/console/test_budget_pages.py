@@ -5,7 +5,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from privada import Owner, Schema
-from privada.exchange.couriers.local import LocalCourier
+from privada.exchange.local import LocalCourier
 from privada.parties.columns import Number
 from privada.privacy import Ledger, OwnerKey, PureDP
 from privada.privacy.accounting.filters import Vintage

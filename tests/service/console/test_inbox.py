@@ -28,8 +28,8 @@ def test_what_is_decided_leaves_the_inbox_and_its_page_stays(house):
     house.owner.ledger.approve("rows", digest, by="Grace", asker=one.asker)
     assert inbox.waiting() == []
     house.wait(0)
-    assert inbox.find("north", digest, one.waiting.asked) is one
-    assert inbox.find("south", digest, one.waiting.asked) is None
+    assert inbox.find("north", digest, one.waiting.identity) is one
+    assert inbox.find("south", digest, one.waiting.identity) is None
 
 
 def test_what_cannot_be_read_is_left_out(house):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privada.exceptions import PrivadaError
-from privada.exchange.answering import Answering, Pending, ask_as
+from privada.exchange.answering import Answering, Pending, read_asker
 from privada.exchange.envelope import Envelope
 from privada.parties.owner import Owner
 from privada.privacy.asker import Asker
@@ -61,12 +61,12 @@ class Described:
     @property
     def path(self) -> str:
         """Where the question's page is."""
-        return f"/questions/{self.desk.name}/{self.waiting.digest}/{self.waiting.asked}"
+        return f"/questions/{self.desk.name}/{self.waiting.digest}/{self.waiting.identity}"
 
     @property
     def bound(self) -> tuple[str, ...]:
         """What a form about this question is bound to."""
-        return ("decision", self.desk.name, self.waiting.digest, self.waiting.asked)
+        return ("decision", self.desk.name, self.waiting.digest, self.waiting.identity)
 
     @property
     def numbers(self) -> int:
@@ -142,7 +142,7 @@ class Inbox:
             (
                 one
                 for one in [*self._kept.values()]
-                if (one.desk.name, one.waiting.digest, one.waiting.asked) == names
+                if (one.desk.name, one.waiting.digest, one.waiting.identity) == names
             ),
             None,
         )
@@ -165,7 +165,7 @@ def describe(desk: Desk, waiting: Pending, envelope: Envelope, question: Questio
     """What a person should know of a question."""
     from privada.methods.registry import methods
 
-    asker, learners = ask_as(envelope), desk.owner.learners
+    asker, learners = read_asker(envelope), desk.owner.learners
     known = None if learners is None else learners.find(asker)
     named = asker if learners is None else learners.named(asker) or asker
     room = methods().get(question.method)

@@ -2,12 +2,19 @@
 
 import socket
 import threading
+import time
 
 import pytest
 
 from privada.exceptions import CourierError
-from privada.exchange.couriers.connection import Connection
-from privada.exchange.couriers.protocol import ProtocolError, Stream, _blocks, read_message, write_message
+from privada.exchange.nats_client import (
+    Connection,
+    ProtocolError,
+    Stream,
+    join_pieces,
+    read_message,
+    write_message,
+)
 
 INFO = b'INFO {"max_payload":1048576}\r\n'
 
@@ -119,9 +126,53 @@ def test_what_is_written_is_what_the_protocol_says():
 
 
 @pytest.mark.parametrize("sizes", [(0,), (3, 0, 2), (200, 1 << 18, 2), (200, 10**6, 2), (1 << 18, 1 << 19)])
-def test_pieces_are_joined_in_order_in_blocks_of_bounded_size(sizes):
+def test_pieces_are_joined_in_order_injoin_pieces_of_bounded_size(sizes):
     pieces = [bytes([number]) * size for number, size in enumerate(sizes)]
-    blocks = [bytes(block) for block in _blocks(pieces)]
+    blocks = [bytes(block) for block in join_pieces(pieces)]
     assert b"".join(blocks) == b"".join(pieces)
     assert all(len(block) == 1 << 18 for block in blocks[:-1])
     assert len(blocks) == -(-sum(sizes) // (1 << 18))
+
+
+def test_a_server_that_stays_away_is_one_error_after_the_stated_time(own_nats_server, connect):
+    with connect(own_nats_server, patience=0.5) as courier:
+        courier.create_exchange()
+        own_nats_server.kill()
+        for action in (lambda: courier.put("a/b", b""), lambda: courier.get("a/b"), lambda: courier.keys("")):
+            started = time.monotonic()
+            with pytest.raises(CourierError, match=r"127.0.0.1:\d+ cannot be used .*0.5 s"):
+                action()
+            assert 0.3 < time.monotonic() - started < 3
+        with pytest.raises(CourierError, match="cannot be used"):
+            connect(own_nats_server, patience=0.3)
+
+
+def test_a_server_without_this_exchange_says_so(nats_server, connect):
+    with connect(nats_server, patience=0.3, exchange="nobody-made-it") as courier:
+        with pytest.raises(CourierError, match="holds no such exchange"):
+            courier.put("a/b", b"")
+
+
+def test_close_ends_the_thread_and_may_be_repeated(own_nats_server, connect):
+    courier = connect(own_nats_server)
+    thread = courier._connection._thread
+    courier.close()
+    courier.close()
+    assert not thread.is_alive()
+
+
+def test_a_request_that_was_sent_twice_counts_once(courier, monkeypatch):
+    """The reply was lost: the same message is sent again and is still the first."""
+    attempt, sent = courier._connection.request_once, []
+
+    def lose_first_reply(subject, payload, *, headers=None, seconds):
+        reply = attempt(subject, payload, headers=headers, seconds=seconds)
+        sent.append(headers)
+        if len(sent) == 1:
+            raise OSError("the reply is lost")
+        return reply
+
+    monkeypatch.setattr(courier._connection, "request_once", lose_first_reply)
+    assert courier.put("a/b", b"x") is True
+    assert sent[0] == sent[1]
+    assert courier.put("a/b", b"x") is False

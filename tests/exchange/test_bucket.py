@@ -3,7 +3,7 @@
 import pytest
 
 from privada.exceptions import CourierError, WireError
-from privada.exchange.couriers.bucket import BucketCourier
+from privada.exchange.bucket import BucketCourier
 
 obstore = pytest.importorskip("obstore")
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
+from urllib.parse import urlsplit
 
 from privada._extras import require
 from privada.exceptions import CourierError, InputError, WireError
-from privada.exchange.courier import check_key, check_prefix, check_size
-from privada.exchange.couriers.polling import PollingCourier
+from privada.exchange.courier import PollingCourier, check_key, check_prefix, check_size
 
 _RETRIES = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
 
@@ -37,19 +37,23 @@ class BucketCourier(PollingCourier):
         self._store = store
 
     @classmethod
-    def from_url(cls, url: str) -> BucketCourier:
+    def from_url(cls, url: str) -> Self:
         """Open a bucket such as ``s3://exchange/trial``; credentials come from the environment."""
-        store = _load_obstore().store
+        store, parts = _load_obstore().store, urlsplit(url)
+        if parts.query or parts.fragment:
+            raise InputError(
+                "A bucket's URL has no query: credentials and settings come from the environment."
+            )
         try:
-            made = store.from_url(url, retry_config=_RETRIES)
+            opened = store.from_url(url, retry_config=_RETRIES)
         except Exception as error:
-            raise InputError(f"This URL opens no bucket: {_first_line(error)}") from None
-        if isinstance(made, store.HTTPStore):
+            raise InputError(f"This URL opens no bucket: {_describe(error)}") from None
+        if isinstance(opened, store.HTTPStore):
             raise InputError(
                 "A web server cannot refuse to overwrite a file; expected a URL such as s3://bucket/path, "
                 "gs://bucket/path or az://container/path."
             )
-        return cls(made)
+        return cls(opened)
 
     def put(self, key: str, blob: bytes) -> bool:
         check_size(check_key(key), len(blob), self.largest)
@@ -64,20 +68,20 @@ class BucketCourier(PollingCourier):
     def get(self, key: str, *, largest: int | None = None) -> bytes | None:
         with _naming_faults(f"read {check_key(key)}"):
             try:
-                found = _load_obstore().get(self._store, key)
+                item = _load_obstore().get(self._store, key)
             except FileNotFoundError:
                 return None
-            check_size(key, found.meta["size"], self.largest if largest is None else largest)
-            return bytes(found.bytes())
+            check_size(key, item.meta["size"], self.largest if largest is None else largest)
+            return bytes(item.bytes())
 
     def check_writable(self, prefix: str) -> None:
         """Put an object and remove it.
 
-        Where this party may not remove objects, one stays: the store then refuses to overwrite it, and only
+        Where this party may not remove objects, one stays. The store then refuses to overwrite it, but only
         after it has checked that this party may write there.
         """
         key = f"{check_prefix(prefix)}probe"
-        for _ in range(2):  # the second time if one was there already
+        for _ in range(2):  # the second time if there was one already
             is_new = self.put(key, b"\n")
             with suppress(CourierError), _naming_faults(f"remove {key}"):
                 _load_obstore().delete(self._store, key)
@@ -89,37 +93,29 @@ class BucketCourier(PollingCourier):
 
     def stamps(self, prefix: str) -> dict[str, object]:
         check_prefix(prefix)
+        stamps: dict[str, object] = {}
         with _naming_faults(f"list {prefix or 'the bucket'}"):
-            pages = _load_obstore().list(self._store, prefix.rstrip("/") or None)
-            return {
-                item["path"]: (item["size"], item["last_modified"], item["e_tag"])
-                for page in pages
-                for item in page
-                if _is_key(item["path"])
-            }
-
-
-def _is_key(path: str) -> bool:
-    """Whether an object's name can be a key; others put what they like into a bucket."""
-    try:
-        return bool(check_key(path))
-    except WireError:
-        return False
+            for page in _load_obstore().list(self._store, prefix.rstrip("/") or None):
+                for item in page:
+                    # Others put what they like into a bucket; a name that is no key is passed over.
+                    with suppress(WireError):
+                        stamps[check_key(item["path"])] = (item["size"], item["last_modified"], item["e_tag"])
+        return stamps
 
 
 @contextmanager
 def _naming_faults(action: str) -> Iterator[None]:
-    """Turn a store's error into one that says in one sentence what could not be done."""
+    """Turn an error of the store into one sentence that says what could not be done."""
     try:
         yield
     except (_load_obstore().exceptions.BaseError, OSError) as error:
-        raise CourierError(f"Cannot {action}: {_first_line(error)}") from None
+        raise CourierError(f"Cannot {action}: {_describe(error)}") from None
 
 
-def _first_line(error: Exception) -> str:
-    """The kind of a fault and its first line; never the request, which could show a credential."""
-    said = str(error).strip().splitlines()[0] if str(error).strip() else ""
-    return f"{type(error).__name__}: {said[:200]}"
+def _describe(error: Exception) -> str:
+    """The kind of an error and its first line; never the request, which could show a credential."""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0][:200]}"
 
 
 def _load_obstore() -> Any:

@@ -1,13 +1,16 @@
-"""Within one process: items in memory, for tests, notebooks and several owners in one program."""
+"""Items in the memory of one process, for tests, notebooks and several owners in one program."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Container
 from dataclasses import dataclass, field
+from typing import Self
+from urllib.parse import urlsplit
 
-from privada.exceptions import WireError
-from privada.exchange.courier import Courier, check_key, check_prefix, check_size
+from privada._text import quoted
+from privada.exceptions import InputError, WireError
+from privada.exchange.courier import Courier, check_key, check_prefix, check_size, is_segment
 
 
 @dataclass
@@ -29,21 +32,28 @@ class LocalCourier(Courier):
     Parameters
     ----------
     name : str, default=""
-        Couriers of one name share their items as long as the process runs; without a name, a courier
-        is alone.
+        Couriers of one name share their items for as long as the process runs. A courier without a name
+        shares nothing.
     """
 
     def __init__(self, name: str = "") -> None:
         with _OPENING:
             self._place = _PLACES.setdefault(name, _Place()) if name else _Place()
 
+    @classmethod
+    def from_url(cls, url: str) -> Self:
+        parts = urlsplit(url)
+        if not is_segment(parts.netloc) or parts.path or parts.query:
+            raise InputError(f"Expected memory://NAME, got {quoted(url)}.")
+        return cls(parts.netloc)
+
     def put(self, key: str, blob: bytes) -> bool:
         check_size(check_key(key), len(blob), self.largest)
-        place = self._place
+        parts, place = key.split("/"), self._place
+        above = ["/".join(parts[:end]) for end in range(1, len(parts))]
         with place.changed:
             if key in place.items:
                 return False
-            above = _folders_above(key)
             if key in place.folders or any(folder in place.items for folder in above):
                 raise WireError(f"The key {key} is a folder of others, or below an item.")
             place.items[key] = bytes(blob)
@@ -74,20 +84,11 @@ class LocalCourier(Courier):
                 self._place.items.pop(key, None)
 
     def wait(self, prefix: str, *, known: Container[str], seconds: float) -> list[str]:
-        found: list[str] = []
-
-        def news() -> bool:
-            found[:] = [key for key in self.keys(prefix) if key not in known]
-            return bool(found)
+        def list_fresh() -> list[str]:
+            return [key for key in self.keys(prefix) if key not in known]
 
         with self._place.changed:
-            self._place.changed.wait_for(news, timeout=max(seconds, 0))
-        return found
-
-
-def _folders_above(key: str) -> list[str]:
-    parts = key.split("/")
-    return ["/".join(parts[:at]) for at in range(1, len(parts))]
+            return self._place.changed.wait_for(list_fresh, timeout=max(seconds, 0))
 
 
 __all__ = ["LocalCourier"]

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from privada.exceptions import WireError
-from privada.exchange.couriers.bucket import BucketCourier
-from privada.exchange.couriers.folder import FolderCourier
-from privada.exchange.opening import open_courier
+from privada.exchange.bucket import BucketCourier
+from privada.exchange.courier import open_courier
+from privada.exchange.folder import FolderCourier
 
 
 @pytest.fixture
@@ -54,7 +54,17 @@ def nats_place(nats_server):
     return lambda: open_courier(url)
 
 
-pytestmark = pytest.mark.parametrize("place", ["memory", "folder", "store", "s3", "nats"], indirect=True)
+@pytest.fixture
+def registered_place(register_courier):
+    """A courier of somebody else's package, which nothing but its entry point makes known."""
+    register_courier("pigeon", "pigeon_post:PigeonCourier")
+    name = secrets.token_hex(8)
+    return lambda: open_courier(f"pigeon://{name}")
+
+
+pytestmark = pytest.mark.parametrize(
+    "place", ["memory", "folder", "store", "s3", "nats", "registered"], indirect=True
+)
 
 
 def test_what_is_put_can_be_read_by_others(place):

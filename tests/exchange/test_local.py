@@ -3,7 +3,7 @@
 import pytest
 
 from privada.exceptions import WireError
-from privada.exchange.couriers.local import LocalCourier
+from privada.exchange.local import LocalCourier
 
 
 def test_without_a_name_a_courier_is_alone():

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from privada.exceptions import CourierError, WireError
-from privada.exchange.couriers.folder import FolderCourier
+from privada.exchange.folder import FolderCourier
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_without_handles_of_folders_links_are_refused_too(courier, secret, monke
 
 RACE = """
 import sys
-from privada.exchange.couriers.folder import FolderCourier
+from privada.exchange.folder import FolderCourier
 courier = FolderCourier(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
