@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable
 
-from privada.report.figure import Figure, figures_table
+from privada.report.exhibit import Figure, figures_table
 
 Measure = Callable[[bool], Iterable[Figure]]
 

@@ -60,7 +60,7 @@ def test_wrong_arguments(cli, wrong):
 PACKAGE = """
 from types import SimpleNamespace
 
-from privada.report.figure import Figure
+from privada.report.exhibit import Figure
 
 
 class Experiment(SimpleNamespace):

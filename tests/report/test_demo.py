@@ -1,14 +1,16 @@
-"""The rows of all methods as a table, as JSON and as a page that say the same."""
+"""The results of all methods as a table, as JSON and as a page that say the same, with pictures."""
 
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from privada.methods.pictures import Picture, Tiles
+from privada.methods.pictures import Curve, Line, Picture, Plane, Points, Tiles
 from privada.methods.registry import DemoRow
 from privada.privacy import Ledger, OwnerKey, PureDP
+from privada.report import demo
 from privada.report.demo import demo_lines, demo_page, demo_plain, demo_table
 
 CLAIMED = PureDP(epsilon=1.0, relation="add/remove")
@@ -80,3 +82,42 @@ def test_every_ledger_has_its_table(row):
     (table,) = demo_lines([row])
     assert table.title == "Ledger lines of cells"
     assert len(table.rows) == len(row.ledger["datasets"]["digits"]["lines"])
+
+
+AT = np.array([[0.0, 1.0], [2.0, 3.0]])
+PARTS = {
+    "plane": Plane(
+        title="<a plane>", layers=(Points(name="homes", at=AT), Points(name="c", at=AT, names="ab"))
+    ),
+    "curve": Curve(
+        title="a curve",
+        xlabel="ε",
+        ylabel="e",
+        log=True,
+        lines=(Line.over_runs("ours", [1, 2], [[1, 2], [3, 5]]),),
+    ),
+    "tiles": Tiles(title="tiles", images=np.ones((11, 8, 8)), names=list("abcdefghijk")),
+}
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
+def test_each_part_is_one_svg_with_its_title_read_aloud(part):
+    text = demo.draw(Picture(caption="", parts=(part, part)))
+    assert text.count("<svg ") == text.count('aria-label="') == 2
+    assert "<a plane>" not in text
+
+
+def test_names_and_images_are_drawn():
+    assert demo.draw(Picture(caption="", parts=(PARTS["tiles"],))).count("<image ") == 11
+    assert "homes" in demo.draw(Picture(caption="", parts=(PARTS["plane"],)))
+
+
+def test_nothing_without_a_picture_or_without_matplotlib(monkeypatch):
+    assert demo.draw(None) == ""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert demo.draw(Picture(caption="", parts=tuple(PARTS.values()))) == ""
+
+
+def test_anything_else_is_refused():
+    with pytest.raises(TypeError, match="got a str"):
+        demo.draw_part("x", None)

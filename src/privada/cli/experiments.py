@@ -177,8 +177,7 @@ def reproduce(
     """
     from joblib import parallel_config
 
-    from privada.report.exhibit import write
-    from privada.report.figure import Figure, figures_table
+    from privada.report.exhibit import Figure, figures_table, write
     from privada.report.tables import Table
 
     experiments = _load_experiments(name)

@@ -2,7 +2,7 @@
 
 Names, purposes, reasons and messages may come from other parties or their
 files. Control characters in them are escaped here, and in the tables of
-`privada.report.terminal`, before anything reaches a terminal.
+`privada.report.tables`, before anything reaches a terminal.
 """
 
 from __future__ import annotations

@@ -355,7 +355,7 @@ def finish(
 
 
 def _result_tables(outcome: Outcome) -> list[Table]:
-    from privada.report.plain import tables_of
+    from privada.report.tables import tables_of
 
     return tables_of(summarize_result(outcome.result), title=f"Result of {outcome.study.method.name}")
 

@@ -1,4 +1,4 @@
-"""Tables, figures, pictures and one HTML page; everything in it is public or was released."""
+"""Tables, figures, pictures and one HTML page; everything in them is public or was released."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from privada._lazy import attach
 
 _HOMES = {
     "demo": ("demo_page", "demo_table"),
-    "figure": ("Figure", "figures_table"),
+    "exhibit": ("Figure", "figures_table"),
     "ledger": ("budgets_table", "lines_table"),
     "page": ("Page", "Panel"),
-    "plain": ("tables_of",),
-    "tables": ("Table",),
+    "tables": ("Table", "tables_of"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

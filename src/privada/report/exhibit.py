@@ -1,16 +1,18 @@
-"""What an experiment shows beside its figures: curves with error bars, bands, maps of points, tables.
+"""What an experiment shows: figures (numbers compared with a goal), and curves, bands, maps and tables.
 
-`privada reproduce NAME --out FOLDER` writes each as numbers (CSV) and, where matplotlib is
-there, as a picture (SVG).
+``python -m benchmarks.NAME`` and ``privada reproduce NAME`` print figures, one JSON object per line
+with ``--json``, else as a table. ``privada reproduce NAME --out FOLDER`` also writes every curve, map and
+table as numbers (CSV) and, if matplotlib is installed, as a picture (SVG).
 """
 
 from __future__ import annotations
 
 import csv
+import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import cycle
 from pathlib import Path
 from textwrap import fill
@@ -19,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privada import _check
 from privada._arrays import FloatArray
 from privada.report.tables import Table
 
@@ -28,16 +31,101 @@ ROLES: dict[str, dict[str, Any]] = {
     "baseline": {"linewidth": 1.4, "linestyle": ":"},
     "bound": {"linewidth": 1.2, "linestyle": "-."},
 }
-COLOURS = {  # that colour-blind readers tell apart (Okabe and Ito)
+# Colours that colour-blind readers can tell apart (Okabe and Ito)
+COLOURS = {
     "ours": ("#0b6e63", "#56b4e9", "#4b2e83", "#111827"),
     "paper": ("#d55e00", "#cc79a7"),
     "baseline": ("#0072b2", "#e69f00", "#009e73", "#8c6bb1", "#a6761d"),
     "bound": ("#374151", "#9ca3af"),
 }
 MARKERS = {"ours": "oDPX", "paper": "sp", "baseline": "^v<>*", "bound": ("", "")}
-LONGEST_LINE = 56  # of a title: what is longer goes on below
-LEGEND_SIZE = 30.0  # least size of a point in a legend
-MOST_TICKS = 8  # settings on an axis that are written out
+LONGEST_LINE = 56  # characters of a title before it is wrapped
+LEGEND_SIZE = 30.0  # smallest size of a point in a legend
+MOST_TICKS = 8  # as many settings are written at an axis
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number, compared with its goal.
+
+    Attributes
+    ----------
+    figure : str
+        Name, unique over all commands.
+    value : float
+    goal : float or None
+        None if there is no goal.
+    better : "lower" or "higher"
+        Which side of the goal is better.
+    beside : str
+        What the value was compared with in the same run, with its version.
+    runs : int
+        Number of runs behind the value.
+    interval : (float, float), default=None
+        95 % interval of the value over the runs.
+
+    Examples
+    --------
+    >>> solver = Figure("solver_time_vs_fasterpam", 0.2134, 0.25, "lower", "kmedoids.fasterpam 0.5.5", 5)
+    >>> solver.met
+    True
+    >>> print(solver.to_json_line())  # doctest: +NORMALIZE_WHITESPACE
+    {"figure": "solver_time_vs_fasterpam", "value": 0.2134, "goal": 0.25, "better": "lower",
+     "beside": "kmedoids.fasterpam 0.5.5", "runs": 5}
+    """
+
+    figure: str
+    value: float
+    goal: float | None
+    better: str
+    beside: str
+    runs: int
+    interval: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        _check.one_of(("higher", "lower"), better=self.better)
+        _check.finite(value=self.value)
+        _check.count(runs=self.runs)
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is reached; None without a goal."""
+        if self.goal is None:
+            return None
+        return self.value <= self.goal if self.better == "lower" else self.value >= self.goal
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain form with numbers of four digits, or more where rounding would turn a miss into a hit.
+
+        >>> Figure("ratio", 1.0004, 1.0, "lower", "", 30).to_dict()["value"]
+        1.0004
+        """
+        rounded = (replace(self, value=float(f"{self.value:.{digits}g}")) for digits in range(4, 18))
+        value = next((figure.value for figure in rounded if figure.met == self.met), self.value)
+        plain = asdict(self) | {"value": value}
+        if plain.pop("interval") is not None:
+            plain["interval"] = [float(f"{end:.4g}") for end in self.interval or ()]
+        return plain
+
+    def to_json_line(self) -> str:
+        """Write one JSON object."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+
+def figures_table(title: str, figures: Iterable[Figure]) -> Table:
+    """Make a table of figures."""
+    rows = []
+    for figure in figures:
+        plain = figure.to_dict()
+        low, high = plain.get("interval", (None, None))
+        spread = "" if low is None else f"{low:g} to {high:g}"
+        sign = "≤" if figure.better == "lower" else "≥"
+        goal = "none set" if figure.goal is None else f"{sign} {figure.goal:g}"
+        met = {None: "", True: "yes", False: "no"}[figure.met]
+        value = f"{plain['value']:g}"
+        rows.append((figure.figure, value, spread, goal, met, figure.beside, str(figure.runs)))
+    columns = ("figure", "value", "95 % interval", "goal", "met", "beside", "runs")
+    return Table(title=title, columns=columns, rows=tuple(rows)).without_empty_columns()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,10 +148,10 @@ class Series:
     def over_runs(
         cls, name: str, x: Sequence[float], values: npt.ArrayLike, role: str = "baseline"
     ) -> Series:
-        """From values of shape (runs, points)."""
-        found = np.asarray(values, dtype=np.float64)
-        spread = found.std(axis=0, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0 * found[0]
-        return cls(name=name, x=list(x), mean=found.mean(axis=0).tolist(), error=spread.tolist(), role=role)
+        """Compute means and standard errors of values of shape (runs, points)."""
+        runs = np.asarray(values, dtype=np.float64)
+        error = runs.std(axis=0, ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else 0 * runs[0]
+        return cls(name=name, x=list(x), mean=runs.mean(axis=0).tolist(), error=error.tolist(), role=role)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +166,7 @@ class Curves:
     logy: bool = False
 
     def table(self) -> Table:
-        """The numbers."""
+        """Make a table of the numbers."""
         rows = tuple(
             (line.name, f"{x:g}", f"{mean:.6g}", f"{error:.2g}")
             for line in self.series
@@ -124,7 +212,7 @@ class Map:
     layers: tuple[Layer, ...]
 
     def table(self) -> Table:
-        """The points."""
+        """Make a table of the points."""
         rows = tuple(
             (layer.name, f"{point[0]:.6g}", f"{point[1]:.6g}")
             for layer in self.layers
@@ -155,7 +243,7 @@ class Dots:
     methods: Mapping[str, Sequence[float]]
 
     def table(self) -> Table:
-        """The numbers."""
+        """Make a table of the numbers."""
         rows = tuple(
             (place, name, f"{value:.6g}")
             for name, values in self.methods.items()
@@ -181,12 +269,12 @@ class Dots:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Bands:
-    """Outcomes against what was forecast, each with the band that it was to lie in.
+    """Outcomes against their forecasts, each with the band in which it was expected.
 
     Attributes
     ----------
     places : tuple of str
-        Of each outcome: where it was measured.
+        Where each outcome was measured.
     expected, low, high, outcome : sequence of float
         Above 0: both axes are logarithmic.
     """
@@ -200,7 +288,7 @@ class Bands:
     outcome: Sequence[float]
 
     def table(self) -> Table:
-        """The numbers."""
+        """Make a table of the numbers."""
         numbers = zip(self.expected, self.low, self.high, self.outcome, strict=True)
         rows = tuple(
             (place, *(f"{value:.6g}" for value in values))
@@ -209,15 +297,15 @@ class Bands:
         return Table(title=self.title, columns=("place", "forecast", "low", "high", "outcome"), rows=rows)
 
     def draw(self, figure: Any) -> None:
-        """Draw into a matplotlib figure: a grey line is a band, a dot what came."""
+        """Draw into a matplotlib figure: a grey line is a band, a dot an outcome."""
         axes = figure.add_subplot()
-        held = (np.asarray(self.low) <= self.outcome) & (np.asarray(self.outcome) <= self.high)
+        is_inside = (np.asarray(self.low) <= self.outcome) & (np.asarray(self.outcome) <= self.high)
         axes.vlines(self.expected, self.low, self.high, color="#d1d5db", linewidth=1.2, label="band")
         for inside, colour, name in (
             (True, COLOURS["ours"][0], "in"),
             (False, COLOURS["paper"][0], "out of"),
         ):
-            chosen = held == inside
+            chosen = is_inside == inside
             x, y = np.asarray(self.expected)[chosen], np.asarray(self.outcome)[chosen]
             axes.scatter(x, y, s=14, color=colour, label=f"{name} its band ({chosen.sum()})", zorder=3)
         axes.axline((1, 1), slope=1, color=COLOURS["bound"][1], linewidth=1)
@@ -230,34 +318,33 @@ Exhibit = Bands | Curves | Dots | Map | Table
 
 
 def file_stem(exhibit: Exhibit) -> str:
-    """The title as the name of a file."""
+    """Turn the title into the name of a file."""
     return re.sub(r"[^a-z0-9]+", "-", exhibit.title.lower()).strip("-")
 
 
 def write(exhibit: Exhibit, folder: Path) -> list[Path]:
-    """Write an exhibit's numbers and, if matplotlib is there, its picture; say which files."""
+    """Write an exhibit's numbers and, if matplotlib is installed, its picture; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = folder / file_stem(exhibit)
     table = exhibit if isinstance(exhibit, Table) else exhibit.table()
     numbers = stem.with_suffix(".csv")
     with numbers.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([table.columns, *table.rows])
-    drawn = [] if isinstance(exhibit, Table) else draw(exhibit, stem.with_suffix(".svg"))
-    return [numbers, *drawn]
+    return [numbers] if isinstance(exhibit, Table) else [numbers, *draw(exhibit, stem.with_suffix(".svg"))]
 
 
 def draw(exhibit: Bands | Curves | Dots | Map, path: Path) -> list[Path]:
-    """Write a picture, if matplotlib is there; say which file.
+    """Write a picture if matplotlib is installed; return the file.
 
-    Points are pixels in it, letters are text, and the rest is lines.
+    In it, the points of maps are pixels, letters are text, and the rest is lines.
     """
     try:
+        from matplotlib import figure as matplotlib_figure
         from matplotlib import rc_context
-        from matplotlib.figure import Figure
     except ImportError:
         return []
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "privada"}):
-        figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+        figure = matplotlib_figure.Figure(figsize=(6.4, 4.2), layout="constrained")
         exhibit.draw(figure)
         for axes in figure.axes:
             axes.spines[["top", "right"]].set_visible(False)
@@ -266,4 +353,17 @@ def draw(exhibit: Bands | Curves | Dots | Map, path: Path) -> list[Path]:
     return [path]
 
 
-__all__ = ["Bands", "Curves", "Dots", "Exhibit", "Layer", "Map", "Series", "draw", "file_stem", "write"]
+__all__ = [
+    "Bands",
+    "Curves",
+    "Dots",
+    "Exhibit",
+    "Figure",
+    "Layer",
+    "Map",
+    "Series",
+    "draw",
+    "figures_table",
+    "file_stem",
+    "write",
+]

@@ -1,6 +1,6 @@
 """What a question asks for, and what its guarantee means for one person, in words that need no formula.
 
-All of it follows from public parameters; nothing is tried out.
+Everything here follows from public parameters; no code of the question is run on rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Part:
 
 
 def best_guess(guarantee: Guarantee) -> float:
-    """How often, at most, somebody is right who guesses about one unit from the answer, from even odds.
+    """Compute how often, at most, somebody guesses right about one unit who started from even odds.
 
     The best test between two neighbouring data sets that are equally likely succeeds with probability
     (1 + V) / 2, V their total variation distance; and V is at most the guarantee's δ at ε = 0.
@@ -41,7 +41,7 @@ def best_guess(guarantee: Guarantee) -> float:
 
 
 def in_a_hundred(share: float) -> str:
-    """A frequency that is rounded up, as "62 of 100" or "50.3 of 100".
+    """Round a frequency up, and write it as "62 of 100" or "50.3 of 100".
 
     >>> in_a_hundred(0.7311), in_a_hundred(0.5021), in_a_hundred(0.99999)
     ('74 of 100', '50.3 of 100', '100 of 100')
@@ -52,37 +52,33 @@ def in_a_hundred(share: float) -> str:
 
 
 def say_risk(guarantee: Guarantee) -> str:
-    """What the answer could tell about one row or person, at most."""
+    """Say what the answer could tell about one row or person, at most."""
+    unit = guarantee.unit.name
+    unknown = {
+        Relation.ADD_REMOVE: f"whether one {unit} is in it",
+        Relation.REPLACE_ONE: f"which of two possible contents one {unit} has",
+    }.get(guarantee.relation, f"which of two possible values one attribute of one {unit} has")
     return (
-        f"Suppose somebody knows everything about the data except {_unknown(guarantee)}, and would be right "
+        f"Suppose somebody knows everything about the data except {unknown}, and would be right "
         f"in 50 of 100 cases by tossing a coin. With this answer they are right in at most "
         f"{in_a_hundred(best_guess(guarantee))} cases."
     )
 
 
-def _unknown(guarantee: Guarantee) -> str:
-    what = "row" if guarantee.unit.name == "row" else guarantee.unit.name
-    if guarantee.relation is Relation.ADD_REMOVE:
-        return f"whether one {what} is in it"
-    if guarantee.relation is Relation.REPLACE_ONE:
-        return f"which of two possible contents one {what} has"
-    return f"which of two possible values one attribute of one {what} has"
-
-
 def parts_of(question: Question) -> tuple[Part, ...]:
-    """What comes back: each array with its shape and the interval that each number would carry.
+    """Describe each array that comes back: its shape, and the interval that each number would have.
 
-    A question for rows that a curator gets encrypted has none: nothing of it is noisy.
+    A question for raw rows, which a curator gets encrypted, has none: nothing of it is noisy.
     """
     if question.discloses:
         return ()
     draws = question.plan.draws
     shapes = question.answer_shapes() or dict.fromkeys(draws, ())
-    made = []
+    parts = []
     for name, shape in shapes.items():
         draw = draws.get(name)
         half = math.nan if draw is None else draw.half_width(CONFIDENCE)
-        made.append(
+        parts.append(
             Part(
                 name=name,
                 shape=" × ".join(map(str, shape)) or "one value",
@@ -91,17 +87,17 @@ def parts_of(question: Question) -> tuple[Part, ...]:
                 within=f"± {half:.3g}" if math.isfinite(half) else "no interval",
             )
         )
-    return tuple(made)
+    return tuple(parts)
 
 
 def say_asked(question: Question) -> str:
-    """What is asked, and how many numbers come back, in one sentence."""
+    """Say in one sentence what is asked, and how many numbers come back."""
     from privada.methods.registry import methods
 
     if question.discloses:
         return RAW_ROWS
-    room = methods().get(question.method)
-    title = question.method if room is None else room.title
+    method = methods().get(question.method)
+    title = question.method if method is None else method.title
     turn = f" ({question.turn})" if question.turn else ""
     count = sum(part.numbers for part in parts_of(question))
     numbers = "number" if count == 1 else "numbers"

@@ -1,4 +1,4 @@
-from privada.report.style import CSS as REPORT
+from privada.report.page import CSS as REPORT
 from privada.service.console.style import CSS
 
 

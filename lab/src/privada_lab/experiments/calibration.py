@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from privada.report.figure import Figure
+from privada.report.exhibit import Figure
 
 COVERAGE_GOAL, CORRELATION_GOAL = 0.75, 0.7
 FEWEST_CORRELATED = 5

@@ -28,8 +28,7 @@ from privada._arrays import FloatArray
 from privada.methods.cells.estimator import CellClassifier
 from privada.methods.cells.questions.partition import NearestCells
 from privada.parties.one_process.process_ledger import public_rows
-from privada.report.exhibit import Curves, Exhibit, Series
-from privada.report.figure import Figure
+from privada.report.exhibit import Curves, Exhibit, Figure, Series
 from privada_lab.datasets.domain_pairs import Part
 from privada_lab.experiments.intervals import Mean, mean_interval
 from privada_lab.experiments.registry import Track, untracked

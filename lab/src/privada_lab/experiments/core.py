@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from privada.privacy.accounting import curves
-from privada.report.exhibit import Curves, Exhibit, Series
-from privada.report.figure import Figure
+from privada.report.exhibit import Curves, Exhibit, Figure, Series
 from privada_lab.experiments.registry import Track, untracked
 
 EPSILONS = (0.5, 1, 2, 3, 4, 8, 10)

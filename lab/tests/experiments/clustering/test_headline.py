@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.report.figure import Figure
+from privada.report.exhibit import Figure
 from privada_lab.datasets.source_target import Pair, synthetic
 from privada_lab.experiments.clustering import Costs, headline, measure
 from privada_lab.experiments.clustering.contenders import TRIVIAL, ablations, baselines, printed, trivial

@@ -3,8 +3,7 @@
 import pytest
 
 from privada.exceptions import InputError
-from privada.report.exhibit import Bands
-from privada.report.figure import Figure
+from privada.report.exhibit import Bands, Figure
 from privada_lab.experiments.forecasts import run
 
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privada.report.exhibit import Curves, Dots
-from privada.report.figure import Figure
+from privada.report.exhibit import Curves, Dots, Figure
 from privada.report.tables import Table
 from privada_lab.experiments import marginals
 from privada_lab.experiments.marginals import headline, sets

@@ -3,8 +3,7 @@
 import pytest
 
 from privada.exceptions import InputError
-from privada.report.exhibit import Curves, Series
-from privada.report.figure import Figure
+from privada.report.exhibit import Curves, Figure, Series
 from privada.report.tables import Table
 from privada_lab.experiments.papers.item import Cell, PaperItem
 from privada_lab.experiments.papers.page import MOST_ROWS, Measured, markdown, missing_items, write_page

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from privada.exceptions import InputError
-from privada.report.exhibit import write
-from privada.report.figure import Figure
+from privada.report.exhibit import Figure, write
 from privada_lab.datasets import domain_pairs
 from privada_lab.experiments import reweighting
 from privada_lab.experiments.registry import experiment

@@ -3,8 +3,7 @@
 import pytest
 
 from privada.exceptions import InputError
-from privada.report.exhibit import Curves
-from privada.report.figure import Figure
+from privada.report.exhibit import Curves, Figure
 from privada_lab.datasets.shift import digits_shift
 from privada_lab.experiments.summarization import protocols as module
 

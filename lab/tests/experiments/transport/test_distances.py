@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privada.report.figure import Figure
+from privada.report.exhibit import Figure
 from privada_lab.experiments.registry import untracked
 from privada_lab.experiments.transport import distances
 

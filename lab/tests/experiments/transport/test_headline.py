@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.report.exhibit import Curves
-from privada.report.figure import Figure
+from privada.report.exhibit import Curves, Figure
 from privada.report.tables import Table
 from privada_lab.datasets.adaptation import BENCHMARKS
 from privada_lab.experiments import transport

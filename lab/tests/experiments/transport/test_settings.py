@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from privada.methods.transport.estimator import TransportClassifier
-from privada.report.exhibit import Dots
-from privada.report.figure import Figure
+from privada.report.exhibit import Dots, Figure
 from privada.report.tables import Table
 from privada_lab.datasets.unscored_pairs import unscored_pairs
 from privada_lab.experiments.transport import settings

@@ -9,8 +9,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from privada.report.ledger import percent
+from privada.report.page import CSS as REPORT
 from privada.report.page import Score, badge_row, score_row, table_block
-from privada.report.style import CSS as REPORT
 
 CSS = (
     REPORT

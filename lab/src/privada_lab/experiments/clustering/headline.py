@@ -12,8 +12,7 @@ import numpy as np
 from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.clustering.learner.solver.objective import source_distances
-from privada.report.exhibit import Exhibit
-from privada.report.figure import Figure
+from privada.report.exhibit import Exhibit, Figure
 from privada_lab.baselines.clustering import choose
 from privada_lab.datasets.source_target import Pair, real_pairs, synthetic
 from privada_lab.experiments.clustering.compared import WITH_DELTA, ablation_tables, method_tables

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privada.exceptions import InputError, PrivadaWarning
-from privada.report.exhibit import Exhibit
-from privada.report.figure import Figure
+from privada.report.exhibit import Exhibit, Figure
 from privada_lab.datasets.table_split import TablePair
 from privada_lab.experiments.forecasts.rooms import METHODS, try_method
 from privada_lab.experiments.forecasts.sets import find_sets

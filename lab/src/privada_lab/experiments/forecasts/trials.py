@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privada.methods.forecast import Forecast
-from privada.report.exhibit import Bands
-from privada.report.figure import Figure
+from privada.report.exhibit import Bands, Figure
 from privada_lab.experiments.calibration import calibration_figures
 
 TINY = 1e-9  # an outcome of nothing, on a logarithmic axis

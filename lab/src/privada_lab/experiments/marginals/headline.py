@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from privada.report.exhibit import Curves, Exhibit
-from privada.report.figure import Figure
+from privada.report.exhibit import Curves, Exhibit, Figure
 from privada_lab.experiments.marginals import perspectives
 from privada_lab.experiments.marginals.contenders import TRIVIAL, headline
 from privada_lab.experiments.marginals.scores import (

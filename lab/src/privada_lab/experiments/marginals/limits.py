@@ -17,8 +17,7 @@ from pathlib import Path
 
 from privada.exceptions import RehearsalWarning
 from privada.methods.marginals.learner.asking import CellCounts
-from privada.report.exhibit import Exhibit
-from privada.report.figure import Figure
+from privada.report.exhibit import Exhibit, Figure
 from privada.report.tables import Table
 from privada_lab.datasets.hidden_target import HiddenTarget
 from privada_lab.experiments.intervals import mean_interval

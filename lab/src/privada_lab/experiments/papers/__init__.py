@@ -15,7 +15,7 @@ from pathlib import Path
 
 from privada.exceptions import InputError
 from privada.parties.one_process.process_ledger import public_rows
-from privada.report.figure import Figure
+from privada.report.exhibit import Figure
 from privada_lab.experiments.papers.item import PaperItem
 from privada_lab.experiments.papers.items import all_items
 from privada_lab.experiments.papers.page import Measured, missing_items, write_page

@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from privada.report.exhibit import Exhibit, draw, file_stem
-from privada.report.figure import Figure
+from privada.report.exhibit import Exhibit, Figure, draw, file_stem
 from privada.report.tables import Table
 from privada_lab.experiments.papers.item import PaperItem
 from privada_lab.experiments.registry import experiment

@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from privada.exceptions import InputError
-from privada.report.exhibit import Exhibit
-from privada.report.figure import Figure
+from privada.report.exhibit import Exhibit, Figure
 from privada.report.tables import Table
 from privada_lab.datasets import domain_pairs
 from privada_lab.datasets.domain_pairs import REGRESSIONS, DomainPair

@@ -13,7 +13,7 @@ import numpy as np
 
 from privada._arrays import FloatArray
 from privada.methods.reweighting.questions.problem import Penalties
-from privada.report.figure import Figure
+from privada.report.exhibit import Figure
 from privada.report.tables import Table
 from privada_lab.baselines.adaptation import KMM, PENALTIES, ridge, weights_for_moments
 from privada_lab.baselines.cnvx_adap import ncnvx_adap

@@ -14,8 +14,7 @@ from privada.exceptions import PrivacyLeakWarning
 from privada.methods.summarization import herd, mmd2
 from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation
-from privada.report.exhibit import Curves, Exhibit, Series
-from privada.report.figure import Figure
+from privada.report.exhibit import Curves, Exhibit, Figure, Series
 from privada_lab.baselines.private.logistic import DPLogisticRegression
 from privada_lab.baselines.summaries import fourier_threshold, kernel_greedy
 from privada_lab.datasets.shift import Shift, adult_shift, mnist_shift

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from privada.methods.summarization.questions.round_plan import RoundPlan
 from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation
-from privada.report.exhibit import Curves, Series
-from privada.report.figure import Figure
+from privada.report.exhibit import Curves, Figure, Series
 from privada_lab.experiments.summarization.market import FEATURES
 from privada_lab.papers.summarization import printed_total, true_total
 

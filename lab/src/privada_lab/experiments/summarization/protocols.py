@@ -32,8 +32,7 @@ from privada.exceptions import InputError
 from privada.methods.summarization import herd, mmd2
 from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation
-from privada.report.exhibit import Curves, Exhibit, Series
-from privada.report.figure import Figure
+from privada.report.exhibit import Curves, Exhibit, Figure, Series
 from privada_lab.datasets.shift import Shift, adult_shift, insurance_shift, mnist_shift
 from privada_lab.experiments.intervals import mean_interval
 from privada_lab.experiments.registry import Track, untracked

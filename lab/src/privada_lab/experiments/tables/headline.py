@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from privada.exceptions import InputError
-from privada.report.exhibit import Exhibit
-from privada.report.figure import Figure
+from privada.report.exhibit import Exhibit, Figure
 from privada_lab.datasets.tables import TablePair, table_pairs
 from privada_lab.experiments.registry import Track, untracked
 from privada_lab.experiments.sharing import shared

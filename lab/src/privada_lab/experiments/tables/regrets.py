@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privada.report.exhibit import Dots
-from privada.report.figure import Figure
+from privada.report.exhibit import Dots, Figure
 from privada.report.tables import Table
 from privada_lab.datasets.tables import TablePair
 from privada_lab.experiments.calibration import calibration_figures

@@ -18,8 +18,7 @@ from privada.methods.transport.learner.rows import NoisyRows, plain_distance
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.wasserstein import private_wasserstein
 from privada.parties.one_process.process_ledger import public_rows
-from privada.report.exhibit import Curves, Exhibit, Series
-from privada.report.figure import Figure
+from privada.report.exhibit import Curves, Exhibit, Figure, Series
 from privada.report.tables import Table
 from privada_lab.datasets.adaptation import BENCHMARKS, Domain
 from privada_lab.experiments.registry import Track

@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from privada.exceptions import InputError
-from privada.report.exhibit import Exhibit
-from privada.report.figure import Figure
+from privada.report.exhibit import Exhibit, Figure
 from privada_lab.datasets.adaptation import Domain, available, read
 from privada_lab.experiments.intervals import mean_interval
 from privada_lab.experiments.registry import Track, untracked

@@ -30,8 +30,7 @@ from privada.methods.transport.learner.graph import NeighbourGraph
 from privada.methods.transport.learner.prototypes import Prototypes
 from privada.methods.transport.questions.features import FeatureMap
 from privada.parties.one_process.process_ledger import public_rows
-from privada.report.exhibit import Dots, Exhibit
-from privada.report.figure import Figure
+from privada.report.exhibit import Dots, Exhibit, Figure
 from privada.report.tables import Table
 from privada_lab.datasets.unscored_pairs import UnscoredPair, unscored_pairs
 from privada_lab.experiments.intervals import mean_interval
