@@ -31,8 +31,8 @@ METHOD = Method(
     title="Tell how well a model does on rows that stay at their owner",
     paper="Dwork, McSherry, Nissim and Smith 2006 (histograms); Clopper and Pearson 1934 (intervals)",
     question_paths=(
-        "privada.methods.evaluation.questions.outcomes:OutcomeCounts",
-        "privada.methods.evaluation.questions.errors:ErrorMoments",
+        "privada.methods.evaluation.questions:OutcomeCounts",
+        "privada.methods.evaluation.questions:ErrorMoments",
     ),
     study_path="privada.methods.evaluation.study:inquire",
     example_path="privada.methods.evaluation.example:example",
@@ -43,13 +43,10 @@ METHOD = Method(
 
 _HOMES = {
     "estimator": ("PrivateEvaluator", "evaluate"),
-    "learner.classification": ("Classification",),
+    "learner.results": ("Classification", "Regression", "learn"),
     "learner.intervals": ("Estimate",),
-    "learner.learn": ("learn",),
     "learner.models": ("as_hypothesis",),
-    "learner.regression": ("Regression",),
-    "questions.errors": ("ErrorMoments",),
-    "questions.outcomes": ("OutcomeCounts", "even_edges"),
+    "questions": ("ErrorMoments", "OutcomeCounts", "even_edges"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

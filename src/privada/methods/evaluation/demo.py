@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from privada.methods.evaluation.estimator import ask_about
-from privada.methods.evaluation.learner.classification import Classification
-from privada.methods.evaluation.learner.learn import learn
+from privada.methods.evaluation.learner.results import Classification, learn
 from privada.methods.hypotheses.forms import linear
 from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner

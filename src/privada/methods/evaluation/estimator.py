@@ -10,12 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada.exceptions import InputError
 from privada.methods.estimating import PrivateEstimator, check_owner
-from privada.methods.evaluation.learner.classification import Classification
 from privada.methods.evaluation.learner.intervals import CONFIDENCE
-from privada.methods.evaluation.learner.learn import Evaluation, learn
 from privada.methods.evaluation.learner.models import as_hypothesis, link_of
-from privada.methods.evaluation.questions.errors import ErrorMoments
-from privada.methods.evaluation.questions.outcomes import OutcomeCounts, even_edges
+from privada.methods.evaluation.learner.results import Classification, Evaluation, learn
+from privada.methods.evaluation.questions import ErrorMoments, OutcomeCounts, even_edges
 from privada.methods.frames import in_order
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Number, Schema

@@ -6,9 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.evaluation.estimator import PrivateEvaluator
-from privada.methods.evaluation.learner.learn import learn
-from privada.methods.evaluation.questions.errors import ErrorMoments
-from privada.methods.evaluation.questions.outcomes import OutcomeCounts, even_edges
+from privada.methods.evaluation.learner.results import learn
+from privada.methods.evaluation.questions import ErrorMoments, OutcomeCounts, even_edges
 from privada.methods.hypotheses.forms import Constant, linear
 from privada.methods.registry import Case, Example
 from privada.parties.schema import Category, Number, Schema

@@ -22,9 +22,8 @@ from privada import _check
 from privada._toml import Section
 from privada.methods import _study
 from privada.methods.evaluation.estimator import BINS, ask_about
-from privada.methods.evaluation.learner.forecast import forecast_interval
 from privada.methods.evaluation.learner.intervals import CONFIDENCE
-from privada.methods.evaluation.learner.learn import Evaluation, learn
+from privada.methods.evaluation.learner.results import Evaluation, forecast_interval, learn
 from privada.parties.protocol import Inquiry
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee

@@ -16,9 +16,8 @@ from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.estimator import SourceTargetMedoids
 from privada.methods.clustering.learner.solver.objective import cost
 from privada.methods.evaluation.estimator import ask_about
-from privada.methods.evaluation.learner.classification import Classification
-from privada.methods.evaluation.learner.forecast import forecast_interval
-from privada.methods.evaluation.learner.learn import learn as learn_evaluation
+from privada.methods.evaluation.learner.results import Classification, forecast_interval
+from privada.methods.evaluation.learner.results import learn as learn_evaluation
 from privada.methods.forecast import Forecast
 from privada.methods.hypotheses.forms import Network, linear
 from privada.methods.scaling import PublicScale

@@ -1,10 +1,11 @@
-"""Intervals that hold what a model does in the population, through noise and through sampling.
+"""Confidence intervals that include noise and sampling.
 
-*Rates.* Hits and misses are counts with noise of a known law. Half of the allowed misses is spent on the
-noise: with that confidence the exact hits and misses lie within quantiles of the summed noise, worked out
-from its characteristic function. The other half is spent on sampling: Clopper and Pearson's exact interval
-at the worst counts within these limits, which is monotone in both. So the interval holds the rate of the
-population that the rows were drawn from with at least the stated confidence, whatever the counts are.
+*Rates.* Hits and misses are counts with noise of a known law. Half of the allowed probability of a miss is
+spent on the noise: with that confidence the exact hits and misses lie within quantiles of the summed noise,
+computed from its characteristic function. The other half is spent on sampling: Clopper and Pearson's exact
+interval at the worst counts within these limits, which is monotone in both. So the interval contains the
+rate of the population that the rows were drawn from with at least the stated confidence, whatever the counts
+are.
 
 *Means and areas.* The variances of noise and of sampling are added, and the interval is normal: approximate,
 and good where a few dozen rows count.
@@ -68,7 +69,7 @@ class NoisyCount:
     draw: Lattice
 
     def limits(self, confidence: float) -> tuple[float, float]:
-        """Low and high end for the exact sum, at least 0, with this confidence."""
+        """Low and high end of the exact sum, at least 0, with this confidence."""
         half = sum_quantile(self.draw, self.entries, confidence)
         return max(0.0, self.value - half), max(0.0, self.value + half)
 
@@ -89,7 +90,8 @@ def sum_quantile(draw: Lattice, entries: int, confidence: float) -> float:
     theta = np.arange(_WINDOW // 2 + 1, dtype=np.float64) * np.float64(2 * math.pi / (_WINDOW * step))
     masses = np.fft.irfft(draw.characteristic(theta) ** entries, _WINDOW)
     within = masses[0] + np.concatenate([[0.0], 2 * np.cumsum(masses[1 : _WINDOW // 2])])
-    rounded = 0.0 if step == draw.grid.step else step  # between two values of a coarser grid
+    # On a coarser grid than that of the noise, the quantile may lie between two values.
+    rounded = 0.0 if step == draw.grid.step else step
     return float(np.searchsorted(within, confidence - 1e-12)) * step + rounded
 
 
@@ -97,25 +99,25 @@ def rate(
     hits: NoisyCount, misses: NoisyCount, *, total: int | None = None, confidence: float = CONFIDENCE
 ) -> Estimate:
     """The share of hits in the population; ``total`` is the exact number of both, where that is public."""
-    left = (1 - _check.probability(confidence=confidence)) / 2
+    half = (1 - _check.probability(confidence=confidence)) / 2  # for the noise; as much for sampling
     if total is None:
-        low, high = hits.limits(1 - left / 2)
-        least, most = misses.limits(1 - left / 2)
-        whole = hits.value + misses.value
+        low, high = hits.limits(1 - half / 2)
+        least, most = misses.limits(1 - half / 2)
+        rows = hits.value + misses.value
     else:
-        low, high = (min(end, float(total)) for end in hits.limits(1 - left))
-        least, most, whole = total - high, total - low, float(total)
-    value = min(1.0, max(0.0, hits.value / whole)) if whole > 0 else 0.5
-    ends = _exact_low(low, most, left / 2), 1 - _exact_low(least, high, left / 2)
-    return Estimate(value=value, low=min(ends[0], value), high=max(ends[1], value), confidence=confidence)
+        low, high = (min(end, float(total)) for end in hits.limits(1 - half))
+        least, most, rows = total - high, total - low, float(total)
+    value = min(1.0, max(0.0, hits.value / rows)) if rows > 0 else 0.5
+    lower, upper = _exact_low(low, most, half / 2), 1 - _exact_low(least, high, half / 2)
+    return Estimate(value=value, low=min(lower, value), high=max(upper, value), confidence=confidence)
 
 
 def _exact_low(hits: float, misses: float, miss: float) -> float:
-    """Clopper and Pearson's lower end: missed from above with this probability."""
+    """Clopper and Pearson's lower end, which lies above the true rate with probability ``miss``."""
     from scipy.stats import beta
 
-    whole, other = math.floor(hits), math.ceil(misses)
-    return 0.0 if whole < 1 else float(beta.ppf(miss, whole, other + 1))
+    hit_rows, missed_rows = math.floor(hits), math.ceil(misses)
+    return 0.0 if hit_rows < 1 else float(beta.ppf(miss, hit_rows, missed_rows + 1))
 
 
 def normal(

@@ -1,15 +1,16 @@
-"""What can be asked of a classifier's outcomes, and what is refused before anything is charged."""
+"""The questions of an evaluation: sensitivities, prices and what is refused."""
 
 import math
 
 import numpy as np
 import pytest
 
-from privada import Category, PureDP, Schema
+from privada import Category, Number, PureDP, Schema
 from privada.exceptions import InputError
-from privada.methods.evaluation import OutcomeCounts, even_edges
+from privada.methods.evaluation import ErrorMoments, OutcomeCounts, even_edges
 from privada.methods.hypotheses import Constant, Onnx, linear
 from privada.privacy import ZCDP, Question, Unit
+from privada.privacy.accounting import accountant
 
 PURE = PureDP(epsilon=1.0, relation="add/remove")
 TWO = linear([[1.0], [1.0]], [-1.0])
@@ -35,8 +36,8 @@ def ask(**change):
         ({"link": "probit"}, "link"),
         ({"positive": 2}, "positive below 2"),
         ({"positive": 0}, "positive to be 1"),
-        ({"hypothesis": Constant(code=0)}, "with scores beside edges"),
-        ({"hypothesis": Onnx(model=np.ones(3, dtype=np.uint8))}, "with scores beside edges"),
+        ({"hypothesis": Constant(code=0)}, "with scores for edges"),
+        ({"hypothesis": Onnx(model=np.ones(3, dtype=np.uint8))}, "with scores for edges"),
         ({"n_classes": 5000, "hypothesis": Constant(code=0), "edges": []}, "at most 10000000 entries"),
     ],
 )
@@ -98,3 +99,47 @@ def test_even_edges_hold_the_threshold():
         even_edges(0)
     with pytest.raises(InputError, match="Expected bins to be at most 10000, got 1000000000"):
         even_edges(1_000_000_000)  # eight gigabytes, if it were made first
+
+
+SLOPE = linear([[2.0], [0.0]], [0.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"largest": 0.0}, "largest"),
+        ({"largest": math.inf}, "largest"),
+        ({"hypothesis": Constant(code=0)}, "one score"),
+        ({"hypothesis": linear([[1.0, 1.0]], [0.0, 0.0])}, "one score"),
+        ({"hypothesis": None}, "one score"),
+    ],
+)
+def test_wrong_parameters_are_named_errors(change, message):
+    with pytest.raises(InputError, match=message):
+        ErrorMoments(**{"hypothesis": SLOPE, "largest": 4.0, "guarantee": PURE} | change)
+
+
+def test_the_label_must_be_a_number():
+    question = ErrorMoments(hypothesis=SLOPE, largest=4.0, guarantee=PURE)
+    question.fits(Schema.of_numbers(bounds=(0, 1), width=2, label=Number(name="y", low=0, high=2)))
+    ordered = Category(name="y", values=(0, 1), ordered=True)
+    for label in (None, Category(name="y", values=(0, 1)), ordered):
+        with pytest.raises(InputError, match="a numeric label without missing values"):
+            question.fits(Schema.of_numbers(bounds=(0, 1), width=2, label=label))
+    with pytest.raises(InputError, match="from 3 features"):
+        question.fits(Schema.of_numbers(bounds=(0, 1), width=3, label=Number(name="y", low=0, high=2)))
+
+
+@pytest.mark.parametrize("relation", ["add/remove", "replace-one", "attribute"])
+def test_parts_of_the_budget_are_all_of_it(relation):
+    person = Unit(name="person", max_rows=2)
+    pure = ErrorMoments(
+        hypothesis=SLOPE, largest=4.0, guarantee=PureDP(epsilon=1.0, relation=relation, unit=person)
+    )
+    assert pure.price.epsilon == pytest.approx(1.0)
+    assert set(pure.answer_shapes()) == {"errors", "squares"} | (
+        {"rows"} if relation == "add/remove" else set()
+    )
+    gaussian = ErrorMoments(hypothesis=SLOPE, largest=4.0, guarantee=ZCDP(rho=0.1, relation=relation))
+    assert accountant.zcdp(gaussian.price.event) == pytest.approx(0.1, rel=1e-3)
+    assert Question.from_bytes(gaussian.to_bytes()) == gaussian

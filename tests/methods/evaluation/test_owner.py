@@ -5,7 +5,7 @@ import pytest
 
 from privada import Category, Number, PureDP, Schema
 from privada.methods.evaluation import ErrorMoments, OutcomeCounts, even_edges
-from privada.methods.evaluation.questions.errors import GRID
+from privada.methods.evaluation.questions import GRID
 from privada.methods.hypotheses import Constant, linear
 from privada.methods.hypotheses.forms import Hypothesis
 from privada.parties.answering import answerer
