@@ -36,8 +36,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks._figures import Figure, main
-from privada.methods.clustering.learner.solver.objective import cost, source_distances
-from privada.methods.clustering.learner.solver.solve import medoids
+from privada.methods.clustering.learner.medoids import cost, medoids, source_distances
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -21,7 +21,7 @@ ASKS = "from privada.methods.transport.owner.answer import answer_statistics\n"
 PLANTED = {  # a place, what is written there, and the contract that has to break
     "src/privada/methods/transport/learner/rows.py": (OPENS, SIDED),
     "src/privada/methods/transport/questions/new.py": (ASKS, SIDED),
-    "src/privada/methods/clustering/learner/solver/new.py": (OPENS, SIDED),
+    "src/privada/methods/clustering/learner/new.py": (OPENS, SIDED),
     "src/privada/methods/transport/estimator.py": (ASKS, "At the top of a room nobody opens rows"),
     "src/privada/methods/cells/new.py": (OPENS, "At the top of a room nobody opens rows"),
     "src/privada/methods/cells/study.py": (

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from privada.methods.clustering.learner.solver.objective import cost, source_distances
-from privada.methods.clustering.learner.solver.solve import medoids
+from privada.methods.clustering.learner.medoids import cost, medoids, source_distances
 from privada_lab.baselines import accelerated_medoids as module
 from privada_lab.baselines.accelerated_medoids import accelerated_medoids
 

@@ -5,8 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from privada.exceptions import InputError, RehearsalWarning
-from privada.methods.clustering.learner.solver.objective import cost
-from privada.methods.clustering.learner.solver.solve import medoids
+from privada.methods.clustering.learner.medoids import cost, medoids
 from privada.privacy import ZCDP, ApproxDP, PureDP
 from privada_lab.baselines import STC, ClusterT, PrivateKMeans, TreeKMeans
 from privada_lab.baselines.clustering import BASELINES, SOURCES, choose

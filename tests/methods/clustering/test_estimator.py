@@ -5,8 +5,7 @@ from sklearn.base import clone
 from privada import SourceTargetMedoids
 from privada.exceptions import InputError, PrivadaWarning, RehearsalWarning, SchemaError
 from privada.methods.clustering import NearestMeans
-from privada.methods.clustering.learner.solver.objective import cost
-from privada.methods.clustering.learner.solver.solve import medoids
+from privada.methods.clustering.learner.medoids import cost, medoids
 from privada.privacy import PureDP
 from tests.methods.clustering.generated import RADIUS, make_grids
 

@@ -32,8 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
-from privada.methods.clustering.learner.solver.objective import source_distances
-from privada.methods.clustering.learner.solver.solve import medoids
+from privada.methods.clustering.learner.medoids import medoids, source_distances
 from privada.privacy.guarantee import ApproxDP, Guarantee, PureDP, make_guarantee
 from privada.privacy.release import Question
 from privada_lab.baselines.coreset import Coreset

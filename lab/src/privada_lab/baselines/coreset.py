@@ -84,7 +84,7 @@ class Coreset:
 
         The bound adds a noise term and, twice, the radius. Both are public, as Δᵗ(S) does not depend on C:
         nothing is paid for the choice. (The corollary prints C once; why it counts twice is said in
-        `privada.methods.clustering.learner.cost_bound`.)
+        `privada.methods.clustering.learner.bounds`.)
 
         Parameters
         ----------

@@ -44,10 +44,10 @@ METHOD = Method(
     paper="000, Differentially Private Source-Target Clustering",
     question_paths=(
         "privada.methods.clustering.questions.means:NearestMeans",
-        "privada.methods.clustering.questions.local:LocalMeans",
-        "privada.methods.clustering.questions.neighbours:NeighbourAverages",
-        "privada.methods.clustering.questions.neighbours:SourceRadius",
-        "privada.methods.clustering.questions.pyramid:GridPyramid",
+        "privada.methods.clustering.questions.multiscale:LocalMeans",
+        "privada.methods.clustering.questions.means:NeighbourAverages",
+        "privada.methods.clustering.questions.means:SourceRadius",
+        "privada.methods.clustering.questions.multiscale:GridPyramid",
     ),
     study_path="privada.methods.clustering.study:inquire",
     example_path="privada.methods.clustering.example:example",
@@ -61,33 +61,38 @@ METHOD = Method(
 )
 
 _HOMES = {
-    "learner.cost_bound": ("CostBound", "certified", "cost_bound"),
-    "learner.lower_bound": (
+    "estimator": ("SourceTargetMedoids",),
+    "learner.bounds": (
+        "CostBound",
         "LowerBound",
+        "certified",
+        "cost_bound",
         "cost_sensitivity",
         "lower_bound",
         "lower_bound_beside_radius",
         "separation",
     ),
+    "learner.learn": (
+        "Choice",
+        "CostEstimate",
+        "choose",
+        "default_question",
+        "estimate_cost",
+        "forecast_gain",
+        "learn",
+    ),
+    "learner.medoids": ("Solution", "cost", "expected_medoids", "medoids", "source_distances"),
     "learner.nodes": ("NodeCells", "NodeChoice", "choose_nodes", "learn_nodes"),
-    "learner.default_question": ("default_question",),
-    "learner.forecast": ("CostEstimate", "estimate_cost", "forecast_gain"),
-    "estimator": ("SourceTargetMedoids",),
-    "learner.solver.expected": ("expected_medoids",),
-    "learner.learn": ("Choice", "choose", "learn", "posterior"),
-    "learner.solver.objective": ("cost", "source_distances"),
-    "questions.means": ("NearestMeans",),
-    "questions.local": ("LocalMeans",),
-    "questions.neighbours": ("NeighbourAverages", "SourceRadius"),
-    "questions.pyramid": ("GridPyramid",),
-    "learner.source.sanitised": (
+    "learner.source": (
         "RadiusEstimate",
         "SanitisedSource",
         "count_threshold",
         "estimate_radius",
+        "posterior",
         "sanitise",
     ),
-    "learner.solver.solve": ("Solution", "medoids"),
+    "questions.means": ("NearestMeans", "NeighbourAverages", "SourceRadius"),
+    "questions.multiscale": ("GridPyramid", "LocalMeans"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

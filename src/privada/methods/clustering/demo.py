@@ -6,10 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privada._arrays import FloatArray
-from privada.methods.clustering.learner.default_question import default_question
-from privada.methods.clustering.learner.learn import learn
-from privada.methods.clustering.learner.solver.objective import cost
-from privada.methods.clustering.learner.solver.solve import medoids
+from privada.methods.clustering.learner.learn import default_question, learn
+from privada.methods.clustering.learner.medoids import cost, medoids
 from privada.methods.pictures import Picture, Plane, Points
 from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
@@ -67,7 +65,7 @@ def _map(homes: FloatArray, helpers: FloatArray, chosen: FloatArray) -> Picture:
 
 
 def _seen(homes: FloatArray, helpers: FloatArray) -> npt.NDArray[np.int64]:
-    from privada.methods.clustering.learner.solver.objective import source_distances
+    from privada.methods.clustering.learner.medoids import source_distances
 
     return medoids(homes, CENTERS, caps=source_distances(homes, helpers)).indices
 

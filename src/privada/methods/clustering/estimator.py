@@ -13,10 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError, PrivadaWarning
-from privada.methods.clustering.learner.default_question import default_question
-from privada.methods.clustering.learner.forecast import GUESSED_SIZE, forecast_gain
-from privada.methods.clustering.learner.learn import Choice, learn
-from privada.methods.clustering.questions.neighbours import SourceRadius
+from privada.methods.clustering.learner.learn import (
+    GUESSED_SIZE,
+    Choice,
+    default_question,
+    forecast_gain,
+    learn,
+)
+from privada.methods.clustering.questions.means import SourceRadius
 from privada.methods.domains import private_persons, split_domains
 from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
@@ -85,11 +89,11 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         The cost on the true source is at most this, with ``confidence``.
     difference_bound_ : float or None
         Costs on sanitised and true source differ by at most this for every choice, where a
-        theorem says so (`privada.methods.clustering.learner.cost_bound`).
+        theorem says so (`privada.methods.clustering.learner.bounds`).
     unavoidable_error_ : LowerBound
         On some target of this size and some source, every method with this guarantee costs so much more
         than the best choice, with at least this probability
-        (`privada.methods.clustering.learner.lower_bound`).
+        (`privada.methods.clustering.learner.bounds`).
     source_ : array
         One synthetic source that the release makes plausible.
     question_, release_, guarantee_, spent_

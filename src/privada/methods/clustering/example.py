@@ -7,15 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from privada.methods.clustering.estimator import SourceTargetMedoids
-from privada.methods.clustering.learner.default_question import default_question
-from privada.methods.clustering.learner.learn import Choice, learn
-from privada.methods.clustering.questions.means import (
-    LocalMeans,
-    NearestMeans,
-    NeighbourAverages,
-    SourceRadius,
-)
-from privada.methods.clustering.questions.pyramid import GridPyramid
+from privada.methods.clustering.learner.learn import Choice, default_question, learn
+from privada.methods.clustering.questions.means import NearestMeans, NeighbourAverages, SourceRadius
+from privada.methods.clustering.questions.multiscale import GridPyramid, LocalMeans
 from privada.methods.registry import Example
 from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema

@@ -22,10 +22,14 @@ from typing import Any
 from privada._toml import Section
 from privada.methods import _study
 from privada.methods.clustering.estimator import SourceTargetMedoids, keep_choice
-from privada.methods.clustering.learner.default_question import default_question
-from privada.methods.clustering.learner.forecast import GUESSED_SIZE, forecast_gain
-from privada.methods.clustering.learner.learn import Choice, learn
-from privada.methods.clustering.questions.neighbours import SourceRadius
+from privada.methods.clustering.learner.learn import (
+    GUESSED_SIZE,
+    Choice,
+    default_question,
+    forecast_gain,
+    learn,
+)
+from privada.methods.clustering.questions.means import SourceRadius
 from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, split_alike

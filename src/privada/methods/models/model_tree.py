@@ -41,7 +41,7 @@ KNOWN = {  # dataclasses of which fitted models are made
     "Constant": f"{_ROOMS}.hypotheses.forms",
     "Network": f"{_ROOMS}.hypotheses.forms",
     "Onnx": f"{_ROOMS}.hypotheses.onnx",
-    "LowerBound": f"{_ROOMS}.clustering.learner.lower_bound",
+    "LowerBound": f"{_ROOMS}.clustering.learner.bounds",
     "Schema": "privada.parties.schema",
     "Number": "privada.parties.columns",
     "Category": "privada.parties.columns",

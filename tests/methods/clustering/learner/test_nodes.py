@@ -9,8 +9,7 @@ import pytest
 from privada import Owner
 from privada.exceptions import InputError, RehearsalWarning
 from privada.methods.clustering import NodeCells, learn_nodes
-from privada.methods.clustering.learner.solver.problem import GivenProblem
-from privada.methods.clustering.learner.solver.search import best_of
+from privada.methods.clustering.learner.search import GivenProblem, best_of
 from privada.parties import Schema
 from privada.parties.protocol import drive
 from privada.privacy import PureDP

@@ -2,20 +2,29 @@
 
 import math
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from privada.audit import replay
+from privada.audit.replaying import keeps
 from privada.exceptions import InputError
 from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
-from privada.methods.clustering.questions.pyramid import GridPyramid
+from privada.methods.clustering.learner.source import noise_variances
+from privada.methods.clustering.questions import means
+from privada.methods.clustering.questions.multiscale import GridPyramid
 from privada.parties import Rows, Schema
-from privada.privacy import ZCDP, ApproxDP, PureDP
+from privada.privacy import ZCDP, ApproxDP, Gaussian, Grid, Laplace, PureDP, Unit
+from privada.privacy.mechanism import Plan
 from tests.methods.clustering.questions.sensitivity import CELLS, PURE, RHO, SCHEMA, exact, loss
 
 T = 3
+
+
 ROOT = math.sqrt(0.125)
+
+
 RECORDS = np.array(
     [
         [0.0, 0.0],  # ties between cells
@@ -32,6 +41,8 @@ RECORDS = np.array(
         [1e-9, 0.3333],
     ]
 )
+
+
 GUARANTEES = [
     PURE,
     replace(PURE, relation="replace-one"),
@@ -88,10 +99,9 @@ TABLE = {  # privacy.md, section 1 (c): MSE n² at R = 1/2 for d = 2, 8, 32, 82
 @pytest.mark.parametrize(("index", "d"), list(enumerate((2, 8, 32, 82))))
 def test_the_table_of_the_specification(index, d):
     """d σᵣ² + R² σₙ²; shares are given, since the default keeps a tenth for counts in many dimensions."""
-    from privada.methods.clustering.learner.source.sanitised import _variances
 
     def error(**more):
-        counts, sums = _variances(NearestMeans(cells=np.zeros((1, d)), radius=0.5, **more))
+        counts, sums = noise_variances(NearestMeans(cells=np.zeros((1, d)), radius=0.5, **more))
         return d * sums + 0.25 * counts
 
     pure, half = PureDP(epsilon=0.01, relation="add/remove"), ZCDP(rho=0.5, relation="add/remove")
@@ -234,3 +244,124 @@ def test_rows_and_points_at_the_ends_of_floats_move_nothing_past_its_price(guara
 def test_a_pyramid_of_more_levels_than_there_are_numbers_is_refused_at_once():
     with pytest.raises(InputError, match="numbers in the answer"):
         GridPyramid(levels=(10**9,), domain=0.5, width=10**6, guarantee=PURE)
+
+
+def test_the_sensitivity_of_neighbour_averages_is_attained():
+    """One row near every target point pushes out one that is opposite: 2R at each, under both relations."""
+    targets = np.array([[0.4, 0.0], [0.4, 0.1], [0.5, 0.0]])
+    for relation in ("add/remove", "replace-one"):
+        question = NeighbourAverages(
+            targets=targets, t=1, radius=0.5, guarantee=replace(RHO, relation=relation)
+        )
+        far, near = np.array([[-0.5, 0.0]]), np.array([[-0.5, 0.0], [0.5, 0.0]])
+        if relation == "replace-one":
+            far = np.vstack([far, far])
+        assert loss(question, exact(question, far), exact(question, near)) == pytest.approx(1, abs=1e-5)
+
+
+def test_persons_exchange_as_many_neighbours_as_they_have_rows():
+    """m rows of one person move t neighbours by min(m, t) of them, added or replaced."""
+    for rows, relation in product((2, 9), ("add/remove", "replace-one")):
+        unit = Unit(name="person", max_rows=rows)
+        question = NeighbourAverages(
+            targets=np.array([[0.4, 0.0]]),
+            t=4,
+            radius=0.5,
+            guarantee=replace(RHO, relation=relation, unit=unit),
+        )
+        base, mine, other = (
+            np.tile(v, (n, 1)) for v, n in (([-0.4, 0], 6), ([0.5, 0], rows), ([-0.5, 0], rows))
+        )
+        there = np.vstack([base, other]) if relation == "replace-one" else base
+        moved = loss(question, exact(question, np.vstack([base, mine])), exact(question, there))
+        assert moved == pytest.approx(0.9, abs=1e-5)
+        assert question.exchanged == min(rows, 4)
+
+
+def test_the_noise_of_neighbour_averages_is_the_specifications():
+    """privacy.md, section 1b (c): n = 100, t = 150, d = 8: standard deviations .2487, .889 and .629."""
+    shared = {"targets": np.zeros((100, 8)), "t": 150, "radius": 0.5}
+    approximate = ApproxDP(epsilon=1, delta=1e-5, relation="add/remove")
+    gaussian = NeighbourAverages(guarantee=approximate, **shared).plan.draws["sums"]
+    assert gaussian.scale / 150 == pytest.approx(0.2487, abs=1e-4)
+    pure = PureDP(epsilon=3, relation="add/remove")
+    laplace = NeighbourAverages(guarantee=pure, **shared).plan.draws["sums"]
+    assert math.sqrt(laplace.variance) / 150 == pytest.approx(0.889, abs=1e-3)
+    ball = NeighbourAverages(guarantee=pure, noise="k-norm", **shared).plan.draws["sums"]
+    assert math.sqrt(801) * ball.sensitivity / ball.budget / 150 == pytest.approx(0.629, abs=1e-3)
+
+
+def test_the_source_radius_costs_at_most_the_diameter_over_t():
+    rng = np.random.default_rng(0)
+    targets = rng.normal(size=(50, 3))
+    targets *= 0.5 / np.linalg.norm(targets, axis=1, keepdims=True)
+    question = SourceRadius(targets=targets, t=10, radius=0.5, guarantee=PURE)
+    assert question.plan.draws["total"].sensitivity / (50 * 10) == pytest.approx(1 / 10, rel=1e-5)
+
+
+def test_distances_whose_sum_overflows_are_refused_before_any_charge():
+    loose = PureDP(epsilon=1e4, relation="add/remove")
+    question = SourceRadius(targets=[[1e8, 0.0]], t=100_000, radius=1.0, guarantee=loose)
+    with pytest.raises(InputError, match="overflows"):
+        question.price
+
+
+HALF = PureDP(epsilon=0.5, relation="add/remove")
+
+
+APPROXIMATE = ApproxDP(epsilon=1, delta=1e-6, relation="replace-one")
+
+
+@pytest.mark.parametrize(
+    ("guarantee", "family"),
+    [(HALF, Laplace), (APPROXIMATE, Gaussian), (ZCDP(rho=0.2, relation="attribute"), Gaussian)],
+)
+def test_the_least_noise_that_keeps_a_guarantee(guarantee, family):
+    made = means.calibrate_lattice(guarantee, sensitivity=3.0, grid=Grid(-20))
+    assert isinstance(made, family)
+    assert keeps(Plan(draws={"x": made}), guarantee)
+    assert made.scale == pytest.approx(3.0 / means.noise_budget(guarantee), rel=1e-3)
+
+
+def test_only_add_and_remove_do_not_replace():
+    guarantees = (HALF, APPROXIMATE, ZCDP(rho=1, relation="attribute"))
+    asked = [NearestMeans(cells=CELLS, radius=0.5, guarantee=each) for each in guarantees]
+    assert [question.moves for question in asked] == [1, 2, 2]
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_grids_are_fine_and_within_what_integers_hold(unit, scale):
+    step = Grid.finer_than_both(unit, scale).step
+    assert unit / step <= 2**31
+    assert scale / step <= 2**46
+    assert step <= max(min(unit, scale) * 2.0**-20, unit * 2.0**-30, scale * 2.0**-45)
+
+
+@pytest.mark.parametrize("wrong", [0, -1.0, 1e-101, 1e101, np.nan, "1"])
+def test_a_radius_is_refused_by_name(wrong):
+    with pytest.raises(InputError, match="radius"):
+        means.check_radius(radius=wrong)
+
+
+def test_points_are_copies_within_bounds_that_cannot_be_written_to():
+    mine = np.ones((2, 2))
+    kept = means.freeze_points(cells=mine)
+    mine[:] = 5
+    assert (kept == 1).all()
+    assert not kept.flags.writeable
+    for wrong in ([[1e101]], [[np.nan]], [1.0]):
+        with pytest.raises(InputError, match="cells"):
+            means.freeze_points(cells=wrong)
+
+
+def test_k_norm_noise_is_for_pure_guarantees():
+    means.check_noise("k-norm", HALF)
+    with pytest.raises(InputError, match="k-norm"):
+        means.check_noise("k-norm", APPROXIMATE)
+
+
+def test_an_answer_that_no_memory_holds_is_refused():
+    means.check_answer_size(means.MOST_NUMBERS, "the answer")
+    with pytest.raises(InputError, match="numbers in the answer"):
+        means.check_answer_size(means.MOST_NUMBERS + 1, "the answer")

@@ -6,7 +6,7 @@ runs. ClusterT ignores the source, STC sees it. Ours is the default of
 `SourceTargetMedoids`, which chooses its question from the public target alone; the paper's
 methods as printed are not private as claimed.
 
-How settings were chosen: the constants of the default's rule (`methods.clustering.learner.default_question`)
+How settings were chosen: the constants of the default's rule (`methods.clustering.learner.learn`)
 by hand on other draws of the synthetic generators and, for cells and shells, on eleven of the
 real pairs under another projection; pooled moments on gas, wind, news, adult and heart-rate data, which score
 nothing here. So the real figures are a little optimistic, though projection and subsets are new.

@@ -11,7 +11,7 @@ import numpy as np
 
 from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
-from privada.methods.clustering.learner.solver.objective import source_distances
+from privada.methods.clustering.learner.medoids import source_distances
 from privada.report.exhibit import Exhibit, Figure
 from privada_lab.baselines.clustering import choose
 from privada_lab.datasets.source_target import Pair, real_pairs, synthetic

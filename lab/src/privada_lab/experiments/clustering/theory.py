@@ -16,11 +16,9 @@ from privada.methods.clustering import (
     lower_bound,
     lower_bound_beside_radius,
 )
+from privada.methods.clustering.learner.medoids import medoids, source_distances
 from privada.methods.clustering.learner.nodes import NodeChoice
-from privada.methods.clustering.learner.solver.objective import source_distances
-from privada.methods.clustering.learner.solver.problem import GivenProblem
-from privada.methods.clustering.learner.solver.search import best_of
-from privada.methods.clustering.learner.solver.solve import medoids
+from privada.methods.clustering.learner.search import GivenProblem, best_of
 from privada.parties import Schema
 from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.running import run

@@ -14,7 +14,7 @@ from privada.methods.cells.learner import learn as learn_cells
 from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.clustering.estimator import SourceTargetMedoids
-from privada.methods.clustering.learner.solver.objective import cost
+from privada.methods.clustering.learner.medoids import cost
 from privada.methods.evaluation.estimator import ask_about
 from privada.methods.evaluation.learner.results import Classification, forecast_interval
 from privada.methods.evaluation.learner.results import learn as learn_evaluation

@@ -21,9 +21,7 @@ from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins
 from privada.methods.cells.questions.statistics import CellStatistics
-from privada.methods.clustering.learner.solver.problem import GivenProblem
-from privada.methods.clustering.learner.solver.search import best_of
-from privada.methods.clustering.learner.source.thresholds import threshold
+from privada.methods.clustering.learner.source import threshold
 from privada.parties.protocol import AskOwner, Inquiry, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
@@ -64,10 +62,10 @@ class NodeCells:
         return cls(order=np.argsort(labels, kind="stable"), sizes=sizes[sizes > 0])
 
     def places(self, nodes: npt.ArrayLike) -> FloatArray:
-        """What an owner writes into its column for rows at these nodes."""
-        found = np.empty(len(self.order))
-        found[self.order] = np.arange(len(self.order))
-        return np.asarray(found[np.asarray(nodes, dtype=np.int64)])
+        """The values of an owner's column for rows at these nodes."""
+        places = np.empty(len(self.order))
+        places[self.order] = np.arange(len(self.order))
+        return np.asarray(places[np.asarray(nodes, dtype=np.int64)])
 
     def members(self) -> list[IntArray]:
         """The nodes of each cell."""
@@ -96,7 +94,7 @@ class NodeChoice:
         The true cost is at most this, with ``confidence``.
     confidence : float
     release : Release
-        What was learnt from.
+        The release that the choice was made from.
     """
 
     nodes: IntArray
@@ -116,7 +114,7 @@ def choose_nodes(
     n_centers: int,
     confidence: float = 0.95,
 ) -> NodeChoice:
-    """Choose target nodes that serve the target best beside a source of which cells were counted.
+    """Choose target nodes that serve the target best, beside a source whose cells were counted.
 
     Parameters
     ----------
@@ -125,12 +123,14 @@ def choose_nodes(
     target : array of int
         The target's nodes, all different; centres are chosen among them.
     cells, question, release
-        The cells, what was asked of them (`NodeCells.question`), and the answer.
+        The cells, the question about them (`NodeCells.question`), and its answer.
     n_centers : int
         At least 1 and fewer than the target's nodes.
     confidence : float, default=0.95
         Probability with which ``cost_bound`` holds.
     """
+    from privada.methods.clustering.learner.search import GivenProblem, best_of  # compiled
+
     only_releases(release)
     D, T = check_choice(distances, target, n_centers)
     gamma = 1 - _check.probability(confidence=confidence)
@@ -140,6 +140,7 @@ def choose_nodes(
     likely, certain = np.full(len(T), np.inf), np.full(len(T), np.inf)
     for nodes, count in zip(cells.members(), counts, strict=True):
         if count >= least:
+            # Rows spread evenly leave gaps of this many nodes; the farthest node is certain.
             away = np.sort(D[np.ix_(T, nodes)], axis=1)
             likely = np.minimum(likely, away[:, int(len(nodes) // (count + 1))])
             certain = np.minimum(certain, away[:, -1])

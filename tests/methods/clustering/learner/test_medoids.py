@@ -1,6 +1,7 @@
 """The solver against brute force, against its own parts, and at its edges."""
 
 import itertools
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,11 +11,11 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
 from privada.exceptions import InputError
-from privada.methods.clustering.learner.solver import problem, search, solve
-from privada.methods.clustering.learner.solver.objective import cost, source_distances
-from privada.methods.clustering.learner.solver.solve import medoids
+from privada.methods.clustering.learner import medoids as solver
+from privada.methods.clustering.learner import search
+from privada.methods.clustering.learner.medoids import cost, expected_medoids, medoids, source_distances
 
-FORMS = [problem.MatrixProblem, problem.PointProblem]
+FORMS = [search.MatrixProblem, search.PointProblem]
 
 
 def capped_cost(T, caps, chosen, weights=None):
@@ -34,7 +35,7 @@ def instance(seed, n=200, width=2, sources=20, spread=0.05):
 def posed_problem(form, T, caps=None, weights=None):
     caps = np.full(len(T), np.inf) if caps is None else caps
     weights = np.ones(len(T)) if weights is None else weights
-    return form(*solve.scaled(T, caps), weights, solve.distinct(T))
+    return form(*solver.scale_problem(T, caps), weights, solver.find_distinct(T))
 
 
 # Optimality
@@ -187,7 +188,7 @@ def test_points_without_weight_ask_for_nothing():
 def test_without_swaps_the_choice_is_greedy():
     T, caps, _ = instance(19, n=5000)
     found = medoids(T, 5, caps=caps, max_swaps=0).indices
-    greedy = search.greedy(posed_problem(problem.PointProblem, T, caps), 5)
+    greedy = search.greedy(posed_problem(search.PointProblem, T, caps), 5)
     assert found.tolist() == sorted(greedy.tolist())
 
 
@@ -213,6 +214,8 @@ def test_bad_input_is_named(change, message):
 
 
 coordinates = st.one_of(st.integers(-2, 2).map(float), st.floats(-100, 100, width=16))
+
+
 targets = arrays(np.float64, st.tuples(st.integers(1, 14), st.integers(1, 3)), elements=coordinates)
 
 
@@ -224,9 +227,127 @@ def test_whatever_the_target_the_solution_is_sound(target, k, data):
     weights = data.draw(arrays(np.float64, n, elements=st.integers(0, 3).map(float)))
     weights[0] += 1.0
     caps = source_distances(target, source)
-    found = medoids(target, k, caps=caps, weights=weights, method=data.draw(st.sampled_from(solve.METHODS)))
+    found = medoids(target, k, caps=caps, weights=weights, method=data.draw(st.sampled_from(solver.METHODS)))
     distinct = len(np.unique(target, axis=0))
     assert len(found.indices) == min(k, distinct) == len(np.unique(target[found.indices], axis=0))
     assert np.all(np.diff(found.indices) > 0)
     assert found.cost == pytest.approx(cost(target, source, target[found.indices], weights=weights), abs=1e-9)
     assert found.cost <= np.average(caps, weights=weights) + 1e-9
+
+
+def paid(T, chosen, caps):
+    return np.minimum(caps, source_distances(T, T[list(chosen)])).mean()
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10_000))
+def test_it_is_nearly_always_the_optimum(seed):
+    rng = np.random.default_rng(seed)
+    T, caps = rng.normal(size=(9, 2)), rng.uniform(0, 1.5, size=(3, 9))
+    found = expected_medoids(T, 2, caps=caps)
+    best = min(paid(T, pair, caps) for pair in combinations(range(9), 2))
+    assert found.cost == pytest.approx(paid(T, found.indices, caps))
+    assert found.cost <= best * 1.15 + 1e-12
+    assert found.cost >= best - 1e-12
+
+
+def test_one_source_is_the_plain_problem():
+    rng = np.random.default_rng(0)
+    T, caps = rng.normal(size=(60, 3)), rng.uniform(0, 1, size=60)
+    assert np.array_equal(expected_medoids(T, 5, caps=[caps]).indices, medoids(T, 5, caps=caps).indices)
+    assert expected_medoids(T, 5, caps=[caps] * 4).cost == pytest.approx(medoids(T, 5, caps=caps).cost)
+
+
+def test_averaging_beats_trusting_the_mean_cap():
+    rng = np.random.default_rng(1)
+    better = 0
+    for _ in range(20):
+        T = rng.uniform(size=(40, 2))
+        caps = rng.uniform(0, 0.6, size=(6, 40)) * (rng.uniform(size=(6, 40)) < 0.5)
+        ours = expected_medoids(T, 4, caps=caps).cost
+        other = paid(T, medoids(T, 4, caps=caps.mean(axis=0)).indices, caps)
+        assert ours <= other * 1.02
+        better += ours < other - 1e-9
+    assert better >= 8
+
+
+def test_edges():
+    T = np.arange(4.0)[:, None]
+    assert len(expected_medoids(T, 0, caps=np.ones((2, 4))).indices) == 0
+    assert len(expected_medoids(T, 9, caps=np.ones((2, 4))).indices) == 4
+    for bad in (np.ones((2, 3)), -np.ones((2, 4)), np.full((2, 4), np.nan)):
+        with pytest.raises(InputError, match="caps"):
+            expected_medoids(T, 1, caps=bad)
+
+
+def all_distances(A, B):
+    return np.linalg.norm(A[:, None, :] - B[None, :, :], axis=2)
+
+
+@pytest.mark.parametrize("width", [1, 2, 8, 12, 13, 40])
+def test_distances_to_the_source_are_those_of_the_definition(width):
+    rng = np.random.default_rng(width)
+    T, S = rng.normal(size=(50, width)), rng.normal(size=(70, width))
+    np.testing.assert_allclose(source_distances(T, S), all_distances(T, S).min(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("width", [3, 30])
+def test_distances_far_from_the_origin_keep_their_digits(width):
+    rng = np.random.default_rng(0)
+    T, S = rng.normal(size=(40, width)) + 1e6, rng.normal(size=(60, width)) + 1e6
+    np.testing.assert_allclose(source_distances(T, S), all_distances(T, S).min(axis=1), rtol=1e-9)
+
+
+def test_many_dimensions_are_done_in_chunks(monkeypatch):
+    rng = np.random.default_rng(1)
+    T, S = rng.normal(size=(37, 20)), rng.normal(size=(11, 20))
+    whole = source_distances(T, S)
+    monkeypatch.setattr("privada.methods.clustering.learner.medoids.BLOCK", 50)
+    np.testing.assert_allclose(source_distances(T, S), whole, rtol=1e-14)
+
+
+@pytest.mark.parametrize("empty", [None, [], np.empty((0, 2))])
+def test_without_a_source_distances_are_infinite(empty):
+    assert np.isinf(source_distances(np.zeros((3, 2)), empty)).all()
+
+
+def test_the_cost_is_the_mean_distance_to_the_nearest_of_both():
+    rng = np.random.default_rng(2)
+    T, S, C = (rng.normal(size=(n, 3)) for n in (40, 10, 4))
+    served = all_distances(T, np.vstack([S, C])).min(axis=1)
+    assert cost(T, S, C) == pytest.approx(served.mean(), rel=1e-12)
+    weights = rng.random(40)
+    assert cost(T, S, C, weights=weights) == pytest.approx(np.average(served, weights=weights), rel=1e-12)
+    assert cost(T, None, C) == pytest.approx(all_distances(T, C).min(axis=1).mean(), rel=1e-12)
+    assert cost(T, S, []) == pytest.approx(all_distances(T, S).min(axis=1).mean(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("target", "source", "chosen", "weights", "message"),
+    [
+        ([[0.0, 1.0]], None, [], None, "at least one source point or chosen centre"),
+        ([[0.0, np.nan]], None, [[0.0, 0.0]], None, "target to be finite"),
+        ([[0.0, 1.0]], [[np.inf, 0.0]], [[0.0, 0.0]], None, "source to be finite"),
+        ([[0.0, 1.0]], [[0.0, 0.0, 0.0]], [[0.0, 0.0]], None, "source to have 2 columns, got 3"),
+        ([[0.0, 1.0]], None, [[0.0]], None, "chosen to have 2 columns, got 1"),
+        ([[0.0, 1.0]], None, [[0.0, 0.0]], [1.0, 1.0], r"weights of shape \(1,\), got \(2,\)"),
+        ([[0.0, 1.0]], None, [[0.0, 0.0]], [-1.0], "weights to be finite, >= 0 and not all 0"),
+        ([[0.0, 1.0]], None, [[0.0, 0.0]], [0.0], "weights to be finite, >= 0 and not all 0"),
+        (np.empty((0, 2)), None, [[0.0, 0.0]], None, "target to be a non-empty matrix"),
+    ],
+)
+def test_bad_input_of_a_cost_is_named(target, source, chosen, weights, message):
+    with pytest.raises(InputError, match=message):
+        cost(target, source, chosen, weights=weights)
+
+
+points = arrays(np.float64, st.tuples(st.integers(1, 12), st.just(2)), elements=st.floats(-10, 10))
+
+
+@settings(max_examples=60)
+@given(target=points, source=points, chosen=points)
+def test_more_centres_never_cost_more(target, source, chosen):
+    both = cost(target, source, chosen)
+    assert both <= min(cost(target, source, []), cost(target, None, chosen))
+    assert cost(target, np.vstack([source, chosen]), []) == pytest.approx(both, abs=1e-12)
+    assert cost(target[::-1], source, chosen) == pytest.approx(both, abs=1e-12)

@@ -1,4 +1,4 @@
-"""How far rows of a shell move its statistics, and how the budget is split."""
+"""Local means at the ends of what floats can hold."""
 
 import math
 from dataclasses import replace
@@ -7,10 +7,40 @@ from itertools import product
 import numpy as np
 import pytest
 
-from privada.methods.clustering import LocalMeans
+from privada import Owner
+from privada.exceptions import InputError
+from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages
+from privada.methods.clustering.learner.source import sum_children
+from privada.methods.clustering.questions.multiscale import GridPyramid
+from privada.parties import Rows, Schema
+from privada.parties.answering import answer_rows, answerer
 from privada.privacy import PureDP
 from privada.privacy.accounting import accountant
 from tests.methods.clustering.questions.sensitivity import PURE, RHO
+
+
+@pytest.mark.parametrize("size", [1e-99, 1e-30, 1e30, 1e99])
+@pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
+def test_no_size_of_the_public_parameters_breaks_the_sensitivity(size, moments):
+    """The largest and smallest units, rows on centres, on the edge, and as far as floats go."""
+    schema = Schema.of_numbers(bounds=(-1.7e308, 1.7e308), width=2)
+    cells = np.array([[0.0, 0.0], [3.0, 0.0]]) * size
+    unit = {"guarantee": PureDP(epsilon=1, relation="add/remove")}
+    for question in (
+        LocalMeans(cells=cells, shells=[size, 1.5 * size], domain=size, moments=moments, **unit),
+        NeighbourAverages(targets=cells, t=1, radius=size, **unit),
+        NearestMeans(cells=cells, radius=size, **unit),
+    ):
+        if not -60 < np.log2(size) - 20 < 60 and not isinstance(question, LocalMeans):
+            with pytest.raises(InputError):
+                question.price
+            continue
+        for row in ([0, 0], [size, 0], [0.99 * size, 0.1 * size], [1.7e308, -1.7e308], [-1.7e308, 1e-300]):
+            seen = {}
+            rows = Rows(np.array([row], dtype=float), schema=schema)
+            answerer(question)(question, rows, lambda n, v, seen=seen: seen.setdefault(n, v.copy()))
+            for name, draw in question.plan.draws.items():
+                assert np.abs(draw.grid.values(seen[name])).sum() <= draw.sensitivity * (1 + 1e-12)
 
 
 def random_pairs(rng, d, count):
@@ -102,3 +132,51 @@ def test_without_moments_replace_one_has_the_optimum_of_cells():
         error_of_a_shell(LocalMeans(count_share=share, **shared)) for share in np.linspace(0.05, 0.9, 60)
     ]
     assert ours <= min(others) * (1 + 1e-6)
+
+
+AR = "add/remove"
+
+
+def pyramid(epsilon=1000.0, levels=(2, 3, 4), width=2, relation=AR):
+    return GridPyramid(
+        levels=levels, domain=0.5, width=width, guarantee=PureDP(epsilon=epsilon, relation=relation)
+    )
+
+
+def test_each_row_is_in_one_cell_of_each_level(rehearsal):
+    X = np.random.default_rng(0).uniform(-0.6, 0.6, size=(300, 2))
+    question, seen = pyramid(), {}
+    rows = Rows(X, schema=Schema.of_numbers(bounds=(-1, 1), width=2))
+    answer_rows(question, rows, noise=rehearsal, witness=lambda n, m, e: seen.setdefault(n, e))
+    assert [int(table.sum()) for table in seen.values()] == [300] * 3
+    assert [table.size for table in seen.values()] == [16, 64, 256]
+
+
+def test_levels_are_nested():
+    """The sum over a cell's children at one level is the cell at the level above."""
+    X = np.random.default_rng(1).uniform(-0.5, 0.5, size=(500, 2))
+    house = Owner(
+        X,
+        schema=Schema.of_numbers(bounds=(-1, 1), width=2),
+        dataset="s",
+        budget=PureDP(epsilon=1e3, relation=AR),
+    )
+    counts = pyramid().counts(house.answer(pyramid()))
+    for level in (2, 3):
+        assert np.abs(sum_children(counts[level + 1]) - counts[level]).max() <= 1
+
+
+@pytest.mark.parametrize(("relation", "scale"), [(AR, 3.0), ("replace-one", 6.0)])
+def test_a_row_touches_one_count_of_each_level(relation, scale):
+    draws = pyramid(epsilon=1.0, relation=relation).plan.draws
+    assert {draw.scale for draw in draws.values()} == {scale}
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"levels": ()}, {"levels": (2, 2)}, {"levels": (0,)}, {"domain": -1}, {"width": 0}, {"levels": (30,)}],
+)
+def test_bad_pyramids(bad):
+    good = {"levels": (1, 2), "domain": 0.5, "width": 2, "guarantee": PureDP(epsilon=1, relation=AR)}
+    with pytest.raises(InputError):
+        GridPyramid(**(good | bad))

@@ -1,1 +1,0 @@
-"""Public: what a release says of the source."""
