@@ -114,7 +114,7 @@ class NearestMeans(SourceQuestion):
     noise: str = "lattice"
     count_share: float | None = None
     kind: ClassVar[str] = "clustering.nna"
-    answered_by: ClassVar[str] = "privada.methods.clustering.owner.answer:answer_nearest"
+    answered_by: ClassVar[str] = "privada.methods.clustering.owner:answer_nearest"
 
     def validate(self) -> None:
         """Check every public parameter by name."""
@@ -261,7 +261,7 @@ class NeighbourAverages(_Neighbours):
 
     noise: str = "lattice"
     kind: ClassVar[str] = "clustering.nas"
-    answered_by: ClassVar[str] = "privada.methods.clustering.owner.answer:answer_neighbours"
+    answered_by: ClassVar[str] = "privada.methods.clustering.owner:answer_neighbours"
 
     def validate(self) -> None:
         """Check every public parameter by name."""
@@ -321,7 +321,7 @@ class SourceRadius(_Neighbours):
     """
 
     kind: ClassVar[str] = "clustering.radius"
-    answered_by: ClassVar[str] = "privada.methods.clustering.owner.answer:answer_radius"
+    answered_by: ClassVar[str] = "privada.methods.clustering.owner:answer_radius"
 
     @cached_property
     def _farthest(self) -> list[float]:

@@ -108,7 +108,7 @@ class GridPyramid(SourceQuestion):
     domain: float
     width: int
     kind: ClassVar[str] = "clustering.pyramid"
-    answered_by: ClassVar[str] = "privada.methods.clustering.owner.answer:answer_pyramid"
+    answered_by: ClassVar[str] = "privada.methods.clustering.owner:answer_pyramid"
 
     def validate(self) -> None:
         """Check every public parameter by name."""
@@ -204,7 +204,7 @@ class LocalMeans(SourceQuestion):
     count_share: float | None = None
     moment_share: float | None = None
     kind: ClassVar[str] = "clustering.local"
-    answered_by: ClassVar[str] = "privada.methods.clustering.owner.answer:answer_local"
+    answered_by: ClassVar[str] = "privada.methods.clustering.owner:answer_local"
 
     def validate(self) -> None:
         """Check every public parameter by name."""

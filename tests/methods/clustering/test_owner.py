@@ -7,8 +7,7 @@ import pytest
 
 from privada import Owner
 from privada.exceptions import InputError
-from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
-from privada.methods.clustering.owner import answer
+from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius, owner
 from privada.parties import Number, Rows, Schema
 from privada.parties.answering import answer_rows, answerer
 from privada.parties.compute import batch as batch_module
@@ -201,7 +200,7 @@ def local(X, cells, centers, shells, triangle):
     counts = np.zeros(shape, dtype=np.int64)
     sums = np.zeros((shape, X.shape[1]), dtype=np.int64)
     moments = np.zeros((shape, triangle), dtype=np.int64)
-    answer.add_to_shells(counts, sums, moments, X, cells, centers, np.array(shells), STEPS)
+    owner.add_to_shells(counts, sums, moments, X, cells, centers, np.array(shells), STEPS)
     return counts, sums / STEPS[0], moments / STEPS[1]
 
 
@@ -229,7 +228,7 @@ def test_a_triangle_has_the_norm_of_the_whole_matrix():
 @pytest.mark.parametrize("radius", [1e-90, 0.5, 1e90])
 def test_no_row_leaves_the_ball_and_one_inside_is_not_touched(scale, radius):
     X = scale * np.random.default_rng(0).normal(size=(100, 3))
-    clipped = answer.clip_rows(X, radius)
+    clipped = owner.clip_rows(X, radius)
     lengths = np.linalg.norm(clipped / radius, axis=1)
     assert (lengths <= 1).all()
     inside = np.abs(X).max(axis=1) * 2 < radius
@@ -247,13 +246,13 @@ def test_the_nearest_are_kept_in_any_order_and_from_parts():
     X, targets = np.round(rng.normal(size=(300, 2)), 1), np.round(rng.normal(size=(7, 2)), 1)
     wanted = np.sort(np.square(X[None] - targets[:, None]).sum(axis=2), axis=1)[:, :9]
     whole, rows = heaps(targets, 9)
-    answer.keep_nearest(whole, rows, X, targets)
+    owner.keep_nearest(whole, rows, X, targets)
     np.testing.assert_allclose(np.sort(whole, axis=1), wanted, atol=1e-12)
     first, kept = heaps(targets, 9)
     second, others = heaps(targets, 9)
-    answer.keep_nearest(first, kept, X[200:], targets)
-    answer.keep_nearest(second, others, X[:200], targets)
-    answer.merge_nearest(first, kept, second, others)
+    owner.keep_nearest(first, kept, X[200:], targets)
+    owner.keep_nearest(second, others, X[:200], targets)
+    owner.merge_nearest(first, kept, second, others)
     for j in range(len(targets)):
         mine, theirs = (sorted(map(tuple, side[j])) for side in (rows, kept))
         assert mine == theirs
@@ -261,5 +260,5 @@ def test_the_nearest_are_kept_in_any_order_and_from_parts():
 
 def test_fewer_rows_than_neighbours_leave_the_rest_infinitely_far():
     distances, rows = heaps(np.zeros((1, 2)), 4)
-    answer.keep_nearest(distances, rows, np.array([[3.0, 4.0]]), np.zeros((1, 2)))
+    owner.keep_nearest(distances, rows, np.array([[3.0, 4.0]]), np.zeros((1, 2)))
     assert sorted(distances[0]) == [25.0, np.inf, np.inf, np.inf]
