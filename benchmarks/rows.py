@@ -282,7 +282,7 @@ def _sum(flat: Any) -> Any:  # pragma: no cover - compiled
 def _descent(size: int) -> Iterator[Figure]:
     """A step of an owner's answer beside one pass over the bytes that the owner keeps for it."""
     from privada import Owner
-    from privada.methods.reweighting.questions.descent import Descent
+    from privada.methods.linear.questions.descent import ReweightingDescent
 
     label = Number(name="y", low=-2, high=2)
     numbers = tuple(Number(name=f"x{i}", low=-1, high=1) for i in range(FEATURES))
@@ -290,17 +290,18 @@ def _descent(size: int) -> Iterator[Figure]:
     budget, asked = (
         ApproxDP(epsilon=epsilon, delta=1e-10, relation=Relation.REPLACE_ONE) for epsilon in (2.0, 1.0)
     )
-    one = np.eye(FEATURES)
-    public: dict[str, Any] = {"transform": one, "shift": one[0] * 0, "curvature": one, "radius": 3.0}
-    question = Descent(
+    question = ReweightingDescent(
         size=size,
-        weights=np.zeros((FEATURES, 1)),
-        intercepts=np.zeros(1),
-        threshold=1.0,
-        alpha=0.5,
+        loss="squared",
+        centre=np.zeros(FEATURES),
+        spread=np.ones(FEATURES),
+        limit=1.0,
+        constant=0.0,
+        bound=3.0,
         steps=STEPS,
+        step_size=0.05,
+        decay=1.0,
         guarantee=asked,
-        **public,
     )
     read = [0.0]
     house = Owner(

@@ -107,7 +107,7 @@ def test_gaussian_rounds_use_up_a_gaussian_budget(cli, clinic):
     begin(clinic)
     kinds = [release["kind"] for release in cli.json("run", clinic / "study.toml")["releases"]]
     assert kinds[0] == "reweighting.mixture"
-    assert kinds[-1] == "reweighting.descent"
+    assert kinds[-1] == "reweighting.linear"
     assert left(cli, clinic) == pytest.approx(0.0, abs=1e-6)
 
 
@@ -158,7 +158,7 @@ def test_rounds_through_a_folder(cli, clinic):
     plain = cli.json("learn", "reweighting", study, "--folder", exchange)
     assert len(plain["releases"]) == 2
     assert 0 <= left(cli, clinic) < 1e-3
-    assert plain["result"]["questions"] == ["reweighting.mixture", "reweighting.descent"]
+    assert plain["result"]["questions"] == ["reweighting.mixture", "reweighting.linear"]
 
 
 def test_a_card_tells_no_accounting(cli, clinic):

@@ -141,7 +141,7 @@ def known(kind, **change):
         ("clustering.nas", {"radius": 2**63}),
         ("clustering.nna", {"radius": 2**63}),
         ("reweighting.mixture", {"radius": 2**63}),
-        ("reweighting.descent", {"threshold": 2**63}),
+        ("reweighting.linear", {"bound": 2**63}),
         ("reweighting.discrepancy", {"intercept": 2**64}),
         ("clustering.local", {"count_share": 1e-30}),
     ],

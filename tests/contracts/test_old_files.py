@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from privada.exceptions import WireError
+from privada import Owner
+from privada.exceptions import InputError, WireError
 from privada.methods.registry import methods
 from privada.privacy.release import Question
 
@@ -34,6 +35,31 @@ def test_an_old_file_is_the_same_question_or_refused(name):
     question = Question.from_bytes(blob)
     assert question.digest == digest == Question.peek(blob).digest
     assert question.to_bytes() == blob
+
+
+RETIRED = {question.kind: question for card in methods().values() for question in card.retired_questions()}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in names() if name.split(".0.")[0].split(".1.")[0] in RETIRED]
+)
+def test_a_retired_kind_is_read_and_refused_with_the_kind_that_replaces_it(name):
+    with zipfile.ZipFile(ARCHIVE) as archive:
+        question = Question.from_bytes(archive.read(name))
+    case = methods()[question.method].example()
+    owner = Owner(**case.data, schema=case.schema, dataset="rows", budget=question.guarantee)
+    with pytest.raises(
+        InputError, match=f"{question.kind} are no longer answered; ask for .*\\.linear instead"
+    ):
+        owner.answer(question)
+    assert owner.ledger.spent("rows") is None
+
+
+def test_every_retired_kind_names_one_that_is_answered():
+    assert RETIRED.keys() == {"marginals.descent", "reweighting.descent", "transport.descent"}
+    answered = {question.kind for card in methods().values() for question in card.questions()}
+    assert answered >= {question.replaced_by for question in RETIRED.values()}
+    assert not answered & RETIRED.keys()
 
 
 def test_kinds_that_are_gone_are_not_answered():

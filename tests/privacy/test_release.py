@@ -15,7 +15,7 @@ from privada import NearestCells, Owner, Schema
 from privada.exceptions import InputError, PrivadaError, TamperError, WireError
 from privada.methods.cells import CellStatistics
 from privada.methods.cells.questions.partition import Bins, GridCells
-from privada.methods.reweighting import Descent
+from privada.methods.reweighting import ReweightingDescent
 from privada.methods.transport import FeatureMap, RowRelease
 from privada.privacy import ApproxDP, PureDP, Question, Release, wire
 
@@ -265,16 +265,15 @@ def test_the_last_answer_that_is_admitted_can_be_read():
 
 
 def test_an_answer_of_so_many_arrays_that_its_header_is_not_read_is_refused():
-    question = Descent(
+    question = ReweightingDescent(
         size=10,
-        weights=np.zeros((1, 1)),
-        intercepts=np.zeros(1),
-        transform=np.eye(1),
-        shift=np.zeros(1),
-        curvature=np.eye(1),
-        radius=1.0,
-        threshold=0.5,
-        alpha=0.5,
+        loss="squared",
+        centre=np.zeros(1),
+        spread=np.ones(1),
+        limit=1.0,
+        constant=1.0,
+        bound=0.5,
+        step_size=0.1,
         steps=60_000,
         guarantee=CLAIM,
     )

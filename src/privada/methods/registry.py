@@ -118,6 +118,8 @@ class Method:
         What it is called, in words, and what it stands on.
     question_paths : tuple of "module:Class"
         Its questions.
+    retired_paths : tuple of "module:Class"
+        Kinds of questions that are read from files, and that owners answer no more.
     study_path : "module:function"
         ``(section, schemas, guarantee, home, seed) -> Inquiry`` for declarative
         studies; what it learns has a ``to_dict()``.
@@ -139,6 +141,7 @@ class Method:
     title: str
     paper: str
     question_paths: tuple[str, ...]
+    retired_paths: tuple[str, ...] = ()
     study_path: str
     example_path: str
     demo_path: str | None = None
@@ -149,6 +152,10 @@ class Method:
     def questions(self) -> tuple[type[Question], ...]:
         """The question classes."""
         return tuple(load(path) for path in self.question_paths)
+
+    def retired_questions(self) -> tuple[type[Question], ...]:
+        """The question classes that are only read."""
+        return tuple(load(path) for path in self.retired_paths)
 
     def study(self) -> Callable[..., Inquiry[Any]]:
         """The function that makes a learner from a study's section."""

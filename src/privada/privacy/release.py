@@ -442,7 +442,8 @@ def find_question(kind: str) -> type[Question]:
     """The question class of a kind, from the installed methods (entry points ``privada.methods``)."""
     room = kind.split(".", maxsplit=1)[0]
     for entry in metadata.entry_points(group=METHODS, name=room):
-        for question in entry.load().METHOD.questions():
+        card = entry.load().METHOD
+        for question in (*card.questions(), *card.retired_questions()):
             if question.kind == kind:
                 return question
     raise InputError(f"No installed method answers questions of kind {kind!r}.")

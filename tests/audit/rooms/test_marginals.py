@@ -22,8 +22,8 @@ from privada.audit.transcript import coupled
 from privada.methods.cells import Bins
 from privada.methods.marginals import (
     Constant,
-    LabelDescent,
     LabelHistogram,
+    MarginalsDescent,
     OutcomeTables,
     SquaredErrors,
     linear,
@@ -141,13 +141,13 @@ def test_a_descent_passes_and_nearly_reaches_its_bound(relation, n_classes):
     """One step, records whose pulls are beyond the bound and, replaced, opposite."""
     label = Category(name="y", values=(0, 1)) if n_classes else Number(name="y", low=-9, high=9)
     schema = Schema.of_numbers(bounds=(0.0, 1.0), width=1, label=label)
-    question = LabelDescent(
+    question = MarginalsDescent(
+        loss="softmax" if n_classes else "squared",
+        outputs=n_classes or 1,
         centre=np.array([0.5]),
         spread=np.array([0.01]),
         limit=3.0,
-        radius=1.0,
         constant=0.1,
-        n_classes=n_classes,
         bound=0.5,
         size=2,
         steps=1,

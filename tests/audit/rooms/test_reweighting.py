@@ -18,11 +18,12 @@ from privada.audit import (
     replay,
 )
 from privada.audit.transcript import coupled
+from privada.methods.linear.questions.losses import largest_pull
 from privada.methods.reweighting import (
-    Descent,
     FiniteDiscrepancy,
     NonconvexAdaptation,
     Penalties,
+    ReweightingDescent,
 )
 from privada.methods.reweighting.example import SIZE, domains, example
 from privada.parties import Category, Rows, Schema
@@ -37,19 +38,19 @@ THREE = replace(CLASSES, label=Category(name="label", values=("a", "b", "c")))
 
 
 def classified(loss, outputs):
-    return Descent(
+    return ReweightingDescent(
         size=SIZE,
-        weights=np.zeros((2, outputs)),
-        intercepts=np.zeros(outputs),
-        transform=np.eye(2),
-        shift=np.zeros(2),
-        curvature=np.eye(2) / 4,
-        radius=1.0,
-        threshold=0.6,
         loss=loss,
-        alpha=0.3,
+        outputs=outputs,
+        centre=np.zeros(2),
+        spread=np.ones(2),
+        limit=1.0,
+        constant=0.0,
+        threshold=0.6,
+        bound=largest_pull(loss, 0.6),
         steps=3,
-        step_size=2.0,
+        step_size=1.4,
+        decay=0.1,
         guarantee=CLAIM,
     )
 

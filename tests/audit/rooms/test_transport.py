@@ -19,7 +19,7 @@ from privada.audit import (
     replay,
 )
 from privada.audit.transcript import coupled
-from privada.methods.transport import ClassStatistics, Descent, FeatureMap, RowRelease
+from privada.methods.transport import ClassStatistics, FeatureMap, RowRelease, ask_head
 from privada.parties import Rows, Schema
 from privada.parties.schema import Category
 from privada.privacy import ZCDP, ApproxDP, Relation, Unit
@@ -38,7 +38,7 @@ def asked(kind, relation=Relation.REPLACE_ONE, unit=None):
         replace(ONE, relation=relation) if unit is None else replace(ONE, relation=relation, unit=unit)
     )
     if kind == "descent":
-        return Descent.through(MAP, size=30, n_classes=3, guarantee=guarantee)
+        return ask_head(MAP, size=30, n_classes=3, guarantee=guarantee)
     if kind in ("statistics", "moments"):
         return ClassStatistics(features=MAP, n_classes=3, moments=kind == "moments", guarantee=guarantee)
     if kind == "attribute rows":

@@ -1,5 +1,3 @@
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
@@ -10,30 +8,28 @@ from privada.privacy import ApproxDP
 SIZE = 60
 
 
-@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ToyDescent(LinearDescent):
-    kind = "toy.descent"
+    kind = "toy.linear"
 
 
 @pytest.fixture
 def descent():
-    """Make a small descent of a loss."""
+    """Make a small descent of a loss in the columns themselves."""
 
     def make(loss="squared", **more):
-        outputs = 3 if loss == "softmax" else 1
         return ToyDescent(
             **{
                 "size": SIZE,
-                "weights": np.zeros((2, outputs)),
-                "intercepts": np.zeros(outputs),
-                "transform": np.eye(2),
-                "shift": np.zeros(2),
-                "curvature": np.eye(2),
-                "radius": 1.0,
-                "threshold": 1.0,
-                "alpha": 0.1,
                 "loss": loss,
+                "outputs": 3 if loss == "softmax" else 1,
+                "centre": np.zeros(2),
+                "spread": np.ones(2),
+                "limit": 9.0,
+                "constant": 0.0,
+                "transform": np.eye(3)[:, 1:],
+                "bound": 1.0,
                 "steps": 6,
+                "step_size": 0.1,
                 "guarantee": ApproxDP(epsilon=1e3, delta=1e-3, relation="replace-one"),
             }
             | more

@@ -44,7 +44,7 @@ def test_a_regressor_learns_what_the_source_does_not_know():
     assert model.intercept_ == pytest.approx(0.5, abs=0.15)
     assert model.predict(Xt[:9]) == pytest.approx(Xt[:9] @ model.coef_ + model.intercept_)
     assert model.guarantee_ == ApproxDP(**BUDGET, relation="replace-one")
-    assert [release.kind for release in model.releases_] == ["reweighting.mixture", "reweighting.descent"]
+    assert [release.kind for release in model.releases_] == ["reweighting.mixture", "reweighting.linear"]
 
 
 def test_models_that_are_not_linear_take_part():

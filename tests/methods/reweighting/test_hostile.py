@@ -8,13 +8,13 @@ from privada.exceptions import InputError
 from privada.methods.reweighting import (
     ConvexAdaptation,
     CorrectionMoments,
-    Descent,
     Discrepancy,
     FiniteDiscrepancy,
     MixtureMoments,
     NonconvexAdaptation,
     Penalties,
     PublicFeatures,
+    ReweightingDescent,
     Selection,
 )
 from privada.parties import Category, Number, Rows, Schema
@@ -38,19 +38,29 @@ def passed(question, label, y, other=None, **more):
 
 @pytest.mark.parametrize(("loss", "outputs"), [("squared", 1), ("logistic", 1), ("softmax", 3)])
 @pytest.mark.parametrize("step_size", [1.0, 1e300])
-def test_a_descent_that_overflows(loss, outputs, step_size):
-    question = Descent(
+@pytest.mark.parametrize("models", [False, True])
+def test_a_descent_that_overflows(loss, outputs, step_size, models):
+    offset = {}
+    if models:
+        several = {"starts": np.zeros(2 * outputs), "trees": np.array([[0, outputs]])}
+        link = "identity" if loss == "squared" else "log-odds"
+        offset = {
+            "models": huge(link, outputs, **several),
+            "model_weights": np.full((2 * outputs, outputs), HUGE),
+        }
+    question = ReweightingDescent(
         size=SIZE,
-        weights=HUGE * np.ones((2, outputs)),
-        intercepts=np.zeros(outputs),
-        transform=HUGE * np.array([[0.5, 1.0], [0.25, 0.5]]),
-        shift=np.zeros(2),
-        curvature=np.eye(2),
-        radius=1.0,
-        threshold=1.0,
-        alpha=0.0,
         loss=loss,
+        outputs=outputs,
+        centre=np.zeros(2),
+        spread=np.array([1e-100, 1.0]),
+        limit=HUGE,
+        constant=1.0,
+        transform=HUGE * np.array([[0.0, 0.0], [0.5, 1.0], [0.25, 0.5]]),
+        intercepts=HUGE * np.arange(outputs),
+        bound=1.0,
         steps=3,
+        **offset,
         step_size=step_size,
         guarantee=CLAIM,
     )

@@ -209,7 +209,7 @@ def test_what_auto_asks_follows_from_settings_alone():
 
     yt = np.full(120, None, dtype=object)
     yt[:3] = "a"
-    assert kind() == "transport.descent"
+    assert kind() == "transport.linear"
     assert kind(yt) == kind(rescale="root") == kind(relation="add/remove") == "transport.statistics"
     assert kind(features=FeatureMap.random(3, 2, seed=0, radius=2.0)) == "transport.statistics"
     assert kind(projection="random", norm_bound=2.0, n_components=3) == "transport.statistics"

@@ -112,8 +112,8 @@ def test_an_answer_that_would_not_fit_the_memory_is_refused_before_its_charge(mo
     from privada.methods import methods
 
     example = methods()["reweighting"].example()
-    question = next(each for each in example.questions if each.kind == "reweighting.descent")
-    assert question.kept_bytes == example.schema.size * (4 * question.width_mapped + 24)
+    question = next(each for each in example.questions if each.kind == "reweighting.linear")
+    assert question.kept_bytes == example.schema.size * (4 * question.coordinates + 24)
     budget = dataclasses.replace(question.guarantee, epsilon=9.0)
     house = Owner(**example.data, schema=example.schema, dataset="rows", budget=budget)
     monkeypatch.setattr("privada.parties.compute.threads.count_memory", lambda: question.kept_bytes)

@@ -1,4 +1,5 @@
-"""Linear: noisy sums and descents of linear models, which several rooms ask for under names of their own.
+"""Linear: the noisy descent of a linear score, which several methods ask for, each under a name of its own.
 
-Not a method by itself: no card, no study. A room makes a question of its own kind out of `LinearDescent`.
+It is no method by itself: it has no card and no study. The question and its proof are in
+`privada.methods.linear.questions.descent`, the learner is in `privada.methods.linear.learner.descent`.
 """

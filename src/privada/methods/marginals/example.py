@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 from privada.methods.cells.questions.partition import Bins, GridCells, NearestCells, Projected
 from privada.methods.hypotheses.forms import Constant, linear
+from privada.methods.linear.questions.descent import MarginalsDescent
 from privada.methods.marginals.estimator import MarginalClassifier
 from privada.methods.marginals.learner.asking import CellCounts
 from privada.methods.marginals.learner.default import default_cells
 from privada.methods.marginals.learner.learn import Public, learn_cells
 from privada.methods.marginals.questions.choice import HypothesisChoice
-from privada.methods.marginals.questions.descent import LabelDescent
 from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.methods.marginals.questions.squares import SquaredErrors
@@ -101,21 +101,21 @@ def _numbers(X: npt.NDArray[np.float64]) -> Case:
             ),
             LabelHistogram(low=0.0, high=2.0, bins=5, guarantee=rho),
             LabelHistogram(low=0.0, high=2.0, bins=5, guarantee=approximate),
-            replace(_descent(rho), n_classes=0, middle=1.0),
+            replace(_descent(rho), loss="squared", outputs=1, intercepts=np.ones(1), unit=0.5),
         ),
     )
 
 
-def _descent(guarantee: Guarantee) -> LabelDescent:
-    return LabelDescent(
-        centre=np.full(2, 0.5),
-        spread=np.full(2, 0.3),
-        limit=3.0,
-        radius=2.0,
-        constant=1.0,
-        n_classes=2,
-        bound=0.5,
+def _descent(guarantee: Guarantee) -> MarginalsDescent:
+    return MarginalsDescent(
         size=200,
+        loss="softmax",
+        outputs=2,
+        centre=np.full(2, 0.5),
+        spread=np.full(2, 0.6),
+        limit=1.5,
+        constant=1.0,
+        bound=0.5,
         steps=3,
         step_size=0.01,
         guarantee=guarantee,

@@ -27,7 +27,7 @@ DTYPES = ("float64", "float32", "int64", "int32", "uint8", "bool")
 _ROOMS = "privada.methods"
 KNOWN = {  # dataclasses of which fitted models are made
     "AdaptedModel": f"{_ROOMS}.reweighting.learner.ladder",
-    "PublicFeatures": f"{_ROOMS}.reweighting.questions.features",
+    "PublicFeatures": f"{_ROOMS}.linear.questions.features",
     "DescentModel": f"{_ROOMS}.marginals.learner.descent",
     "MarginalFit": f"{_ROOMS}.marginals.learner.fitted",
     "SyntheticTarget": f"{_ROOMS}.marginals.learner.fitted",

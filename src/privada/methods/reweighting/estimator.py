@@ -139,7 +139,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
     Privacy
     -------
     Unit: one target row, replaced; the number of target rows is public. Proofs: `MixtureMoments`,
-    `Descent`.
+    `ReweightingDescent`.
 
     Examples
     --------

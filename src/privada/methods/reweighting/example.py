@@ -10,11 +10,13 @@ from importlib.util import find_spec
 import numpy as np
 
 from privada._arrays import FloatArray
+from privada.methods.linear.questions.descent import ReweightingDescent
+from privada.methods.linear.questions.features import PublicFeatures
 from privada.methods.registry import Case, Example
 from privada.methods.reweighting.estimator import ReweightedRegressor
 from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
+from privada.methods.reweighting.learner.public_models import fit_source
 from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
-from privada.methods.reweighting.questions.descent import Descent
 from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.methods.reweighting.questions.problem import Penalties
@@ -64,6 +66,8 @@ def _classes(n_classes: int) -> Case:
     """The same rows with a class to predict: two have logistic loss, more have softmax loss."""
     source, labels, target, answers = domains()
     inner = np.linspace(-1, 1, n_classes + 1)[1:-1]
+    codes = np.searchsorted(inner, labels)
+    outputs = 1 if n_classes == 2 else n_classes
     return Case(
         schema=Schema.of_numbers(
             bounds=(-1.0, 1.0),
@@ -72,21 +76,49 @@ def _classes(n_classes: int) -> Case:
             label=Category(name="label", values=tuple(range(n_classes))),
         ),
         data={"data": target, "y": np.searchsorted(inner, answers)},
-        questions=tuple(
-            NonconvexAdaptation(
+        questions=(
+            *(
+                NonconvexAdaptation(
+                    size=SIZE,
+                    source=source,
+                    source_labels=codes.astype(np.float64),
+                    penalties=Penalties(alpha=ALPHA, kappa2=0.1),
+                    A=1.0,
+                    r=1.0,
+                    steps=3,
+                    n_classes=n_classes,
+                    guarantee=guarantee,
+                )
+                for guarantee in (APPROXIMATE, ZCDP(rho=0.3, relation=Relation.REPLACE_ONE))
+            ),
+            ReweightingDescent(
                 size=SIZE,
-                source=source,
-                source_labels=np.searchsorted(inner, labels).astype(np.float64),
-                penalties=Penalties(alpha=ALPHA, kappa2=0.1),
-                A=1.0,
-                r=1.0,
+                loss="logistic" if n_classes == 2 else "softmax",
+                outputs=outputs,
+                centre=np.zeros(2),
+                spread=np.ones(2),
+                limit=0.9,
+                constant=0.5,
+                models=_log_odds(n_classes),
+                model_weights=0.8 * np.eye(outputs),
+                threshold=0.5,
+                bound=0.4,
                 steps=3,
-                n_classes=n_classes,
-                guarantee=guarantee,
-            )
-            for guarantee in (APPROXIMATE, ZCDP(rho=0.3, relation=Relation.REPLACE_ONE))
+                step_size=0.5,
+                momentum=0.5,
+                guarantee=ZCDP(rho=0.3, relation=Relation.ADD_REMOVE),
+            ),
         ),
     )
+
+
+@cache
+def _log_odds(n_classes: int) -> PublicFeatures:
+    """Log-odds of public models of the source."""
+    source, labels, _, _ = domains()
+    codes = np.searchsorted(np.linspace(-1, 1, n_classes + 1)[1:-1], labels)
+    models = fit_source(source, codes, n_classes=n_classes, limits=None, base="linear").features
+    return replace(models, link="log-odds")
 
 
 def _inquiry(owner: str) -> Inquiry[AdaptedModel]:
@@ -178,18 +210,20 @@ def _module(source: FloatArray, labels: FloatArray, guarantee: Guarantee) -> Mod
     )
 
 
-def _descent(guarantee: Guarantee) -> Descent:
-    return Descent(
+def _descent(guarantee: Guarantee) -> ReweightingDescent:
+    return ReweightingDescent(
         size=SIZE,
-        weights=np.array([[0.5], [0.1]]),
-        intercepts=np.zeros(1),
-        transform=np.eye(2) * 1.5,
-        shift=np.zeros(2),
-        curvature=np.eye(2),
-        radius=1.5,
-        threshold=0.5,
-        alpha=ALPHA,
+        loss="squared",
+        centre=np.zeros(2),
+        spread=np.ones(2),
+        limit=1.0,
+        constant=1.0,
+        transform=np.array([[0.3, 0.1], [1.5, 0.0], [0.0, 1.5]]),
+        intercepts=np.array([0.1]),
+        bound=0.75,
         steps=4,
+        step_size=0.07,
+        decay=0.4,
         guarantee=guarantee,
     )
 

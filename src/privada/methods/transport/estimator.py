@@ -17,6 +17,7 @@ from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
+from privada.methods.linear.questions.descent import TransportDescent
 from privada.methods.models.model_plot import Flattening, Map, Numbers, PublicRows, show_predictions
 from privada.methods.pictures import Points
 from privada.methods.transport.domains import Domains, split, target_only
@@ -30,7 +31,7 @@ from privada.methods.transport.learner.learn import (
     learn_descent,
     learn_rows,
 )
-from privada.methods.transport.questions.descent import Descent
+from privada.methods.transport.learner.linear_head import ask_head
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
@@ -363,14 +364,14 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
 
     def _question(
         self, kind: str, features: FeatureMap, schema: Schema
-    ) -> Descent | ClassStatistics | RowRelease:
+    ) -> TransportDescent | ClassStatistics | RowRelease:
         n_classes, guarantee = len(schema.classes), self._guarantee()
         if kind == "statistics":
             return ClassStatistics(features=features, n_classes=n_classes, guarantee=guarantee)
         if kind == "descent":
             if schema.size is None:
                 raise InputError("Expected replace-one: a descent divides by the public number of rows.")
-            return Descent.through(features, size=schema.size, n_classes=n_classes, guarantee=guarantee)
+            return ask_head(features, size=schema.size, n_classes=n_classes, guarantee=guarantee)
         if guarantee.unit != ROW:
             raise InputError(
                 'Expected no max_rows beside release="rows": how many rows persons have is private.'

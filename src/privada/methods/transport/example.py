@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from privada.methods.linear.questions.descent import TransportDescent
 from privada.methods.registry import Example
 from privada.methods.transport.estimator import TransportClassifier
 from privada.methods.transport.learner.default import standardised_map
 from privada.methods.transport.learner.learn import learn_descent
-from privada.methods.transport.questions.descent import Descent
+from privada.methods.transport.learner.linear_head import ask_head
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
@@ -30,7 +31,7 @@ def example() -> Example:
     features = standardised_map(target)
     questions = _questions(features)
     first = questions[0]
-    assert isinstance(first, Descent)
+    assert isinstance(first, TransportDescent)
     return Example(
         schema=Schema.of_numbers(
             bounds=BOUNDS, width=3, size=SIZE, label=Category(name="label", values=CLASSES)
@@ -49,7 +50,7 @@ def _questions(features: FeatureMap) -> tuple[Question, ...]:
     one = ApproxDP(epsilon=2.0, delta=1e-4, relation=Relation.REPLACE_ONE)
     public = FeatureMap.random(3, 2, seed=1, radius=1.5)
     return (
-        Descent.through(features, size=SIZE, n_classes=3, guarantee=one),
+        ask_head(features, size=SIZE, n_classes=3, guarantee=one),
         ClassStatistics(features=features, n_classes=3, guarantee=one),
         ClassStatistics(features=public, n_classes=3, moments=True, guarantee=one),
         ClassStatistics(

@@ -24,11 +24,12 @@ from pathlib import Path
 from privada._toml import Section
 from privada.exceptions import InputError
 from privada.methods import _study
+from privada.methods.linear.questions.descent import TransportDescent
 from privada.methods.transport.estimator import TransportClassifier, keep_model
 from privada.methods.transport.learner.default import default_map, standardised_map
 from privada.methods.transport.learner.forecast import forecast
 from privada.methods.transport.learner.learn import TransportModel, learn, learn_descent
-from privada.methods.transport.questions.descent import Descent
+from privada.methods.transport.learner.linear_head import ask_head
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.statistics import ClassStatistics
 from privada.parties.protocol import Inquiry
@@ -76,11 +77,11 @@ def inquire(
     return learn(dict.fromkeys(owners, question), target, classes=classes.names)
 
 
-def _descent(features: FeatureMap, schema: Schema, guarantee: Guarantee) -> Descent:
+def _descent(features: FeatureMap, schema: Schema, guarantee: Guarantee) -> TransportDescent:
     """The question to one owner, who has declared its size."""
     if schema.size is None:
         raise InputError("Expected every owner to declare its size: a descent divides by it.")
-    question = Descent.through(features, size=schema.size, n_classes=len(schema.classes), guarantee=guarantee)
+    question = ask_head(features, size=schema.size, n_classes=len(schema.classes), guarantee=guarantee)
     question.fits(schema)
     return question
 

@@ -10,45 +10,46 @@ from privada import Owner
 from privada.audit import replay
 from privada.audit.transcript import coupled
 from privada.exceptions import InputError, RelationError
-from privada.methods.linear.learner.trajectory import trajectory
+from privada.methods.linear.learner.descent import follow_path
 from privada.methods.linear.owner import kernels
 from privada.methods.linear.questions import losses
 from privada.methods.reweighting import (
     ConvexAdaptation,
-    Descent,
     Discrepancy,
     FiniteDiscrepancy,
     NonconvexAdaptation,
     Penalties,
+    ReweightingDescent,
     Selection,
     stopping_delta,
 )
 from privada.methods.reweighting.example import SIZE, domains, example
+from privada.methods.reweighting.learner.public_models import fit_source
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.answering import answer_rows
-from privada.privacy import ApproxDP, PureDP, Question, Unit
+from privada.privacy import ZCDP, ApproxDP, PureDP, Question, Unit
 from privada.privacy.accounting import accountant, curves
 from privada.privacy.relation import ROW
 
 RO = {"relation": "replace-one"}
 SOURCE, LABELS, TARGET, ANSWERS = domains()
+MODELS = fit_source(SOURCE, LABELS, n_classes=0, limits=None, base="linear").features
 
 
 def descent(**more):
     settings = {
         "size": SIZE,
-        "weights": np.zeros((2, 1)),
-        "intercepts": np.zeros(1),
-        "transform": np.eye(2),
-        "shift": np.zeros(2),
-        "curvature": np.eye(2),
-        "radius": 1.0,
-        "threshold": 0.5,
-        "alpha": 0.3,
+        "loss": "squared",
+        "centre": np.zeros(2),
+        "spread": np.ones(2),
+        "limit": 1.0,
+        "constant": 0.3,
+        "bound": 0.5,
         "steps": 5,
+        "step_size": 0.1,
         "guarantee": ApproxDP(epsilon=1, delta=1e-5, **RO),
     }
-    return Descent(**(settings | more))
+    return ReweightingDescent(**(settings | more))
 
 
 def convex(kind=ConvexAdaptation, **more):
@@ -208,10 +209,50 @@ def test_persons_with_more_rows_than_the_public_size_are_chosen_from_at_random(r
     assert rows.at_most(8, rehearsal).gathered().X[:, 0].tolist() == [0.0, 0.1, 0.2, 0.3, 0.4, 0.5]
 
 
-def test_sensitivities_scale_with_a_persons_rows():
-    person = Unit(name="person", max_rows=3)
-    guarantee = ApproxDP(epsilon=1, delta=1e-5, unit=person, **RO)
-    assert descent(guarantee=guarantee).reach == pytest.approx(3 * descent().reach)
+@pytest.mark.parametrize(("relation", "moved"), [("add/remove", 1), ("replace-one", 2)])
+@pytest.mark.parametrize("rows", [None, 1, 3])
+def test_the_noise_of_a_descent_follows_relation_and_unit(relation, moved, rows):
+    person = {} if rows is None else {"unit": Unit(name="person", max_rows=rows)}
+    guarantee = ZCDP(rho=0.5, relation=relation, **person)  # μ = 1, so 1/2 for each of four steps
+    question = descent(steps=4, guarantee=guarantee)
+    assert question.reach == moved * (rows or 1) * 0.5
+    assert question.plan.draws["gradient_3"].scale == pytest.approx(2 * question.reach, rel=1e-6)
+
+
+def test_columns_are_held_to_the_limit_and_overflow_to_a_number():
+    question = descent(centre=np.zeros(2), spread=np.array([2.0, 2e6]), limit=1.5)
+    columns = question.columns(np.array([[1.0, 2e6], [-9.0, 1e308], [np.nan, -np.inf]]))
+    assert columns.tolist() == [[0.3, 0.5, 1.0], [0.3, -1.5, 1.5], [0.3, 0.0, -1.5]]
+
+
+@pytest.mark.parametrize(
+    ("more", "label", "width", "message"),
+    [
+        ({}, Number(name="y", low=0, high=9), 3, "Expected 3 features"),
+        ({}, Category(name="y", values=(0, 1)), 2, "numeric label"),
+        ({"loss": "logistic"}, Number(name="y", low=0, high=9), 2, "declare one as a Category"),
+        ({"loss": "logistic"}, Category(name="y", values=(0, 1, 2)), 2, "2 classes"),
+        ({"loss": "softmax", "outputs": 2}, Category(name="y", values=(0, 1, 2)), 2, "outputs for 3 classes"),
+    ],
+)
+def test_another_schema_is_refused(more, label, width, message):
+    with pytest.raises(InputError, match=message):
+        descent(**more).fits(Schema.of_numbers(bounds=(0.0, 1.0), width=width, label=label))
+
+
+def test_where_the_number_of_rows_is_private_the_size_is_announced():
+    """It scales the steps and moves no sum, so nothing is compared with it."""
+    schema = replace(CLASSES, label=Number(name="y", low=0, high=9), size=None)
+    descent(size=7, guarantee=ZCDP(rho=0.5, relation="add/remove")).fits(schema)
+
+
+@pytest.mark.parametrize("models", [False, True])
+def test_a_file_is_the_same_question(models):
+    more = {"models": MODELS, "model_weights": np.ones((1, 1))} if models else {}
+    question = descent(transform=np.ones((3, 2)), intercepts=[0.5], **more)
+    again = Question.from_bytes(question.to_bytes())
+    assert again == question
+    assert again.parts()[0] == question.parts()[0]
 
 
 def test_the_discrepancy_is_noised_for_its_guarantee_not_for_one():
@@ -234,16 +275,35 @@ def test_the_discrepancy_is_noised_for_its_guarantee_not_for_one():
 @pytest.mark.parametrize(
     ("make", "word"),
     [
-        (lambda: descent(threshold=0.0), "threshold"),
-        (lambda: descent(alpha=1.5), "alpha"),
+        (lambda: descent(loss="logistic", threshold=0.0), "threshold"),
+        (lambda: descent(threshold=0.5), "no threshold for squared loss"),
+        (lambda: descent(bound=0.0), "bound"),
+        (lambda: descent(spread=np.array([1.0, 0.0])), "spread to be positive"),
+        (lambda: descent(spread=np.ones(3)), "spread to be a vector of length 2"),
+        (lambda: descent(limit=0.0), "limit"),
+        (lambda: descent(unit=np.nan), "unit"),
+        (lambda: descent(constant=-1.0), "constant"),
+        (lambda: descent(decay=-0.1), "decay"),
+        (lambda: descent(momentum=1.0), "momentum"),
         (lambda: descent(steps=0), "steps"),
         (lambda: descent(steps=10**9), "steps"),
         (lambda: descent(loss="absolute"), "loss"),
         (lambda: descent(size=0), "size"),
-        (lambda: descent(transform=np.eye(3)), "transform"),
-        (lambda: descent(curvature=np.eye(3)), "curvature"),
-        (lambda: descent(weights=[[np.nan], [0.0]]), "weights"),
-        (lambda: descent(weights=np.zeros((2, 2)), intercepts=np.zeros(2)), "one output"),
+        (lambda: descent(transform=np.eye(4)), "transform of 3 rows"),
+        (lambda: descent(intercepts=np.zeros(2)), "intercepts"),
+        (lambda: descent(model_weights=np.ones((1, 1))), "models and model_weights"),
+        (lambda: descent(models=MODELS), "models and model_weights"),
+        (lambda: descent(models=MODELS, model_weights=np.ones((2, 1))), "model_weights of 1 rows"),
+        (lambda: descent(models=[0.5], model_weights=np.ones((1, 1))), "PublicFeatures"),
+        (
+            lambda: descent(
+                centre=np.zeros(3), spread=np.ones(3), models=MODELS, model_weights=np.ones((1, 1))
+            ),
+            "models of 3 features",
+        ),
+        (lambda: descent(centre=[np.nan, 0.0]), "centre"),
+        (lambda: descent(outputs=2), "one output"),
+        (lambda: descent(loss="softmax"), "outputs of at least 2"),
         (lambda: descent(guarantee=PureDP(epsilon=1, **RO)), "epsilon, delta"),
         (lambda: convex(penalties=Penalties(alpha=1.0)), "alpha"),
         (lambda: convex(penalties=Penalties(alpha=0.5, kappa_inf=0.1)), "kappa_inf"),
@@ -269,9 +329,7 @@ def test_bad_questions_are_named(make, word):
         make()
 
 
-def test_add_remove_is_refused():
-    with pytest.raises(RelationError, match="replace-one"):
-        descent(guarantee=ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"))
+def test_add_remove_is_refused_where_the_size_divides_what_is_released():
     with pytest.raises(RelationError, match="replace-one"):
         convex(guarantee=ApproxDP(epsilon=1, delta=1e-5, relation="add/remove"))
 
@@ -287,9 +345,7 @@ def test_another_size_or_label_is_refused_before_any_charge():
     with pytest.raises(InputError, match="class"):
         owner.answer(descent(loss="logistic"))
     with pytest.raises(InputError, match="features"):
-        owner.answer(
-            descent(weights=np.zeros((3, 1)), transform=np.eye(3), shift=np.zeros(3), curvature=np.eye(3))
-        )
+        owner.answer(descent(centre=np.zeros(3), spread=np.ones(3)))
     assert owner.ledger.spent("rows") is None
 
 
@@ -329,16 +385,11 @@ def test_clipping_does_not_change_which_model_is_fitted():
     """Rows far beyond the radius: the answer is still that of the linear model, not of clipped features."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
-    question = Descent(
+    question = descent(
         size=400,
-        weights=np.zeros((2, 1)),
-        intercepts=[0.0],
-        transform=np.eye(2),
-        shift=np.zeros(2),
-        curvature=np.eye(2),
-        radius=0.3,
-        threshold=0.5,
-        alpha=0.0,
+        limit=9.0,
+        transform=np.eye(3)[:, 1:],
+        bound=0.15,
         steps=200,
         step_size=0.5,
         guarantee=ApproxDP(epsilon=1000, delta=1e-5, **RO),
@@ -346,5 +397,5 @@ def test_clipping_does_not_change_which_model_is_fitted():
     schema = Schema.of_numbers(bounds=(-9, 9), width=2, size=400, label=Number(name="y", low=-9, high=9))
     budget = {"budget": question.guarantee, "accounting": "gaussian"}
     owner = Owner(X, y=X @ [1.0, -2.0], schema=schema, dataset="t", **budget)
-    end = trajectory(question, owner.answer(question))[-1]
+    end = follow_path(question, owner.answer(question))[-1]
     assert end[:, 0] == pytest.approx([1.0, -2.0], abs=0.01)

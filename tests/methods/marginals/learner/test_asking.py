@@ -7,7 +7,7 @@ from privada.exceptions import InputError
 from privada.methods.marginals import (
     CellCounts,
     ErrorTables,
-    LabelDescent,
+    MarginalsDescent,
     OutcomeTables,
     Public,
     default_regression,
@@ -58,8 +58,8 @@ def test_a_size_that_cannot_be_is_refused(size, message):
 def test_the_default_descends_where_gaussian_noise_is_allowed(guarantee):
     for public in (PUBLIC, THREE):
         (question,) = asked("auto", guarantee, public)
-        assert isinstance(question, LabelDescent)
-        assert question.n_classes == len(public.classes)
+        assert isinstance(question, MarginalsDescent)
+        assert question.outputs == len(public.classes)
 
 
 def test_the_default_counts_labels_over_cells_under_a_pure_guarantee():

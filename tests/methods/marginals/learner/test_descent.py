@@ -23,8 +23,8 @@ def test_it_does_not_depend_on_units_or_a_constant_column():
     other = Public(source=SOURCE * 7.0, classes=PUBLIC.classes)
     one, two = (ask_descent(public, guarantee=LOOSE, size=300) for public in (PUBLIC, other))
     assert one.step_size == pytest.approx(two.step_size)
-    assert one.radius == pytest.approx(two.radius)
-    assert one.spread[3] == 1.0
+    assert one.limit == pytest.approx(two.limit)
+    assert one.spread[3] * one.limit == pytest.approx(3.0)
 
 
 def test_the_model_says_the_same_on_the_wire():

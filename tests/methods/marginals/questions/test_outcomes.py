@@ -11,7 +11,7 @@ from privada.methods.cells import Bins, GridCells
 from privada.methods.marginals import (
     Constant,
     HypothesisChoice,
-    LabelDescent,
+    MarginalsDescent,
     Network,
     OutcomeTables,
     SquaredErrors,
@@ -206,14 +206,14 @@ def test_an_importance_query_is_a_turn_of_its_own():
 
 
 WIDE = Schema.of_numbers(bounds=(0.0, 1e300), width=2, label=Category(name="label", values=(0, 1)))
-STEEP = {"spread": np.full(2, 1e-99), "limit": 1e90, "radius": 1e-99, "constant": 0.0}
+STEEP = {"spread": np.full(2, 1e-199), "limit": 1e189, "constant": 0.0}
 
 
 def descent(**more):
     """A descent of two steps, whose second one starts where the first, noised, has led."""
-    settings = {"centre": np.zeros(2), "spread": np.ones(2), "limit": 3.0, "radius": 1.0, "constant": 0.3}
-    settings |= {"n_classes": 2, "bound": 0.5, "size": 4, "steps": 2, "step_size": 1.0}
-    return LabelDescent(**settings | {"guarantee": ZCDP(rho=1, relation="add/remove")} | more)
+    settings = {"centre": np.zeros(2), "spread": np.ones(2), "limit": 3.0, "constant": 0.3}
+    settings |= {"loss": "softmax", "outputs": 2, "bound": 0.5, "size": 4, "steps": 2, "step_size": 1.0}
+    return MarginalsDescent(**settings | {"guarantee": ZCDP(rho=1, relation="add/remove")} | more)
 
 
 def test_descents_beyond_floats_do_not_fail_and_a_row_adds_no_more_than_the_bound():

@@ -37,7 +37,7 @@ def adapted(made, y):
 def test_a_correction_follows_only_where_rows_are_enough():
     assert [ask.question.kind for ask in ladder().inquiry("t").asks] == [
         "reweighting.mixture",
-        "reweighting.descent",
+        "reweighting.linear",
     ]
     few = ladder(epsilon=0.2, size=50)
     (ask,) = few.inquiry("t").asks

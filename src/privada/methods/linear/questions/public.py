@@ -57,6 +57,11 @@ def replaced(guarantee: Guarantee) -> None:
         )
 
 
+def rows_moved(guarantee: Guarantee) -> int:
+    """How many rows differ between neighbours, replaced ones counted twice: a row less and a row more."""
+    return guarantee.unit.max_rows * (1 if guarantee.relation is Relation.ADD_REMOVE else 2)
+
+
 def gaussian(guarantee: Guarantee, what: str) -> None:
     """Gaussian noise keeps no pure guarantee."""
     if isinstance(guarantee, PureDP):
@@ -130,6 +135,7 @@ __all__ = [
     "numeric_label",
     "pieces",
     "replaced",
+    "rows_moved",
     "shares",
     "vector",
 ]

@@ -17,18 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from privada._arrays import FloatArray
+from privada.methods.linear.learner.descent import choose_step_size, learn_linear
+from privada.methods.linear.questions.descent import MarginalsDescent
 from privada.methods.linear.questions.public import gaussian
 from privada.methods.marginals.learner.fitted import MarginalFit, SyntheticTarget
 from privada.methods.marginals.learner.histogram import label_spread
 from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.public import check_announced
 from privada.methods.marginals.learner.regression import RegressionFit, SyntheticNumbers, check_regressor
-from privada.methods.marginals.questions.descent import LabelDescent
 from privada.methods.marginals.questions.histogram import LabelHistogram
-from privada.methods.marginals.questions.outcomes import replaces
-from privada.parties.protocol import AskOwner, Inquiry, Learner, one_round, only_releases
+from privada.parties.protocol import AskOwner, Inquiry, Learner, one_round
 from privada.privacy.guarantee import Guarantee, split_budget
-from privada.privacy.release import Release
 
 LIMIT = 3.0  # public deviations, to which a feature is held: outliers cost more than they tell
 CONSTANT = 0.3  # the constant feature, where a usual row has length 1
@@ -99,7 +98,7 @@ class DescentModel:
 
 def ask_descent(
     public: Public, *, guarantee: Guarantee, size: int, middle: float = 0.0, unit: float = 1.0
-) -> LabelDescent:
+) -> MarginalsDescent:
     """The default descent, from public quantities alone; of a number if the learner knows no classes."""
     gaussian(guarantee, "A descent")
     n_classes = len(public.classes)
@@ -108,65 +107,55 @@ def ask_descent(
     radius = max(float(np.median(lengths)), 1e-9) if len(lengths) else 1.0
     usual = math.hypot(1.0, CONSTANT)
     bound = usual * (PULL * math.sqrt(2) if n_classes else RESIDUAL)
-    reach = bound * guarantee.unit.max_rows * (2 if replaces(guarantee) else 1)
-    time = DRIFT * size * guarantee.gaussian_mu() / reach
-    fastest = PACE * (4.0 if n_classes else 1.0) / _curvature(inside / radius, usual)
-    return LabelDescent(
-        centre=public.mean,
-        spread=public.scale,
-        limit=LIMIT,
-        radius=radius,
-        constant=CONSTANT,
-        n_classes=n_classes,
-        bound=bound,
+    # the largest eigenvalue of the source's second moments; rows longer than usual count less
+    Z = np.column_stack([np.full(len(inside), CONSTANT), inside / radius])
+    shorter = Z * np.minimum(1.0, usual / np.linalg.norm(Z, axis=1, keepdims=True))
+    curvature = float(np.linalg.eigvalsh(shorter.T @ Z / len(Z))[-1])
+    return MarginalsDescent(
         size=size,
-        steps=STEPS,
-        step_size=min(fastest, time / STEPS),
-        middle=middle,
+        loss="softmax" if n_classes else "squared",
+        outputs=max(1, n_classes),
+        centre=public.mean,
+        spread=public.scale * radius,
+        limit=LIMIT / radius,
+        constant=CONSTANT,
+        intercepts=None if n_classes else np.array([middle / unit]),
         unit=unit,
+        bound=bound,
+        steps=STEPS,
+        step_size=choose_step_size(
+            drift=DRIFT,
+            stable=PACE * (4.0 if n_classes else 1.0) / curvature,
+            steps=STEPS,
+            bound=bound,
+            size=size,
+            guarantee=guarantee,
+        ),
         guarantee=guarantee,
     )
 
 
-def _curvature(inside: FloatArray, usual: float) -> float:
-    """Largest eigenvalue of the source's second moments, rows longer than usual counting less."""
-    Z = np.column_stack([np.full(len(inside), CONSTANT), inside])
-    lengths = np.linalg.norm(Z, axis=1, keepdims=True)
-    shorter = Z * np.minimum(1.0, usual / lengths)
-    return float(np.linalg.eigvalsh(shorter.T @ Z / len(Z))[-1])
-
-
-def averaged(question: LabelDescent, release: Release) -> FloatArray:
-    """Mean of the second half of the points that the released sums lead through."""
-    only_releases(release)
-    V, path = question.start(), []
-    for name in question.names():
-        V = question.go_on(V, release[name])
-        path.append(V)
-    return np.asarray(np.mean(path[len(path) // 2 :], axis=0))
-
-
 @one_round
-def learn_descent(owner: str, question: LabelDescent, public: Public) -> Learner[MarginalFit]:
+def learn_descent(owner: str, question: MarginalsDescent, public: Public) -> Learner[MarginalFit]:
     """Ask once, label the source, and train the learner's own classifier on it if there is one."""
     public.check()
-    release = yield AskOwner(owner, question)
-    model = DescentModel(averaged(question, release), question.radius)
+    fit = yield from learn_linear({owner: question})
+    model = DescentModel(fit.weights, LIMIT / question.limit)
     probabilities, weights = model.predict_proba(public.standard), np.ones(len(public.source))
     if public.classifier is not None:
-        return public.fit(probabilities, weights, releases=(release,))
+        return public.fit(probabilities, weights, releases=fit.releases)
     synthetic = SyntheticTarget(
         X=public.source,
         probabilities=probabilities,
         weights=weights,
-        guarantees=(str(release.guarantee),),
+        guarantees=tuple(str(release.guarantee) for release in fit.releases),
     )
     return MarginalFit(
         model=model,
         mean=public.mean,
         scale=public.scale,
         synthetic=synthetic,
-        releases=(release,),
+        releases=fit.releases,
         classes=public.classes,
     )
 
@@ -187,44 +176,41 @@ def learn_number(
     size : int
         Announced number of rows.
     """
+    from sklearn.base import clone
+
     gaussian(guarantee, "A descent")
     check_regressor(public, bounds)
     check_announced(size)
     first, rest = split_budget(guarantee, HISTOGRAM_SHARE, gaussian=True)
     counted = LabelHistogram(low=float(bounds[0]), high=float(bounds[1]), bins=BINS, guarantee=first)
 
-    def descent(middle: float, unit: float) -> LabelDescent:
-        return ask_descent(public, guarantee=rest, size=size, middle=middle, unit=unit)
-
     def asking() -> Learner[RegressionFit]:
         histogram = yield AskOwner(owner, counted)
-        question = descent(*label_spread(counted, histogram, size))
-        release = yield AskOwner(owner, question)
-        model = DescentModel(averaged(question, release), question.radius, question.middle, question.unit)
-        return _regression(public, model, bounds, (histogram, release))
+        middle, unit = label_spread(counted, histogram, size)
+        question = ask_descent(public, guarantee=rest, size=size, middle=middle, unit=unit)
+        fit = yield from learn_linear({owner: question})
+        releases, model = (
+            (histogram, *fit.releases),
+            DescentModel(fit.weights, LIMIT / question.limit, middle, unit),
+        )
+        labels, weights = np.clip(model.predict(public.standard), *bounds), np.ones(len(public.source))
+        regressor: Any = model
+        if public.classifier is not None:
+            regressor = clone(public.classifier).fit(public.standard, labels, sample_weight=weights)
+        synthetic = SyntheticNumbers(
+            X=public.source,
+            labels=labels,
+            weights=weights,
+            guarantees=tuple(str(release.guarantee) for release in releases),
+        )
+        return RegressionFit(
+            model=regressor, mean=public.mean, scale=public.scale, synthetic=synthetic, releases=releases
+        )
 
-    alike = descent(sum(bounds) / 2, bounds[1] - bounds[0])
+    # the question that depends on the histogram is represented by one of the same price
+    low, high = bounds
+    alike = ask_descent(public, guarantee=rest, size=size, middle=(low + high) / 2, unit=high - low)
     return Inquiry((AskOwner(owner, counted), AskOwner(owner, alike)), asking)
 
 
-def _regression(
-    public: Public, model: Any, bounds: tuple[float, float], releases: tuple[Release, ...]
-) -> RegressionFit:
-    """Numbers of the source, and the learner's own regressor trained on them if there is one."""
-    from sklearn.base import clone
-
-    labels, weights = np.clip(model.predict(public.standard), *bounds), np.ones(len(public.source))
-    if public.classifier is not None:
-        model = clone(public.classifier).fit(public.standard, labels, sample_weight=weights)
-    synthetic = SyntheticNumbers(
-        X=public.source,
-        labels=labels,
-        weights=weights,
-        guarantees=tuple(str(release.guarantee) for release in releases),
-    )
-    return RegressionFit(
-        model=model, mean=public.mean, scale=public.scale, synthetic=synthetic, releases=releases
-    )
-
-
-__all__ = ["DescentModel", "ask_descent", "averaged", "learn_descent", "learn_number"]
+__all__ = ["DescentModel", "ask_descent", "learn_descent", "learn_number"]

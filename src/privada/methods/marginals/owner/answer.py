@@ -1,4 +1,4 @@
-"""How tables of outcomes are answered: whole numbers over the rows, then noise on every entry."""
+"""How tables of outcomes and of labels are answered: whole numbers over the rows, then noise."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from privada._arrays import IntArray
 from privada.methods.marginals.questions.choice import HypothesisChoice
+from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.methods.marginals.questions.squares import GRID as SQUARES
 from privada.methods.marginals.questions.squares import SquaredErrors
@@ -91,8 +92,21 @@ def _squares(question: SquaredErrors, batch: Batch) -> dict[str, IntArray]:
     return found
 
 
+def answer_histogram(question: LabelHistogram, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Count in integers, then draw; every bin is noised, empty or not."""
+    mechanism = question.plan.lattice("counts")
+    return {"counts": draw("counts", mechanism.place(rows.total(partial(_label_counts, question))))}
+
+
+def _label_counts(question: LabelHistogram, batch: Batch) -> IntArray:
+    """Labels of a batch by bin; one beyond the bounds is in the first or the last."""
+    assert batch.y is not None
+    bins = np.searchsorted(question.edges[1:-1], batch.y, side="right")
+    return np.bincount(bins, minlength=question.bins).astype(np.int64)
+
+
 def _placed(question: OutcomeTables | SquaredErrors, name: str, counts: IntArray) -> IntArray:
     return question.plan.lattice(name).place(counts)
 
 
-__all__ = ["answer_choice", "answer_outcomes", "answer_squares"]
+__all__ = ["answer_choice", "answer_histogram", "answer_outcomes", "answer_squares"]

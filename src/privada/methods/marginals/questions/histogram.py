@@ -42,7 +42,7 @@ class LabelHistogram(Question):
     high: float
     bins: int
     kind: ClassVar[str] = "marginals.histogram"
-    answered_by: ClassVar[str] = "privada.methods.marginals.owner.descent:answer_histogram"
+    answered_by: ClassVar[str] = "privada.methods.marginals.owner.answer:answer_histogram"
 
     def validate(self) -> None:
         """Check every public parameter by name."""

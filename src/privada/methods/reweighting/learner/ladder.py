@@ -4,7 +4,7 @@
 2. *A mixture*: one release of a handful of numbers (`MixtureMoments`) says how to shift, stretch and mix the
    public models (`evidence`).
 3. *A correction* along the features, where the private rows are enough for it: a noisy descent for numbers
-   (`Descent`), shrunk by its noise, which is known; one release of moments for classes (`CorrectionMoments`).
+   (`LinearDescent`), shrunk by its known noise; one release of moments for classes (`CorrectionMoments`).
 
 The result is linear in the standardised columns and the public predictions. All constants are fixed; nothing
 is tuned on the rows at hand.
@@ -26,14 +26,14 @@ from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.forecast import Forecast
-from privada.methods.linear.learner.trajectory import averaged, noise_of_average, shrink_by_noise
+from privada.methods.linear.learner.descent import fit_linear
 from privada.methods.linear.questions import public
+from privada.methods.linear.questions.descent import ReweightingDescent
+from privada.methods.linear.questions.features import PublicFeatures
 from privada.methods.reweighting.learner import evidence
 from privada.methods.reweighting.learner.evidence import Block
 from privada.methods.reweighting.learner.forecasting import forecast
 from privada.methods.reweighting.learner.public_models import BASES, PublicSource, fit_source
-from privada.methods.reweighting.questions.descent import Descent
-from privada.methods.reweighting.questions.features import PublicFeatures
 from privada.methods.reweighting.questions.moments import CorrectionMoments, MixtureMoments
 from privada.parties.protocol import AskOwner, Inquiry, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
@@ -54,9 +54,9 @@ DESCENT_FLAT = {
     "auto": 3e-3,
     "linear": 1e-4,
 }  # the same of a descent
-DESCENT: dict[str, dict[str, Any]] = {
-    "auto": {"alpha": 0.1, "steps": 60, "step_size": 0.1},
-    "linear": {"alpha": 0.03, "steps": 100, "step_size": 0.1},
+DESCENT: dict[str, dict[str, Any]] = {  # a share of 0.1 or 0.03 of each step of 0.1 draws back to the mixture
+    "auto": {"decay": 0.1 / 0.9, "steps": 60, "step_size": 0.1 * 0.9},
+    "linear": {"decay": 0.03 / 0.97, "steps": 100, "step_size": 0.1 * 0.97},
 }
 THRESHOLD = 0.5  # residuals, times √μ up to 1: the less noise, the less is clipped
 INSIDE, FURTHEST_DIRECTIONS = 0.9, 256  # share of public rows that the descent's ball holds; most directions
@@ -297,34 +297,35 @@ class Ladder:
         """A noisy mean squared residual within what is possible."""
         return float(np.clip(squared, least * self.residual**2, max(self.clip, self.residual) ** 2))
 
-    def second(self, so_far: Mixed, guarantee: Guarantee) -> Descent | CorrectionMoments:
+    def second(self, so_far: Mixed, guarantee: Guarantee) -> ReweightingDescent | CorrectionMoments:
         """The question about the rest."""
         if self.features.link == "identity":
             return self.descent(so_far, guarantee)
         return self.correction(so_far, guarantee)
 
-    def descent(self, so_far: Mixed, guarantee: Guarantee) -> Descent:
+    def descent(self, so_far: Mixed, guarantee: Guarantee) -> ReweightingDescent:
         """Ask for a noisy descent from the mixture, along all columns."""
-        columns = self.features.columns
+        features = self.features
         rows = np.column_stack([self.source.columns, np.ones(len(self.source.columns))])
         eigen, vectors = _spectrum(rows)
         keep = eigen > 1e-10 * eigen[0]
         keep[FURTHEST_DIRECTIONS:] = False
         flat = DESCENT_FLAT[self.base] * eigen[0]
         P = vectors[:, keep] / np.sqrt(eigen[keep] + flat)
-        transform = np.zeros((self.features.width, P.shape[1]))
-        transform[:columns] = P[:-1]
+        radius = float(np.quantile(np.linalg.norm(rows @ P, axis=1), INSIDE))
         loud = min(1.0, self.guarantee.gaussian_mu())
-        return Descent(
+        return ReweightingDescent(
             size=self.size,
-            features=self.features,
-            weights=so_far.weights,
+            loss="squared",
+            centre=features.mean,
+            spread=features.spread,
+            limit=features.limit,
+            constant=1.0,
+            transform=np.vstack([P[-1], P[:-1]]),
+            models=features,
+            model_weights=so_far.weights[features.columns :],
             intercepts=so_far.intercepts,
-            transform=transform,
-            shift=P[-1],
-            curvature=np.eye(P.shape[1]),
-            radius=float(np.quantile(np.linalg.norm(rows @ P, axis=1), INSIDE)),
-            threshold=THRESHOLD * math.sqrt(loud * self._held(so_far.squared, 0.1)),
+            bound=THRESHOLD * math.sqrt(loud * self._held(so_far.squared, 0.1)) * radius,
             guarantee=guarantee,
             salt=self.salt,
             **DESCENT[self.base],
@@ -353,26 +354,28 @@ class Ladder:
             salt=self.salt,
         )
 
-    def corrected(self, question: Descent | CorrectionMoments, release: Release, so_far: Mixed) -> Mixed:
+    def corrected(
+        self, question: ReweightingDescent | CorrectionMoments, release: Release, so_far: Mixed
+    ) -> Mixed:
         """The model that the second release speaks for."""
-        if isinstance(question, Descent):
-            V = shrink_by_noise(averaged(question, release), self._descent_noise(question, so_far))
-        else:
-            Z = self.source.rows @ question.transform + question.shift
-            Z *= np.minimum(1, question.radius / np.linalg.norm(Z, axis=1, keepdims=True))
-            unit = self.residual / math.sqrt(self.features.outputs)
-            blocks = [
-                Block(1, [unit * each for each in LEVELS]),
-                Block(Z.shape[1] - 1, [unit * each for each in SLOPES]),
-            ]
-            V = self._estimate(question, release, Z.T @ Z * self.size / len(Z), blocks, so_far.squared)
+        if isinstance(question, ReweightingDescent):
+            # residuals beyond the bound draw no noise back: as many as those of a normal law
+            inside = THRESHOLD * math.sqrt(min(1.0, self.guarantee.gaussian_mu()) / 2)
+            V = fit_linear(question, release, pull=math.erf(inside))
+            moved = question.column_weights(V)
+            weights = so_far.weights.copy()
+            weights[: self.features.columns] += moved[1:]
+            return Mixed(weights, so_far.intercepts + moved[0], so_far.squared)
+        Z = self.source.rows @ question.transform + question.shift
+        Z *= np.minimum(1, question.radius / np.linalg.norm(Z, axis=1, keepdims=True))
+        unit = self.residual / math.sqrt(self.features.outputs)
+        blocks = [
+            Block(1, [unit * each for each in LEVELS]),
+            Block(Z.shape[1] - 1, [unit * each for each in SLOPES]),
+        ]
+        V = self._estimate(question, release, Z.T @ Z * self.size / len(Z), blocks, so_far.squared)
         weights = so_far.weights + question.transform @ V
         return Mixed(weights, so_far.intercepts + question.shift @ V, so_far.squared)
-
-    def _descent_noise(self, question: Descent, so_far: Mixed) -> float:
-        """Of a descent's average; clipped records, as many as of normal residuals, draw no noise back."""
-        inside = question.threshold / math.sqrt(2 * self._held(so_far.squared, 0.1))
-        return noise_of_average(question, pull=math.erf(inside))
 
     def inquiry(self, owner: str) -> Inquiry[AdaptedModel]:
         """Ask for the mixture and, where the private rows are enough for it, for a correction."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from privada._arrays import FloatArray
 from privada.methods.linear.questions import public
-from privada.methods.reweighting.questions.features import PublicFeatures
+from privada.methods.linear.questions.features import PublicFeatures
 from privada.methods.scaling import PublicScale
 
 BASES = ("auto", "linear")

@@ -1,4 +1,4 @@
-"""How the default's questions are answered: public features of every record, exact sums, then noise."""
+"""How moments of residuals are answered: public features of every record, exact sums, then noise."""
 
 from __future__ import annotations
 
@@ -10,25 +10,13 @@ import numba
 import numpy as np
 
 from privada._arrays import FloatArray, IntArray
-from privada.methods.linear.owner import descent, kernels
-from privada.methods.reweighting.questions.descent import Descent
+from privada.methods.linear.owner import kernels
+from privada.methods.linear.owner.descent import labelled
 from privada.methods.reweighting.questions.moments import CorrectionMoments, MixtureMoments, ResidualMoments
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 
 _INSIDE = 1 - 2.0**-40
-
-
-def answer_descent(question: Descent, rows: Rows, draw: Draws) -> dict[str, Any]:
-    """The descent of `privada.methods.linear`, on the rows' public features."""
-    return descent.descend(question, rows.prepared(partial(_prepare_extended, question)), draw)
-
-
-def _prepare_extended(question: Descent, batch: Batch) -> descent.Part:
-    """A batch as the descent sees it, through public features."""
-    if question.features is not None:
-        batch = Batch(question.features.extend(batch.X), batch.y)
-    return descent.prepare(question, batch)
 
 
 def answer_moments(question: ResidualMoments, rows: Rows, draw: Draws) -> dict[str, Any]:
@@ -40,7 +28,7 @@ def answer_moments(question: ResidualMoments, rows: Rows, draw: Draws) -> dict[s
 
 def _moments(question: ResidualMoments, batch: Batch) -> dict[str, IntArray]:
     """What a batch adds to every sum, in grid steps."""
-    X, y = descent.labelled(batch)
+    X, y = labelled(batch)
     seen = question.features.extend(X)
     left = _residuals(question, kernels.scored(seen, question.weights, question.intercepts), y)
     per_step = [1 / _step(question, name) for name in ("moments", "products")]
@@ -166,4 +154,4 @@ def _sum_squares(left: FloatArray, per_step: float) -> np.int64:  # pragma: no c
     return found
 
 
-__all__ = ["answer_descent", "answer_moments"]
+__all__ = ["answer_moments"]

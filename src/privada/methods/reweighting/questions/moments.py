@@ -34,7 +34,7 @@ from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import public
-from privada.methods.reweighting.questions.features import PublicFeatures, other_parts
+from privada.methods.linear.questions.features import PublicFeatures, read_features, write_features
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Gaussian, Plan, gaussian_event
 from privada.privacy.release import PublicSchema, Question
@@ -128,17 +128,18 @@ class ResidualMoments(Question):
     def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         """Plain values and arrays, the features' own among them."""
         plain, arrays = super().parts()
-        more = plain.pop("features").parts()
-        return plain | more[0], arrays | more[1]
+        more_plain, more_arrays = write_features(plain.pop("features"))
+        return plain | more_plain, arrays | more_arrays
 
     @classmethod
     def from_parts(
         cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
     ) -> Self:
         """Make the question from its parts; everything is validated anew."""
-        parts = plain | arrays
-        features = PublicFeatures.from_parts(parts)
-        return cls(**other_parts(parts), features=features, guarantee=guarantee, salt=salt)
+        plain, arrays = dict(plain), dict(arrays)
+        features = read_features(plain, arrays)
+        parts: dict[str, Any] = plain | arrays
+        return cls(**parts, features=features, guarantee=guarantee, salt=salt)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -16,12 +16,13 @@ import numpy.typing as npt
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
+from privada.methods.linear.learner.descent import learn_linear
+from privada.methods.linear.questions.descent import TransportDescent
 from privada.methods.transport.learner.adaptation import USUAL, Adapted, adapt
 from privada.methods.transport.learner.coupling import barycentric, extend, group_lasso
-from privada.methods.transport.learner.linear_head import LinearHead, fit_head
+from privada.methods.transport.learner.linear_head import LinearHead, make_head
 from privada.methods.transport.learner.prototypes import Prototypes, pooled
 from privada.methods.transport.learner.rows import NoisyRows
-from privada.methods.transport.questions.descent import Descent
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
@@ -95,7 +96,7 @@ class TransportModel:
 
 @one_round
 def learn_descent(
-    questions: Mapping[str, Descent],
+    questions: Mapping[str, TransportDescent],
     target: npt.ArrayLike,
     *,
     classes: tuple[Any, ...],
@@ -105,7 +106,7 @@ def learn_descent(
 
     Parameters
     ----------
-    questions : mapping of owner to Descent
+    questions : mapping of owner to TransportDescent
         All asked through ``features``.
     target : array of shape (targets, features)
     classes : tuple
@@ -114,9 +115,15 @@ def learn_descent(
         The public map.
     """
     points = _check.matrix(target=target, width=features.width)
-    _check_descents(questions, features, len(classes))
-    releases = yield from _asked(questions)
-    head = fit_head(questions, releases, features.spread(points), features)
+    if not questions:
+        raise InputError("Expected at least one owner.")
+    for question in questions.values():
+        if max(2, question.outputs) != len(classes):
+            raise InputError(f"Expected {max(2, question.outputs)} classes, got {len(classes)}.")
+        if question.transform is None or not np.array_equal(question.transform[1:, :-1], features.projection):
+            raise InputError("Expected all owners to be asked with one feature map.")
+    fit = yield from learn_linear(questions)
+    head = make_head(fit.weights, questions.values(), features.spread(points), features)
     plan = head.probabilities.T / len(points)
     images = barycentric(plan, features.spread(points))
     return TransportModel(
@@ -128,19 +135,8 @@ def learn_descent(
         prior=head.probabilities.mean(axis=0),
         features=features,
         adapted=head,
-        releases=tuple(releases),
+        releases=fit.releases,
     )
-
-
-def _check_descents(questions: Mapping[str, Descent], features: FeatureMap, n_classes: int) -> None:
-    """One map and one list of classes for all owners."""
-    if not questions:
-        raise InputError("Expected at least one owner.")
-    for question in questions.values():
-        if max(2, question.outputs) != n_classes:
-            raise InputError(f"Expected {max(2, question.outputs)} classes, got {n_classes}.")
-        if not np.array_equal(question.transform[:, :-1], features.projection):
-            raise InputError("Expected all owners to be asked with one feature map.")
 
 
 @one_round

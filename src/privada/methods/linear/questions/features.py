@@ -9,25 +9,28 @@ depends on that record alone.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
 from privada import _check
 from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.linear.questions import public
+from privada.privacy.codec import Arrays, Form, Plain
 
-LINKS = ("identity", "probability")
+LINKS = ("identity", "probability", "log-odds")
 MOST_NODES, MOST_LANDMARKS = 2_000_000, 2_000
+FLOOR = (
+    0.01  # least probability that log-odds are made of, so that no offset is beyond what a descent can move
+)
 PREFIX = "features_"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class PublicFeatures:
+class PublicFeatures(Form):
     """Standardised columns and the predictions of public models, as numbers.
 
     Parameters
@@ -50,8 +53,9 @@ class PublicFeatures:
         No landmarks: no kernel machine.
     bandwidth : float
         γ of its bumps ``exp(-γ|z - l|²)``.
-    link : "identity" or "probability"
-        Whether scores are numbers, or logits of one class or of several.
+    link : "identity", "probability" or "log-odds"
+        What predictions are: numbers, or probabilities or log-odds of one class or of several. Scores are
+        numbers, or logits.
     low, high : float
         Limits of predicted numbers.
     reach : array of shape (models,)
@@ -73,6 +77,7 @@ class PublicFeatures:
     link: str = "identity"
     low: float = -public.LARGEST
     high: float = public.LARGEST
+    form: ClassVar[str] = "public-features"
 
     def __post_init__(self) -> None:
         d = len(public.vector(mean=self.mean))
@@ -143,64 +148,67 @@ class PublicFeatures:
         return len(self.mean)
 
     @property
+    def predicted(self) -> int:
+        """Numbers that all models predict together."""
+        return len(self.starts)
+
+    @property
     def width(self) -> int:
         """Features of a row, after: standardised columns, then predictions."""
-        return self.columns + len(self.starts)
+        return self.columns + self.predicted
 
-    def _scored(self, X: FloatArray, Z: FloatArray) -> FloatArray:
-        return np.asarray(
-            _scores(
-                X,
-                Z,
-                self.weights,
-                self.starts,
-                self.splits,
-                self.cuts,
-                self.trees,
-                self.landmarks,
-                self.loads,
-                float(self.bandwidth),
-            )
+    def extend(self, X: FloatArray) -> FloatArray:
+        """Standardised columns and all predictions of every row."""
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        Z = _standardised(rows, self.mean, self.spread, float(self.limit))
+        return np.hstack([Z, self._predicted(rows, Z)])
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """All predictions of every row, one model after the other."""
+        rows = np.ascontiguousarray(X, dtype=np.float64)
+        return self._predicted(rows, _standardised(rows, self.mean, self.spread, float(self.limit)))
+
+    def _predicted(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+        scores = _scores(
+            X,
+            Z,
+            self.weights,
+            self.starts,
+            self.splits,
+            self.cuts,
+            self.trees,
+            self.landmarks,
+            self.loads,
+            float(self.bandwidth),
         )
+        return self.predictions(scores)
 
     def predictions(self, scores: FloatArray) -> FloatArray:
-        """What scores say: numbers within the limits and near the linear model's, or probabilities."""
+        """What scores say: numbers within the limits and near the linear model's, or classes."""
         if self.link == "identity":
             return np.asarray(
                 _near_linear(scores, self.outputs, float(self.low), float(self.high), self.reach)
             )
-        return np.asarray(_probabilities(scores, self.outputs))
-
-    def extend(self, X: FloatArray) -> FloatArray:
-        """Standardised columns and all predictions of every row."""
-        rows = _rows(X)
-        Z = _standardised(rows, self.mean, self.spread, float(self.limit))
-        return np.hstack([Z, self.predictions(self._scored(rows, Z))])
-
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Plain values and arrays, named for a question's file."""
-        own = {PREFIX + each.name: getattr(self, each.name) for each in fields(self)}
-        arrays = {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
-        return {name: value for name, value in own.items() if name not in arrays}, arrays
-
-    @classmethod
-    def from_parts(cls, parts: dict[str, Any]) -> Self:
-        """Make them from what a question's file names as theirs."""
-        return cls(**{name.removeprefix(PREFIX): value for name, value in own_parts(parts).items()})
+        probabilities = np.asarray(_probabilities(scores, self.outputs))
+        return probabilities if self.link == "probability" else _log_odds(probabilities, self.outputs)
 
 
-def own_parts(parts: dict[str, Any]) -> dict[str, Any]:
-    """What is named as public features' among a question's parts."""
-    return {name: value for name, value in parts.items() if name.startswith(PREFIX)}
+def write_features(features: PublicFeatures) -> tuple[Plain, Arrays]:
+    """Plain values and arrays, named as in the files of questions that hold them among their own fields."""
+    plain, arrays = features.parts()
+    return (
+        {PREFIX + name: value for name, value in plain.items()},
+        {PREFIX + name: array for name, array in arrays.items()},
+    )
 
 
-def other_parts(parts: dict[str, Any]) -> dict[str, Any]:
-    """What is not."""
-    return {name: value for name, value in parts.items() if not name.startswith(PREFIX)}
-
-
-def _rows(X: FloatArray) -> FloatArray:
-    return np.ascontiguousarray(X, dtype=np.float64)
+def read_features(plain: Plain, arrays: Arrays) -> PublicFeatures:
+    """Take the features out of what `write_features` wrote into."""
+    own = [
+        {name.removeprefix(PREFIX): parts.pop(name) for name in list(parts) if name.startswith(PREFIX)}
+        for parts in (plain, arrays)
+    ]
+    return PublicFeatures.from_parts(*own)
 
 
 def _table(width: int, **named: Any) -> FloatArray:
@@ -317,4 +325,17 @@ def _probabilities(scores: FloatArray, outputs: int) -> FloatArray:  # pragma: n
     return found
 
 
-__all__ = ["LINKS", "PublicFeatures", "other_parts", "own_parts"]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _log_odds(probabilities: FloatArray, outputs: int) -> FloatArray:  # pragma: no cover - compiled
+    """Log-odds of the second of two classes, or log-probabilities of several; none is below the floor."""
+    odds = np.empty(probabilities.shape)
+    for i in range(probabilities.shape[0]):
+        for c in range(probabilities.shape[1]):
+            p = probabilities[i, c]
+            odds[i, c] = math.log(max(p, FLOOR))
+            if outputs == 1:
+                odds[i, c] -= math.log(max(1.0 - p, FLOOR))
+    return odds
+
+
+__all__ = ["LINKS", "PublicFeatures", "read_features", "write_features"]
