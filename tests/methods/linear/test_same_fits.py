@@ -40,7 +40,7 @@ def reweighted(base="linear", epsilon=2.0):
         accounting="gaussian",
         insecure_seed=0,
     )
-    model = run(ladder.learner("t"), {"t": owner})
+    model = run(ladder.inquiry("t"), {"t": owner})
     return np.vstack([model.coef, model.intercept])
 
 

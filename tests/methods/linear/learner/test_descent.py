@@ -14,6 +14,7 @@ from privada.methods.linear.learner.descent import (
     shrink_by_noise,
 )
 from privada.parties import Category, Number, Owner, Schema
+from privada.parties.protocol import one_round
 from privada.parties.running import run
 from privada.privacy import ZCDP, ApproxDP, Unit
 
@@ -71,11 +72,11 @@ def test_owners_count_by_the_square_of_rows_and_mu(descent):
     tight, loose = (ApproxDP(epsilon=e, delta=1e-3, relation="replace-one") for e in (1e2, 1e3))
     questions = {"a": descent(guarantee=loose), "b": descent(guarantee=tight)}
     owners = {"a": owner_of(questions["a"]), "b": owner_of(questions["b"], -X[:, 0])}
-    fit = run(learn_linear(questions), owners)
+    fit = run(one_round(learn_linear)(questions), owners)
     weights = list(map(fit_linear, questions.values(), fit.releases))
     shares = np.array([loose.gaussian_mu() ** 2, tight.gaussian_mu() ** 2])
     np.testing.assert_allclose(fit.weights, np.tensordot(shares / shares.sum(), weights, 1))
-    alone = run(learn_linear({"a": questions["a"]}, pull=0.5), {"a": owners["a"]})
+    alone = run(one_round(learn_linear)({"a": questions["a"]}, pull=0.5), {"a": owners["a"]})
     np.testing.assert_allclose(
         alone.weights, shrink_by_noise(weights[0], noise_of_average(questions["a"], pull=0.5))
     )
