@@ -25,7 +25,7 @@ from types import ModuleType
 
 from benchmarks._figures import Figure, main
 from privada.audit import QuestionAudit, audit_example, audit_method
-from privada.methods.registry import methods
+from privada.methods.method import methods
 from privada.privacy import PureDP
 from privada.privacy.mechanism import Lattice
 

@@ -13,7 +13,7 @@ import textwrap
 from importlib import import_module
 from pathlib import Path
 
-from privada.methods.registry import methods
+from privada.methods.method import methods
 
 HEAD = """\
 # Files
@@ -29,8 +29,13 @@ def page() -> str:
     """The whole page."""
     parts = [HEAD, _section("Study files", "privada.studies.study")]
     for name, card in methods().items():
-        module = card.study_path.partition(":")[0]
-        parts.append(_section(f"`[method]` of {name}", module, level=3))
+        if card.study_path:
+            module = card.study_path.partition(":")[0]
+            parts.append(_section(f"`[method]` of {name}", module, level=3))
+        else:
+            parts.append(
+                f"### `[method]` of {name}\n\n{card.title}.\n\n```toml\n{card.describe_study()}\n```\n"
+            )
     parts.append(_section("Owner files", "privada.parties.owner_file"))
     learners = _section(
         "`[[learners]]` of an owner file", "privada.parties.permissions:KnownLearners", level=3

@@ -68,6 +68,11 @@ def PlannedLearner(learner: Any, asks: Any, *, dispensable: Any = (), forecast: 
     return inquiry(tuple(asks), iter([learner]).__next__, frozenset(dispensable), forecast)
 
 
+def warn_of_parameter(old: str, new: str) -> None:
+    """Say how a parameter is called now, to whoever called the caller of this function."""
+    warnings.warn(f"{old}= is now {new}=; the old name goes in 0.4.", DeprecationWarning, stacklevel=3)
+
+
 def accept_old_parameters(function: Function) -> Function:
     """Let a function take its parameters by the names of 0.2, too."""
 
@@ -75,9 +80,7 @@ def accept_old_parameters(function: Function) -> Function:
     def accepting(*args: Any, **options: Any) -> Any:
         for old, new in PARAMETERS.items():
             if old in options:
-                warnings.warn(
-                    f"{old}= is now {new}=; the old name goes in 0.4.", DeprecationWarning, stacklevel=2
-                )
+                warn_of_parameter(old, new)
                 options[new] = options.pop(old)
         return function(*args, **options)
 
@@ -93,4 +96,4 @@ def find_new_command(name: str) -> str:
     return COMMANDS[name]
 
 
-__all__ = ["accept_old_parameters", "find_moved", "find_new_command", "find_new_name"]
+__all__ = ["accept_old_parameters", "find_moved", "find_new_command", "find_new_name", "warn_of_parameter"]

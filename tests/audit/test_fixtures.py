@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privada.audit import Sample
-from privada.methods.registry import method
+from privada.methods.method import find_method
 from privada.privacy import PureDP
 
 pytest_plugins = ["privada.audit.fixtures"]
@@ -17,7 +17,7 @@ def noisy(rng, scale):
 
 
 def test_a_sound_question_passes_both(audit, replay, rehearsal):
-    example = method("cells").example()
+    example = find_method("cells").example()
     sample = Sample.of(schema=example.schema, **example.data)
     rows, neighbour = sample.rows(), sample.without([0]).rows()
     assert replay(example.questions[0], rows, neighbour).passed
@@ -31,7 +31,7 @@ def test_a_broken_function_fails_the_test(audit):
 
 
 def test_a_violation_fails_the_test(replay):
-    example = method("cells").example()
+    example = find_method("cells").example()
     sample = Sample.of(schema=example.schema, **example.data)
     with pytest.raises(pytest.fail.Exception, match="counts: 2 of 1 allowed"):
         replay(example.questions[0], sample.rows(), sample.without([0, 1]).rows())

@@ -10,7 +10,8 @@ from dp_accounting import GaussianDpEvent, SampledWithoutReplacementDpEvent
 from privada.audit import audit_example, audit_method
 from privada.methods.cells.questions.partition import Bins
 from privada.methods.cells.questions.statistics import CellStatistics
-from privada.methods.registry import Example, Method, method
+from privada.methods.example import Example
+from privada.methods.method import Method, find_method
 from privada.parties.schema import Number, Schema
 from privada.privacy import ApproxDP, Gaussian, Grid, Laplace, PureDP, Question, Unit
 from privada.privacy.accounting import accountant
@@ -82,8 +83,8 @@ def card(example):
 @pytest.mark.statistical
 def test_every_question_is_audited_and_said(rehearsal):
     """False alarm: 1e-2 for each of the questions."""
-    found = audit_method(method("cells"), trials=2000, noise=rehearsal)
-    assert len(found) == len(method("cells").example().questions)
+    found = audit_method(find_method("cells"), trials=2000, noise=rehearsal)
+    assert len(found) == len(find_method("cells").example().questions)
     for audit in found:
         assert audit.passed, str(audit)
         plain = json.loads(json.dumps(audit.to_dict()))

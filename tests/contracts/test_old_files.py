@@ -10,7 +10,7 @@ import pytest
 
 from privada import Owner
 from privada.exceptions import InputError, WireError
-from privada.methods.registry import methods
+from privada.methods.method import methods
 from privada.privacy.release import Question
 
 ARCHIVE = Path(__file__).parent / "questions-0.2.zip"

@@ -14,7 +14,7 @@ from privada.exchange.envelope import Envelope
 from privada.exchange.folder import FolderCourier
 from privada.exchange.local import LocalCourier
 from privada.methods.evaluation import as_hypothesis
-from privada.methods.registry import methods
+from privada.methods.method import methods
 from privada.parties.owner import Owner
 from privada.parties.owner_file import OwnerFile
 from privada.parties.running import run

@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from privada.methods.registry import methods
+from privada.methods.method import methods
 
 METHODS = list(methods())
 

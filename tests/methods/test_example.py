@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from privada.methods.registry import methods
+from privada.methods.method import methods
 from privada.parties.rows import Rows
 
 METHODS = list(methods())

@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from privada.methods.registry import methods
+from privada.methods.method import methods
 from privada.methods.situation import SIDES, WANTS, YOURS, Situation
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from privada._toml import Section
 from privada.exceptions import StudyError
-from privada.methods.registry import methods
+from privada.methods.method import methods
 
 METHODS = list(methods())
 
@@ -14,7 +14,7 @@ def made(name, text, home):
     section = Section.parse(f"[method]\n{text}", name="study.toml").section("method")
     schemas = {"north": example.schema, "south": example.schema}
     guarantee = example.questions[0].guarantee
-    return methods()[name].study()(section, schemas=schemas, guarantee=guarantee, home=home, seed=0)
+    return methods()[name].inquire(section, schemas=schemas, guarantee=guarantee, home=home, seed=0)
 
 
 @pytest.mark.parametrize("name", METHODS)

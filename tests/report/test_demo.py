@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from privada.methods.example import DemoRow
 from privada.methods.pictures import Curve, Line, Picture, Plane, Points, Tiles
-from privada.methods.registry import DemoRow
 from privada.privacy import Ledger, OwnerKey, PureDP
 from privada.report import demo
 from privada.report.demo import demo_lines, demo_page, demo_plain, demo_table

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.methods.registry import methods
+from privada.methods.method import methods
 from privada.parties.owner_file import OwnerFile
 from privada.studies import Study
 from privada.studies.example import example_methods, find_template, write_example

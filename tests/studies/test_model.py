@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
+from privada.methods.method import methods
 from privada.methods.models.model_file import load
 from privada.methods.models.predicting import predict_table
-from privada.methods.registry import methods
 from privada.studies import Study
 from privada.studies.example import example_methods, write_example
 from privada.studies.model import model_maker
 from privada.studies.outcome import run_study
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
-ABLE = [name for name in example_methods() if methods()[name].model_path is not None]
+ABLE = [name for name in example_methods() if methods()[name].estimators]
 PUBLIC = {  # rows of the study, to predict
     "cells": "centers.csv",
     "clustering": "homes.csv",

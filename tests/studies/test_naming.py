@@ -6,11 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 from privada.cli import app
-from privada.methods.registry import methods
+from privada.methods.method import methods
 from privada.studies.naming import name_axes
 from privada.studies.study import Study
 
-ROOMS = sorted(name for name, card in methods().items() if card.template_path is not None)
+ROOMS = sorted(name for name, card in methods().items() if card.has_part("template"))
 NAMED = {  # what must carry names, in the plain result
     "cells": lambda result: result["tables"][0]["low"]["ill"],
     "clustering": lambda result: next(iter(result["centers"].values())),

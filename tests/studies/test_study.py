@@ -1,7 +1,7 @@
 import pytest
 
 from privada.exceptions import InputError, StudyError
-from privada.methods import method
+from privada.methods import find_method
 from privada.parties.protocol import as_round
 from privada.studies import Study
 from privada.studies.example import example_methods, write_example
@@ -33,15 +33,13 @@ def test_owners_that_protect_different_things(written, tmp_path):
 
 
 def test_a_study_makes_its_learner_once_however_much_is_asked_about_it(home, monkeypatch):
-    from privada.methods.registry import Method
-
-    make, made = method("cells").study(), []
+    make, made = find_method("cells").inquire, []
 
     def counted(*args, **more):
         made.append(1)
         return make(*args, **more)
 
-    monkeypatch.setattr(Method, "study", lambda card: counted)
+    monkeypatch.setattr(find_method("cells"), "inquire", counted)
     study = Study.read(home / "study.toml")
     assert study.inquiry.asks == study.first_asks
     assert len(run_study(study).releases) == 1

@@ -23,9 +23,9 @@ def test_the_printed_formula_fails_its_own_claim():
 
 def test_nothing_printed_runs_without_a_rehearsal():
     X, y = np.zeros((3, 2)), np.zeros(3, dtype=int)
-    with pytest.raises(InputError, match="rehearsal"):
+    with pytest.raises(InputError, match="insecure_seed"):
         paper_error_marginals(X, y, tables=TABLES, hypothesis=Constant(code=1), scale=1.0)
-    with pytest.raises(InputError, match="rehearsal"):
+    with pytest.raises(InputError, match="insecure_seed"):
         paper_expril(X, y, X, epsilon=1.0, rounds=1, classifier=LogisticRegression(), reweight=False)
 
 

@@ -90,9 +90,9 @@ def test_printed_variants_run_as_rehearsals_only():
     Xs, Xt = rng.normal(size=(40, 4)), rng.normal(size=(30, 4))
     ys, yt = Xs @ np.ones(4) + 0.3 * rng.normal(size=40), Xt @ [2, 0, 1, 1] + 0.5 + 0.3 * rng.normal(size=30)
     bounds, penalties = Bounds(A=1.0), Penalties(alpha=0.4)
-    with pytest.raises(InputError, match="rehearsal"):
+    with pytest.raises(InputError, match="insecure_seed"):
         paper_pcnvxadap(Xs, ys, Xt, yt, epsilon=1, delta=0.01, penalties=penalties, bounds=bounds)
-    with pytest.raises(InputError, match="rehearsal"):
+    with pytest.raises(InputError, match="insecure_seed"):
         paper_discrepancy(Xs, ys, Xt, yt, bounds=bounds)
     made = paper_pcnvxadap(
         Xs,

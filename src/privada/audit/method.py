@@ -30,7 +30,8 @@ from privada.audit.rows.sample import Sample
 from privada.audit.screening import audit_pairs
 from privada.audit.transcript import coupled
 from privada.exceptions import PrivadaError
-from privada.methods.registry import Case, Example, Method
+from privada.methods.example import Case, Example
+from privada.methods.method import Method
 from privada.parties.rows import BATCH, Rows
 from privada.privacy.noise import Noise, SecureNoise
 from privada.privacy.relation import Unit

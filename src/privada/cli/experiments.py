@@ -32,10 +32,10 @@ def demo(
     result without the private data and the result without privacy; then the
     ledger lines that were written, and where the page is.
     """
-    from privada.methods.registry import methods
+    from privada.methods.method import methods
     from privada.report.demo import demo_lines, demo_page, demo_plain, demo_table
 
-    ready = [method for method in methods().values() if method.demo_path is not None]
+    ready = [method for method in methods().values() if method.has_part("demo")]
     with show.progress(quiet=as_json) as track:
         rows = [method.demo(seed) for method in track(ready, "stories")]
     written = demo_page(rows).save(out / "index.html") if page else None

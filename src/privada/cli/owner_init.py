@@ -78,7 +78,7 @@ def init(
     The options that say how a CSV file is written are stored in owner.toml under
     data.csv.
     """
-    from privada.methods.registry import methods
+    from privada.methods.method import methods
     from privada.parties.sources.databases import Database
     from privada.privacy.keys import VARIABLE, choose_passphrase
     from privada.service.setup.making import NewOwner

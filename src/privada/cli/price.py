@@ -42,7 +42,7 @@ def advise(
     as_json: AsJson = False,
 ) -> None:
     """Say which method fits what you hold and want, and why. At a terminal it asks what you leave out."""
-    from privada.methods.registry import methods
+    from privada.methods.method import methods
 
     want = _complete_choice("want", want, WANTS)
     if want == "model":
@@ -55,7 +55,7 @@ def advise(
             continue
         plain.append({"name": name, "because": situation.because})
         start = f"An example to change: privada init DIR --method {name}"
-        if method.template_path is None:
+        if not method.has_part("template"):
             start = f"Its page: docs/methods/{name}.md"
         lines += [f"{name}: {situation.because}", f"  {start}"]
     if not plain:

@@ -77,12 +77,15 @@ class Inquiry(Generic[T]):
         Owners that the learner can do without: it accepts `Absent` in place of their replies.
     forecast : object, default=None
         What the method expects before anything is spent, for people to read.
+    method : Method, default=None
+        The method that prepared it, with its settings.
     """
 
     asks: tuple[AskOwner, ...]
     start: Callable[[], Learner[T]] = field(repr=False)
     optional_parties: frozenset[str] = frozenset()
     forecast: Any = None
+    method: Any = None
 
     @property
     def first_round(self) -> tuple[AskOwner, ...]:
@@ -116,7 +119,7 @@ class Inquiry(Generic[T]):
         def start() -> Learner[U]:
             return finish((yield from self.start()))
 
-        return Inquiry(self.asks, start, self.optional_parties, self.forecast)
+        return Inquiry(self.asks, start, self.optional_parties, self.forecast, self.method)
 
 
 def one_round(rounds: Callable[P, Learner[T]]) -> Callable[P, Inquiry[T]]:

@@ -440,10 +440,11 @@ def _count_numbers(shapes: Mapping[str, tuple[int, ...]]) -> int:
 
 def find_question(kind: str) -> type[Question]:
     """The question class of a kind, from the installed methods (entry points ``privada.methods``)."""
-    room = kind.split(".", maxsplit=1)[0]
-    for entry in metadata.entry_points(group=METHODS, name=room):
-        card = entry.load().METHOD
-        for question in (*card.questions(), *card.retired_questions()):
+    name = kind.split(".", maxsplit=1)[0]
+    for entry in metadata.entry_points(group=METHODS, name=name):
+        method = entry.load()
+        method = getattr(method, "METHOD", method)  # packages of 0.2 had a card
+        for question in (*method.questions(), *method.retired_questions()):
             if question.kind == kind:
                 return question
     raise InputError(f"No installed method answers questions of kind {kind!r}.")

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from privada.methods.example import DemoRow
 from privada.methods.pictures import Curve, Picture, Plane, Tiles
-from privada.methods.registry import DemoRow
 from privada.report.ledger import all_lines, budgets_table, lines_table
 from privada.report.page import ACCENT, INK, LINE, PLAIN, SOFT, Page, Panel, Score, svg
 from privada.report.tables import Table

@@ -92,7 +92,7 @@ def parts_of(question: Question) -> tuple[Part, ...]:
 
 def say_asked(question: Question) -> str:
     """Say in one sentence what is asked, and how many numbers come back."""
-    from privada.methods.registry import methods
+    from privada.methods.method import methods
 
     if question.discloses:
         return RAW_ROWS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from privada.exceptions import InputError
-from privada.methods.registry import load, method, methods
+from privada.methods.method import find_method, methods
 from privada.methods.templates import StudyTemplate, Table
 
 README = """\
@@ -25,7 +25,7 @@ See what was paid: `privada ledger show {first}/owner.toml`. All rows are genera
 
 def example_methods() -> list[str]:
     """The methods that have an example study."""
-    return [name for name, card in methods().items() if card.template_path is not None]
+    return [name for name, method in methods().items() if method.has_part("template")]
 
 
 def write_example(folder: Path, *, name: str = "cells") -> list[Path]:
@@ -44,10 +44,9 @@ def write_example(folder: Path, *, name: str = "cells") -> list[Path]:
 
 def find_template(name: str) -> StudyTemplate:
     """The example study of a method, or an `InputError` that lists those that have one."""
-    path = method(name).template_path
-    if path is None:
+    if not find_method(name).has_part("template"):
         raise InputError(f"The method {name} has no example study; {', '.join(example_methods())} have one.")
-    return load(path)()
+    return find_method(name).template()
 
 
 def _text(content: Table | str) -> str:

@@ -35,7 +35,7 @@ from typing import Any, Self
 from privada import _check
 from privada._toml import Section
 from privada.exceptions import InputError
-from privada.methods.registry import Method, method
+from privada.methods.method import Method, find_method
 from privada.parties.owner_file import Card, OwnerFile
 from privada.parties.protocol import AskOwner, Inquiry
 from privada.parties.schema import Schema
@@ -57,8 +57,7 @@ class Study:
         The owners that it asks, in the order of the file.
     guarantee : Guarantee
         What each question asks to spend, under the owners' relation and unit.
-    method : Method
-        Its card.
+    method : type of Method
     """
 
     title: str
@@ -69,7 +68,7 @@ class Study:
     home: Path
     parties: Mapping[str, OwnerFile | Card]
     guarantee: Guarantee
-    method: Method
+    method: type[Method]
     _file: Path = field(repr=False)
     _settings: Mapping[str, Any] | None = field(repr=False, default=None)
 
@@ -133,7 +132,7 @@ class Study:
         """What the method asks of the owners, in all rounds: pricing, asking and running see the same."""
         section = _asked(Section.read(self._file), self._settings)
         section.string("name")
-        inquiry = self.method.study()(
+        inquiry = self.method.inquire(
             section, schemas=self.schemas, guarantee=self.guarantee, home=self.home, seed=self.seed
         )
         return inquiry.again(f"again {self.again}" if self.again else "")
@@ -169,10 +168,10 @@ def _asked(top: Section, settings: Mapping[str, Any] | None) -> Section:
     return own if settings is None else Section(dict(settings), name="the command", text="", path="method")
 
 
-def _method(section: Section) -> Method:
+def _method(section: Section) -> type[Method]:
     name = section.string("name")
     with section.blaming("name"):
-        return method(name)
+        return find_method(name)
 
 
 def _guarantee(section: Section, parties: Mapping[str, OwnerFile | Card]) -> Guarantee:
@@ -188,7 +187,7 @@ def _guarantee(section: Section, parties: Mapping[str, OwnerFile | Card]) -> Gua
 
 def check_method(study: Study, name: str) -> None:
     """Raise an `InputError` unless the study is of the method that a command names."""
-    asked = method(name)
+    asked = find_method(name)
     if asked.name != study.method.name:
         raise InputError(f"The study's method.name is {study.method.name!r}, the command says {name!r}.")
 

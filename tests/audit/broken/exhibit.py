@@ -8,7 +8,7 @@ import numpy as np
 
 from privada.audit import audit_example, audit_row_function, audit_traffic
 from privada.exceptions import InputError
-from privada.methods.registry import Example
+from privada.methods.example import Example
 from privada.parties.schema import Category, Schema
 from privada.privacy import Grid, PureDP, Question
 from privada.privacy.mechanism import Plan
@@ -77,7 +77,7 @@ def exhibit(
             schema=_SCHEMA if schema is None else schema,
             data=rows() if data is None else data,
             questions=(question,),
-            learner=lambda owner: None,
+            inquiry=lambda owner: None,
         )
 
         def audit(noise):

@@ -11,10 +11,10 @@ import pytest
 from privada.audit import Sample, across_batches, audit_example, audit_question, landmarks, neighbours, replay
 from privada.audit.transcript import coupled
 from privada.methods.cells import CellStatistics, NearestCells
-from privada.methods.registry import method
+from privada.methods.method import find_method
 from privada.privacy import ZCDP, Relation, Unit
 
-EXAMPLE = method("cells").example()
+EXAMPLE = find_method("cells").example()
 PERSON = Unit(name="person", max_rows=3)
 RELATIONS = list(Relation)
 QUESTIONS = range(len(EXAMPLE.questions))

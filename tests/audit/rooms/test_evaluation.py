@@ -12,11 +12,11 @@ from privada.audit import Sample, across_batches, audit_question, landmarks, nei
 from privada.audit.transcript import coupled
 from privada.methods.evaluation import ErrorMoments, OutcomeCounts
 from privada.methods.hypotheses import linear
-from privada.methods.registry import method
+from privada.methods.method import find_method
 from privada.parties import Category, Number, Schema
 from privada.privacy import ZCDP, ApproxDP, PureDP, Relation, Unit
 
-EXAMPLE = method("evaluation").example()
+EXAMPLE = find_method("evaluation").example()
 PERSON = Unit(name="person", max_rows=3)
 RELATIONS = list(Relation)
 X = np.asarray(EXAMPLE.data["data"])

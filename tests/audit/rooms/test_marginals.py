@@ -28,11 +28,11 @@ from privada.methods.marginals import (
     SquaredErrors,
     linear,
 )
-from privada.methods.registry import method
+from privada.methods.method import find_method
 from privada.parties import Category, Number, Rows
 from privada.privacy import ZCDP, PureDP, Relation, Unit
 
-EXAMPLE = method("marginals").example()
+EXAMPLE = find_method("marginals").example()
 PERSON = Unit(name="person", max_rows=3)
 QUESTIONS = range(len(EXAMPLE.questions))
 LINE = Schema.of_numbers(bounds=(0.0, 1.0), width=1, label=Category(name="label", values=(0, 1)))

@@ -138,8 +138,10 @@ def test_an_expected_loss_is_said():
     tight = ApproxDP(epsilon=0.01, delta=1e-6, relation="replace-one")
     made = plan(X, y, size=60, guarantee=tight)
     assert not made.forecast.worthwhile
+    model = ReweightedRegressor(epsilon=0.01, delta=1e-6)
     with pytest.warns(PrivadaWarning, match="keep the budget"):
-        made.inquiry("owner")
+        model.fit(X, y, X[:60], y[:60])
+    assert not model.forecast_.worthwhile
 
 
 @pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")

@@ -6,7 +6,7 @@ import pytest
 from privada import Owner, Schema, run
 from privada._toml import Section
 from privada.exceptions import BudgetError, StudyError
-from privada.methods.reweighting.study import inquire
+from privada.methods.reweighting.method import Reweighting
 from privada.parties import Category, Number
 from privada.privacy import ApproxDP
 
@@ -45,7 +45,7 @@ def home(tmp_path):
 
 def made(text, home, about):
     section = Section.parse(text, name="study.toml")
-    return inquire(section, schemas={"clinic": about}, guarantee=BUDGET, home=home, seed=1)
+    return Reweighting.inquire(section, schemas={"clinic": about}, guarantee=BUDGET, home=home, seed=1)
 
 
 @pytest.mark.parametrize("kind", list(LABELS))

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.registry import load
+from privada.methods.method import load
 from privada.report.exhibit import Exhibit, Figure
 from privada_lab.datasets.files import FILES
 from privada_lab.toml_tables import read_tables

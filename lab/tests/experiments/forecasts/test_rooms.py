@@ -2,7 +2,7 @@
 
 import pytest
 
-from privada.methods.registry import methods
+from privada.methods.method import methods
 from privada_lab.experiments.forecasts.rooms import METHODS, try_method
 from privada_lab.experiments.forecasts.sets import generated
 

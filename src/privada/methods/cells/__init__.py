@@ -26,26 +26,9 @@ References: privacy.md, sections 1 (c), 6.2 and 6.7.
 from __future__ import annotations
 
 from privada._lazy import attach
-from privada.methods.registry import Method
-from privada.methods.situation import Situation
-
-METHOD = Method(
-    name="cells",
-    title="Private counts, sums and histograms over public cells",
-    paper="what papers 000 and 001 share, made sound",
-    question_paths=("privada.methods.cells.questions.statistics:CellStatistics",),
-    study_path="privada.methods.cells.study:inquire",
-    example_path="privada.methods.cells.example:example",
-    demo_path="privada.methods.cells.demo:demo",
-    template_path="privada.methods.cells.template:template",
-    model_path="privada.methods.cells.study:model_maker",
-    situation=Situation(
-        want="counts",
-        because="one noisy release counts rows, by class if you like, in cells that you declare.",
-    ),
-)
 
 _HOMES = {
+    "method": ("Cells",),
     "estimator": ("CellClassifier", "CellMeans"),
     "learner": ("CellEstimates", "CellTable", "estimate", "learn"),
     "questions.partition": ("Bins", "NearestCells", "Partition", "GridCells", "Projected"),

@@ -11,8 +11,8 @@ from privada._arrays import FloatArray
 from privada.methods.cells.learner import CellTable, learn
 from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
+from privada.methods.example import DemoRow
 from privada.methods.pictures import Picture, Tiles
-from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Category, Schema

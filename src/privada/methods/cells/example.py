@@ -10,7 +10,7 @@ from privada.methods.cells.estimator import CellClassifier
 from privada.methods.cells.learner import learn
 from privada.methods.cells.questions.partition import Bins, GridCells, NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
-from privada.methods.registry import Example
+from privada.methods.example import Example
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import ZCDP, ApproxDP, PureDP
 from privada.privacy.relation import Relation

@@ -35,32 +35,9 @@ for Domain Adaptation*, ICLR 2022.
 from __future__ import annotations
 
 from privada._lazy import attach
-from privada.methods.registry import Method
-from privada.methods.situation import Situation
-
-METHOD = Method(
-    name="clustering",
-    title="Choose target points beside a private source",
-    paper="000, Differentially Private Source-Target Clustering",
-    question_paths=(
-        "privada.methods.clustering.questions.means:NearestMeans",
-        "privada.methods.clustering.questions.multiscale:LocalMeans",
-        "privada.methods.clustering.questions.means:NeighbourAverages",
-        "privada.methods.clustering.questions.means:SourceRadius",
-        "privada.methods.clustering.questions.multiscale:GridPyramid",
-    ),
-    study_path="privada.methods.clustering.study:inquire",
-    example_path="privada.methods.clustering.example:example",
-    demo_path="privada.methods.clustering.demo:demo",
-    template_path="privada.methods.clustering.template:template",
-    model_path="privada.methods.clustering.study:model_maker",
-    situation=Situation(
-        want="points",
-        because="it chooses public points where private ones do not help already, from one noisy release.",
-    ),
-)
 
 _HOMES = {
+    "method": ("Clustering",),
     "estimator": ("SourceTargetMedoids",),
     "learner.bounds": (
         "CostBound",

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from privada._arrays import FloatArray
 from privada.methods.clustering.learner.learn import default_question, learn
 from privada.methods.clustering.learner.medoids import cost, medoids
+from privada.methods.example import DemoRow
 from privada.methods.pictures import Picture, Plane, Points
-from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Schema

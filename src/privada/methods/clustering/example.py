@@ -10,7 +10,7 @@ from privada.methods.clustering.estimator import SourceTargetMedoids
 from privada.methods.clustering.learner.learn import Choice, default_question, learn
 from privada.methods.clustering.questions.means import NearestMeans, NeighbourAverages, SourceRadius
 from privada.methods.clustering.questions.multiscale import GridPyramid, LocalMeans
-from privada.methods.registry import Example
+from privada.methods.example import Example
 from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP

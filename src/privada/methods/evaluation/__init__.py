@@ -23,25 +23,9 @@ References: privacy.md, section 6.8; ``docs/methods/evaluation.md``.
 from __future__ import annotations
 
 from privada._lazy import attach
-from privada.methods.registry import Method
-from privada.methods.situation import Situation
-
-METHOD = Method(
-    name="evaluation",
-    title="Tell how well a model does on rows that stay at their owner",
-    paper="Dwork, McSherry, Nissim and Smith 2006 (histograms); Clopper and Pearson 1934 (intervals)",
-    question_paths=(
-        "privada.methods.evaluation.questions:OutcomeCounts",
-        "privada.methods.evaluation.questions:ErrorMoments",
-    ),
-    study_path="privada.methods.evaluation.study:inquire",
-    example_path="privada.methods.evaluation.example:example",
-    demo_path="privada.methods.evaluation.demo:demo",
-    template_path="privada.methods.evaluation.template:template",
-    situation=Situation(want="score", because="one noisy table says how well your model does there."),
-)
 
 _HOMES = {
+    "method": ("Evaluation",),
     "estimator": ("PrivateEvaluator", "evaluate"),
     "learner.results": ("Classification", "Regression", "learn"),
     "learner.intervals": ("Estimate",),

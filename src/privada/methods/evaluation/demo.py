@@ -6,8 +6,8 @@ import numpy as np
 
 from privada.methods.evaluation.estimator import ask_about
 from privada.methods.evaluation.learner.results import Classification, learn
+from privada.methods.example import DemoRow
 from privada.methods.hypotheses.forms import linear
-from privada.methods.registry import DemoRow
 from privada.parties.owner import Owner
 from privada.parties.running import run
 from privada.parties.schema import Category, Schema

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from privada.methods.evaluation.estimator import PrivateEvaluator
 from privada.methods.evaluation.learner.results import learn
 from privada.methods.evaluation.questions import ErrorMoments, OutcomeCounts, even_edges
+from privada.methods.example import Case, Example
 from privada.methods.hypotheses.forms import Constant, linear
-from privada.methods.registry import Case, Example
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation

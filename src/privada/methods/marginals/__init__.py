@@ -30,35 +30,9 @@ References: privacy.md, sections 2, 6.2, 6.3 and 6.7; ``docs/methods/marginals.m
 from __future__ import annotations
 
 from privada._lazy import attach
-from privada.methods.registry import Method
-from privada.methods.situation import Situation
-
-METHOD = Method(
-    name="marginals",
-    title="Learn from a labelled target that stays at its owner, through noisy sums and tables",
-    paper="Lacombe, Jetley and Sebag 2021, EXtremely PRivate supervised Learning",
-    question_paths=(
-        "privada.methods.marginals.questions.outcomes:OutcomeTables",
-        "privada.methods.marginals.questions.choice:HypothesisChoice",
-        "privada.methods.linear.questions.descent:MarginalsDescent",
-        "privada.methods.marginals.questions.histogram:LabelHistogram",
-        "privada.methods.marginals.questions.squares:SquaredErrors",
-    ),
-    retired_paths=("privada.methods.linear.questions.retired:RetiredMarginalsDescent",),
-    study_path="privada.methods.marginals.study:inquire",
-    example_path="privada.methods.marginals.example:example",
-    demo_path="privada.methods.marginals.demo:demo",
-    template_path="privada.methods.marginals.template:template",
-    model_path="privada.methods.marginals.study:model_maker",
-    situation=Situation(
-        want="model",
-        private="target",
-        yours="unlabelled",
-        because="the owner answers with noisy sums of labels over your own rows, which need no labels.",
-    ),
-)
 
 _HOMES = {
+    "method": ("Marginals",),
     "learner.asking": ("CellCounts", "ErrorTables", "make_inquiry"),
     "learner.classifiers.translated": ("of_classifier",),
     "learner.descent": ("ask_descent", "learn_descent", "learn_number"),

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.methods.cells.questions.partition import Bins, GridCells, NearestCells, Projected
+from privada.methods.example import Case, Example
 from privada.methods.hypotheses.forms import Constant, linear
 from privada.methods.linear.questions.descent import MarginalsDescent
 from privada.methods.marginals.estimator import MarginalClassifier
@@ -18,7 +19,6 @@ from privada.methods.marginals.questions.choice import HypothesisChoice
 from privada.methods.marginals.questions.histogram import LabelHistogram
 from privada.methods.marginals.questions.outcomes import OutcomeTables
 from privada.methods.marginals.questions.squares import SquaredErrors
-from privada.methods.registry import Case, Example
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation

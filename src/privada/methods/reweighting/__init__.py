@@ -35,39 +35,9 @@ PNCnvxAdap), whose theorems hold as privacy.md, sections 4 and 6.5, says; P. Awa
 from __future__ import annotations
 
 from privada._lazy import attach
-from privada.methods.registry import Method
-from privada.methods.situation import Situation
-
-METHOD = Method(
-    name="reweighting",
-    title="Train for a private target with the help of a public source",
-    paper="003, Supervised adaptation from a public source to a private target (PCnvxAdap, PNCnvxAdap)",
-    question_paths=(
-        "privada.methods.linear.questions.descent:ReweightingDescent",
-        "privada.methods.reweighting.questions.discrepancy:Discrepancy",
-        "privada.methods.reweighting.questions.discrepancy:FiniteDiscrepancy",
-        "privada.methods.reweighting.questions.adaptation:ConvexAdaptation",
-        "privada.methods.reweighting.questions.adaptation:NonconvexAdaptation",
-        "privada.methods.reweighting.questions.moments:MixtureMoments",
-        "privada.methods.reweighting.questions.moments:CorrectionMoments",
-        "privada.methods.reweighting.questions.selection:Selection",
-        "privada.methods.reweighting.questions.module:ModuleAdaptation",
-    ),
-    retired_paths=("privada.methods.linear.questions.retired:RetiredReweightingDescent",),
-    study_path="privada.methods.reweighting.study:inquire",
-    example_path="privada.methods.reweighting.example:example",
-    demo_path="privada.methods.reweighting.demo:demo",
-    template_path="privada.methods.reweighting.template:template",
-    model_path="privada.methods.reweighting.study:model_maker",
-    situation=Situation(
-        want="model",
-        private="target",
-        yours="labelled",
-        because="your rows make a public model; a few noisy numbers correct it for the private rows.",
-    ),
-)
 
 _HOMES = {
+    "method": ("Reweighting",),
     "learner.adaptation": ("AdaptedPredictor", "learn_convex", "learn_nonconvex"),
     "deep": ("DeepReweightedClassifier", "DeepReweightedRegressor"),
     "learner.ladder": ("AdaptedModel", "Ladder", "plan"),

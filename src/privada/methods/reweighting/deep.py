@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,16 +24,17 @@ from privada._arrays import FloatArray
 from privada._progress import track
 from privada.exceptions import InputError
 from privada.methods.domains import private_persons
+from privada.methods.estimating import PrivateEstimator
 from privada.methods.reweighting.domains import Domains, label_number, split
-from privada.methods.reweighting.estimator import _Reweighted
 from privada.methods.reweighting.questions import network
 from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.scaling import PublicScale
 from privada.parties.one_process.dataset import Dataset
+from privada.parties.owner import Owner
 from privada.parties.protocol import ask_one
 from privada.parties.schema import Category, Number, Schema
-from privada.privacy.guarantee import Guarantee
+from privada.privacy.guarantee import Guarantee, make_guarantee
 
 HIDDEN = 32
 PUBLIC_STEPS, PUBLIC_RATE, PUBLIC_DECAY = 300, 1e-2, 1e-3
@@ -50,10 +51,35 @@ class _Task:
     outputs: int
 
 
-class _DeepReweighted(_Reweighted):
+class _DeepReweighted(PrivateEstimator):
     """What both estimators share: the public fit, the question, the owner in memory."""
 
-    def _fit(self, domains: Domains, task: _Task) -> None:
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+    predicts_target_labels = True  # skada leaves the labels of the target to those who learn from them
+
+    def _guarantee(self) -> Guarantee:
+        return make_guarantee(
+            epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one", unit=self._unit()
+        )
+
+    def _with_persons(self, domains: Domains, person: Any) -> Domains:
+        """The domains, with the persons of the target and the number of rows that is public then."""
+        if person is None:
+            return domains
+        return domains._replace(person=person, public_size=self._public_size(domains.Xt, person))
+
+    def _schema(self, domains: Domains, label: Number | Category) -> Schema:
+        if domains.owner is not None:
+            return _known_size(domains.owner)
+        bounds = self._bounds()
+        if bounds is None:  # of the public source, and its width more on both sides
+            low, high = domains.Xs.min(axis=0), domains.Xs.max(axis=0)
+            room = np.where(high > low, high - low, 1.0)
+            bounds = (low - room, high + room)
+        width = domains.Xs.shape[1]
+        return Schema.of_numbers(bounds=bounds, width=width, label=label, size=domains.size)
+
+    def _train(self, domains: Domains, task: _Task) -> None:
         guarantee, schema = self._guarantee(), self._schema(domains, task.label)
         scaling = _Scaling.of(domains.Xs, task)
         module = self._module(schema.width, task.outputs)
@@ -257,7 +283,7 @@ class DeepReweightedClassifier(ClassifierMixin, _DeepReweighted):  # type: ignor
         names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
         label = Category(name="label", values=tuple(names))
         codes = self._schema(domains, label).classes.encode(domains.ys).astype(np.float64)
-        self._fit(domains, _Task(loss="cross-entropy", label=label, codes=codes, outputs=len(names)))
+        self._train(domains, _Task(loss="cross-entropy", label=label, codes=codes, outputs=len(names)))
         self.classes_ = np.asarray(names)
         return self
 
@@ -350,7 +376,7 @@ class DeepReweightedRegressor(RegressorMixin, _DeepReweighted):  # type: ignore[
         domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
         domains = self._with_persons(domains, private_persons(people, sample_domain, sign=-1))
         label, codes = label_number(self.label_bounds, domains.ys), np.asarray(domains.ys, dtype=np.float64)
-        self._fit(domains, _Task(loss="squared", label=label, codes=codes, outputs=1))
+        self._train(domains, _Task(loss="squared", label=label, codes=codes, outputs=1))
         self.label_bounds_ = (label.low, label.high)
         return self
 
@@ -409,6 +435,12 @@ def fitted(module: Any, loss: str, X: FloatArray, y: FloatArray) -> Any:
         value.backward()
         descent.step()
     return module
+
+
+def _known_size(owner: Owner) -> Schema:
+    if owner.schema.size is None:
+        raise InputError("Expected the owner's schema to announce its size, which is public here.")
+    return owner.schema
 
 
 @contextmanager

@@ -8,8 +8,8 @@ import numpy as np
 
 from privada._arrays import FloatArray
 from privada.exceptions import PrivadaWarning
+from privada.methods.example import DemoRow
 from privada.methods.pictures import Curve, Line, Picture
-from privada.methods.registry import DemoRow
 from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
 from privada.parties.owner import Owner
 from privada.parties.running import run

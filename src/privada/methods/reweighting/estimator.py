@@ -1,91 +1,85 @@
-"""The scikit-learn faces of supervised adaptation to a private target: both sides in one process."""
+"""Reweighting with scikit-learn's API: both sides in one process."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privada._arrays import FloatArray
-from privada._progress import showing
+from privada._arrays import AnyArray, FloatArray
 from privada.exceptions import InputError
-from privada.methods.domains import private_persons
-from privada.methods.estimating import PrivateEstimator
+from privada.methods.method import Public
+from privada.methods.method_estimator import MethodEstimator
 from privada.methods.models.model_plot import Map, Numbers, PublicRows
-from privada.methods.reweighting.domains import Domains, label_number, split
-from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
-from privada.parties.one_process.dataset import Dataset
-from privada.parties.owner import Owner
+from privada.methods.reweighting.learner.ladder import AdaptedModel
+from privada.methods.reweighting.method import Reweighting
 from privada.parties.schema import Category, Number, Schema
-from privada.privacy.guarantee import Guarantee, make_guarantee
 
 
-class _Reweighted(PrivateEstimator):
-    """What both estimators share: domains, public bounds, an owner in memory."""
+class _Reweighted(MethodEstimator):
+    """What both estimators share: limits from the public source, and a model that is linear in features."""
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
-    model_: AdaptedModel
     predicts_target_labels = True  # skada leaves the labels of the target to those who learn from them
+    party = "target"
+    model_: AdaptedModel
 
-    def _guarantee(self) -> Guarantee:
-        return make_guarantee(
-            epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation="replace-one", unit=self._unit()
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,
+        Xt: Any = None,
+        yt: Any = None,
+        *,
+        Xs: Any = None,
+        ys: Any = None,
+        sample_domain: Any = None,
+        person: Any = None,
+        owner: Any = None,
+    ) -> Self:
+        """Adapt.
+
+        Give source and target as ``fit(Xs, ys, Xt, yt)`` (POT's form); or the private target as ``X, y``
+        and the public source as ``Xs=, ys=``; or both in ``X, y`` with ``sample_domain``, positive for
+        source and negative for target (skada's form); or the public source as ``X, y`` and the target's
+        `Owner` as ``owner``. ``person`` has the person of each row of the array that holds the target, or
+        names a column of that frame, beside a `Dataset` with ``max_rows``; then the number of
+        persons is public.
+        """
+        return self._fit(
+            X, y, Xt=Xt, yt=yt, Xs=Xs, ys=ys, sample_domain=sample_domain, person=person, owner=owner
         )
 
-    def _with_persons(self, domains: Domains, person: Any) -> Domains:
-        """The domains, with the persons of the target and the number of rows that is public then."""
-        if person is None:
-            return domains
-        return domains._replace(person=person, public_size=self._public_size(domains.Xt, person))
-
-    def _schema(self, domains: Domains, label: Number | Category) -> Schema:
-        if domains.owner is not None:
-            return _known_size(domains.owner)
+    def _limits(self, public: Public) -> Any:
+        """The given limits; else the public source's range, and its width more on both sides."""
         bounds = self._bounds()
-        if bounds is None:  # of the public source, and its width more on both sides
-            low, high = domains.Xs.min(axis=0), domains.Xs.max(axis=0)
-            room = np.where(high > low, high - low, 1.0)
-            bounds = (low - room, high + room)
-        width = domains.Xs.shape[1]
-        return Schema.of_numbers(bounds=bounds, width=width, label=label, size=domains.size)
+        return _widen(public.X.min(axis=0), public.X.max(axis=0)) if bounds is None else bounds
 
-    def _plan(self, Xs: FloatArray, ys: npt.NDArray[Any], **settings: Any) -> Ladder:
-        """Fit the public models; nothing is asked yet."""
-        with showing(f"{type(self).__name__}: models of the public source"):
-            return plan(Xs, ys, **settings)
+    def _read_public(self, public: Public) -> Public:
+        if public.y is None:
+            raise InputError("Expected labels of source and target.")
+        return public
 
-    def _adapt(self, domains: Domains, made: Ladder, schema: Schema) -> None:
-        guarantee = made.guarantee
-        self.forecast_ = made.forecast
-        held = self._hold(
-            domains.Xt,
-            [],
-            y=domains.yt,
-            person=domains.person,
-            schema=schema,
-            name="target",
-            budget=guarantee,
-            owner=domains.owner,
-        )
-        model = self._ask(made.inquiry("owner"), {"owner": held})
-        self.n_features_in_ = schema.width
-        keep_adapted(self, model, schema)
-
-    def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
-        """The weight of each standardised feature and of each public model; what a network predicts."""
-        model = getattr(self, "model_", None)
-        if model is None:
-            return super()._panels(rows)
-        own = getattr(self, "feature_names_in_", None)
-        width = model.features.columns
+    def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:  # noqa: ARG002 - weights need none
+        """The weight of each standardised feature and of each public model."""
+        own, width = getattr(self, "feature_names_in_", None), self.model_.features.columns
         names = [f"feature {i}" for i in range(width)] if own is None or len(own) != width else list(own)
-        names += [f"public model {i + 1}" for i in range(len(model.coef) - width)]
-        outputs = getattr(self, "classes_", ["label"])[-model.coef.shape[1] :]
-        title = "weight of each feature and public model"
-        return [Numbers(title=title, names=names, values=model.coef, series=[str(name) for name in outputs])]
+        names += [f"public model {i + 1}" for i in range(len(self.model_.coef) - width)]
+        outputs = getattr(self, "classes_", ["label"])[-self.model_.coef.shape[1] :]
+        return [
+            Numbers(
+                title="weight of each feature and public model",
+                names=names,
+                values=self.model_.coef,
+                series=[str(name) for name in outputs],
+            )
+        ]
+
+    def _keep(self, model: AdaptedModel, schema: Schema) -> None:
+        super()._keep(model, schema)
+        self.bounds_ = (schema.box.low, schema.box.high)
 
     def _inside(self, X: Any) -> FloatArray:
         """Rows within the public bounds, as the private ones were."""
@@ -96,32 +90,8 @@ class _Reweighted(PrivateEstimator):
 class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
     """Fit a regressor for a private target with the help of a public, labelled source.
 
-    Models of the public source are mixed, and then corrected along the features, as far as noisy releases
-    speak for it (`privada.methods.reweighting.learner.ladder`).
-
-    Parameters
-    ----------
-    epsilon, delta, rho : float, default=None
-        The guarantee for the target; epsilon and rho exclude each other, and epsilon needs a delta.
-    bounds : (low, high), default=None
-        Public limits of the features; by default the public source's range, and its width more on both sides.
-    label_bounds : (low, high), default=None
-        Public limits of the label; by default the public source's range, widened likewise. Private labels
-        are clipped to them, and so are predictions.
-    base : "auto" or "linear", default="auto"
-        Public models that take part: a linear one, boosted trees, a forest and a kernel machine; or the
-        linear one alone, for a model with ``coef_`` and ``intercept_``.
-    standardize : bool, default=True
-        Scale each feature by the source; False keeps their ratios (text, features of one scale).
-    random_state : int, default=None
-        For public randomness only.
-    insecure_seed : int, default=None
-        Seed for reproducible noise: not private.
-    dataset : Dataset, default=None
-        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
-    schema : Schema, default=None
-        Public description of a frame's columns, for text, categories, dates and missing values; its limits
-        are the default of ``bounds``.
+    Models of the public source are mixed, and then corrected along the features, weighted by how precise the
+    noisy releases are (`privada.methods.reweighting.learner.ladder`).
 
     Attributes
     ----------
@@ -155,73 +125,44 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
     (ε = 2, δ = 1e-06), replace-one row
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        bounds: Any = None,
-        label_bounds: Any = None,
-        base: str = "auto",
-        standardize: bool = True,
-        random_state: int | None = None,
-        insecure_seed: int | None = None,
-        dataset: Dataset | None = None,
-        schema: Schema | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.bounds = bounds
-        self.label_bounds = label_bounds
-        self.base = base
-        self.standardize = standardize
-        self.random_state = random_state
-        self.insecure_seed = insecure_seed
-        self.dataset = dataset
-        self.schema = schema
+    method_type = Reweighting
+    shared = (
+        *("epsilon", "delta", "rho", "bounds", "label_bounds"),
+        *("random_state", "insecure_seed", "dataset", "schema"),
+    )
+    docs: ClassVar[dict[str, str]] = {
+        "bounds": "Public limits of the features; by default the source's range, and its width more on both "
+        "sides.",
+        "label_bounds": "Public limits of the label, to which private labels and predictions are clipped; by "
+        "default the source's range, widened likewise.",
+    }
 
-    def fit(
-        self,
-        X: Any = None,
-        y: Any = None,
-        Xt: Any = None,
-        yt: Any = None,
-        *,
-        Xs: Any = None,
-        ys: Any = None,
-        sample_domain: Any = None,
-        person: Any = None,
-        owner: Any = None,
-    ) -> Self:
-        """Adapt.
+    def _label(self, public: Public) -> Number:
+        bounds = self.label_bounds
+        if bounds is None:
+            bounds = _widen(public.y.min(), public.y.max())
+        if np.shape(bounds) != (2,):
+            raise InputError(f"Expected label_bounds to be (low, high), got {bounds!r}.")
+        return Number(name="label", low=float(bounds[0]), high=float(bounds[1]))
 
-        Give source and target as ``fit(Xs, ys, Xt, yt)`` (POT's form); or the private target as ``X, y``
-        and the public source as ``Xs=, ys=``; or both in ``X, y`` with ``sample_domain``, positive for
-        source and negative for target (skada's form); or the public source as ``X, y`` and the target's
-        `Owner` as ``owner``. ``person`` has the person of each row of the array that holds the target, or
-        names a column of that frame, beside a `Dataset` with ``max_rows``; then the number of
-        persons is public.
-        """
-        people = self._read_person(person, X if Xt is None else Xt, owner)
-        Xs, X, Xt = self._read_frames(Xs=Xs, X=X, Xt=Xt)
-        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
-        domains = self._with_persons(domains, private_persons(people, sample_domain, sign=-1))
-        label = label_number(self.label_bounds, domains.ys)
-        made = self._plan(
-            domains.Xs,
-            domains.ys,
-            size=domains.size,
-            guarantee=self._guarantee(),
-            label_bounds=(label.low, label.high),
-            base=self.base,
-            standardize=self.standardize,
-            random_state=self.random_state,
-        )
-        self.label_bounds_ = (label.low, label.high)
-        self._adapt(domains, made, self._schema(domains, label))
-        return self
+    def _read_public(self, public: Public) -> Public:
+        public = super()._read_public(public)
+        try:
+            labels = np.asarray(public.y, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError("Expected ys to be numbers; for classes use ReweightedClassifier.") from None
+        if not np.isfinite(labels).all():
+            raise InputError("Expected ys to be finite.")
+        return Public(public.X, labels)
+
+    def _keep(self, model: AdaptedModel, schema: Schema) -> None:
+        super()._keep(model, schema)
+        assert isinstance(schema.label, Number)
+        self.label_bounds_ = (schema.label.low, schema.label.high)
+        linear_form = model.linear_form()
+        if linear_form is not None:
+            weights, intercepts = linear_form
+            self.coef_, self.intercept_ = weights[:, 0], float(intercepts[0])
 
     def predict(self, X: Any) -> FloatArray:
         """Predictions of rows, within the label's public limits."""
@@ -232,16 +173,10 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
 class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     """Fit a classifier for a private target with the help of a public, labelled source.
 
-    Parameters
-    ----------
-    classes : sequence, default=None
-        Public list of the labels; by default those of the public source.
-    epsilon, delta, rho, bounds, base, standardize, random_state, insecure_seed, dataset, schema
-        As in `ReweightedRegressor`; no forest takes part, and no model has ``coef_``.
-
     Attributes
     ----------
     model_, classes_, forecast_, release_, releases_, guarantee_, spent_
+        As of `ReweightedRegressor`; no model has ``coef_``.
 
     Privacy
     -------
@@ -260,95 +195,44 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        classes: Any = None,
-        bounds: Any = None,
-        base: str = "auto",
-        standardize: bool = True,
-        random_state: int | None = None,
-        insecure_seed: int | None = None,
-        dataset: Dataset | None = None,
-        schema: Schema | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.classes = classes
-        self.bounds = bounds
-        self.base = base
-        self.standardize = standardize
-        self.random_state = random_state
-        self.insecure_seed = insecure_seed
-        self.dataset = dataset
-        self.schema = schema
+    method_type = Reweighting
+    shared = (
+        *("epsilon", "delta", "rho", "classes", "bounds"),
+        *("random_state", "insecure_seed", "dataset", "schema"),
+    )
+    docs: ClassVar[dict[str, str]] = {
+        "classes": "The public list of the labels; by default those of the source.",
+        "bounds": ReweightedRegressor.docs["bounds"],
+    }
 
-    def fit(
-        self,
-        X: Any = None,
-        y: Any = None,
-        Xt: Any = None,
-        yt: Any = None,
-        *,
-        Xs: Any = None,
-        ys: Any = None,
-        sample_domain: Any = None,
-        person: Any = None,
-        owner: Any = None,
-    ) -> Self:
-        """Adapt; the forms are those of `ReweightedRegressor.fit`."""
-        people = self._read_person(person, X if Xt is None else Xt, owner)
-        Xs, X, Xt = self._read_frames(Xs=Xs, X=X, Xt=Xt)
-        domains = split(X, y, Xt, yt, Xs, ys, sample_domain, None, owner)
-        domains = self._with_persons(domains, private_persons(people, sample_domain, sign=-1))
-        names = np.unique(domains.ys).tolist() if self.classes is None else list(self.classes)
-        label = Category(name="label", values=tuple(names))
-        schema = self._schema(domains, label)
-        made = self._plan(
-            domains.Xs,
-            schema.classes.encode(domains.ys),
-            size=domains.size,
-            guarantee=self._guarantee(),
-            n_classes=len(names),
-            base=self.base,
-            standardize=self.standardize,
-            random_state=self.random_state,
-        )
-        self.classes_ = np.asarray(names)
-        self._adapt(domains, made, schema)
-        return self
+    def _label(self, public: Public) -> Category:
+        return Category(name="label", values=self._names_of_classes(public.y))
+
+    def _names_of_classes(self, labels: Any) -> tuple[Any, ...]:
+        return tuple(np.unique(labels).tolist() if self.classes is None else self.classes)
+
+    def _encode_public(self, public: Public, schema: Schema) -> Public:
+        return Public(public.X, schema.classes.encode(public.y))
+
+    def _keep(self, model: AdaptedModel, schema: Schema) -> None:
+        super()._keep(model, schema)
+        self.classes_ = np.asarray(schema.classes.names)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of rows."""
         rows = self._inside(X)
         return self.model_.probabilities(rows)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> AnyArray:
         """Most likely class of rows."""
         likely = self.predict_proba(X).argmax(axis=1)
         return self.classes_[likely]
 
 
-def _known_size(owner: Owner) -> Schema:
-    if owner.schema.size is None:
-        raise InputError("Expected the owner's schema to announce its size, which is public here.")
-    return owner.schema
+def _widen(low: Any, high: Any) -> tuple[Any, Any]:
+    """A range, and its width more on both sides."""
+    width = np.where(high > low, high - low, 1.0)
+    return low - width, high + width
 
 
-def keep_adapted(
-    model: ReweightedClassifier | ReweightedRegressor, found: AdaptedModel, schema: Schema
-) -> None:
-    """Give an estimator what was learnt: here, or in a study."""
-    model.model_, model.guarantee_ = found, found.guarantee
-    model.releases_, model.release_ = found.releases, found.releases[-1]
-    model.bounds_ = (schema.box.low, schema.box.high)
-    linear = found.linear_form() if isinstance(model, ReweightedRegressor) else None
-    if linear is not None:
-        model.coef_, model.intercept_ = linear[0][:, 0], float(linear[1][0])
-
-
-__all__ = ["ReweightedClassifier", "ReweightedRegressor", "keep_adapted"]
+__all__ = ["ReweightedClassifier", "ReweightedRegressor"]

@@ -10,9 +10,9 @@ from importlib.util import find_spec
 import numpy as np
 
 from privada._arrays import FloatArray
+from privada.methods.example import Case, Example
 from privada.methods.linear.questions.descent import ReweightingDescent
 from privada.methods.linear.questions.features import PublicFeatures
-from privada.methods.registry import Case, Example
 from privada.methods.reweighting.estimator import ReweightedRegressor
 from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
 from privada.methods.reweighting.learner.public_models import fit_source

@@ -37,33 +37,9 @@ instead: section 6.6. B. Kim et al., *Examples are not Enough, Learn to Criticiz
 from __future__ import annotations
 
 from privada._lazy import attach
-from privada.methods.registry import Method
-from privada.methods.situation import Situation
-
-METHOD = Method(
-    name="summarization",
-    title="A training summary from many owners that matches a private validation set",
-    paper="004, Differentially Private Distributed Data Summarization under Covariate Shift",
-    question_paths=(
-        "privada.methods.summarization.questions.sums:EmbeddingSum",
-        "privada.methods.summarization.questions.sums:NearCount",
-        "privada.methods.summarization.questions.rounds:Participation",
-        "privada.methods.summarization.questions.rounds:RoundBids",
-        "privada.methods.summarization.questions.rounds:RoundPoints",
-        "privada.methods.summarization.questions.rows:SummaryRows",
-        "privada.methods.summarization.questions.rows:EmbeddedRows",
-    ),
-    study_path="privada.methods.summarization.study:inquire",
-    example_path="privada.methods.summarization.example:example",
-    demo_path="privada.methods.summarization.demo:demo",
-    template_path="privada.methods.summarization.template:template",
-    situation=Situation(
-        want="rows",
-        because="noisy sums say whose rows look like those of a private validation set.",
-    ),
-)
 
 _HOMES = {
+    "method": ("Summarization",),
     "learner.allocation": ("Absent", "Allocation", "Reference", "allocate", "estimate_shares"),
     "questions.asking_rules": (
         "AskRule",

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from privada._arrays import FloatArray
+from privada.methods.example import DemoRow
 from privada.methods.pictures import Picture, Tiles
-from privada.methods.registry import DemoRow
 from privada.methods.summarization.curator import Curator
 from privada.methods.summarization.learner.herding import herd
 from privada.methods.summarization.learner.matching import Matching

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from privada.methods.registry import Example
+from privada.methods.example import Example
 from privada.methods.summarization.estimator import PrivateSummarizer
 from privada.methods.summarization.learner.allocation import Allocation
 from privada.methods.summarization.learner.learn import match

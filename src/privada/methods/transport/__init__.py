@@ -32,32 +32,9 @@ Domain Adaptation*, IJCAI 2019 (paper 002); privacy.md, sections 3 and 6.4.
 from __future__ import annotations
 
 from privada._lazy import attach
-from privada.methods.registry import Method
-from privada.methods.situation import Situation
-
-METHOD = Method(
-    name="transport",
-    title="Classify a target by a labelled source that may not be seen",
-    paper="LeTien, Habrard and Sebban 2019, Differentially private optimal transport (002)",
-    question_paths=(
-        "privada.methods.linear.questions.descent:TransportDescent",
-        "privada.methods.transport.questions.statistics:ClassStatistics",
-        "privada.methods.transport.questions.rows:RowRelease",
-    ),
-    retired_paths=("privada.methods.linear.questions.retired:RetiredTransportDescent",),
-    study_path="privada.methods.transport.study:inquire",
-    example_path="privada.methods.transport.example:example",
-    demo_path="privada.methods.transport.demo:demo",
-    template_path="privada.methods.transport.template:template",
-    model_path="privada.methods.transport.study:model_maker",
-    situation=Situation(
-        want="model",
-        private="source",
-        because="the owner answers with a noisy model; everything else happens on your rows.",
-    ),
-)
 
 _HOMES = {
+    "method": ("Transport",),
     "learner.coupling": ("barycentric", "entropic", "group_lasso", "objective"),
     "learner.default": ("default_map", "default_question", "standardised_map"),
     "estimator": ("TransportClassifier",),

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from privada._arrays import FloatArray
+from privada.methods.example import DemoRow
 from privada.methods.pictures import Picture, Plane, Points
-from privada.methods.registry import DemoRow
 from privada.methods.transport.learner.adaptation import adapt
 from privada.methods.transport.learner.default import default_question
 from privada.methods.transport.learner.learn import TransportModel, learn

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from privada.methods.example import Example
 from privada.methods.linear.questions.descent import TransportDescent
-from privada.methods.registry import Example
 from privada.methods.transport.estimator import TransportClassifier
 from privada.methods.transport.learner.default import standardised_map
 from privada.methods.transport.learner.learn import learn_descent

@@ -163,7 +163,7 @@ class Inbox:
 
 def describe(desk: Desk, waiting: Pending, envelope: Envelope, question: Question) -> Described:
     """What a person should know of a question."""
-    from privada.methods.registry import methods
+    from privada.methods.method import methods
 
     asker, learners = read_asker(envelope), desk.owner.learners
     known = None if learners is None else learners.find(asker)

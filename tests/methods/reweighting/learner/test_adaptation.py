@@ -139,7 +139,7 @@ def test_the_discrepancy_is_the_papers():
     assert made.discrepancy == pytest.approx(exact, abs=1e-2)
     asked = question("three", guarantee=much)
     hypotheses = np.random.default_rng(1).normal(size=(5, 2, 3))
-    ask = next(learn_nonconvex("clinic", asked, hypotheses=hypotheses))
+    ask, *_ = learn_nonconvex("clinic", asked, hypotheses=hypotheses).asks
     told = owner("three", much).answer(ask.question)["discrepancy"][0]
     codes = labels("three", TARGET, RULES["three"][1])
     means = [

@@ -13,7 +13,6 @@ is tuned on the rows at hand.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +23,7 @@ import numpy.typing as npt
 
 from privada import _check
 from privada._arrays import FloatArray
-from privada.exceptions import InputError, PrivadaWarning
+from privada.exceptions import InputError
 from privada.methods.forecast import Forecast
 from privada.methods.linear.learner.descent import fit_linear
 from privada.methods.linear.questions import public
@@ -379,7 +378,6 @@ class Ladder:
 
     def inquiry(self, owner: str) -> Inquiry[AdaptedModel]:
         """Ask for the mixture and, where the private rows are enough for it, for a correction."""
-        self.warn()
         first, rest = self.mixture(), self.shares()[1]
         asks = [AskOwner(owner, first)]
         if rest is not None:
@@ -402,16 +400,6 @@ class Ladder:
             guarantee=self.guarantee,
             releases=tuple(releases),
         )
-
-    def warn(self) -> None:
-        """Say so if no gain over the public linear model is expected."""
-        if not self.forecast.worthwhile:
-            warnings.warn(
-                f"No gain is expected at this guarantee and size: {self.forecast}. "
-                "Ask for a larger epsilon, or keep the budget.",
-                PrivadaWarning,
-                stacklevel=4,
-            )
 
 
 def plan(

@@ -2,41 +2,48 @@
 
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass
+from importlib import import_module
 
 import pytest
 
 from privada.exceptions import InputError, PrivadaWarning
-from privada.methods import registry
-from privada.methods.registry import load, method, methods
+from privada.methods.method import Method, find_method, load, methods
+
+registry_module = import_module("privada.methods.method")
 
 
 def test_the_methods_all_have_a_demo():
-    assert [name for name, method in methods().items() if method.demo_path is None] == []
-    with pytest.raises(ValueError, match="no demo"):
-        replace(methods()["cells"], demo_path=None).demo(0)
+    assert [name for name, method in methods().items() if not method.has_part("demo")] == []
+    with pytest.raises(ValueError, match="The method bare has no demo; cells, clustering.* have one"):
+        Bare.demo(0)
 
 
 def test_an_unknown_method_is_told_which_there_are():
     with pytest.raises(InputError, match="one of cells, clustering, .* got 'magic'"):
-        method("magic")
+        find_method("magic")
 
 
 def test_methods_are_sorted_and_know_themselves():
     assert list(methods()) == sorted(methods())
-    assert all(method(name).name == name for name in methods())
+    assert all(find_method(name).name == name for name in methods())
 
 
 def test_a_card_is_read_without_its_room():
     """Paths are imported when they are first needed: commands list methods quickly."""
     code = (
         "import sys\n"
-        "from privada.methods.registry import methods\n"
+        "from privada.methods.method import methods\n"
         "assert len(methods()) >= 6\n"
         "sys.exit(', '.join(sorted({'sklearn', 'numba', 'torch'} & set(sys.modules))) or 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bare(Method):
+    name = "bare"
 
 
 class Entry:
@@ -50,18 +57,15 @@ class Entry:
 
 
 def test_what_cannot_be_loaded_is_named_and_left_out(monkeypatch):
-    class Room:
-        METHOD = method("cells")
-
-    entries = [Entry("whole", Room), Entry("broken", None), Entry("cardless", object())]
-    monkeypatch.setattr(registry.metadata, "entry_points", lambda group: entries)
+    entries = [Entry("whole", Bare), Entry("broken", None), Entry("other", object())]
+    monkeypatch.setattr(registry_module.metadata, "entry_points", lambda group: entries)
     with pytest.warns(PrivadaWarning) as warned:
-        assert list(registry.methods.__wrapped__()) == ["whole"]
+        assert list(registry_module.methods.__wrapped__()) == ["whole"]
     assert [str(each.message).split(" cannot")[0] for each in warned] == [
         "The method broken",
-        "The method cardless",
+        "The method other",
     ]
 
 
 def test_load_takes_a_module_and_a_name():
-    assert load("privada.methods.registry:load") is load
+    assert load("privada.methods.method:load") is load
