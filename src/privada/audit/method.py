@@ -116,7 +116,7 @@ def audit_method(
     Parameters
     ----------
     method : Method
-        From `privada.methods.registry`.
+        From `privada.methods`.
     trials : int
         Answers of each data set to each question.
     confidence : float
