@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 
 from benchmarks._figures import Figure, main
 from privada.privacy import ZCDP, Ledger, OwnerKey, Price, Relation
-from privada.privacy.ledger.database.schema import lines as table
-from privada.privacy.ledger.lines import CHARGE, Line, following
+from privada.privacy.ledger.chain import CHARGE, Line, following
+from privada.privacy.ledger.database import Database
 
 LONG, SHORT = 100_000, 100
 DATASET = "patients"
@@ -60,8 +60,8 @@ def _built(folder: Path, key: OwnerKey, length: int) -> Path:
         (head,) = ledger.lines(DATASET)
         chain = _chain(head, key, length - 1)
         while page := list(islice(chain, 10_000)):
-            with ledger._store.writing() as connection:
-                connection.execute(table.insert(), [line.to_row() for line in page])
+            with ledger._storage.writing() as tables:
+                tables.append(*page)
     return file
 
 
@@ -74,7 +74,9 @@ def _chain(head: Line, key: OwnerKey, count: int) -> Iterator[Line]:
 
 def _grow_log(ledger: Ledger) -> None:
     """Write more than the log ever holds, and take it back: the file of the log keeps its size."""
-    with ledger._store.engine.connect() as connection:
+    storage = ledger._storage
+    assert isinstance(storage, Database)
+    with storage.engine.connect() as connection:
         connection.exec_driver_sql("CREATE TABLE grown AS SELECT zeroblob(16000000)")
 
 

@@ -162,7 +162,7 @@ def _visits(years: Any) -> pd.DataFrame:
 @contextmanager
 def _clock(now: datetime) -> Iterator[None]:
     """A ledger's clock that stands still at a time of the past."""
-    with patch("privada.privacy.ledger.lines._now", lambda: now.isoformat(timespec="microseconds")):
+    with patch("privada.privacy.ledger.chain._now", lambda: now.isoformat(timespec="microseconds")):
         yield
 
 

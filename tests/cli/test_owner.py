@@ -10,7 +10,7 @@ from privada import Owner
 from privada.exceptions import BudgetError, LedgerError, PolicyError, StudyError
 from privada.privacy import Asker, Ledger, OwnerKey
 from privada.privacy.keys import LearnerKey
-from privada.privacy.ledger.grants import FILE
+from privada.privacy.ledger.ledger import FILE
 from privada.service.console.users import Users
 from privada.studies import Study
 

@@ -161,9 +161,9 @@ def test_a_purpose_and_a_data_set_in_a_ledger(cli, tmp_path, monkeypatch):
     import dp_accounting
 
     from privada.privacy import ZCDP, Ledger, OwnerKey, Price
-    from privada.privacy.ledger import book
+    from privada.privacy.ledger import ledger as module
 
-    monkeypatch.setattr(book, "check_name", lambda **_: None)
+    monkeypatch.setattr(module, "check_name", lambda **_: None)
 
     key, half = OwnerKey.generate(), ZCDP(rho=0.5, relation="add/remove")
     key.save(tmp_path / "key")

@@ -21,8 +21,7 @@ from privada.privacy.asker import (
     skeleton,
 )
 from privada.privacy.ledger.account import Account
-from privada.privacy.ledger.database import table
-from privada.privacy.ledger.lines import opening
+from privada.privacy.ledger.chain import opening
 from tests.privacy.ledger.cases import BUDGET, gaussian
 
 KEY = "ab" * 32
@@ -103,8 +102,8 @@ LOOK_ALIKE = {
 def open_as_before(ledger, name, budget=BUDGET):
     """Open a budget under a name that is refused today."""
     line = opening(name, Account.opened(name, open_filter(budget)), ledger.key)
-    with ledger._store.writing() as connection:
-        table.begin(connection, line)
+    with ledger._storage.writing() as tables:
+        tables.begin(line)
     ledger._heads.remember(line)
 
 

@@ -14,7 +14,7 @@ from privada.privacy.accounting import accountant, curves
 from privada.privacy.accounting.filters import Allowance, Filter, Vintage, add_up, check_part, open_filter
 from privada.privacy.ledger import Ledger
 from privada.privacy.ledger.account import Account
-from privada.privacy.ledger.lines import opening
+from privada.privacy.ledger.chain import opening
 from privada.privacy.ledger.verify import verify
 
 AR = "add/remove"

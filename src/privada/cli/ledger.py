@@ -50,7 +50,7 @@ def open_ledger(place: str, key: Path | None) -> Ledger:
 def find_ledger(place: str, key: Path | None) -> tuple[str, OwnerKey, Path | None]:
     """Find an existing ledger: where it is, its key, and where its heads are recorded if not beside it."""
     from privada.parties.owner_file import OwnerFile
-    from privada.privacy.ledger.heads import heads_of
+    from privada.privacy.ledger.recovery import heads_of
     from privada.privacy.receipt import OwnerKey
 
     if place.endswith(".toml"):

@@ -428,7 +428,7 @@ def rotate_key(
     """
     from privada.privacy.keys import NEW_VARIABLE, OwnerKey, choose_passphrase, is_protected
     from privada.privacy.ledger import Ledger
-    from privada.privacy.ledger.heads import heads_of
+    from privada.privacy.ledger.recovery import heads_of
 
     file = read_owner_file(owner)
     old_key = OwnerKey.load(file.key)
@@ -490,7 +490,7 @@ def check_hand_over(
     Ends with 5 if it is not valid. It proves that a holder of the old key handed
     over; if that key was stolen, ask the owner through another channel.
     """
-    from privada.privacy.ledger.rotation import HandOver
+    from privada.privacy.ledger.chain import HandOver
 
     hand_over = HandOver.load(existing_file(file, "FILE"))
     hand_over.verify(old=public_key)

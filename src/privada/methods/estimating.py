@@ -50,7 +50,7 @@ from privada.parties.one_process.holding import (
     state_spent,
     warn_of_earlier_uses,
 )
-from privada.parties.one_process.statement import Statement
+from privada.parties.one_process.process_ledger import Statement
 from privada.parties.protocol import Inquiry
 from privada.parties.running import run
 from privada.parties.schema import Schema

@@ -41,8 +41,7 @@ from privada.parties.one_process.holding import (
     state_spent,
     warn_of_earlier_uses,
 )
-from privada.parties.one_process.process_ledger import note_division, public_rows
-from privada.parties.one_process.statement import Statement, join_statements
+from privada.parties.one_process.process_ledger import Statement, join_statements, note_division, public_rows
 from privada.parties.permissions import Policy
 from privada.parties.protocol import ask_one
 from privada.parties.running import run as run_learner

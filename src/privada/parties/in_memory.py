@@ -20,9 +20,9 @@ from privada.parties.owner import Owner
 from privada.parties.permissions import Policy
 from privada.parties.schema import Schema
 from privada.privacy.accounting import accountant
+from privada.privacy.accounting.filters import open_filter
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee
-from privada.privacy.ledger import Ledger
-from privada.privacy.receipt import OwnerKey
+from privada.privacy.ledger.account import Account
 from privada.privacy.release import Question
 
 MARGIN = 1 + 1e-9  # of ρ: a ledger counts in whole grains
@@ -92,21 +92,14 @@ def cover(questions: Sequence[Question], budget: Guarantee) -> tuple[Guarantee, 
     prices = [question.price for question in questions if not question.discloses]
     if all(accountant.only_gaussian(price.event) for price in prices):
         return budget, "gaussian"
-    if len(prices) > 1 or prices[0].guarantee != budget or _is_payable(budget, questions[0]):
+    if len(prices) > 1 or prices[0].guarantee != budget:
+        return budget, None
+    account = Account.opened("one question", open_filter(budget))
+    if account.quote(prices[0], cost=account.cost(account.converted(prices[0])), spent=0).affordable:
         return budget, None
     questions[0].check_guarantee()
     rho = accountant.zcdp(prices[0].whole_event()) * MARGIN
     return ZCDP(rho=rho, relation=budget.relation, unit=budget.unit), None
-
-
-def _is_payable(budget: Guarantee, question: Question) -> bool:
-    """Whether a ledger would pay for a question from a budget, by its usual filter."""
-    ledger = Ledger.open(":memory:", OwnerKey.generate())
-    try:
-        ledger.open_budget("one question", budget)
-        return ledger.price("one question", question.price).affordable
-    finally:
-        ledger.close()
 
 
 __all__ = ["cover", "owner_in_memory"]

@@ -28,9 +28,9 @@ from privada.parties.answering import answer_rows, answerer
 from privada.parties.checks import CheckMemory
 from privada.parties.compute.engine import Engine
 from privada.parties.compute.threads import Threads
-from privada.parties.one_process.fingerprints import stack_columns
-from privada.parties.one_process.given_budget import GivenBudget
+from privada.parties.one_process.dataset import GivenBudget
 from privada.parties.one_process.process_ledger import OpenUse, enter_rows
+from privada.parties.one_process.recognition import stack_columns
 from privada.parties.owner_file import OwnerFile
 from privada.parties.permissions import (
     Admission,
@@ -50,7 +50,7 @@ from privada.privacy.accounting.filters import Vintage
 from privada.privacy.asker import Asker
 from privada.privacy.guarantee import ApproxDP, Guarantee
 from privada.privacy.ledger import Ledger, Quote
-from privada.privacy.ledger.outbox import OWED
+from privada.privacy.ledger.storage import OWED
 from privada.privacy.noise import Noise, Rehearsal, SecureNoise
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
@@ -224,7 +224,7 @@ class Owner:
             guarantee=guarantee,
             ledger=self.ledger,
             dataset=self.dataset,
-            given=given,
+            budget=given,
         )
 
     def price(self, question: Question, *, asker: Asker | None = None) -> Quote:

@@ -71,7 +71,7 @@ from privada.privacy.accounting.filters import Vintage
 from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Guarantee, make_guarantee
 from privada.privacy.ledger import Ledger, Quote
-from privada.privacy.ledger.heads import heads_of
+from privada.privacy.ledger.recovery import heads_of
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question

@@ -45,7 +45,7 @@ from privada.privacy.asker import LONGEST_NAME, Asker, check_line, check_name, i
 from privada.privacy.guarantee import ApproxDP, Guarantee, make_guarantee
 from privada.privacy.keys import check_public_key
 from privada.privacy.ledger import Ledger, Quote
-from privada.privacy.ledger.lines import REFUSAL
+from privada.privacy.ledger.chain import REFUSAL
 from privada.privacy.release import Question, QuestionHeader
 from privada.privacy.wire import LARGEST_FILE
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privada.parties.one_process.fingerprints import RowHasher, digest_rows
+from privada.parties.one_process.recognition import RowHasher, digest_rows
 
 ROWS = np.random.default_rng(0).normal(size=(40, 3)) * [1, 100, 1e-3]
 

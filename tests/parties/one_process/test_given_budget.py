@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from privada import Ledger, OwnerKey, PureDP
-from privada.parties.one_process.given_budget import GivenBudget, open_ledger
+from privada.parties.one_process.dataset import GivenBudget, open_ledger
 
 BUDGET = PureDP(epsilon=2, relation="add/remove")
 ONCE = PureDP(epsilon=0.5, relation="add/remove")

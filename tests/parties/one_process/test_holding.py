@@ -6,7 +6,7 @@ from joblib import Parallel, delayed
 
 from privada import CellClassifier, Dataset, Ledger, Owner, OwnerKey, PureDP, Schema
 from privada.exceptions import BudgetError, InputError, LedgerError
-from privada.parties.one_process.given_budget import open_ledger
+from privada.parties.one_process.dataset import open_ledger
 from privada.parties.one_process.holding import hold_owner
 
 X = np.random.default_rng(0).uniform(size=(30, 1))

@@ -17,7 +17,7 @@ from sklearn.model_selection import cross_validate
 from privada import Category, CellClassifier, Dataset, Ledger, Owner, OwnerKey, PureDP, Schema
 from privada.exceptions import InputError, PrivacyLeakWarning
 from privada.model_selection import PrivateKFold
-from privada.parties.one_process.statement import Statement, join_statements
+from privada.parties.one_process.process_ledger import Statement, join_statements
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
 SETTINGS = {"centers": [[0.2, 0.2], [0.8, 0.8]], "classes": (0, 1), "bounds": (0, 1), "epsilon": 0.5}

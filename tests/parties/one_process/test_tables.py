@@ -8,7 +8,13 @@ import pytest
 from privada import CellStatistics, Ledger, NearestCells, OwnerKey, PureDP, Unit
 from privada.exceptions import InputError
 from privada.parties.one_process.process_ledger import ProcessLedger
-from privada.parties.one_process.tables import MOST_LABELS, Division, Register, key_of, possible_histories
+from privada.parties.one_process.recognition import (
+    MOST_LABELS,
+    Division,
+    Register,
+    key_of,
+    possible_histories,
+)
 
 EPSILON = PureDP(epsilon=0.25, relation="add/remove")
 PERSONS = PureDP(epsilon=0.25, relation="add/remove", unit=Unit(name="person", max_rows=4))

@@ -14,7 +14,7 @@ import dp_accounting
 import sqlalchemy
 
 from privada.privacy import ROW, ZCDP, Ledger, OwnerKey, Price, PureDP, Receipt, Unit
-from privada.privacy.ledger.lines import Line
+from privada.privacy.ledger.chain import Line
 
 QUESTION = "ab" * 32
 BUDGET = ZCDP(rho=0.5, relation="add/remove")
@@ -79,9 +79,9 @@ class _Tampering:
 
 
 def insert(connection: sqlalchemy.Connection, line: Line) -> None:
-    from privada.privacy.ledger.database import schema
+    from privada.privacy.ledger import tables
 
-    connection.execute(sqlalchemy.insert(schema.lines).values(line.to_row()))
+    connection.execute(sqlalchemy.insert(tables.lines).values(line.to_row()))
 
 
 def rewritten(lines: list[Line], key: OwnerKey, change: Callable[[Line], Line]) -> list[Line]:

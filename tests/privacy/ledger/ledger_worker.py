@@ -155,9 +155,11 @@ def memory(_: str, key: OwnerKey, __: int) -> None:
 
 
 def main() -> None:
+    import privada.privacy.ledger.database  # noqa: F401 - once, not in each of a hundred children
+
     verb, place, key_file, number = sys.argv[1:]
     if place.startswith("postgresql"):
-        import psycopg  # noqa: F401 - once, not in each of a hundred children
+        import psycopg  # noqa: F401 - likewise
     verbs = (allowed, askers, founders, heirs, killed, memory)
     {each.__name__: each for each in verbs}[verb](place, OwnerKey.load(key_file), int(number))
 

@@ -10,8 +10,8 @@ import pytest
 from privada.exceptions import BudgetError, InputError, PolicyError
 from privada.privacy import ZCDP, ApproxDP, Asker, Ledger, OwnerKey
 from privada.privacy.accounting.filters import Allowance
-from privada.privacy.ledger import lines
-from privada.privacy.ledger.allowances import check_asker
+from privada.privacy.ledger import chain
+from privada.privacy.ledger.account import check_asker
 from tests.privacy.ledger.cases import QUESTION, gaussian, grains, worker
 
 AR = "add/remove"
@@ -110,14 +110,14 @@ def test_a_term_that_is_over_stays_over_when_the_clock_is_put_back(
     opened: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended, open_ = allow(ALICE, expires=date(2026, 3, 1)), allow(BOB)
-    monkeypatch.setattr(lines, "_now", lambda: "2026-03-01T12:00:00.000000+00:00")
+    monkeypatch.setattr(chain, "_now", lambda: "2026-03-01T12:00:00.000000+00:00")
     opened.open_budget("others", ZCDP(rho=1, relation=AR))
     for asker, allowance in ((ALICE, ended), (BOB, open_)):
         opened.charge_once("others", gaussian(), question=QUESTION, asker=asker, allowance=allowance)
-    monkeypatch.setattr(lines, "_now", lambda: "2026-03-02T00:00:00.000000+00:00")
+    monkeypatch.setattr(chain, "_now", lambda: "2026-03-02T00:00:00.000000+00:00")
     opened.charge("others", gaussian(), question=QUESTION)
     for now in ("2026-03-02T00:00:00.000000+00:00", "2020-01-01T00:00:00.000000+00:00"):
-        monkeypatch.setattr(lines, "_now", lambda now=now: now)
+        monkeypatch.setattr(chain, "_now", lambda now=now: now)
         opened.charge("others", gaussian(10), question=QUESTION)
         for question in (QUESTION, "cd" * 32):  # what it paid for itself, and something new
             with pytest.raises(PolicyError, match="may not ask any more"):

@@ -8,7 +8,7 @@ from privada.exceptions import BudgetError, InputError
 from privada.privacy import ZCDP, Asker, Ledger, PureDP
 from privada.privacy.accounting.filters import Allowance
 from privada.privacy.guarantee import Guarantee
-from privada.privacy.ledger.grants import FILE
+from privada.privacy.ledger.ledger import FILE
 from tests.privacy.ledger.cases import gaussian
 
 AR = "add/remove"

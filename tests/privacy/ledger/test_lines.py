@@ -7,8 +7,8 @@ import pytest
 from privada.exceptions import InputError, TamperError
 from privada.privacy import Asker, OwnerKey
 from privada.privacy.accounting.filters import open_filter
-from privada.privacy.ledger.account import Account
-from privada.privacy.ledger.lines import Line, check_digest, check_text, following, opening, read_account
+from privada.privacy.ledger.account import Account, read_account
+from privada.privacy.ledger.chain import Line, check_digest, check_text, following, opening
 from tests.privacy.ledger.cases import BUDGET, QUESTION
 
 KEY = OwnerKey.generate()

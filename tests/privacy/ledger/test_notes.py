@@ -6,13 +6,14 @@ import pytest
 
 from privada.exceptions import InputError, PolicyError
 from privada.privacy import Asker, Ledger, OwnerKey, Receipt
-from privada.privacy.ledger import lines, notes
+from privada.privacy.ledger import chain
+from privada.privacy.ledger import ledger as module
 from tests.privacy.ledger.cases import QUESTION, grains
 
 ALICE, BOB = Asker("alice", "aa" * 32), Asker("bob", "bb" * 32)
 
 
-def of_kind(ledger: Ledger, kind: str) -> list[lines.Line]:
+def of_kind(ledger: Ledger, kind: str) -> list[chain.Line]:
     return [line for line in ledger.lines("patients") if line.kind == kind]
 
 
@@ -75,15 +76,15 @@ def test_a_known_learners_refusal_is_a_line_once(opened: Ledger) -> None:
 
 
 def test_nobody_fills_the_disk_by_being_refused(opened: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notes, "MOST_REFUSALS", 3)
-    monkeypatch.setattr(lines, "_now", lambda: "2099-03-01T12:00:00.000000+00:00")
+    monkeypatch.setattr(module, "MOST_REFUSALS", 3)
+    monkeypatch.setattr(chain, "_now", lambda: "2099-03-01T12:00:00.000000+00:00")
     for number in range(5):
         opened.refuse("patients", question=f"{number:064x}", reason="no", asker=ALICE)
         opened.refuse("patients", question=f"{number:064x}", reason="who are you?")
     opened.refuse("patients", question=QUESTION, reason="no", asker=BOB)
     assert len(of_kind(opened, "refusal")) == 4
     assert opened.unlisted("patients") == {"2099-03-01": 7}
-    monkeypatch.setattr(lines, "_now", lambda: "2099-03-02T12:00:00.000000+00:00")
+    monkeypatch.setattr(chain, "_now", lambda: "2099-03-02T12:00:00.000000+00:00")
     opened.refuse("patients", question="ef" * 32, reason="no", asker=ALICE)
     assert len(of_kind(opened, "refusal")) == 5
 

@@ -6,7 +6,8 @@ import sqlalchemy
 
 from privada.exceptions import AnswerError, LedgerError, TamperError
 from privada.privacy import ZCDP, Ledger, Price
-from privada.privacy.ledger.outbox import FAILED, KEPT, MOST_TRIES, OWED
+from privada.privacy.ledger.storage import FAILED, KEPT, MOST_TRIES, OWED
+from privada.privacy.ledger.tables import Tables
 
 QUESTION = "ab" * 32
 BUDGET = ZCDP(rho=0.5, relation="add/remove")
@@ -55,10 +56,14 @@ def test_an_answer_that_ends_its_process_each_time_is_given_up(opened):
 
 def test_a_release_that_cannot_be_kept_costs_no_try(opened, monkeypatch):
     debt = owe(opened)
-    monkeypatch.setattr(
-        "privada.privacy.ledger.outbox.keep",
-        lambda *_: (_ for _ in ()).throw(LedgerError("the disk is full")),
-    )
+    change = Tables.change
+
+    def fail_to_keep(tables, debt, *, release=None, **more):
+        if release is not None:
+            raise LedgerError("the disk is full")
+        return change(tables, debt, **more)
+
+    monkeypatch.setattr(Tables, "change", fail_to_keep)
     with pytest.raises(LedgerError, match="full"):
         opened.keep(debt, b"release")
     monkeypatch.undo()

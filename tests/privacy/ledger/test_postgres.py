@@ -49,18 +49,19 @@ def test_a_charge_waits_for_the_disk(ledger: Ledger, engine: sqlalchemy.Engine) 
         name = connection.exec_driver_sql("SELECT current_database()").scalar()
         connection.exec_driver_sql(f'ALTER DATABASE "{name}" SET synchronous_commit TO off')
         connection.commit()
-    ledger._store.engine.dispose()
-    with ledger._store.reading() as connection:
-        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "off"
-    with ledger._store.writing() as connection:
-        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+    ledger._storage.engine.dispose()
+    with ledger._storage.reading() as tables:
+        assert tables.connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "off"
+    with ledger._storage.writing() as tables:
+        assert tables.connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
 
 
 def test_one_writer_waits_for_another_of_the_same_data_set_only(
     ledger: Ledger, postgres_place: str, key: OwnerKey
 ) -> None:
     ledger.open_budget("others", BUDGET)
-    with Ledger.open(postgres_place, key) as second, ledger._store.writing() as connection:
+    with Ledger.open(postgres_place, key) as second, ledger._storage.writing() as tables:
+        connection = tables.connection
         connection.exec_driver_sql("SELECT * FROM datasets WHERE dataset = 'patients' FOR UPDATE")
         second.charge("others", PRICE, question=QUESTION)
         waiting = threading.Thread(
@@ -94,8 +95,8 @@ def test_a_restarted_connection_is_found(ledger: Ledger, engine: sqlalchemy.Engi
 
 def test_a_commit_without_an_answer_is_named(ledger: Ledger, engine: sqlalchemy.Engine) -> None:
     def cut_off() -> None:
-        with ledger._store.writing() as connection, engine.connect() as other:
-            pid = connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
+        with ledger._storage.writing() as tables, engine.connect() as other:
+            pid = tables.connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()
             other.exec_driver_sql(f"SELECT pg_terminate_backend({pid}, 5000)")
 
     with pytest.raises(LedgerError, match="did not confirm its last line, which may stand"):

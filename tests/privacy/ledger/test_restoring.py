@@ -159,7 +159,7 @@ def test_a_chain_that_was_begun_when_its_process_ended_is_not_taken_for_a_restor
 ) -> None:
     """Between the commit of line 0 and its note, a process may end."""
     with Ledger.open(home / "ledger.sqlite", key) as ledger:
-        monkeypatch.setattr("privada.privacy.ledger.heads.Heads.remember", lambda *_: 1 / 0)
+        monkeypatch.setattr("privada.privacy.ledger.recovery.Heads.remember", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             ledger.open_budget("patients", BUDGET)
     monkeypatch.undo()

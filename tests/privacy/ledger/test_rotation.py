@@ -14,9 +14,8 @@ import pytest
 
 from privada.exceptions import InputError, LedgerError, TamperError
 from privada.privacy import ZCDP, Ledger, OwnerKey, Price, Receipt
-from privada.privacy.ledger import rotation
-from privada.privacy.ledger.lines import KEY, Line, following
-from privada.privacy.ledger.rotation import HandOver
+from privada.privacy.ledger.chain import HAND_OVER_FORMAT, KEY, HandOver, Line, following
+from privada.privacy.ledger.tables import Tables
 from privada.privacy.wire import canonical
 
 BUDGET = ZCDP(rho=4.0, relation="add/remove")
@@ -156,7 +155,7 @@ def test_a_failed_hand_over_changes_nothing(
 
     with Ledger.open(place, key) as ledger:
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(rotation, "_create", fail)
+            patch.setattr(Tables, "add_hand_over", fail)
             ledger.rotate(new)
         assert ledger.key == key
         receipts += charge(ledger)
@@ -324,8 +323,8 @@ def test_the_table_of_keys_is_append_only(
         ledger.rotate(new)
         for statement in ("UPDATE successors SET owner = 'me'", "DELETE FROM successors"):
             with pytest.raises((LedgerError, DBAPIError), match="append-only"):
-                with ledger._store.writing() as connection:
-                    connection.execute(text(statement))
+                with ledger._storage.writing() as tables:
+                    tables.connection.execute(text(statement))
 
 
 # The file for those who know the old key
@@ -348,7 +347,7 @@ def test_an_edited_hand_over_does_not_hold(key: OwnerKey, new: OwnerKey, name: s
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", "[" * 50_000, "9" * 5000, json.dumps({"format": rotation.FORMAT, "old": 1})]
+    "text", ["", "[]", "{}", "[" * 50_000, "9" * 5000, json.dumps({"format": HAND_OVER_FORMAT, "old": 1})]
 )
 def test_a_file_that_is_no_hand_over(tmp_path: Path, text: str) -> None:
     (tmp_path / "handover.json").write_text(text)

@@ -9,7 +9,7 @@ import pytest
 
 from privada.exceptions import TamperError
 from privada.privacy import Ledger, OwnerKey, Receipt
-from privada.privacy.ledger.lines import Line
+from privada.privacy.ledger.chain import Line
 from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian, insert, rewritten, tampering
 
 

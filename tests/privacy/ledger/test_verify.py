@@ -11,8 +11,7 @@ from privada.privacy import ApproxDP, Asker, Ledger, OwnerKey, Price
 from privada.privacy.accounting.events import VisiblySampledDpEvent
 from privada.privacy.accounting.filters import open_filter
 from privada.privacy.ledger.account import Account
-from privada.privacy.ledger.database import table
-from privada.privacy.ledger.lines import following, opening
+from privada.privacy.ledger.chain import following, opening
 from privada.privacy.ledger.verify import verify
 from privada.privacy.wire import canonical
 
@@ -61,8 +60,8 @@ def test_an_owner_does_not_go_on_with_a_sum_that_is_false():
     cost = open_filter(BUDGET).recorded_cost(priced(SECRET, "attribute"))
     with Ledger.open(":memory:", KEY) as ledger:
         for line in (lines := chain("attribute", (priced(SECRET, "attribute"), cost))):
-            with ledger._store.writing() as connection:
-                (table.begin if line is lines[0] else table.append)(connection, line)
+            with ledger._storage.writing() as tables:
+                (tables.begin if line is lines[0] else tables.append)(line)
         with pytest.raises(LedgerError, match="Line 1 of 'patients' was priced too low by version 0.1.0"):
             ledger.check_budget("patients", BUDGET)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import secrets
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -26,9 +26,14 @@ import numpy as np
 
 from privada.exceptions import InputError, PrivacyLeakWarning, SchemaError
 from privada.parties.in_memory import owner_in_memory
-from privada.parties.one_process.given_budget import GivenBudget, open_ledger
-from privada.parties.one_process.process_ledger import OpenUse, enter_rows, join_fit
-from privada.parties.one_process.statement import Statement, join_statements
+from privada.parties.one_process.dataset import GivenBudget, open_ledger
+from privada.parties.one_process.process_ledger import (
+    OpenUse,
+    Statement,
+    enter_rows,
+    join_fit,
+    join_statements,
+)
 from privada.parties.owner import Owner
 from privada.parties.permissions import Policy
 from privada.parties.rows import number_persons
@@ -64,12 +69,12 @@ class Holding:
         owner: Owner,
         *,
         use: OpenUse | None = None,
-        given: GivenBudget | None = None,
+        budget: GivenBudget | None = None,
         salt: str = "",
         opened: bool = False,
     ) -> None:
         self.owner, self.salt = owner, salt
-        self.use, self._given, self._opened = use, given, opened
+        self.use, self._budget, self._opened = use, budget, opened
 
     @property
     def is_notable(self) -> bool:
@@ -81,27 +86,27 @@ class Holding:
         """What everything that the rows were used for has cost, now and later."""
         if self.use is not None:
             return Statement([self.use])
-        return Statement(budgets=[] if self._given is None else [self._given])
+        return Statement(budgets=[] if self._budget is None else [self._budget])
 
     def settle(self) -> None:
         """End the fit: read the charges for the last time, and close a ledger that was opened for it."""
         if self.use is not None:
             self.use.settle()
-        elif self._given is not None:
-            self._given.release_ledger()
+        elif self._budget is not None:
+            self._budget.release_ledger()
         if self._opened:
             self.owner.ledger.close()
 
 
 @contextmanager
 def settling(held: Iterable[Holding]) -> Iterator[None]:
-    """Settle what is held for a fit at its end, however it ends."""
+    """Settle the holdings of a fit at its end, however it ends."""
     holdings = tuple(held)
     try:
         yield
     finally:
-        for each in holdings:
-            each.settle()
+        for holding in holdings:
+            holding.settle()
 
 
 def state_spent(held: Iterable[Holding]) -> Statement:
@@ -113,16 +118,12 @@ def state_spent(held: Iterable[Holding]) -> Statement:
 
 def warn_of_earlier_uses(held: Iterable[Holding]) -> None:
     """Say that rows were used before, at their second use and whenever their number of uses has doubled."""
-    if any(each.is_notable for each in held):
-        warnings.warn(USED_BEFORE, PrivacyLeakWarning, stacklevel=_levels_to_caller())
-
-
-def _levels_to_caller() -> int:
-    """How many levels above the caller of this function the code is that called privada."""
-    frame, levels = sys._getframe(1), 1
+    if not any(holding.is_notable for holding in held):
+        return
+    frame, levels = sys._getframe(), 1  # the warning names the line that called privada
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in OURS:
         frame, levels = frame.f_back, levels + 1
-    return levels
+    warnings.warn(USED_BEFORE, PrivacyLeakWarning, stacklevel=levels)
 
 
 def require_owner(owner: Any) -> None:
@@ -132,10 +133,10 @@ def require_owner(owner: Any) -> None:
 
 
 def hold_owner(owner: Owner, budget: Guarantee) -> Holding:
-    """Hold what an owner has, for a fit that may cost so much. Rows that it has in memory are noted, too."""
+    """Hold an owner for a fit that may cost so much. Rows that it has in memory are noted, too."""
     require_owner(owner)
-    given = GivenBudget.of(owner.ledger, owner.dataset, owner.ledger)
-    return Holding(owner, use=owner.note_use(given, budget), given=given)
+    of_owner = GivenBudget.of(owner.ledger, owner.dataset, owner.ledger)
+    return Holding(owner, use=owner.note_use(of_owner, budget), budget=of_owner)
 
 
 def hold_rows(
@@ -159,7 +160,7 @@ def hold_rows(
 
     Parameters
     ----------
-    rows, questions, schema, budget, y, policy, rehearsal, allow_empty
+    rows, questions, schema, budget, y, policy, insecure_seed, allow_empty
         As for `owner_in_memory`; ``budget`` is what the fit may cost by itself.
     name : str
         What the rows are called where no ledger is given.
@@ -186,43 +187,35 @@ def hold_rows(
         "allow_empty": allow_empty,
     }
     noted = {"person": person, "guarantee": budget, "columns": columns, "table": table}
-    if ledger is not None:
-        return _hold_on_ledger(rows, ledger, dataset, noted, schema=schema, **more)
-    if dataset is not None:
-        raise InputError(f"Expected ledger= beside dataset={dataset!r}: which ledger has its budget?")
-    owner = owner_in_memory(rows, questions, schema=schema, budget=budget, dataset=name, **more)
-    return Holding(owner, use=enter_rows(rows, ledger=owner.ledger, dataset=owner.dataset, **noted))
+    if ledger is None:
+        if dataset is not None:
+            raise InputError(f"Expected ledger= beside dataset={dataset!r}: which ledger has its budget?")
+        owner = owner_in_memory(rows, questions, schema=schema, budget=budget, dataset=name, **more)
+        return Holding(owner, use=enter_rows(rows, ledger=owner.ledger, dataset=owner.dataset, **noted))
+    opened = open_ledger(ledger)
+    try:
+        if not dataset:
+            names = ", ".join(opened.datasets()) or "none"
+            raise InputError(f"Expected the Dataset to name a budget of its ledger; it has: {names}.")
+        keeps = opened.budget(dataset)
+        settings = {"schema": schema, "budget": keeps.budget, "accounting": keeps.name, **more}
+        owner = Owner(rows, ledger=opened, dataset=dataset, **settings)
+        of_ledger = GivenBudget.of(opened, owner.dataset, ledger)
+        use = enter_rows(rows, ledger=opened, dataset=owner.dataset, budget=of_ledger, **noted)
+    except BaseException:
+        if opened is not ledger:
+            opened.close()
+        raise
+    salt = f"fit {secrets.token_hex(16)}"
+    return Holding(owner, use=use, budget=of_ledger, salt=salt, opened=opened is not ledger)
 
 
-def count_persons(given: Any) -> int:
+def count_persons(person: Any) -> int:
     """How many persons there are: public where a person is replaced by another."""
-    people = read_persons(given)
+    people = read_persons(person)
     if is_missing(people).any():
         raise SchemaError("Expected a person for each row; one is missing.")
     return len(np.unique(number_persons(people, "person")))
-
-
-def _hold_on_ledger(
-    rows: Any, place: Any, dataset: str | None, noted: Mapping[str, Any], **more: Any
-) -> Holding:
-    """An owner whose budget is the one that is open for a data set."""
-    ledger = open_ledger(place)
-    try:
-        if not dataset:
-            known = ", ".join(ledger.datasets()) or "none"
-            raise InputError(f"Expected the Dataset to name a budget of its ledger; it has: {known}.")
-        keeps = ledger.budget(dataset)
-        owner = Owner(
-            rows, ledger=ledger, dataset=dataset, budget=keeps.budget, accounting=keeps.name, **more
-        )
-        given = GivenBudget.of(ledger, owner.dataset, place)
-        use = enter_rows(rows, ledger=ledger, dataset=owner.dataset, given=given, **noted)
-    except BaseException:
-        if ledger is not place:
-            ledger.close()
-        raise
-    salt = f"fit {secrets.token_hex(16)}"
-    return Holding(owner, use=use, given=given, salt=salt, opened=ledger is not place)
 
 
 __all__ = [

@@ -1,19 +1,19 @@
 """The process's own ledger: what private rows given as arrays were used for, over all fits of this process.
 
 Every `fit` of an estimator on arrays is a *use* of its rows, with an owner and a budget of its own. That
-alone would state the loss of one fit where a grid search made ten. So this process remembers, by keyed
-fingerprints (`privada.parties.one_process.fingerprints`), which rows each use had; what a row has lost is
-what all its uses cost together (`privada.privacy.accounting.accountant`), and what a fit states as ``spent_``
-is that of the row that has lost most.
+alone would state the loss of one fit where a grid search ran ten. So this process remembers, by keyed
+fingerprints (`privada.parties.one_process.recognition`), which rows each use had; what a row has lost is
+what all its uses cost together (`privada.privacy.accounting.odometer`), and what a fit states as ``spent_``
+is that of the row that has lost most (`Statement`).
 
 That is true only if a row is in the same fits whatever the other rows are. So a use is of a table, or of a
-part that was drawn by a secret label for each row (`privada.parties.one_process.tables`). Where fits without
-a name had different rows that nobody told apart, nothing is stated.
+part that was drawn by a secret label for each row. Where fits without a name had different rows that nobody
+told apart, nothing is stated.
 
-A use that a given ledger or owner pays for is noted, too. Its statement is that of the whole budget, and of
-the other uses of its rows beside it.
+A use that a ledger or an owner of the caller pays for is noted, too. Its statement is that of the whole
+budget, together with the other uses of its rows.
 
-It holds twelve bytes per distinct row and what was charged for each use, and nothing else: no row and
+It stores twelve bytes per distinct row and what was charged for each use, and nothing else: no row and
 nothing that could be turned back into one. It ends with the process. Worker processes would each forget
 what the others did, so they are refused: there, and wherever a loss has to be known later, give ``ledger=``.
 """
@@ -34,13 +34,14 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import InputError
-from privada.parties.one_process.fingerprints import Fingerprints, RowHasher
-from privada.parties.one_process.given_budget import GivenBudget
-from privada.parties.one_process.tables import (
+from privada.parties.one_process.dataset import GivenBudget
+from privada.parties.one_process.recognition import (
     UNKNOWN,
     Division,
+    Fingerprints,
     Labels,
     Register,
+    RowHasher,
     Table,
     key_of,
     keys_of_parts,
@@ -62,10 +63,10 @@ class OpenUse:
     Attributes
     ----------
     uses : int
-        Which use it is of the row that was used most, this one included; of one that a given budget pays
-        for, beside what that budget paid for.
-    given : GivenBudget or None
-        The budget that pays for it, if one was given.
+        Which use it is of the row that was used most, this one included; not counting uses that the same
+        ``budget`` paid for.
+    budget : GivenBudget or None
+        The budget that pays for it, if the caller gave one.
     tables : tuple of Table
         The table that its rows are a part of; several if that cannot be told.
     labels : tuple
@@ -84,7 +85,7 @@ class OpenUse:
     uses: int = 1
     charged: tuple[Price, ...] = ()
     since: int = 0  # lines that the data set had before: a ledger that was given has others' charges, too
-    given: GivenBudget | None = None
+    budget: GivenBudget | None = None
     tables: tuple[Table, ...] = ()
     labels: tuple[Labels, ...] = ()
     scope: tuple[str, str] | None = None
@@ -93,8 +94,8 @@ class OpenUse:
     def prices(self) -> tuple[Price, ...]:
         """What was charged so far."""
         if self.ledger is not None:
-            found = (line.price for line in self.ledger.lines(self.dataset) if line.index >= self.since)
-            self.charged = tuple(price for price in found if price is not None)
+            prices = (line.price for line in self.ledger.lines(self.dataset) if line.index >= self.since)
+            self.charged = tuple(price for price in prices if price is not None)
         return self.charged
 
     def spent(self) -> Guarantee | None:
@@ -111,12 +112,12 @@ class OpenUse:
         """Read the charges for the last time; the ledger may be forgotten."""
         self.prices()
         self.ledger = None
-        if self.given is not None:
-            self.given.release_ledger()
+        if self.budget is not None:
+            self.budget.release_ledger()
 
     def is_paid_with(self, other: OpenUse) -> bool:
-        """Whether one given budget pays for both."""
-        mine, theirs = self.given, other.given
+        """Whether one budget of the caller pays for both."""
+        mine, theirs = self.budget, other.budget
         return mine is not None and theirs is not None and mine.identity == theirs.identity
 
 
@@ -152,7 +153,7 @@ class ProcessLedger:
         dataset: str,
         person: Any = None,
         columns: Sequence[str] | None = None,
-        given: GivenBudget | None = None,
+        budget: GivenBudget | None = None,
         table: str | None = None,
     ) -> OpenUse:
         """Note a use of some rows before anything is charged for it.
@@ -165,8 +166,8 @@ class ProcessLedger:
         views, people = self._fingerprint(rows, person, columns, kind)
         keys = [key_of(view, people) for view in views]
         scope = None if table is None else ("table", table)
-        if given is not None:
-            scope = ("budget", given.identity)
+        if budget is not None:
+            scope = ("budget", budget.identity)
         with self._lock:
             parts = self._tables.find(keys, _units_and_rows(views, people), guarantee.relation)
             noted = [
@@ -178,17 +179,34 @@ class ProcessLedger:
                 dataset=dataset,
                 rows=noted[0],
                 book=self,
-                since=0 if given is None else sum(1 for _ in ledger.lines(dataset)),
-                given=given,
+                since=0 if budget is None else sum(1 for _ in ledger.lines(dataset)),
+                budget=budget,
                 tables=tuple(part.table for part in parts),
                 labels=parts[0].labels,
                 scope=scope,
             )
+            # No loss of a row is one of a person: what was used with another unit before is refused.
+            for earlier in (
+                earlier
+                for rows_or_people in noted
+                for history in self._histories_of(rows_or_people)
+                for earlier in history
+            ):
+                if earlier.guarantee.unit != guarantee.unit:
+                    raise InputError(
+                        f"Expected one unit in every fit: some of these rows or persons were used as "
+                        f"{earlier.guarantee.unit} before, and now as {guarantee.unit}."
+                    )
+            # A row may have had any history that its secret labels allow; the longest one counts.
+            possible = (
+                uses
+                for history in self._histories_of(use.rows)
+                for uses in possible_histories((*history, use))
+                if use in uses
+            )
+            use.uses = 1 + max((len(_paid_otherwise(uses[:-1], use)) for uses in possible), default=0)
             for rows_or_people in noted:
-                _check_units(self._earlier(rows_or_people), guarantee)
-            use.uses = 1 + self._most_earlier_uses(use)
-            for rows_or_people in noted:
-                self._continue(rows_or_people, use)
+                self._extend_histories(rows_or_people, use)
             self._named[use.name] = use
         return use
 
@@ -223,8 +241,8 @@ class ProcessLedger:
         views, people = self._fingerprint(rows, person, columns, "row" if person is None else "person")
         keys = keys_of_parts(views, people, labels, count)
         with self._lock:
-            whole = [key_of(view, people) for view in views]
-            parts = self._tables.find(whole, _units_and_rows(views, people))
+            table_keys = [key_of(view, people) for view in views]
+            parts = self._tables.find(table_keys, _units_and_rows(views, people))
             self._tables.divide(parts, Division(count, has_fixed_sizes), keys)
 
     def join_fit(self, uses: Sequence[OpenUse]) -> None:
@@ -243,52 +261,53 @@ class ProcessLedger:
         """The use of this name; None in a process that did not make it."""
         return self._named.get(name)
 
-    def _earlier(self, rows: Fingerprints) -> list[tuple[OpenUse, ...]]:
+    def _histories_of(self, rows: Fingerprints) -> list[tuple[OpenUse, ...]]:
         """The histories that rows have."""
         places = self._place(rows)
         return [self._histories[number] for number in np.unique(self._history[places])]
 
-    def _continue(self, rows: Fingerprints, use: OpenUse) -> None:
-        """Let the histories of rows go on with a use."""
+    def _extend_histories(self, rows: Fingerprints, use: OpenUse) -> None:
+        """Append a use to the histories of rows."""
         places = self._place(rows)
-        numbers, which = np.unique(self._history[places], return_inverse=True)
-        renewed = np.array([self._followed_by(number, use) for number in numbers], dtype=np.int32)
-        self._history[places] = renewed[which]
+        numbers, inverse = np.unique(self._history[places], return_inverse=True)
+        extended = []
+        for number in numbers:
+            history = (*self._histories[number], use)
+            key = tuple(map(id, history))
+            if key not in self._numbers:
+                self._numbers[key] = len(self._histories)
+                self._histories.append(history)
+            extended.append(self._numbers[key])
+        self._history[places] = np.array(extended, dtype=np.int32)[inverse]
 
     def spent(self, use: OpenUse) -> Guarantee | None:
         """What the rows of a use have lost so far, over all their uses: that of the worst row."""
         with self._lock:
-            if self._is_divided_unknown(use):
-                raise InputError(UNKNOWN)
-            histories = self._earlier(use.rows) or [(use,)]
-        possible = [tuple(each) for history in histories for each in possible_histories(history) if each]
-        if use.given is None:
+            self._check_division(use)
+            histories = self._histories_of(use.rows) or [(use,)]
+        possible = [uses for history in histories for uses in possible_histories(history) if uses]
+        if use.budget is None:
             return weakest([_state(history) or use.guarantee for history in possible])
-        paid, beside = use.given.read(), [_state(_beside(history, use)) for history in possible]
-        sums = [[each for each in (paid, other) if each is not None] for other in beside]
-        stated = [add_statements(each) for each in sums if each]
-        return weakest(stated) if stated else None
+        of_budget, totals = use.budget.read(), []
+        for history in possible:
+            losses = [loss for loss in (of_budget, _state(_paid_otherwise(history, use))) if loss is not None]
+            if losses:
+                totals.append(add_statements(losses))
+        return weakest(totals) if totals else None
 
-    def _most_earlier_uses(self, use: OpenUse) -> int:
-        """How many uses a row may have had before this one, beside those that the same budget paid for."""
-        histories = [(*history, use) for history in self._earlier(use.rows)]
-        possible = (uses for history in histories for uses in possible_histories(history) if use in uses)
-        return max((len(_beside(uses[:-1], use)) for uses in possible), default=0)
-
-    def _is_divided_unknown(self, use: OpenUse) -> bool:
-        """Whether another use was charged for rows that may be another part of the same table."""
+    def _check_division(self, use: OpenUse) -> None:
+        """Raise `InputError` if another use was charged for what may be another part of the same table."""
         for other in self._named.values():
             if set(other.tables) & set(use.tables) or self._tables.are_apart(use.tables, other.tables):
                 continue
             if other.scope == use.scope:
-                suspect = use.given is None  # what a budget's charges mean is for whoever named it to know
+                suspect = use.budget is None  # what a budget's charges mean is for whoever named it to know
             elif None in (other.scope, use.scope):
                 suspect = bool(np.isin(use.rows, other.rows).any())
             else:
                 suspect = False
             if suspect and other.prices():
-                return True
-        return False
+                raise InputError(UNKNOWN)
 
     def _place(self, rows: Fingerprints) -> npt.NDArray[np.intp]:
         """Where rows are; new ones are added, without a use."""
@@ -299,25 +318,6 @@ class ProcessLedger:
             self._history = np.insert(self._history, at, 0)
         return np.searchsorted(self._rows, rows)
 
-    def _followed_by(self, number: Any, use: OpenUse) -> int:
-        """The number of a history that goes on with a use."""
-        longer = (*self._histories[number], use)
-        key = tuple(map(id, longer))
-        if key not in self._numbers:
-            self._numbers[key] = len(self._histories)
-            self._histories.append(longer)
-        return self._numbers[key]
-
-
-def _check_units(histories: Sequence[tuple[OpenUse, ...]], guarantee: Guarantee) -> None:
-    """Refuse rows or persons that were used with another unit before: no loss of one is one of the other."""
-    for use in (use for history in histories for use in history):
-        if use.guarantee.unit != guarantee.unit:
-            raise InputError(
-                f"Expected one unit in every fit: some of these rows or persons were used as "
-                f"{use.guarantee.unit} before, and now as {guarantee.unit}."
-            )
-
 
 def _units_and_rows(views: Sequence[Fingerprints], people: Fingerprints | None) -> list[Fingerprints]:
     """The distinct fingerprints of what is protected, and of rows if that is persons."""
@@ -325,7 +325,7 @@ def _units_and_rows(views: Sequence[Fingerprints], people: Fingerprints | None) 
     return [rows] if people is None else [np.unique(people), rows]
 
 
-def _beside(history: Sequence[OpenUse], use: OpenUse) -> list[OpenUse]:
+def _paid_otherwise(history: Sequence[OpenUse], use: OpenUse) -> list[OpenUse]:
     """The uses of a history that the budget of this one does not pay for."""
     return [other for other in history if not other.is_paid_with(use)]
 
@@ -355,22 +355,22 @@ def is_worker() -> bool:
     return multiprocessing.parent_process() is not None or os.getpid() != _PROCESS
 
 
-def enter_rows(rows: Any, *, given: GivenBudget | None = None, **more: Any) -> OpenUse | None:
+def enter_rows(rows: Any, *, budget: GivenBudget | None = None, **more: Any) -> OpenUse | None:
     """Note a use of rows in this process's ledger, as `ProcessLedger.enter` does; None for public rows.
 
     Raises
     ------
     InputError
-        In a worker process, whose ledger would end with it, unless a given budget pays.
+        In a worker process, whose ledger would end with it, unless a budget of the caller pays.
     """
     if _PUBLIC.get():
         return None
-    if given is None and is_worker():
+    if budget is None and is_worker():
         raise InputError(
             "Expected a Dataset with a ledger in a worker process: what it spends would be forgotten with "
             "it. Give the path of a ledger, or fit in one process (n_jobs=1, or threads)."
         )
-    return THE_LEDGER.enter(rows, given=given, **more)
+    return THE_LEDGER.enter(rows, budget=budget, **more)
 
 
 def note_division(rows: Any, labels: npt.NDArray[np.integer], **more: Any) -> None:
@@ -391,4 +391,103 @@ def find_use(name: str) -> OpenUse | None:
 
 THE_LEDGER = ProcessLedger()
 
-__all__ = ["OpenUse", "ProcessLedger", "enter_rows", "find_use", "join_fit", "note_division", "public_rows"]
+
+class Statement:
+    """What all uses of what was held for a fit cost together, at most: that of the data set that lost most.
+
+    A copy or a pickle in the same process goes on with it. In another process it states what was known when
+    it was pickled, and reads given budgets again that have a path or URL.
+
+    Parameters
+    ----------
+    uses : sequence of OpenUse
+    budgets : sequence of GivenBudget
+    known : Guarantee or None
+        What another process knew.
+    is_unknown : bool
+        Whether another process could not state it.
+
+    Privacy
+    -------
+    Neither a statement nor its pickle holds a fingerprint or anything else of the rows.
+    """
+
+    def __init__(
+        self,
+        uses: Sequence[OpenUse] = (),
+        budgets: Sequence[GivenBudget] = (),
+        known: Guarantee | None = None,
+        is_unknown: bool = False,
+    ) -> None:
+        self._names = tuple(use.name for use in uses)  # a model refers to its rows by a name alone
+        self._budgets, self._known, self._is_unknown = tuple(budgets), known, is_unknown
+
+    @property
+    def uses(self) -> list[OpenUse]:
+        """The uses that this process knows."""
+        return [use for name in self._names if (use := find_use(name)) is not None]
+
+    def read(self) -> Guarantee | None:
+        """What was lost so far; None for rows that were declared public.
+
+        Raises
+        ------
+        InputError
+            Fits of this process had different rows, and nobody knows how they were divided.
+        """
+        if self._is_unknown:
+            raise InputError(UNKNOWN)
+        now = [use.spent() for use in self.uses] + [budget.read() for budget in self._budgets]
+        losses = [loss for loss in (self._known, *now) if loss is not None]
+        return weakest(losses) if losses else None
+
+    def __repr__(self) -> str:
+        stated, is_unknown = self.try_to_read()
+        return f"<Statement: {'unknown' if is_unknown else stated}>"
+
+    def __reduce__(self) -> Any:
+        budgets = [use.budget for use in self.uses if use.budget is not None]
+        return _restore_statement, (self._names, (*budgets, *self._budgets), *self.try_to_read())
+
+    def try_to_read(self) -> tuple[Guarantee | None, bool]:
+        """What was lost so far, and whether that is unknown."""
+        try:
+            return self.read(), False
+        except InputError:
+            return None, True
+
+
+def join_statements(statements: Sequence[Statement]) -> Statement:
+    """One statement for all."""
+    losses = [statement._known for statement in statements if statement._known is not None]
+    return Statement(
+        [use for statement in statements for use in statement.uses],
+        [budget for statement in statements for budget in statement._budgets],
+        weakest(losses) if losses else None,
+        any(statement._is_unknown for statement in statements),
+    )
+
+
+def _restore_statement(
+    names: Sequence[str],
+    budgets: Sequence[GivenBudget],
+    known: Guarantee | None,
+    is_unknown: bool,
+) -> Statement:
+    uses = [use for name in names if (use := find_use(name)) is not None]
+    if names and len(uses) == len(names):
+        return Statement(uses)
+    return Statement(uses, budgets, known, is_unknown)
+
+
+__all__ = [
+    "OpenUse",
+    "ProcessLedger",
+    "Statement",
+    "enter_rows",
+    "find_use",
+    "join_fit",
+    "join_statements",
+    "note_division",
+    "public_rows",
+]

@@ -2,24 +2,14 @@
 
 ::
 
-    book       Ledger: what callers use
-    account    one data set's filter, its costs, quotes and what remains
-    allowances what each learner has used of its allowance
-    grants     what each learner was allowed, by whom and when
-    notes      lines that cost nothing: decisions, refusals, disclosures
-    outbox     what each charged question is owed, and the release once it was drawn
-    lines      lines, their hashes and signatures
-    verify     chains, sums, costs, signatures and receipts, checked again
-    export     plain JSON that dp-accounting alone can recompute
-    table      the lines table: read the head, append, walk
-    schema     its columns, triggers and migrations
-    store      connections, transactions, forks
-    backends   SQLite and PostgreSQL
-    backup     a consistent copy
-    rotation   a new key takes over
-    heads      the last line of each chain, remembered elsewhere
-    restoring  a copy is continued; what it lacks counts as spent
-    names      one name, one budget
+    ledger     Ledger: all rules of budgets, charges, allowances and decisions
+    account    one data set's filter: costs, quotes, what remains, and what each learner may take of it
+    chain      lines, their hashes and signatures, and how a new key takes over
+    storage    what a place for lines can do; the one in memory
+    database   SQLite and PostgreSQL: connections, locks, transactions
+    tables     their tables, migrations and queries
+    verify     chains, sums, costs, signatures and receipts, checked again; plain JSON for others to check
+    recovery   the record of heads, backups, and copies that are continued
 """
 
 from __future__ import annotations
@@ -29,16 +19,18 @@ from typing import TYPE_CHECKING
 from privada._lazy import attach
 
 if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
-    from privada.privacy.ledger.book import Ledger as Ledger
-    from privada.privacy.ledger.book import Line as Line
-    from privada.privacy.ledger.book import Quote as Quote
-    from privada.privacy.ledger.book import Remaining as Remaining
-    from privada.privacy.ledger.book import Verification as Verification
-    from privada.privacy.ledger.rotation import HandOver as HandOver
+    from privada.privacy.ledger.account import Quote as Quote
+    from privada.privacy.ledger.account import Remaining as Remaining
+    from privada.privacy.ledger.chain import HandOver as HandOver
+    from privada.privacy.ledger.chain import Line as Line
+    from privada.privacy.ledger.ledger import Ledger as Ledger
+    from privada.privacy.ledger.verify import Verification as Verification
 
 _HOMES = {
-    "book": ("Ledger", "Line", "Quote", "Remaining", "Verification"),
-    "rotation": ("HandOver",),
+    "account": ("Quote", "Remaining"),
+    "chain": ("HandOver", "Line"),
+    "ledger": ("Ledger",),
+    "verify": ("Verification",),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

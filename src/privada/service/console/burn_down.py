@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from privada.privacy.accounting.filters import Allowance, Filter
 from privada.privacy.guarantee import Guarantee
-from privada.privacy.ledger.lines import CHARGE, COPY, Line, read_account
+from privada.privacy.ledger.account import read_account
+from privada.privacy.ledger.chain import CHARGE, COPY, Line
 
 WINDOW = timedelta(days=30)  # whose rate is the present one
 SHORTEST = timedelta(days=1)  # of a history from which a rate is taken
@@ -107,7 +108,7 @@ def _went_to(line: Line, allowance: Allowance) -> bool:
 
 
 def _share(line: Line, keeps: Filter) -> float:
-    price = line.told
+    price = line.answer_price
     return 0.0 if price is None else keeps.recorded_cost(price) / keeps.capacity
 
 

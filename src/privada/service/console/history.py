@@ -8,7 +8,8 @@ from typing import Any
 
 from privada.parties.owner import Owner
 from privada.privacy.ledger import Verification
-from privada.privacy.ledger.lines import Line, read_account
+from privada.privacy.ledger.account import read_account
+from privada.privacy.ledger.chain import Line
 from privada.privacy.release import Release
 from privada.report.ledger import budgets_table, learners_table, lines_table
 from privada.report.tables import Table

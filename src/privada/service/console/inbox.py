@@ -16,7 +16,7 @@ from privada.parties.owner import Owner
 from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.ledger.account import Quote
-from privada.privacy.ledger.lines import Line
+from privada.privacy.ledger.chain import Line
 from privada.privacy.release import Question
 from privada.report.tables import Table
 from privada.report.wording import Part, parts_of, say_risk

@@ -12,7 +12,7 @@ import pytest
 
 from privada.exceptions import LedgerError
 from privada.privacy import Ledger, OwnerKey
-from privada.privacy.ledger.database.backends import backend
+from privada.privacy.ledger.database import open_database
 from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian, tampering
 
 
@@ -67,7 +67,7 @@ def test_a_fresh_ledger_is_its_users_own(key, tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 def test_a_data_set_is_free_again_although_a_forked_process_lives_on(tmp_path):
-    at = backend(tmp_path / "ledger.sqlite")
+    at = open_database(tmp_path / "ledger.sqlite")
     with at.alone("patients"):
         child = os.fork()
         if child == 0:
@@ -83,7 +83,7 @@ def test_a_data_set_is_free_again_although_a_forked_process_lives_on(tmp_path):
 
 
 def test_one_data_set_does_not_wait_for_another(tmp_path):
-    at = backend(tmp_path / "ledger.sqlite")
+    at = open_database(tmp_path / "ledger.sqlite")
     with at.alone("patients"), at.alone("others"):
         waiting = threading.Thread(target=lambda: at.alone("patients").__enter__(), daemon=True)
         waiting.start()
@@ -143,8 +143,8 @@ def test_a_url_that_is_no_place_for_a_ledger_is_refused(key: OwnerKey, url: str)
 
 
 def test_sqlite_is_durable_and_private_to_its_user(sqlite_place: str, key: OwnerKey) -> None:
-    with Ledger.open(f"sqlite:///{sqlite_place}", key) as ledger, ledger._store.reading() as connection:
-        asked = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in PRAGMAS}
+    with Ledger.open(f"sqlite:///{sqlite_place}", key) as ledger, ledger._storage.reading() as tables:
+        asked = {name: tables.connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in PRAGMAS}
     assert asked == PRAGMAS
     assert Path(sqlite_place).stat().st_mode & 0o777 == 0o600
 

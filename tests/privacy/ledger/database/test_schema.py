@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from privada.exceptions import LedgerError
 from privada.privacy import Ledger, OwnerKey, Receipt
-from privada.privacy.ledger.database.schema import VERSION
+from privada.privacy.ledger.tables import VERSION
 from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian, tampering
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from privada.exceptions import BudgetError, TamperError
-from privada.privacy.ledger.database import table
+from privada.privacy.ledger import tables as module
+from privada.privacy.ledger.storage import absent
 from tests.privacy.ledger.cases import QUESTION, gaussian, tampering
 
 
@@ -12,27 +13,27 @@ def test_pages_hold_every_line_once(opened, monkeypatch, extra):
     """Also when the last page is full."""
     for _ in range(5 + extra):
         opened.charge("patients", gaussian(20), question=QUESTION)
-    monkeypatch.setattr(table, "_AFTER", table._AFTER.limit(3))
-    monkeypatch.setattr(table, "_PAGE", 3)
-    assert [line.index for line in table.every(opened._store, "patients")] == list(range(6 + extra))
-    with opened._store.reading() as connection:
-        assert table.last(connection, "patients").index == 5 + extra
-        assert table.at(connection, "patients", 2).index == 2
-        assert table.at(connection, "patients", 99) is None
-        assert table.first(connection, "nobody") is None
+    monkeypatch.setattr(module, "_PAGE", 3)
+    assert [line.index for line in opened.lines("patients")] == list(range(6 + extra))
+    with opened._storage.reading() as tables:
+        assert [line.index for line in tables.find("patients")] == list(range(6 + extra))
+        assert tables.last("patients").index == 5 + extra
+        assert tables.line("patients", 2).index == 2
+        assert tables.line("patients", 99) is None
+        assert tables.line("nobody", 0) is None
 
 
 def test_lines_that_are_gone_are_named(opened, place):
     with tampering(place) as connection:
         connection.exec_driver_sql("DELETE FROM lines")
-    with opened._store.reading() as connection:
-        assert table.names(connection) == ["patients"]
-        assert table.names_in_lines(connection) == []
+    with opened._storage.reading() as tables:
+        assert tables.names() == ["patients"]
+        assert tables.names_in_lines() == []
         with pytest.raises(TamperError, match="lines of 'patients' are gone"):
-            table.last(connection, "patients")
+            tables.last("patients")
 
 
 def test_an_unknown_data_set_is_told_apart_from_a_known_one(opened):
-    assert "it knows 'patients'" in str(table.absent("patient", ["patients"]))
-    with opened._store.writing() as connection, pytest.raises(BudgetError, match="is absent"):
-        table.locked_last(connection, "nobody")
+    assert "it knows 'patients'" in str(absent("patient", ["patients"]))
+    with opened._storage.writing() as tables, pytest.raises(BudgetError, match="is absent"):
+        tables.lock("nobody")
