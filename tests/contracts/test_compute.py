@@ -13,9 +13,9 @@ from privada.audit.transcript import coupled
 from privada.methods import methods
 from privada.parties.answering import answer_rows
 from privada.parties.compute import batch as batch_module
-from privada.parties.compute import dividing
 from privada.parties.compute.threads import Threads
 from privada.parties.rows import Rows
+from privada.parties.sources import files as dividing
 from tests.clusters import running_cluster
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.RehearsalWarning")

@@ -22,7 +22,7 @@ from privada.methods.frames import names_of
 from privada.parties.one_process.process_ledger import note_division
 from privada.parties.rows import number_persons
 from privada.parties.schema import Schema
-from privada.parties.sources.arrays import read_persons
+from privada.parties.sources.memory import read_persons
 from privada.privacy.noise import Noise, Rehearsal, SecureNoise
 from privada.privacy.relation import Relation
 

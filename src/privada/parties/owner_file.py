@@ -64,9 +64,8 @@ from privada.parties.permissions import (
     read_learners,
 )
 from privada.parties.schema import Schema
-from privada.parties.sources import Database, StoredRows
-from privada.parties.sources.stores import check_store_url
-from privada.parties.sources.vintage_source import with_dates
+from privada.parties.sources import Database, StoredRows, check_place
+from privada.parties.sources.source import with_dates
 from privada.privacy.accounting.filters import Vintage
 from privada.privacy.asker import Asker
 from privada.privacy.guarantee import Guarantee, make_guarantee
@@ -271,8 +270,7 @@ def _source(section: Section, home: Path) -> StoredRows | Database:
             return Database(url=url, table=table, query=query).relative_to(home)
     place = section.string("path")
     with section.blaming("path"):
-        if "://" in place:
-            check_store_url(place)
+        check_place(place)
     return StoredRows(place if "://" in place else home / place, dialect)
 
 

@@ -24,9 +24,9 @@ from privada.exceptions import (
 from privada.methods.cells import Bins, CellStatistics
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.compute import cluster as cluster_module
-from privada.parties.compute import dividing
 from privada.parties.compute.cluster import Cluster
 from privada.parties.compute.threads import Threads
+from privada.parties.sources import files as dividing
 from privada.privacy import PureDP, Vintage
 from privada.privacy.bounds import Grid
 from tests.clusters import running_cluster

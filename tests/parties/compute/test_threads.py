@@ -13,8 +13,8 @@ from privada.audit.transcript import coupled
 from privada.exceptions import InputError, SchemaError
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.compute import batch as batch_module
-from privada.parties.compute import dividing
 from privada.parties.compute.threads import Threads
+from privada.parties.sources import files as dividing
 from privada.privacy.bounds import Grid
 
 SCHEMA = Schema(

@@ -5,12 +5,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from privada import Owner
-from privada.exceptions import SchemaError, SourceError
+from privada.exceptions import InputError, PrivadaWarning, SchemaError, SourceError, StudyError
 from privada.methods.cells import Bins, CellStatistics
 from privada.parties import Number, Rows, Schema
 from privada.parties.csv_files import Dialect
-from privada.parties.sources import Source, StoredRows, open_source
+from privada.parties.owner_file import OwnerFile
+from privada.parties.sources import Source, StoredRows, find_sources, open_source
 from privada.privacy import PureDP
+from tests.parties.test_owner_file import TOML
 
 SCHEMA = Schema(columns=[Number(name="x", low=0, high=9)])
 TABLE = pa.table({"x": [1.0, 2.0, 3.0], "more": ["a", "b", "c"]})
@@ -91,3 +93,76 @@ def test_columns_of_a_source_of_ones_own_are_looked_at_before_compiled_code_is()
             Rows(Made(spoil=spoil), schema=SCHEMA).check()
     with pytest.raises(SchemaError, match="among its columns"):
         Rows(Made(), y=np.zeros(3), schema=SCHEMA)
+
+
+PLUGIN = """
+import numpy as np
+from privada.parties.sources import Source, StoredRows
+
+class Tides(Source):
+    schemes = ("tide",)
+
+    @classmethod
+    def claims(cls, data):
+        return isinstance(data, StoredRows) and data.scheme == "tide"
+
+    @classmethod
+    def open(cls, data, schema):
+        return cls(len(data.place))
+
+    def __init__(self, height):
+        self.height = height
+
+    def tables(self, size, names=None):
+        for start in range(0, self.height, size):
+            yield {"x": np.arange(start, min(start + size, self.height)) % 10.0}
+
+    def column(self, name):
+        return np.arange(self.height) % 10.0
+
+class Greedy(Source):
+    @classmethod
+    def claims(cls, data):
+        return True
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """Another package, whose sources privada finds by their entry points."""
+    folder = tmp_path / "site/tides-1.0.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: tides\nVersion: 1.0\n")
+    points = "tides = tides:Tides\ngreedy = tides:Greedy\nbroken = tides:Absent\n"
+    (folder / "entry_points.txt").write_text(f"[privada.sources]\n{points}")
+    (tmp_path / "site/tides.py").write_text(PLUGIN)
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    find_sources.cache_clear()
+    with pytest.warns(PrivadaWarning, match="source broken cannot be loaded"):
+        find_sources()
+    yield
+    find_sources.cache_clear()
+
+
+@pytest.mark.usefixtures("plugin")
+def test_a_source_of_another_package_is_opened_by_its_url(tmp_path):
+    rows = Rows("tide://north", schema=SCHEMA)
+    assert rows.gathered().X.ravel().tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1]
+    (tmp_path / "owner.toml").write_text(TOML.replace("rows.csv", "tide://north"))
+    assert OwnerFile.read(tmp_path / "owner.toml").source == StoredRows("tide://north")
+    with pytest.raises(InputError, match="credentials belong in the environment"):
+        Rows("tide://user@north", schema=SCHEMA)
+
+
+@pytest.mark.usefixtures("plugin")
+def test_another_package_does_not_take_over_what_privada_reads():
+    assert [source.__name__ for source in find_sources()][-2:] == ["Tides", "Greedy"]
+    assert Rows(TABLE, schema=SCHEMA).check() == 3
+
+
+def test_a_url_that_nothing_opens_is_refused(tmp_path):
+    with pytest.raises(InputError, match="Expected a URL that begins with s3, .*, got 'tide'"):
+        Rows("tide://north", schema=SCHEMA)
+    (tmp_path / "owner.toml").write_text(TOML.replace("rows.csv", "tide://north"))
+    with pytest.raises(StudyError, match=r"data\.path: Expected a URL that begins with s3"):
+        OwnerFile.read(tmp_path / "owner.toml")

@@ -6,8 +6,7 @@ import pytest
 from privada.exceptions import InputError, SourceError
 from privada.parties import Rows, Schema
 from privada.parties.csv_files import Dialect
-from privada.parties.sources import StoredRows
-from privada.parties.sources.stores import StoredFiles
+from privada.parties.sources import StoredRows, check_place
 
 
 @pytest.fixture
@@ -92,6 +91,6 @@ def test_what_is_not_there_is_named(s3, schema):
 )
 def test_credentials_in_a_url_are_refused(url):
     with pytest.raises(InputError) as caught:
-        StoredFiles(url)
+        check_place(url)
     assert "secret@" not in str(caught.value)
     assert "=secret" not in str(caught.value)

@@ -33,7 +33,7 @@ from privada.parties.compute.folds import Fold, Merging
 from privada.parties.compute.tasks import Task
 from privada.parties.schema import Schema
 from privada.parties.sources import Source
-from privada.parties.sources.dask_frames import Collection
+from privada.parties.sources.memory import Collection
 
 T = TypeVar("T")
 JOINED = 16  # results that a worker joins at once

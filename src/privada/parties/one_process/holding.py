@@ -38,7 +38,7 @@ from privada.parties.owner import Owner
 from privada.parties.permissions import Policy
 from privada.parties.rows import number_persons
 from privada.parties.schema import Schema, is_missing
-from privada.parties.sources.arrays import read_persons
+from privada.parties.sources.memory import read_persons
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Question
 

@@ -1,24 +1,38 @@
-"""What every source of rows offers, and how it is held still while an answer reads it."""
+"""What every source of rows offers, how rows are pinned while an answer reads them, and vintages of rows."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
+import numpy as np
 import numpy.typing as npt
 
-from privada.exceptions import SourceError
+from privada.exceptions import SchemaError, SourceError
+from privada.parties.columns import Coded, Date
 from privada.parties.csv_files import CsvFile
+from privada.parties.schema import Schema
 from privada.parties.tables import Table
+from privada.privacy.accounting.filters import Vintage
+
+COLUMN_ROWS = 65_536  # of one column, read at a time
 
 
 class Source(ABC):
     """Rows that can be read again and again, in the same order.
 
     Write one for rows that are nowhere else, such as rows that a program computes: `tables` and `column` are
-    enough; `parts` lets several threads read at once. Pass it to `Owner` in place of a path.
+    enough; `parts` lets several threads read at once. Pass it to `Owner` in place of a path. If it also has
+    `claims` and `open`, an entry point in the group ``privada.sources`` makes it known to everybody: then
+    `Owner` and ``owner.toml`` take what it claims.
+
+    Attributes
+    ----------
+    schemes : tuple of str
+        Schemes of URLs that `open` accepts, as ``("s3",)``.
 
     Examples
     --------
@@ -33,6 +47,18 @@ class Source(ABC):
     >>> Rows(Squares(), schema=Schema.of_numbers(bounds=(0, 50), width=1)).check()
     10
     """
+
+    schemes: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def claims(cls, data: Any) -> bool:  # noqa: ARG003 - a source that is passed itself claims nothing
+        """Whether `open` reads data of this kind."""
+        return False
+
+    @classmethod
+    def open(cls, data: Any, schema: Schema) -> Source:
+        """The rows of data that `claims` said yes to."""
+        raise NotImplementedError
 
     @abstractmethod
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
@@ -84,8 +110,14 @@ class Source(ABC):
         return self
 
     def identity(self) -> str | None:
-        """Text that is another one whenever the rows may be others; None if nothing tells."""
+        """Text that differs whenever the rows may be others; None if nothing tells."""
         return None
+
+
+def join_values(parts: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Parts of one column as one array."""
+    arrays = list(parts)
+    return np.concatenate(arrays) if arrays else np.zeros(0)
 
 
 class WatchedSource(Source):
@@ -143,6 +175,7 @@ class WatchedSource(Source):
 
     @contextmanager
     def pinned(self) -> Iterator[Source]:
+        # Files have no snapshots: that they are the same before and after is as good.
         self.check_unchanged()
         yield self
         self.check_unchanged()
@@ -156,4 +189,84 @@ class WatchedSource(Source):
         return self if self._reopen is None else self._reopen()
 
 
-__all__ = ["Source", "WatchedSource"]
+class VintageSource(Source):
+    """Rows of a source whose date is in a vintage's period; all others are left out before they are seen.
+
+    Parameters
+    ----------
+    source : Source
+        All rows, opened with `with_dates`.
+    vintage : Vintage
+    schema : Schema
+        That of the rows, by which they are asked about.
+
+    Privacy
+    -------
+    A row is in by its own date alone. One without a date is in no vintage.
+    """
+
+    def __init__(self, source: Source, vintage: Vintage, schema: Schema) -> None:
+        self._source, self._vintage, self._schema = source, vintage, schema
+        self._dates = Date(name=vintage.column, first=vintage.since, last=vintage.until)
+
+    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
+        wanted_names, dates = tuple(names or self._schema.needed), self._vintage.column
+        read_names = wanted_names if dates in wanted_names else (*wanted_names, dates)
+        for table in self._source.tables(size, read_names):
+            inside = self._dates.find_between(table[dates])
+            if inside.all():
+                yield {name: table[name] for name in wanted_names}
+            elif inside.any():
+                yield {name: _choose_rows(table[name], inside) for name in wanted_names}
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        return join_values(np.asarray(table[name]) for table in self.tables(COLUMN_ROWS, (name,)))
+
+    def parts(self) -> list[Source]:
+        return [self._with(part) for part in self._source.parts()]
+
+    @property
+    def travels(self) -> bool:
+        return self._source.travels
+
+    def addresses(self) -> list[Source]:
+        return [self._with(part) for part in self._source.addresses()]
+
+    @contextmanager
+    def pinned(self) -> Iterator[Source]:
+        with self._source.pinned() as source:
+            yield self if source is self._source else self._with(source)
+
+    def check_unchanged(self) -> None:
+        self._source.check_unchanged()
+
+    def reopened(self) -> Source:
+        return self._with(self._source.reopened())
+
+    def identity(self) -> str | None:
+        identity = self._source.identity()
+        return None if identity is None else f"{identity}\n{self._vintage}"
+
+    def _with(self, source: Source) -> Self:
+        """The same period of another source."""
+        return type(self)(source, self._vintage, self._schema)
+
+
+def _choose_rows(values: Any, chosen: npt.NDArray[np.bool_]) -> Any:
+    return Coded(values.distinct, values.places[chosen]) if isinstance(values, Coded) else values[chosen]
+
+
+def with_dates(schema: Schema, vintage: Vintage) -> Schema:
+    """The schema by which rows are read: with the column of dates, if it is not among the features."""
+    declared = {column.name: column for column in schema.columns}
+    if vintage.column in declared:
+        if not declared[vintage.column].is_time:
+            raise SchemaError(f"Expected {vintage.column!r}, which divides vintages, to be of kind date.")
+        return schema
+    if vintage.column in schema.needed:
+        raise SchemaError(f"Expected a column of dates that divides vintages, got {vintage.column!r}.")
+    dates = Date(name=vintage.column, first=vintage.since, last=vintage.until, missing=True)
+    return replace(schema, columns=(*schema.columns, dates))
+
+
+__all__ = ["COLUMN_ROWS", "Source", "VintageSource", "WatchedSource", "join_values", "with_dates"]

@@ -9,10 +9,14 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from privada.exceptions import InputError, SourceError, SourceOutageError
+from privada.parties.schema import Schema
+from privada.parties.sources.files import StoredRows, open_csv, open_parquet
+from privada.parties.sources.source import Source, WatchedSource
 
 SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
 READ_AHEAD = 1 << 22
@@ -29,11 +33,10 @@ class StoredFiles:
     """
 
     def __init__(self, url: str) -> None:
-        check_store_url(url)
         parts = urlsplit(url)
         self.name = parts.path.rstrip("/").rpartition("/")[2] or parts.netloc
         self._path = parts.path.strip("/")
-        with _naming_faults(self.name):
+        with _name_faults(self.name):
             self._store = _load_obstore().store.from_url(
                 f"{parts.scheme}://{parts.netloc}",
                 retry_config={"retry_timeout": timedelta(seconds=RETRY_SECONDS)},
@@ -44,31 +47,36 @@ class StoredFiles:
 
     def paths(self) -> list[str]:
         """The objects, in order of their names."""
-        return [path for path, _ in self._found()]
+        return [path for path, _ in self._list_objects()]
 
     def identity(self) -> str:
         """Names, sizes, tags and versions of all objects."""
-        return "\n".join(line for _, line in self._found())
+        return "\n".join(line for _, line in self._list_objects())
 
-    def _found(self) -> list[tuple[str, str]]:
-        with _naming_faults(self.name):
-            pages = _load_obstore().list(self._store, self._path or None)
-            items = [item for page in pages for item in page]
+    def _list_objects(self) -> list[tuple[str, str]]:
+        """Path and identity of each object that holds rows."""
+        with _name_faults(self.name):
+            obstore = _load_obstore()
+            objects = [entry for page in obstore.list(self._store, self._path or None) for entry in page]
             try:  # an object of the very name is not listed below it
-                items += [] if items else [_load_obstore().head(self._store, self._path)]
+                objects = objects or [obstore.head(self._store, self._path)]
             except FileNotFoundError:
                 raise SourceOutageError(
                     f"There is nothing at {self.name} in the store.", part="object store"
                 ) from None
-        named = ("size", "e_tag", "version", "last_modified")
-        lines = [(item["path"], " ".join(str(item[key]) for key in ("path", *named))) for item in items]
-        return sorted((path, line) for path, line in lines if _is_data(path))
+        keys = ("path", "size", "e_tag", "version", "last_modified")
+        return sorted(
+            (entry["path"], " ".join(str(entry[key]) for key in keys))
+            for entry in objects
+            # Other programs leave marks beside rows, whose names begin so.
+            if not any(part.startswith(("_", ".")) for part in entry["path"].split("/"))
+        )
 
     def open(self, path: str) -> Any:
         """An object as a file of Arrow's."""
         import pyarrow as pa
 
-        with _naming_faults(self.name):
+        with _name_faults(self.name):
             reader = _load_obstore().open_reader(self._store, path, buffer_size=READ_AHEAD)
         return pa.PythonFile(io.BufferedReader(_Raw(reader, self.name), READ_AHEAD), mode="r")
 
@@ -76,18 +84,59 @@ class StoredFiles:
         """The store as a file system of Arrow's, for reading only."""
         from pyarrow import fs
 
-        return fs.PyFileSystem(_handler(self))
+        files = self
+
+        class Handler(fs.FileSystemHandler):  # type: ignore[misc]
+            """Arrow's view of the store; nothing is written."""
+
+            def get_type_name(self) -> str:
+                return "privada"
+
+            def normalize_path(self, path: str) -> str:
+                return path
+
+            def get_file_info(self, paths: list[str]) -> list[Any]:
+                return [fs.FileInfo(path, fs.FileType.File) for path in paths]
+
+            def get_file_info_selector(self, _: Any) -> list[Any]:
+                return [fs.FileInfo(path, fs.FileType.File) for path in files.paths()]
+
+            def open_input_stream(self, path: str) -> Any:
+                return files.open(path)
+
+            def open_input_file(self, path: str) -> Any:
+                return files.open(path)
+
+            def _refuse(self, *_: Any, **__: Any) -> Any:
+                raise NotImplementedError
+
+            create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = _refuse
+            delete_file = move = copy_file = open_output_stream = open_append_stream = _refuse
+
+        return fs.PyFileSystem(Handler())
 
 
-def check_store_url(url: str) -> None:
-    """Refuse a URL of no object store, and one that holds a user, a password or a signed query."""
-    parts = urlsplit(url)
-    if parts.scheme not in SCHEMES:
-        raise InputError(f"Expected a URL that begins with {', '.join(SCHEMES)}, got {parts.scheme!r}.")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise InputError(
-            "The URL holds a user, a password or a query; credentials belong in the environment."
-        )
+class BucketSource(WatchedSource):
+    """Rows in objects of a store."""
+
+    schemes = SCHEMES
+
+    def __init__(self, rows: StoredRows, schema: Schema) -> None:
+        stored = StoredFiles(str(rows.place))
+        paths = stored.paths()
+        if rows.csv:
+            source = open_csv({path: partial(stored.open, path) for path in paths}, rows.dialect, schema)
+        else:
+            source = open_parquet(paths, stored.name, schema, stored.filesystem())
+        super().__init__(source, stored.identity, reopen=lambda: BucketSource(rows, schema))
+
+    @classmethod
+    def claims(cls, data: Any) -> bool:
+        return isinstance(data, StoredRows) and data.scheme in SCHEMES
+
+    @classmethod
+    def open(cls, data: Any, schema: Schema) -> Source:
+        return cls(data, schema)
 
 
 class _Raw(io.RawIOBase):
@@ -103,7 +152,7 @@ class _Raw(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        with _naming_faults(self._name):
+        with _name_faults(self._name):
             blob = memoryview(self._reader.read(len(buffer)))
         buffer[: len(blob)] = blob
         return len(blob)
@@ -115,46 +164,8 @@ class _Raw(io.RawIOBase):
         return int(self._reader.tell())
 
 
-def _handler(files: StoredFiles) -> Any:
-    from pyarrow import fs
-
-    class Handler(fs.FileSystemHandler):  # type: ignore[misc]
-        """What Arrow asks a file system; nothing is written."""
-
-        def get_type_name(self) -> str:
-            return "privada"
-
-        def normalize_path(self, path: str) -> str:
-            return path
-
-        def get_file_info(self, paths: list[str]) -> list[Any]:
-            return [fs.FileInfo(path, fs.FileType.File) for path in paths]
-
-        def get_file_info_selector(self, _: Any) -> list[Any]:
-            return [fs.FileInfo(path, fs.FileType.File) for path in files.paths()]
-
-        def open_input_stream(self, path: str) -> Any:
-            return files.open(path)
-
-        def open_input_file(self, path: str) -> Any:
-            return files.open(path)
-
-        def _refuse(self, *_: Any, **__: Any) -> Any:
-            raise NotImplementedError
-
-        create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = _refuse
-        delete_file = move = copy_file = open_output_stream = open_append_stream = _refuse
-
-    return Handler()
-
-
-def _is_data(path: str) -> bool:
-    """Whether an object is rows, not a mark that another program left beside them."""
-    return not any(part.startswith(("_", ".")) for part in path.split("/"))
-
-
 @contextmanager
-def _naming_faults(name: str) -> Iterator[None]:
+def _name_faults(name: str) -> Iterator[None]:
     """Whatever a store raises is an outage: it knows objects, not what is in them."""
     try:
         yield
@@ -175,4 +186,4 @@ def _load_obstore() -> Any:
     return obstore
 
 
-__all__ = ["SCHEMES", "StoredFiles", "check_store_url"]
+__all__ = ["SCHEMES", "BucketSource", "StoredFiles"]

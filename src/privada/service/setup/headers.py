@@ -35,7 +35,7 @@ def read_header(path: Path, dialect: Dialect | None = None) -> list[ColumnHeader
 
 def read_table_header(database: Database) -> list[ColumnHeader]:
     """The columns of a table or a query. No row is read."""
-    from privada.parties.sources.sessions import ENGINES
+    from privada.parties.sources.databases import ENGINES
 
     with ENGINES[database.engine](database) as session:
         declared = session.declared(database.select(()))
