@@ -37,6 +37,7 @@ from privada.methods.models.model_plot import (
     show_predictions,
 )
 from privada.methods.models.onnx_export import export_onnx
+from privada.methods.models.onnx_graph import OnnxGraph
 from privada.methods.pipelines import warn_of_unpaid_steps
 from privada.parties.one_process.dataset import Dataset, read_dataset
 from privada.parties.one_process.holding import (
@@ -210,7 +211,13 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def to_onnx(self) -> bytes:
         """The fitted model as ONNX: features in their own units, class names in the metadata."""
+        if type(self)._add_to_onnx is PrivateEstimator._add_to_onnx:
+            raise InputError(f"A {type(self).__name__} has no ONNX form.")
         return export_onnx(self)
+
+    def _add_to_onnx(self, graph: OnnxGraph) -> str:  # noqa: ARG002 - some have no such form
+        """Add what `predict` computes to a graph; returns the name of its output."""
+        raise NotImplementedError
 
     def plot(self, X: Any = None) -> Any:
         """A matplotlib figure of what was learnt.

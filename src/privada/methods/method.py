@@ -121,7 +121,8 @@ class Method:
     asks_several : bool
         Whether one study can ask several owners at once.
     estimators : mapping of kind of label to "module:Class"
-        Its estimators, by what they learn: "class", "number" or "" (no label).
+        Its estimators. That of a study is found by the label that it learns, "class" or "number", or is
+        the one of "any".
     model_parts : tuple of "module:Class"
         The dataclasses of which its models are made: a model file holds no others.
     """
@@ -333,8 +334,8 @@ class Method:
         """
         from privada.parties.schema import Number
 
-        kind = "" if schema.label is None else "number" if isinstance(schema.label, Number) else "class"
-        path = cls.estimators.get(kind, cls.estimators.get(""))
+        kind = "none" if schema.label is None else "number" if isinstance(schema.label, Number) else "class"
+        path = cls.estimators.get(kind, cls.estimators.get("any"))
         if path is None:
             able = ", ".join(name for name, method in methods().items() if method.estimators)
             raise InputError(f"A study of {cls.name} learns no model; studies of {able} do.")

@@ -17,6 +17,7 @@ from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.models.model_plot import Map, Numbers, PublicRows
+from privada.methods.models.onnx_graph import OnnxGraph
 from privada.methods.pictures import Points
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Schema
@@ -185,6 +186,10 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
             series=[str(name) for name in self.classes_],
         )
         return [Map(title="most likely class", layers=[*shown, words], axes=plane.names), shares]
+
+    def _add_to_onnx(self, graph: OnnxGraph) -> str:
+        cells = graph.nearest(graph.rows, self.centers)
+        return graph.apply("Gather", graph.constant(self.probabilities_), cells, axis=0)
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class probabilities of each row's cell."""

@@ -24,7 +24,10 @@ class Cells(Method):
     question_paths = ("privada.methods.cells.questions.statistics:CellStatistics",)
     study_path = "privada.methods.cells.study:inquire"
     model_path = "privada.methods.cells.study:model_maker"
-    estimators: ClassVar[Mapping[str, str]] = {"class": "privada.methods.cells.estimator:CellClassifier"}
+    estimators: ClassVar[Mapping[str, str]] = {
+        "class": "privada.methods.cells.estimator:CellClassifier",
+        "means": "privada.methods.cells.estimator:CellMeans",
+    }
 
 
 __all__ = ["Cells"]

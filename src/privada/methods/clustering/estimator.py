@@ -25,6 +25,7 @@ from privada.methods.domains import private_persons, split_domains
 from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
 from privada.methods.models.model_plot import Map, Numbers, PublicRows
+from privada.methods.models.onnx_graph import OnnxGraph
 from privada.methods.pictures import Points
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.one_process.holding import Holding
@@ -204,6 +205,9 @@ class SourceTargetMedoids(ClusterMixin, PrivateEstimator):  # type: ignore[misc]
         self.n_features_in_ = target.shape[1]
         keep_choice(self, choice)
         return self
+
+    def _add_to_onnx(self, graph: OnnxGraph) -> str:
+        return graph.nearest(graph.rows, self.cluster_centers_)
 
     def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Index of the nearest chosen centre of each row."""

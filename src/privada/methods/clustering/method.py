@@ -30,7 +30,10 @@ class Clustering(Method):
     )
     study_path = "privada.methods.clustering.study:inquire"
     model_path = "privada.methods.clustering.study:model_maker"
-    estimators: ClassVar[Mapping[str, str]] = {"": "privada.methods.clustering.estimator:SourceTargetMedoids"}
+    model_parts = ("privada.methods.clustering.learner.bounds:LowerBound",)
+    estimators: ClassVar[Mapping[str, str]] = {
+        "any": "privada.methods.clustering.estimator:SourceTargetMedoids"
+    }
 
 
 __all__ = ["Clustering"]

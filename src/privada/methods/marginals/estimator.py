@@ -15,6 +15,7 @@ from privada.methods.marginals._one_process import HiddenTargetEstimator, tell_a
 from privada.methods.marginals.learner.asking import make_inquiry
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.marginals.learner.forecast import forecast_error
+from privada.methods.models.onnx_graph import OnnxGraph
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import make_guarantee
@@ -161,6 +162,11 @@ class MarginalClassifier(ClassifierMixin, HiddenTargetEstimator):  # type: ignor
 
     def _groups(self) -> tuple[npt.NDArray[Any], list[Any]]:
         return self.classes_[self.synthetic_target_.codes], list(self.classes_)
+
+    def _add_to_onnx(self, graph: OnnxGraph) -> str:
+        from privada.methods.marginals.onnx import add_classifier
+
+        return add_classifier(self, graph)
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Class probabilities of each row."""

@@ -17,6 +17,7 @@ from privada.methods.marginals.learner.forecast import forecast_error
 from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.regression import RegressionFit, default_regression, learn_regression
 from privada.methods.models.model_plot import name_thirds
+from privada.methods.models.onnx_graph import OnnxGraph
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.protocol import Inquiry
 from privada.parties.schema import Number, Schema
@@ -164,6 +165,11 @@ class MarginalRegressor(RegressorMixin, HiddenTargetEstimator):  # type: ignore[
     def _groups(self) -> tuple[npt.NDArray[Any], list[Any]]:
         """Thirds of the labels."""
         return name_thirds(self.synthetic_target_.labels)
+
+    def _add_to_onnx(self, graph: OnnxGraph) -> str:
+        from privada.methods.marginals.onnx import add_regressor
+
+        return add_regressor(self, graph)
 
     def predict(self, X: Any) -> FloatArray:
         """Number for each row."""

@@ -33,8 +33,17 @@ class Marginals(Method):
     retired_paths = ("privada.methods.linear.questions.retired:RetiredMarginalsDescent",)
     study_path = "privada.methods.marginals.study:inquire"
     model_path = "privada.methods.marginals.study:model_maker"
+    model_parts = (
+        "privada.methods.linear.questions.features:PublicFeatures",
+        "privada.methods.marginals.learner.descent:DescentModel",
+        "privada.methods.marginals.learner.fitted:MarginalFit",
+        "privada.methods.marginals.learner.fitted:SyntheticTarget",
+        "privada.methods.marginals.learner.regression:RegressionFit",
+        "privada.methods.marginals.learner.regression:SyntheticNumbers",
+    )
     estimators: ClassVar[Mapping[str, str]] = {
-        "class": "privada.methods.marginals.estimator:MarginalClassifier"
+        "class": "privada.methods.marginals.estimator:MarginalClassifier",
+        "number": "privada.methods.marginals.estimator_regression:MarginalRegressor",
     }
 
 

@@ -10,31 +10,22 @@ models.
 from __future__ import annotations
 
 import os
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from privada import _check
+from privada._deprecated import RENAMED
 from privada.exceptions import InputError, PrivadaError, WireError
+from privada.methods.method import load as load_object
+from privada.methods.method import methods
 from privada.methods.models.model_tree import TreeReader, TreeWriter
 from privada.privacy import wire
 
 KIND = "model"
 MOST_FEATURES = 1_000_000
-_ROOMS = "privada.methods"
-ESTIMATORS = {
-    "CellClassifier": f"{_ROOMS}.cells.estimator",
-    "CellMeans": f"{_ROOMS}.cells.estimator",
-    "SourceTargetMedoids": f"{_ROOMS}.clustering.estimator",
-    "MarginalClassifier": f"{_ROOMS}.marginals.estimator",
-    "MarginalRegressor": f"{_ROOMS}.marginals.estimator_regression",
-    "TransportClassifier": f"{_ROOMS}.transport.estimator",
-    "ReweightedClassifier": f"{_ROOMS}.reweighting.estimator",
-    "ReweightedRegressor": f"{_ROOMS}.reweighting.estimator",
-}
 OWN = (
     "ledger",
     "dataset",
@@ -43,6 +34,22 @@ OWN = (
     "question",
 )  # settings of whoever fitted, which no prediction needs
 KEPT_BACK = ("spent_", "forecast_")  # attributes that do
+
+
+class SavedAs(NamedTuple):
+    """An estimator that can be saved: its method, and where its class is."""
+
+    method: str
+    path: str
+
+
+def list_estimators() -> dict[str, SavedAs]:
+    """The estimators of all installed methods, by the name of their class."""
+    return {
+        path.rpartition(":")[2]: SavedAs(name, path)
+        for name, method in methods().items()
+        for path in method.estimators.values()
+    }
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> Path:
@@ -61,15 +68,16 @@ def pack_model(model: Any) -> bytes:
     from privada import __version__
 
     name = type(model).__name__
-    if name not in ESTIMATORS or type(model).__module__ != ESTIMATORS[name]:
-        raise InputError(f"Expected one of {', '.join(sorted(ESTIMATORS))}, got a {name}.")
+    estimators = list_estimators()
+    if name not in estimators or estimators[name].path != f"{type(model).__module__}:{name}":
+        raise InputError(f"Expected one of {', '.join(sorted(estimators))}, got a {name}.")
     if not hasattr(model, "guarantee_"):
         raise NotFittedError(f"This {name} is not fitted yet: there is no model to save.")
     writer = TreeWriter()
     attributes = {key: value for key, value in sorted(vars(model).items()) if _is_fitted(key)}
     header = {
         "estimator": name,
-        "method": ESTIMATORS[name].split(".")[2],
+        "method": estimators[name].method,
         "version": __version__,
         "guarantee": model.guarantee_.to_dict(),
         "features": _names(model, "feature_names_in_"),
@@ -125,8 +133,9 @@ def unpack_model(blob: bytes) -> Any:
 
 
 def _make(header: dict[str, Any], reader: TreeReader) -> Any:
-    name = _check.one_of(ESTIMATORS, estimator=header["estimator"])
-    kind = getattr(import_module(ESTIMATORS[name]), name)
+    estimators, name = list_estimators(), header["estimator"]
+    name = _check.one_of(estimators, estimator=RENAMED.get(name, name))
+    kind = load_object(estimators[name].path)
     settings = {key: reader.read(tree) for key, tree in header["settings"].items()}
     model = kind(**settings)
     for key, tree in header["fitted"].items():
@@ -147,4 +156,4 @@ def _some_row(model: Any, width: int) -> Any:
     return np.zeros((1, width)) if schema is None else schema.decode([schema.box.low])
 
 
-__all__ = ["load", "pack_model", "save_model", "unpack_model"]
+__all__ = ["list_estimators", "load", "pack_model", "save_model", "unpack_model"]

@@ -2,7 +2,7 @@
 
 A value is written by what it is. Plain values are themselves; everything else is an object with one key that
 says its kind. Arrays stand beside the tree and are written once, however often they occur. Classes are those
-of `KNOWN`: they are made by their own constructors, which validate what they are given, or, for the few
+of `list_parts`: they are made by their own constructors, which validate what they are given, or, for the few
 models of scikit-learn, from the fitted attributes that are listed here.
 """
 
@@ -19,34 +19,21 @@ import numpy as np
 import numpy.typing as npt
 
 from privada.exceptions import InputError, WireError
+from privada.methods.method import load, methods
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Question, Release
 
 Arrays = dict[str, npt.NDArray[Any]]
 DTYPES = ("float64", "float32", "int64", "int32", "uint8", "bool")
-_ROOMS = "privada.methods"
-KNOWN = {  # dataclasses of which fitted models are made
-    "AdaptedModel": f"{_ROOMS}.reweighting.learner.ladder",
-    "PublicFeatures": f"{_ROOMS}.linear.questions.features",
-    "DescentModel": f"{_ROOMS}.marginals.learner.descent",
-    "MarginalFit": f"{_ROOMS}.marginals.learner.fitted",
-    "SyntheticTarget": f"{_ROOMS}.marginals.learner.fitted",
-    "RegressionFit": f"{_ROOMS}.marginals.learner.regression",
-    "SyntheticNumbers": f"{_ROOMS}.marginals.learner.regression",
-    "TransportModel": f"{_ROOMS}.transport.learner.learn",
-    "LinearHead": f"{_ROOMS}.transport.learner.linear_head",
-    "Adapted": f"{_ROOMS}.transport.learner.adaptation",
-    "NeighbourGraph": f"{_ROOMS}.transport.learner.graph",
-    "FeatureMap": f"{_ROOMS}.transport.questions.features",
-    "Constant": f"{_ROOMS}.hypotheses.forms",
-    "Network": f"{_ROOMS}.hypotheses.forms",
-    "Onnx": f"{_ROOMS}.hypotheses.onnx",
-    "LowerBound": f"{_ROOMS}.clustering.learner.bounds",
-    "Schema": "privada.parties.schema",
-    "Number": "privada.parties.columns",
-    "Category": "privada.parties.columns",
-    "Date": "privada.parties.columns",
-}
+COMMON = (  # dataclasses of which the models of any method may be made
+    "privada.methods.hypotheses.forms:Constant",
+    "privada.methods.hypotheses.forms:Network",
+    "privada.methods.hypotheses.onnx:Onnx",
+    "privada.parties.schema:Schema",
+    "privada.parties.columns:Number",
+    "privada.parties.columns:Category",
+    "privada.parties.columns:Date",
+)
 _LINEAR = ("coef_", "intercept_", "n_features_in_")
 _NETWORK = ("coefs_", "intercepts_", "n_layers_", "n_outputs_", "out_activation_", "n_features_in_")
 FITTED = {  # models of scikit-learn: where they are, and the attributes that predictions need
@@ -58,6 +45,12 @@ FITTED = {  # models of scikit-learn: where they are, and the attributes that pr
     "LabelBinarizer": ("sklearn.preprocessing", ("classes_", "y_type_", "sparse_input_")),
 }
 LEFT_OUT = ("smoothed",)  # fields that say how a model was made, and that no prediction needs
+
+
+def list_parts() -> dict[str, str]:
+    """The dataclasses that a model file may hold, by name: common ones, and those that methods declare."""
+    paths = (*COMMON, *(path for method in methods().values() for path in method.model_parts))
+    return {path.rpartition(":")[2]: path for path in paths}
 
 
 class TreeWriter:
@@ -128,7 +121,7 @@ class TreeWriter:
         if issparse(value):
             part = value.tocsr()
             return {"sparse": [list(part.shape), *map(self._array, (part.data, part.indices, part.indptr))]}
-        if name in KNOWN and type(value).__module__ == KNOWN[name] and is_dataclass(value):
+        if list_parts().get(name) == f"{type(value).__module__}:{name}" and is_dataclass(value):
             kept = sorted(each.name for each in fields(value) if each.init and each.name not in LEFT_OUT)
             return {"made": [name, {key: self.write(getattr(value, key)) for key in kept}]}
         if name in FITTED and type(value) is getattr(import_module(FITTED[name][0]), name):
@@ -215,7 +208,7 @@ class TreeReader:
 
     def _made(self, part: Any) -> Any:
         name, state = part
-        kind = getattr(import_module(KNOWN[name]), name)
+        kind = load(list_parts()[name])
         return kind(**{key: self.read(each) for key, each in state.items()})
 
     def _fitted(self, part: Any) -> Any:
@@ -236,4 +229,4 @@ def _plain_type(text: str) -> np.dtype[Any]:
     return found
 
 
-__all__ = ["FITTED", "KNOWN", "TreeReader", "TreeWriter"]
+__all__ = ["FITTED", "TreeReader", "TreeWriter", "list_parts"]

@@ -13,6 +13,7 @@ from privada.exceptions import InputError
 from privada.methods.method import Public
 from privada.methods.method_estimator import MethodEstimator
 from privada.methods.models.model_plot import Map, Numbers, PublicRows
+from privada.methods.models.onnx_graph import OnnxGraph
 from privada.methods.reweighting.learner.ladder import AdaptedModel
 from privada.methods.reweighting.method import Reweighting
 from privada.parties.schema import Category, Number, Schema
@@ -164,6 +165,11 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
             weights, intercepts = linear_form
             self.coef_, self.intercept_ = weights[:, 0], float(intercepts[0])
 
+    def _add_to_onnx(self, graph: OnnxGraph) -> str:
+        from privada.methods.reweighting.onnx import add_regressor
+
+        return add_regressor(self, graph)
+
     def predict(self, X: Any) -> FloatArray:
         """Predictions of rows, within the label's public limits."""
         rows = self._inside(X)
@@ -217,6 +223,11 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     def _keep(self, model: AdaptedModel, schema: Schema) -> None:
         super()._keep(model, schema)
         self.classes_ = np.asarray(schema.classes.names)
+
+    def _add_to_onnx(self, graph: OnnxGraph) -> str:
+        from privada.methods.reweighting.onnx import add_classifier
+
+        return add_classifier(self, graph)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of rows."""

@@ -45,10 +45,7 @@ class Reweighting(Method):
     retired_paths = ("privada.methods.linear.questions.retired:RetiredReweightingDescent",)
     private_side = "target"
     learns_public_labels = True
-    model_parts = (
-        "privada.methods.reweighting.learner.ladder:AdaptedModel",
-        "privada.methods.reweighting.questions.features:PublicFeatures",
-    )
+    model_parts = ("privada.methods.reweighting.learner.ladder:AdaptedModel",)
     estimators: ClassVar[Mapping[str, str]] = {
         "class": "privada.methods.reweighting.estimator:ReweightedClassifier",
         "number": "privada.methods.reweighting.estimator:ReweightedRegressor",

@@ -19,6 +19,7 @@ from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.forecast import Forecast
 from privada.methods.linear.questions.descent import TransportDescent
 from privada.methods.models.model_plot import Flattening, Map, Numbers, PublicRows, show_predictions
+from privada.methods.models.onnx_graph import OnnxGraph
 from privada.methods.pictures import Points
 from privada.methods.transport.domains import Domains, split, target_only
 from privada.methods.transport.learner.default import default_map, standardised_map
@@ -287,6 +288,11 @@ class TransportClassifier(ClassifierMixin, _NamesComponents, PrivateEstimator): 
         self.question_ = next(iter(questions.values()))
         self.n_features_in_ = domains.target.shape[1]
         return self
+
+    def _add_to_onnx(self, graph: OnnxGraph) -> str:
+        from privada.methods.transport.onnx import add_classifier
+
+        return add_classifier(self, graph)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of rows of the target's domain."""

@@ -30,6 +30,13 @@ class Transport(Method):
     retired_paths = ("privada.methods.linear.questions.retired:RetiredTransportDescent",)
     study_path = "privada.methods.transport.study:inquire"
     model_path = "privada.methods.transport.study:model_maker"
+    model_parts = (
+        "privada.methods.transport.learner.learn:TransportModel",
+        "privada.methods.transport.learner.linear_head:LinearHead",
+        "privada.methods.transport.learner.adaptation:Adapted",
+        "privada.methods.transport.learner.graph:NeighbourGraph",
+        "privada.methods.transport.questions.features:FeatureMap",
+    )
     estimators: ClassVar[Mapping[str, str]] = {
         "class": "privada.methods.transport.estimator:TransportClassifier"
     }
