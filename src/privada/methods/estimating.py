@@ -215,7 +215,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"A {type(self).__name__} has no ONNX form.")
         return export_onnx(self)
 
-    def _add_to_onnx(self, graph: OnnxGraph) -> str:  # noqa: ARG002 - some have no such form
+    def _add_to_onnx(self, graph: OnnxGraph) -> str:
         """Add what `predict` computes to a graph; returns the name of its output."""
         raise NotImplementedError
 
