@@ -14,7 +14,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 RENAMED = {
     "Approximate": "ApproxDP",
     "Ask": "AskOwner",
-    "Descent": "ReweightingDescent",
     "MarginalLearner": "MarginalClassifier",
     "Nearest": "NearestCells",
     "Product": "GridCells",
