@@ -57,7 +57,7 @@ def test_a_descent_that_overflows(loss, outputs, step_size, models):
         limit=HUGE,
         constant=1.0,
         transform=HUGE * np.array([[0.0, 0.0], [0.5, 1.0], [0.25, 0.5]]),
-        intercepts=HUGE * np.arange(outputs),
+        intercepts=HUGE * np.arange(outputs) / outputs,
         bound=1.0,
         steps=3,
         **offset,

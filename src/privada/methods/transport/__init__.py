@@ -44,7 +44,7 @@ _HOMES = {
     "learner.learn": ("TransportModel", "learn", "learn_descent", "learn_rows"),
     "learner.linear_head": ("LinearHead", "ask_head"),
     "privada.methods.linear.questions.descent": ("TransportDescent",),
-    "learner.prototypes": ("Prototypes",),
+    "learner.adaptation": ("Prototypes",),
     "questions.statistics": ("ClassStatistics",),
     "questions.rows": ("RowRelease",),
     "learner.rows": ("NoisyRows", "corrected_distance", "plain_distance"),

@@ -9,10 +9,9 @@ import numpy as np
 from privada._arrays import FloatArray
 from privada.methods.example import DemoRow
 from privada.methods.pictures import Picture, Plane, Points
-from privada.methods.transport.learner.adaptation import adapt
+from privada.methods.transport.learner.adaptation import Prototypes, adapt
 from privada.methods.transport.learner.default import default_question
 from privada.methods.transport.learner.learn import TransportModel, learn
-from privada.methods.transport.learner.prototypes import Prototypes
 from privada.methods.transport.questions.features import FeatureMap
 from privada.parties.owner import Owner
 from privada.parties.running import run

@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
-from privada.methods.transport.learner.adaptation import COHESIVE, adapt, concentration, nearest_means
+from privada.methods.transport.learner.adaptation import (
+    COHESIVE,
+    Prototypes,
+    adapt,
+    concentration,
+    nearest_means,
+    pooled,
+)
 from privada.methods.transport.learner.graph import NeighbourGraph
-from privada.methods.transport.learner.prototypes import Prototypes, pooled
 from privada.methods.transport.questions.features import FeatureMap, rescaled
 
 

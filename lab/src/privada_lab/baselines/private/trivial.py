@@ -36,8 +36,7 @@ from privada import _check
 from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError
 from privada.methods.cells.estimator import CellClassifier
-from privada.methods.transport.questions.features import FeatureMap
-from privada.methods.transport.questions.kernels import project
+from privada.methods.transport.questions.features import FeatureMap, project
 from privada.parties.answering import Draws
 from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.rows import Batch, Rows

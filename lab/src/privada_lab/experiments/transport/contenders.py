@@ -16,9 +16,8 @@ import numpy as np
 from privada._arrays import FloatArray, IntArray
 from privada.exceptions import PrivadaWarning
 from privada.methods.transport.estimator import TransportClassifier
-from privada.methods.transport.learner.adaptation import nearest_means
+from privada.methods.transport.learner.adaptation import Prototypes, nearest_means
 from privada.methods.transport.learner.learn import learn_rows
-from privada.methods.transport.learner.prototypes import Prototypes
 from privada.methods.transport.learner.rows import NoisyRows
 from privada.methods.transport.questions.features import rescaled
 from privada.methods.transport.questions.rows import RowRelease

@@ -24,10 +24,9 @@ import numpy as np
 
 from privada._arrays import FloatArray
 from privada.methods.transport.estimator import TransportClassifier
-from privada.methods.transport.learner.adaptation import USUAL, Refinement, adapt
+from privada.methods.transport.learner.adaptation import USUAL, Prototypes, Refinement, adapt
 from privada.methods.transport.learner.default import COMPONENTS
 from privada.methods.transport.learner.graph import NeighbourGraph
-from privada.methods.transport.learner.prototypes import Prototypes
 from privada.methods.transport.questions.features import FeatureMap
 from privada.parties.one_process.process_ledger import public_rows
 from privada.report.exhibit import Dots, Exhibit, Figure

@@ -254,19 +254,34 @@ class LinearDescent(Question):
 
 
 class MarginalsDescent(LinearDescent):
-    """`LinearDescent`, asked by marginals."""
+    """Ask for a `LinearDescent` as marginals does.
+
+    Privacy
+    -------
+    That of `LinearDescent`.
+    """
 
     kind: ClassVar[str] = "marginals.linear"
 
 
 class ReweightingDescent(LinearDescent):
-    """`LinearDescent`, asked by reweighting."""
+    """Ask for a `LinearDescent` as reweighting does.
+
+    Privacy
+    -------
+    That of `LinearDescent`.
+    """
 
     kind: ClassVar[str] = "reweighting.linear"
 
 
 class TransportDescent(LinearDescent):
-    """`LinearDescent`, asked by transport."""
+    """Ask for a `LinearDescent` as transport does.
+
+    Privacy
+    -------
+    That of `LinearDescent`.
+    """
 
     kind: ClassVar[str] = "transport.linear"
 

@@ -1,4 +1,4 @@
-"""From prototypes to a classifier of the target: transport, prior, propagation, refinement.
+"""From class statistics to a classifier of the target: prototypes, transport, propagation, refinement.
 
 Everything here is post-processing of releases and of the public target.
 
@@ -29,6 +29,7 @@ scores half or twice of each makes no difference (``privada reproduce transport-
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,12 +39,88 @@ from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.transport.learner.coupling import entropic, relaxed
 from privada.methods.transport.learner.graph import KEPT, NeighbourGraph
-from privada.methods.transport.learner.prototypes import Prototypes
+from privada.methods.transport.questions.statistics import ClassStatistics
+from privada.parties.protocol import only_releases
 from privada.privacy.bounds import Ball
+from privada.privacy.release import Release
 
 COHESIVE = 0.5  # half of what is possible beyond chance
 CHANCES = 8  # random partitions
+LEAST_SHARE = 0.2  # of the mean count: a class is never divided by less, nor by less than the noise
 CAUTIOUS = 0.5  # weight on class shares where nothing is refined
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prototypes:
+    """One point for each class, and the variance of the noise on each of its coordinates.
+
+    Attributes
+    ----------
+    means : array of shape (classes, components)
+        Projected back into the public ball.
+    variances : array of shape (classes,)
+    counts : array of shape (classes,)
+        Noisy, and at least a share of the mean count.
+    count_noise : float
+        Standard deviation of the noise on a count.
+    scatter : array of shape (classes, components, components) or None
+        Second moments about the mean, positive semi-definite, where they were asked for.
+    """
+
+    means: FloatArray
+    variances: FloatArray
+    counts: FloatArray
+    scatter: FloatArray | None = None
+    count_noise: float = 0.0
+
+    @classmethod
+    def of(cls, question: ClassStatistics, release: Release) -> Prototypes:
+        """Read a release."""
+        only_releases(release)
+        radius = question.features.radius
+        counts = np.asarray(release["counts"], dtype=np.float64)
+        noise = float(release.noise["counts"]["scale"])
+        floor = max(LEAST_SHARE * float(np.maximum(counts, 0).mean()), noise, 1.0)
+        counts = np.maximum(counts, floor)
+        means = Ball(radius=radius).clip(release["sums"] / counts[:, None])
+        variances = (float(release.noise["sums"]["scale"]) / counts) ** 2
+        scatter = None
+        if question.moments:  # unpack second moments, centre them, and drop what noise made negative
+            d = question.features.components
+            row, column = np.triu_indices(d)
+            entries = release["moments"] / counts[:, None] / np.where(row == column, 1.0, np.sqrt(2))
+            full = np.zeros((len(counts), d, d))
+            full[:, row, column] = entries
+            full[:, column, row] = entries
+            full -= means[:, :, None] * means[:, None, :]
+            values, vectors = np.linalg.eigh(full)
+            scatter = (vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
+        return cls(means=means, variances=variances, counts=counts, scatter=scatter, count_noise=noise)
+
+    @property
+    def prior(self) -> FloatArray:
+        """Share of each class in the source."""
+        return np.asarray(self.counts / self.counts.sum())
+
+
+def pooled(parts: Sequence[Prototypes], *, between: float) -> Prototypes:
+    """Several sources as one: each class weighted by how well each source knows it.
+
+    ``between`` is the variance that separates sources for reasons other than noise.
+    """
+    if not parts:
+        raise InputError("Expected at least one source.")
+    if len(parts) == 1:
+        return parts[0]
+    weights = np.array([1 / (part.variances + between) for part in parts])
+    weights /= weights.sum(axis=0)
+    means = np.einsum("sc,scd->cd", weights, np.array([part.means for part in parts]))
+    variances = np.einsum("sc,sc->c", weights**2, np.array([part.variances for part in parts]))
+    counts = np.sum([part.counts for part in parts], axis=0)
+    scatters = [part.scatter for part in parts if part.scatter is not None]
+    scatter = np.mean(scatters, axis=0) if len(scatters) == len(parts) else None
+    noise = float(np.sqrt(np.sum([part.count_noise**2 for part in parts])))
+    return Prototypes(means=means, variances=variances, counts=counts, scatter=scatter, count_noise=noise)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +185,9 @@ class Adapted:
 
     def predict_proba(self, points: FloatArray) -> FloatArray:
         """Class probabilities of new points, as projected and not clipped."""
-        opinions = _opinions(self._cost(points), self.prior, self.regularisation)
+        cost = squared_distances(Ball(radius=self.radius).clip(points), self.anchors)
+        opinions = _opinions(cost, self.prior, self.regularisation)
         return self.graph.extend(points, opinions, self.probabilities, kept=self.kept)
-
-    def _cost(self, points: FloatArray) -> FloatArray:
-        return squared_distances(Ball(radius=self.radius).clip(points), self.anchors)
 
 
 def adapt(
@@ -127,7 +202,15 @@ def adapt(
     """Adapt to projected, unclipped target points; ``labels`` holds codes, or -1 where none is known."""
     graph = NeighbourGraph.of(points) if graph is None else graph
     inside = Ball(radius=radius).clip(points)
-    forbidden = _forbidden(labels, len(points), len(prototypes.means))
+    # no mass may go between a labelled target point and every other class
+    forbidden = np.zeros((len(points), len(prototypes.means)), dtype=np.bool_)
+    if labels is not None:
+        codes = np.asarray(labels)
+        if codes.shape != (len(points),) or np.any(codes >= len(prototypes.means)):
+            raise InputError("Expected one target label a point: a class, or -1 where it is unknown.")
+        at = np.flatnonzero(codes >= 0)
+        forbidden[at] = True
+        forbidden[at, codes[at]] = False
     prototypes = _informed(prototypes, inside, forbidden, refinement.drift * radius**2)
     weight = 1 + concentration(prototypes) / len(inside)
     share = refinement.regularisation
@@ -138,7 +221,7 @@ def adapt(
         anchors, prior = _refined(prototypes, inside, refined, radius, refinement)
         opinions = _opinions(squared_distances(inside, anchors), prior, start.regularisation)
         refined = _clamped(graph.smooth(_clamped(opinions, forbidden)), forbidden)
-    cohesion, kept = _beyond(graph.cohesion(refined.argmax(axis=1)), chance), KEPT
+    cohesion, share_kept = _beyond(graph.cohesion(refined.argmax(axis=1)), chance), KEPT
     if cohesion >= COHESIVE:  # the plan that is reported has the shares that were found
         plan = entropic(start.cost, prior, None, start.regularisation)
     else:
@@ -146,16 +229,16 @@ def adapt(
         start = _transported(prototypes, inside, forbidden, between, CAUTIOUS, share)
         smoothed = _clamped(graph.smooth(start.opinions), forbidden)
         cohesion = _beyond(graph.cohesion(smoothed.argmax(axis=1)), chance)
-        plan, kept = start.plan, min(max(cohesion, 0.0), KEPT)
+        plan, share_kept = start.plan, min(max(cohesion, 0.0), KEPT)
         anchors, prior = prototypes.means, start.prior
-        refined = _clamped(graph.smooth(start.opinions, kept=kept), forbidden)
+        refined = _clamped(graph.smooth(start.opinions, kept=share_kept), forbidden)
     return Adapted(
         probabilities=refined,
         coupling=plan,
         anchors=anchors,
         prior=prior,
         cohesion=cohesion,
-        kept=kept,
+        kept=share_kept,
         regularisation=start.regularisation,
         radius=radius,
         graph=graph,
@@ -214,14 +297,14 @@ def _chance(prototypes: Prototypes, inside: FloatArray, graph: NeighbourGraph, s
     rng, (n, d) = np.random.default_rng(0), inside.shape
     values, vectors = np.linalg.eigh(np.cov(inside.T).reshape(d, d) if n > 1 else np.zeros((d, d)))
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    found = []
+    kappas = []
     for _ in range(CHANCES):
         centres = inside.mean(axis=0) + rng.normal(size=prototypes.means.shape) @ root
         cost = squared_distances(inside, centres)
         regularisation = share * max(float(np.median(cost)), 1e-300)
         plan = relaxed(cost.T, prototypes.prior, regularisation, weight=1.0)
-        found.append(graph.cohesion(graph.smooth(plan.T * n).argmax(axis=1)))
-    return float(np.mean(found))
+        kappas.append(graph.cohesion(graph.smooth(plan.T * n).argmax(axis=1)))
+    return float(np.mean(kappas))
 
 
 def _beyond(kappa: float, chance: float) -> float:
@@ -244,21 +327,21 @@ def _informed(
     How far classes moved between the domains, at least by the squared ``drift``, is read off where both are
     known.
     """
-    known = forbidden.any(axis=1)
-    if not known.any():
+    labelled = forbidden.any(axis=1)
+    if not labelled.any():
         return prototypes
-    held = (~forbidden[known]).sum(axis=0)
-    sums = (~forbidden[known]).T.astype(np.float64) @ inside[known]
-    there = held > 0
-    means = sums[there] / held[there, None]
-    spread = float(inside.var(axis=0).mean()) / held[there]
-    gap = np.mean((means - prototypes.means[there]) ** 2, axis=1) - spread - prototypes.variances[there]
+    counts = (~forbidden[labelled]).sum(axis=0)
+    sums = (~forbidden[labelled]).T.astype(np.float64) @ inside[labelled]
+    some = counts > 0
+    means = sums[some] / counts[some, None]
+    spread = float(inside.var(axis=0).mean()) / counts[some]
+    gap = np.mean((means - prototypes.means[some]) ** 2, axis=1) - spread - prototypes.variances[some]
     between = max(drift / inside.shape[1], float(gap.mean()))
-    own = prototypes.variances[there] + between
+    own = prototypes.variances[some] + between
     share = (own / (own + spread))[:, None]
     moved, variances = prototypes.means.copy(), prototypes.variances.copy()
-    moved[there] = share * means + (1 - share) * prototypes.means[there]
-    variances[there] = own * spread / (own + spread)
+    moved[some] = share * means + (1 - share) * prototypes.means[some]
+    variances[some] = own * spread / (own + spread)
     return replace(prototypes, means=moved, variances=variances)
 
 
@@ -268,22 +351,22 @@ def _refined(
     """Class points between prototype and target, each by its precision; class shares of the target."""
     weights = smoothed**by.sharpened
     weights /= weights.sum(axis=1, keepdims=True)
-    held = weights.sum(axis=0)
+    sizes = weights.sum(axis=0)
     drift = by.drift * radius**2 / inside.shape[1]
-    there = (weights.T @ inside) / np.maximum(held, 1e-12)[:, None]
+    means = (weights.T @ inside) / np.maximum(sizes, 1e-12)[:, None]
     own = prototypes.variances + drift
-    theirs = drift / by.trust * (1 + 1 / np.maximum(held, 1e-12))
+    theirs = drift / by.trust * (1 + 1 / np.maximum(sizes, 1e-12))
     share = own / (own + theirs)
-    anchors = share[:, None] * there + (1 - share[:, None]) * prototypes.means
-    prior = np.maximum(held / held.sum(), by.least_prior)
+    anchors = share[:, None] * means + (1 - share[:, None]) * prototypes.means
+    prior = np.maximum(sizes / sizes.sum(), by.least_prior)
     return anchors, prior / prior.sum()
 
 
 def _opinions(cost: FloatArray, prior: FloatArray, regularisation: float) -> FloatArray:
     scores = np.log(prior) - cost / regularisation
     scores -= scores.max(axis=1, keepdims=True)
-    found = np.exp(scores)
-    return np.asarray(found / found.sum(axis=1, keepdims=True))
+    odds = np.exp(scores)
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 def squared_distances(points: FloatArray, others: FloatArray) -> FloatArray:
@@ -293,24 +376,19 @@ def squared_distances(points: FloatArray, others: FloatArray) -> FloatArray:
     return np.asarray(cdist(points, others, "sqeuclidean"))
 
 
-def _forbidden(labels: npt.NDArray[np.int64] | None, n: int, n_classes: int) -> npt.NDArray[np.bool_]:
-    """Where no mass may go: between a labelled target point and every other class."""
-    forbidden = np.zeros((n, n_classes), dtype=np.bool_)
-    if labels is None:
-        return forbidden
-    codes = np.asarray(labels)
-    if codes.shape != (n,) or np.any(codes >= n_classes):
-        raise InputError("Expected one target label a point: a class, or -1 where it is unknown.")
-    at = np.flatnonzero(codes >= 0)
-    forbidden[at] = True
-    forbidden[at, codes[at]] = False
-    return forbidden
-
-
 def _clamped(opinions: FloatArray, forbidden: npt.NDArray[np.bool_]) -> FloatArray:
     """Known labels are certain."""
-    known = forbidden.any(axis=1, keepdims=True)
-    return np.where(known, ~forbidden, opinions)
+    return np.where(forbidden.any(axis=1, keepdims=True), ~forbidden, opinions)
 
 
-__all__ = ["USUAL", "Adapted", "Refinement", "adapt", "concentration", "nearest_means", "squared_distances"]
+__all__ = [
+    "USUAL",
+    "Adapted",
+    "Prototypes",
+    "Refinement",
+    "adapt",
+    "concentration",
+    "nearest_means",
+    "pooled",
+    "squared_distances",
+]

@@ -213,19 +213,16 @@ class _Sinkhorn:
         cuts = [] if groups is None else list(np.flatnonzero(np.diff(groups)) + 1)
         ends = [0, *cuts, len(matrix)]
         order = np.arange(len(matrix)) if order is None else order
-        made = cls(matrix, a, b, regularisation, [slice(x, y) for x, y in pairwise(ends)], order)
-        made._start()
-        return made
-
-    def _start(self) -> None:
-        """Potentials by one exact sweep in the log domain: every row and column reaches its mass."""
-        if not (np.isfinite(self.cost).any(axis=1).all() and np.isfinite(self.cost).any(axis=0).all()):
+        if not (np.isfinite(matrix).any(axis=1).all() and np.isfinite(matrix).any(axis=0).all()):
             raise InputError("Expected every row and column to have a finite cost.")
-        self.table = np.ones((len(self.groups), self.cost.shape[1]))
-        lowest = self.cost.min(axis=1)
-        self.kernel = np.subtract(self.cost, lowest[:, None])
-        self.f, self.g = lowest[self.order], self.kernel.min(axis=0)
-        self._absorb(np.ones(len(self.rows)), np.ones(len(self.columns)))
+        solver = cls(matrix, a, b, regularisation, [slice(x, y) for x, y in pairwise(ends)], order)
+        # potentials by one exact sweep in the log domain: every row and column reaches its mass
+        solver.table = np.ones((len(solver.groups), matrix.shape[1]))
+        lowest = matrix.min(axis=1)
+        solver.kernel = np.subtract(matrix, lowest[:, None])
+        solver.f, solver.g = lowest[order], solver.kernel.min(axis=0)
+        solver._absorb(np.ones(len(a)), np.ones(len(b)))
+        return solver
 
     def _absorb(self, u: FloatArray, v: FloatArray) -> None:
         self.f = self.f + self.regularisation * np.log(u)
@@ -238,22 +235,16 @@ class _Sinkhorn:
         np.exp(np.minimum(kernel, 500.0, out=kernel), out=kernel)
         self.u, self.v = np.ones(len(self.rows)), np.ones(len(self.columns))
 
-    def _times_v(self, v: FloatArray) -> FloatArray:
-        if len(self.groups) == 1:
-            return np.asarray(self.kernel @ (self.table[0] * v))
-        return np.concatenate([self.kernel[part] @ (self.table[i] * v) for i, part in enumerate(self.groups)])
-
-    def _times_u(self, u: FloatArray) -> FloatArray:
-        found = np.zeros(self.kernel.shape[1])
-        for i, part in enumerate(self.groups):
-            found += self.table[i] * (u[part] @ self.kernel[part])
-        return found
-
     def solve(self, *, tolerance: float, iterations: int) -> None:
         """Scale until the row marginals are met to ``tolerance`` in L1."""
         for _ in range(iterations):
-            self.v = self.columns / np.maximum(self._times_u(self.u), 1e-300)
-            toward = self._times_v(self.v)
+            backward = np.zeros(self.kernel.shape[1])
+            for i, part in enumerate(self.groups):
+                backward += self.table[i] * (self.u[part] @ self.kernel[part])
+            self.v = self.columns / np.maximum(backward, 1e-300)
+            toward = np.concatenate(
+                [self.kernel[part] @ (self.table[i] * self.v) for i, part in enumerate(self.groups)]
+            )
             error = float(np.abs(self.u * toward - self.rows).sum())
             self.u = self.rows / np.maximum(toward, 1e-300)
             if max(np.abs(np.log(self.u)).max(), np.abs(np.log(self.v)).max()) > FAR:
@@ -280,10 +271,10 @@ class _Sinkhorn:
         return np.asarray(out)
 
 
-def _weights(given: Any, n: int) -> FloatArray:
-    if given is None:
+def _weights(marginal: Any, n: int) -> FloatArray:
+    if marginal is None:
         return np.full(n, 1 / n)
-    weights = np.asarray(given, dtype=np.float64)
+    weights = np.asarray(marginal, dtype=np.float64)
     if weights.shape != (n,) or not np.all(weights > 0) or not np.isfinite(weights).all():
         raise InputError(f"Expected {n} positive weights.")
     return np.asarray(weights / weights.sum())

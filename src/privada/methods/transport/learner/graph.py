@@ -42,22 +42,32 @@ class NeighbourGraph:
     @classmethod
     def of(cls, points: npt.ArrayLike, *, neighbours: int = NEIGHBOURS) -> Self:
         """Build the graph of public points."""
+        from scipy.sparse import coo_array, csr_array, diags_array
+
         rows = _check.matrix(points=points)
         k = min(_check.count(neighbours=neighbours), len(rows) - 1)
         if k < 1:
-            return cls(points=rows, reach=np.ones(len(rows)), smoothing=_empty(len(rows)), neighbours=0)
+            empty = csr_array((len(rows), len(rows)))
+            return cls(points=rows, reach=np.ones(len(rows)), smoothing=empty, neighbours=0)
         distances, near = _nearest(rows, rows, k + 1)
-        distances, near = _without_self(distances, near)
+        # drop each point from its own list; where duplicates crowd it out, drop the last
+        itself = near == np.arange(len(near))[:, None]
+        itself[~itself.any(axis=1), -1] = True
+        distances, near = distances[~itself].reshape(-1, k), near[~itself].reshape(-1, k)
         reach = np.maximum(distances[:, -1], 1e-12 * max(1.0, float(np.abs(rows).max())))
         weights = np.exp(-(distances**2) / (reach[:, None] * reach[near]))
-        return cls(points=rows, reach=reach, smoothing=_normalised(weights, near), neighbours=k)
+        ends = np.repeat(np.arange(len(rows)), k), near.ravel()
+        one_way = coo_array((weights.ravel(), ends), shape=(len(rows), len(rows))).tocsr()
+        both_ways = one_way.maximum(one_way.T)
+        root = diags_array(1 / np.sqrt(np.maximum(both_ways.sum(axis=1), 1e-300)))
+        return cls(points=rows, reach=reach, smoothing=(root @ both_ways @ root).tocsr(), neighbours=k)
 
     def smooth(self, opinions: FloatArray, *, kept: float = KEPT) -> FloatArray:
         """Solve ``F = (1-α) Y + α S F`` (Zhou et al. 2004) and make rows sum to one."""
-        found = opinions
+        smoothed = opinions
         for _ in range(SWEEPS):
-            found = (1 - kept) * opinions + kept * (self.smoothing @ found)
-        return _rows_to_one(found)
+            smoothed = (1 - kept) * opinions + kept * (self.smoothing @ smoothed)
+        return _rows_to_one(smoothed)
 
     def cohesion(self, labels: npt.NDArray[np.int64]) -> float:
         """Cohen's kappa on the edges: 0 where neighbours agree as by chance, 1 where they always do."""
@@ -90,37 +100,9 @@ def _nearest(rows: FloatArray, points: FloatArray, k: int) -> tuple[FloatArray, 
     return NearestNeighbors(n_neighbors=k).fit(points).kneighbors(rows)
 
 
-def _without_self(
-    distances: FloatArray, near: npt.NDArray[np.int64]
-) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-    """Drop each point from its own list; where duplicates crowd it out, drop the last."""
-    self_at = near == np.arange(len(near))[:, None]
-    self_at[~self_at.any(axis=1), -1] = True
-    keep = ~self_at
-    shape = len(near), near.shape[1] - 1
-    return distances[keep].reshape(shape), near[keep].reshape(shape)
-
-
-def _normalised(weights: FloatArray, near: npt.NDArray[np.int64]) -> Any:
-    from scipy.sparse import coo_array, diags_array
-
-    n, k = near.shape
-    at = np.repeat(np.arange(n), k), near.ravel()
-    one = coo_array((weights.ravel(), at), shape=(n, n)).tocsr()
-    both = one.maximum(one.T)
-    root = diags_array(1 / np.sqrt(np.maximum(both.sum(axis=1), 1e-300)))
-    return (root @ both @ root).tocsr()
-
-
-def _empty(n: int) -> Any:
-    from scipy.sparse import csr_array
-
-    return csr_array((n, n))
-
-
-def _rows_to_one(found: FloatArray) -> FloatArray:
-    sums = found.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(sums > 0, found / np.where(sums > 0, sums, 1.0), 1 / found.shape[1]))
+def _rows_to_one(shares: FloatArray) -> FloatArray:
+    sums = shares.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(sums > 0, shares / np.where(sums > 0, sums, 1.0), 1 / shares.shape[1]))
 
 
 __all__ = ["KEPT", "NeighbourGraph"]

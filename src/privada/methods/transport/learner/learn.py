@@ -18,10 +18,9 @@ from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.linear.learner.descent import learn_linear
 from privada.methods.linear.questions.descent import TransportDescent
-from privada.methods.transport.learner.adaptation import USUAL, Adapted, adapt
+from privada.methods.transport.learner.adaptation import USUAL, Adapted, Prototypes, adapt, pooled
 from privada.methods.transport.learner.coupling import barycentric, extend, group_lasso
 from privada.methods.transport.learner.linear_head import LinearHead, make_head
-from privada.methods.transport.learner.prototypes import Prototypes, pooled
 from privada.methods.transport.learner.rows import NoisyRows
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
@@ -226,10 +225,9 @@ def _row_plan(
 def _mapped_prototypes(weights: FloatArray, images: FloatArray, radius: float) -> Prototypes:
     from privada.privacy.bounds import Ball
 
-    held = np.maximum(weights.sum(axis=0), 1e-9)
-    means = Ball(radius=radius).clip((weights.T @ images) / held[:, None])
-    spread = float(images.var(axis=0).mean())
-    return Prototypes(means=means, variances=spread / held, counts=held)
+    counts = np.maximum(weights.sum(axis=0), 1e-9)
+    means = Ball(radius=radius).clip((weights.T @ images) / counts[:, None])
+    return Prototypes(means=means, variances=float(images.var(axis=0).mean()) / counts, counts=counts)
 
 
 def _model(

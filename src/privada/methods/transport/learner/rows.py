@@ -53,7 +53,7 @@ class NoisyRows:
     def of(cls, question: RowRelease, release: Release) -> tuple[NoisyRows, ...]:
         """Read all batches of a release."""
         only_releases(release)
-        found = []
+        noisy_batches = []
         for index in range(question.batches):
             rows, labels = question.names(index)
             sigma = float(release.noise[rows]["scale"])
@@ -61,8 +61,8 @@ class NoisyRows:
             if question.n_classes is not None:
                 response = question.plan.find(labels, RandomisedResponse)
                 weights = class_weights(release[labels], response)
-            found.append(cls(rows=np.asarray(release[rows]), sigma=sigma, weights=weights))
-        return tuple(found)
+            noisy_batches.append(cls(rows=np.asarray(release[rows]), sigma=sigma, weights=weights))
+        return tuple(noisy_batches)
 
     def cost(self, targets: FloatArray) -> FloatArray:
         """Squared distances without their bias: ``E = |zᵢ - xⱼ|²``."""
@@ -77,8 +77,8 @@ class NoisyRows:
 def class_weights(codes: npt.NDArray[np.int64], response: RandomisedResponse) -> FloatArray:
     """Posterior of the true class: channel times the prior that the responses themselves show."""
     channel = response.channel()
-    seen = np.bincount(codes, minlength=response.n_classes) / max(1, len(codes))
-    prior = np.maximum(np.linalg.solve(channel.T, seen), 1e-3)
+    shares = np.bincount(codes, minlength=response.n_classes) / max(1, len(codes))
+    prior = np.maximum(np.linalg.solve(channel.T, shares), 1e-3)
     joint = channel[:, codes].T * (prior / prior.sum())
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
@@ -156,7 +156,16 @@ def estimate(batch: NoisyRows, targets: FloatArray, *, seed: int = 0) -> Estimat
     if batch.sigma == 0:
         true = plain_distance(batch, targets)
         return Estimate(value=true, variance=0.0, floor=true, floor_variance=0.0, most=true)
-    value, drawn = _extrapolated(batch, targets, np.random.default_rng(seed))
+    # V at no noise, and the variance that the added noise gives it
+    rng, levels = np.random.default_rng(seed), [1.0, *np.repeat(1 + np.array(EXTRA), REPEATS)]
+    values = []
+    for level in levels:
+        noisy = batch.rows + batch.sigma * np.sqrt(level - 1) * rng.normal(size=batch.rows.shape)
+        values.append(plain_distance(NoisyRows(rows=noisy, sigma=batch.sigma * np.sqrt(level)), targets))
+    weights = np.where(np.array(levels) == 1, np.sqrt(REPEATS), 1.0)
+    at_zero = np.linalg.pinv(np.vander(levels, 3) * weights[:, None])[2] * weights
+    spread = np.repeat(np.array(values[1:]).reshape(len(EXTRA), REPEATS).var(axis=1, ddof=1), REPEATS)
+    value, drawn = float(at_zero @ values), float(at_zero[1:] ** 2 @ spread)
     (n, width), noise = batch.rows.shape, float(batch.sigma) ** 2
     gap = batch.rows.mean(axis=0) - targets.mean(axis=0)
     floor = float(np.sum(gap**2)) - width * noise / n
@@ -167,21 +176,6 @@ def estimate(batch: NoisyRows, targets: FloatArray, *, seed: int = 0) -> Estimat
         floor_variance=2 * width * (noise / n) ** 2 + 4 * noise / n * max(floor, 0.0),
         most=float(batch.cost(targets).mean()),
     )
-
-
-def _extrapolated(batch: NoisyRows, targets: FloatArray, rng: np.random.Generator) -> tuple[float, float]:
-    """V at no noise, and the variance that the added noise gives it."""
-    levels = [1.0, *np.repeat(1 + np.array(EXTRA), REPEATS)]
-    values = []
-    for level in levels:
-        noisy = batch.rows + batch.sigma * np.sqrt(level - 1) * rng.normal(size=batch.rows.shape)
-        more = NoisyRows(rows=noisy, sigma=batch.sigma * np.sqrt(level))
-        values.append(plain_distance(more, targets))
-    weights = np.where(np.array(levels) == 1, np.sqrt(REPEATS), 1.0)
-    design = np.vander(levels, 3) * weights[:, None]
-    at_zero = np.linalg.pinv(design)[2] * weights
-    spread = np.repeat(np.array(values[1:]).reshape(len(EXTRA), REPEATS).var(axis=1, ddof=1), REPEATS)
-    return float(at_zero @ values), float(at_zero[1:] ** 2 @ spread)
 
 
 __all__ = [

@@ -27,11 +27,11 @@ def _sum_classes(question: ClassStatistics, batch: Batch) -> dict[str, IntArray]
     """Counts, sums and moments of a batch by class, in grid steps."""
     z, codes, q = question.features.apply(batch.X), batch.labels.astype(np.int64), question.n_classes
     counts = question.plan.lattice("counts").place(np.bincount(codes, minlength=q))
-    found = {"counts": counts, "sums": _by_class(codes, q, question.plan.lattice("sums").grid.truncate(z))}
+    sums = {"counts": counts, "sums": _by_class(codes, q, question.plan.lattice("sums").grid.truncate(z))}
     if question.moments:
         steps = question.plan.lattice("moments").grid.truncate(packed(z))
-        found["moments"] = _by_class(codes, q, steps)
-    return found
+        sums["moments"] = _by_class(codes, q, steps)
+    return sums
 
 
 def _by_class(codes: IntArray, classes: int, steps: IntArray) -> IntArray:
@@ -43,27 +43,27 @@ def _by_class(codes: IntArray, classes: int, steps: IntArray) -> IntArray:
 
 def packed(z: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Upper triangle of each ``z zᵀ``, off-diagonal entries times √2: an isometry of the Frobenius norm."""
-    above, beside = np.triu_indices(z.shape[1])
-    return np.asarray(z[:, above] * z[:, beside] * np.where(above == beside, 1.0, np.sqrt(2)))
+    row, column = np.triu_indices(z.shape[1])
+    return np.asarray(z[:, row] * z[:, column] * np.where(row == column, 1.0, np.sqrt(2)))
 
 
 def answer_rows(question: RowRelease, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Noise every sampled row, in an order drawn afresh that knows nothing of rows or labels."""
-    held = rows.gathered()  # what is released is a row each
-    X, y = held.X, held.y
+    batch = rows.gathered()  # what is released is a row each
+    X, y = batch.X, batch.y
     payload: dict[str, Any] = {}
     for index in range(question.batches):
         picked = draw.noise.permutation(question.size)[: question.drawn]
-        there = picked < len(X)  # of fewer rows than announced, the others are empty
+        real = picked < len(X)  # of fewer rows than announced, the others are empty
         names = question.names(index)
         mechanism = question.plan.find(names[0], Gaussian)
         z = np.zeros((question.drawn, question.features.components))
         mapped = question.features.spread if question.unclipped else question.features.apply
-        z[there] = mapped(X[picked[there]])
+        z[real] = mapped(X[picked[real]])
         payload[names[0]] = draw(names[0], mechanism.grid.truncate(z))
         if question.n_classes is not None and y is not None:
             codes = np.zeros(question.drawn, dtype=np.int64)
-            codes[there] = y[picked[there]]
+            codes[real] = y[picked[real]]
             payload[names[1]] = draw(names[1], codes)
     return payload
 

@@ -104,36 +104,27 @@ class RowRelease(Question):
             raise InputError("Rows are released one each: a person with several rows is refused.")
         _check.count(size=self.size)
         _check.count(batches=self.batches)
-        self._check_labels()
-        self._check_batches()
-        self._check_attribute()
-
-    def _check_labels(self) -> None:
-        if (self.n_classes is None) != (self.label_epsilon is None):
-            raise InputError(
-                "Expected n_classes and label_epsilon together: labels have a budget of their own."
-            )
-        if self.n_classes is not None:
-            _check.count(least=2, n_classes=self.n_classes)
-            if (
-                not LABEL_EPSILONS[0]
-                <= _check.positive(label_epsilon=self.label_epsilon)
-                <= LABEL_EPSILONS[1]
-            ):
-                low, high = LABEL_EPSILONS
-                raise InputError(
-                    f"Expected label_epsilon from {low:g} to {high:g}, got {self.label_epsilon!r}."
-                )
-
-    def _check_batches(self) -> None:
         if self.batch_size is None and self.batches != 1:
             raise InputError("Expected batch_size beside batches.")
         if self.batch_size is not None and _check.count(batch_size=self.batch_size) > self.size:
             raise InputError(f"Expected batch_size to be at most {self.size}, got {self.batch_size}.")
         if self.batches * self.drawn * self.features.components > LARGEST:
             raise InputError(f"Expected an answer of at most {LARGEST} numbers.")
+        self._check_labels_and_attribute()
 
-    def _check_attribute(self) -> None:
+    def _check_labels_and_attribute(self) -> None:
+        if (self.n_classes is None) != (self.label_epsilon is None):
+            raise InputError(
+                "Expected n_classes and label_epsilon together: labels have a budget of their own."
+            )
+        if self.n_classes is not None:
+            _check.count(least=2, n_classes=self.n_classes)
+            low, high = LABEL_EPSILONS
+            if not low <= _check.positive(label_epsilon=self.label_epsilon) <= high:
+                raise InputError(
+                    f"Expected label_epsilon from {low:g} to {high:g}, got {self.label_epsilon!r}."
+                )
+
         if not self.unclipped:
             if self.attribute_width is not None:
                 raise InputError("Expected attribute_width under the relation attribute only.")

@@ -102,10 +102,14 @@ class ClassStatistics(Question):
         """Calibrate counts, sums and moments so that their joint μ is the budget."""
         mu = self.guarantee.gaussian_mu() / self.guarantee.unit.max_rows
         replaces = self.guarantee.relation is not Relation.ADD_REMOVE
-        parts = _shares(self.features.components, moments=self.moments, replaces=replaces)
-        scale = (
-            mu / math.sqrt(joint(*parts, replaces=replaces)) * (1 - 2.0**-20)
-        )  # what the grid's slack takes
+        # A, B and C up to scale: free counts under replace-one; else as privacy.md, section 1 (c)
+        if replaces:
+            parts = (0.5, 1.0, 0.5) if self.moments else (1.0, 1.0, 0.0)
+        else:
+            root = math.sqrt(self.features.components)
+            parts = (1.0, root, root / 2) if self.moments else (1.0, root, 0.0)
+        slack = 1 - 2.0**-20  # what the grid takes
+        scale = mu / math.sqrt(joint(*parts, replaces=replaces)) * slack
         plan = self._draws(*(scale * math.sqrt(part) for part in parts))
         return Plan(draws=plan, event=gaussian_event(self._mu(plan, replaces=replaces)))
 
@@ -155,14 +159,6 @@ def check_map(features: FeatureMap, schema: PublicSchema) -> None:
     steepest = float(abs(features.projection).max()) or 1.0
     if (largest + float(abs(features.centre).max()) + 1) * features.width > 1e150 / max(1.0, steepest):
         raise InputError("Expected bounds and projection of moderate size: their product overflows.")
-
-
-def _shares(components: int, *, moments: bool, replaces: bool) -> tuple[float, float, float]:
-    """A, B and C up to scale: free counts under replace-one; else as privacy.md, section 1 (c)."""
-    if replaces:
-        return (0.5, 1.0, 0.5) if moments else (1.0, 1.0, 0.0)
-    root = math.sqrt(components)
-    return (1.0, root, root / 2) if moments else (1.0, root, 0.0)
 
 
 def joint(count: float, total: float, moment: float, *, replaces: bool) -> float:
