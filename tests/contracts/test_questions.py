@@ -378,6 +378,6 @@ def test_every_method_has_its_card_and_every_question_its_door(name):
     for question in method.questions():
         assert question.kind.split(".")[0] == name
         if question.answered_by.startswith("privada."):
-            doors = (f"privada.methods.{name}.owner.", "privada.methods.linear.owner.")
-            assert question.answered_by.startswith(doors)
+            sides = [f"privada.methods.{package}.owner" for package in (name, "linear")]
+            assert question.answered_by.startswith(tuple(f"{side}{mark}" for side in sides for mark in ".:"))
         assert "Privacy" in (question.__doc__ or "")
