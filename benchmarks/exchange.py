@@ -34,9 +34,8 @@ from privada.exchange.nats import NatsCourier
 from privada.exchange.nats_client import Connection
 from privada.exchange.posting import key_of, post, receive
 from privada.methods.cells import CellStatistics, NearestCells
-from privada.methods.summarization.learner.learn import match
-from privada.methods.summarization.learner.matching import Matching
-from privada.methods.summarization.questions.embedding import FourierEmbedding
+from privada.methods.summarization.learner.learn import Matching, match
+from privada.methods.summarization.questions.matching import FourierEmbedding
 from privada.parties.owner import Owner
 from privada.parties.protocol import AskOwner
 from privada.parties.schema import Schema

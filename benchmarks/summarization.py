@@ -23,8 +23,8 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from benchmarks._figures import Figure, main
-from privada.methods.summarization.learner.herding import herd
-from privada.methods.summarization.questions.embedding import FourierEmbedding
+from privada.methods.summarization.learner.summary import herd
+from privada.methods.summarization.questions.matching import FourierEmbedding
 
 Matrix = npt.NDArray[np.float32]
 N, FEATURES, P, WIDTH, OWNERS = 100_000, 140, 400, 256, 8

@@ -27,9 +27,8 @@ from privada import _check
 from privada._arrays import FloatArray
 from privada.audit.transcript import same
 from privada.exceptions import InputError
-from privada.methods.summarization.curator_noise import CuratorNoise
-from privada.methods.summarization.learner.draws import AskedOwners, Draw, NoisySum
-from privada.methods.summarization.nodes import OwnerNode
+from privada.methods.summarization.curator import CuratorNoise, OwnerNode
+from privada.methods.summarization.learner.rounds import AskedOwners, Draw, NoisySum
 from privada.parties.protocol import AskOwner
 from privada.privacy.mechanism import Gaussian
 from privada.privacy.noise import Noise

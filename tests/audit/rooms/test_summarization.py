@@ -39,8 +39,8 @@ from privada.methods.summarization import (
     match,
 )
 from privada.methods.summarization.learner import rounds
-from privada.methods.summarization.learner.collection import PointCollection
-from privada.methods.summarization.learner.draws import AskedOwners, NoisySum
+from privada.methods.summarization.learner.rounds import AskedOwners, NoisySum
+from privada.methods.summarization.learner.summary import PointCollection
 from privada.parties.protocol import AskOwner
 from privada.privacy import ZCDP, ApproxDP, PureDP, Relation, Unit
 from privada.privacy.accounting import curves

@@ -10,11 +10,10 @@ import numpy.typing as npt
 from privada._arrays import FloatArray
 from privada.methods.example import DemoRow
 from privada.methods.pictures import Picture, Tiles
-from privada.methods.summarization.curator import Curator
-from privada.methods.summarization.learner.herding import herd
-from privada.methods.summarization.learner.matching import Matching
-from privada.methods.summarization.nodes import Consumer, OwnerNode
-from privada.methods.summarization.questions.embedding import FourierEmbedding
+from privada.methods.summarization.curator import Consumer, Curator, OwnerNode
+from privada.methods.summarization.learner.learn import Matching
+from privada.methods.summarization.learner.summary import herd
+from privada.methods.summarization.questions.matching import FourierEmbedding
 from privada.parties.owner import Owner
 from privada.parties.permissions import Policy
 from privada.parties.schema import Category, Schema

@@ -14,11 +14,9 @@ from privada import _check
 from privada.exceptions import InputError
 from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.models.model_plot import Map, Numbers
-from privada.methods.summarization.curator import Curator
-from privada.methods.summarization.learner.initial_rows import InitialRows
-from privada.methods.summarization.learner.matching import Matching
-from privada.methods.summarization.nodes import Consumer, OwnerNode
-from privada.methods.summarization.questions.embedding import FourierEmbedding
+from privada.methods.summarization.curator import Consumer, Curator, OwnerNode
+from privada.methods.summarization.learner.learn import InitialRows, Matching
+from privada.methods.summarization.questions.matching import FourierEmbedding
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.one_process.holding import Holding, count_persons, hold_owner
 from privada.parties.owner import Owner

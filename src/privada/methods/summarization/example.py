@@ -8,12 +8,10 @@ import numpy as np
 
 from privada.methods.example import Example
 from privada.methods.summarization.estimator import PrivateSummarizer
-from privada.methods.summarization.learner.allocation import Allocation
-from privada.methods.summarization.learner.learn import match
-from privada.methods.summarization.learner.matching import Matching
-from privada.methods.summarization.questions.embedding import FourierEmbedding
+from privada.methods.summarization.learner.learn import Matching, match
+from privada.methods.summarization.learner.summary import Allocation
+from privada.methods.summarization.questions.matching import EmbeddingSum, FourierEmbedding, NearCount
 from privada.methods.summarization.questions.rounds import Participation
-from privada.methods.summarization.questions.sums import EmbeddingSum, NearCount
 from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP

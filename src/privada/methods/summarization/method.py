@@ -20,13 +20,13 @@ class Summarization(Method):
         because="noisy sums say whose rows look like those of a private validation set.",
     )
     question_paths = (
-        "privada.methods.summarization.questions.sums:EmbeddingSum",
-        "privada.methods.summarization.questions.sums:NearCount",
+        "privada.methods.summarization.questions.matching:EmbeddingSum",
+        "privada.methods.summarization.questions.matching:NearCount",
         "privada.methods.summarization.questions.rounds:Participation",
         "privada.methods.summarization.questions.rounds:RoundBids",
         "privada.methods.summarization.questions.rounds:RoundPoints",
-        "privada.methods.summarization.questions.rows:SummaryRows",
-        "privada.methods.summarization.questions.rows:EmbeddedRows",
+        "privada.methods.summarization.questions.matching:SummaryRows",
+        "privada.methods.summarization.questions.matching:EmbeddedRows",
     )
     study_path = "privada.methods.summarization.study:inquire"
 

@@ -34,13 +34,11 @@ from typing import Any
 
 from privada._toml import Section
 from privada.methods import _study
-from privada.methods.summarization.curator_noise import CuratorNoise, repeat_draws, supply_noise
-from privada.methods.summarization.learner.forecast import forecast_summary
-from privada.methods.summarization.learner.learn import summarise
-from privada.methods.summarization.learner.matching import Matching
+from privada.methods.summarization.curator import CuratorNoise, repeat_draws, supply_noise
+from privada.methods.summarization.learner.learn import Matching, forecast_summary, summarise
 from privada.methods.summarization.learner.rounds import greedy_rounds, planned_round_asks
 from privada.methods.summarization.learner.summary import Summary
-from privada.methods.summarization.questions.embedding import FourierEmbedding
+from privada.methods.summarization.questions.matching import FourierEmbedding
 from privada.parties.protocol import Inquiry, Learner
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, make_guarantee

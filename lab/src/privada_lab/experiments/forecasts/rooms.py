@@ -22,8 +22,7 @@ from privada.methods.forecast import Forecast
 from privada.methods.hypotheses.forms import Network, linear
 from privada.methods.scaling import PublicScale
 from privada.methods.summarization.estimator import PrivateSummarizer
-from privada.methods.summarization.learner.forecast import forecast_summary
-from privada.methods.summarization.learner.matching import Matching
+from privada.methods.summarization.learner.learn import Matching, forecast_summary
 from privada.parties.in_memory import owner_in_memory
 from privada.parties.one_process.process_ledger import public_rows
 from privada.parties.running import run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from privada.methods.summarization.questions.round_plan import RoundPlan
+from privada.methods.summarization.questions.rounds import RoundPlan
 from privada.privacy.guarantee import ApproxDP
 from privada.privacy.relation import Relation
 from privada.report.exhibit import Curves, Figure, Series

@@ -14,12 +14,16 @@ question for its bid and one for its points, of a public length. A question for 
 looks like any other, and both are sealed (`privada.privacy.Question`). Only the failure of an owner shows: it
 gets no more questions, and where few are asked, all others get a second question for points in that round.
 
-Why this is private: `privada.methods.summarization.questions.round_plan`.
+A learner draws nothing. It yields what is to be drawn (`NoisySum`, `AskedOwners`), and whoever drives it
+draws (`privada.methods.summarization.curator`) and sends back the result.
+
+Why this is private: `privada.methods.summarization.questions.rounds`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,25 +31,256 @@ import numpy.typing as npt
 
 from privada import _check
 from privada._arrays import FloatArray, IntArray
-from privada.methods.summarization.learner.allocation import Allocation
-from privada.methods.summarization.learner.draws import AskedOwners, Draw, NoisySum
-from privada.methods.summarization.learner.learn import Participants, ask_validation
-from privada.methods.summarization.learner.matching import Matching
-from privada.methods.summarization.learner.round_table import NO_BID, Bid, RoundTable
-from privada.methods.summarization.learner.summary import Summary
-from privada.methods.summarization.questions.asking_rules import Everyone
-from privada.methods.summarization.questions.round_plan import RoundPlan
+from privada.exceptions import InputError
+from privada.methods.summarization.learner.learn import Matching, Participants, ask_validation
+from privada.methods.summarization.learner.summary import Allocation, Summary
+from privada.methods.summarization.questions.matching import FourierEmbedding
 from privada.methods.summarization.questions.rounds import (
+    NO_POINT,
+    AskRule,
+    Everyone,
     Participation,
     RoundBids,
+    RoundPlan,
     RoundPoints,
     fill_numbers,
+    ranks,
+    score_points,
 )
-from privada.methods.summarization.questions.scoring import ranks
-from privada.parties.protocol import AskOwner
+from privada.parties.protocol import Absent, AskOwner
+from privada.privacy.mechanism import Gaussian
+from privada.privacy.release import Disclosure
 
+TOLERANCE = 1e-9  # relative: a point's score is computed alike on both sides
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoisySum:
+    """A draw: the noisy sum of the summary's embeddings, which is then broadcast.
+
+    Attributes
+    ----------
+    features : array of shape (points, features)
+        The exact embeddings: at the curator's only.
+    mechanism : Gaussian
+        Its noise, as `RoundPlan.broadcast` says.
+    """
+
+    features: FloatArray
+    mechanism: Gaussian
+
+    def equals(self, other: Draw) -> bool:
+        """Whether another draw is of the same sum."""
+        return isinstance(other, NoisySum) and np.array_equal(self.features, other.features)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AskedOwners:
+    """A draw: which owners are asked for their points, a random set of names.
+
+    Attributes
+    ----------
+    ranks : mapping of owner's name to int
+        The exact ranks: at the curator's only.
+    rule : AskRule
+        The probability with which each rank is asked, as `RoundPlan.rule` says.
+    """
+
+    ranks: Mapping[str, int]
+    rule: AskRule
+
+    def equals(self, other: Draw) -> bool:
+        """Whether another draw is of the same ranks."""
+        return isinstance(other, AskedOwners) and self.ranks == other.ranks
+
+
+Draw = NoisySum | AskedOwners
 Rounds = Generator[AskOwner | Sequence[AskOwner] | Draw, Any, T]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Point:
+    """A raw point at the curator's."""
+
+    owner: str
+    number: int
+    X: FloatArray
+    y: Any
+    features: FloatArray
+
+    @classmethod
+    def read_all(cls, owner: str, reply: Any, bid: Bid, embedding: FourierEmbedding) -> list[Point] | str:
+        """The points that an owner sent, or what is wrong with its reply."""
+        if isinstance(reply, Absent):
+            return reply.reason
+        assert isinstance(reply, Disclosure)
+        try:
+            X = np.asarray(reply.rows["X"], dtype=np.float64)
+            y = reply.rows["y"] if "y" in reply.rows else [None] * len(X)
+            rows = zip(bid.index.tolist(), X, y, embedding.transform(X), strict=True)
+            return [cls(owner, int(number), *rest) for number, *rest in rows]
+        except (KeyError, TypeError, ValueError, InputError):
+            return "its points cannot be read"
+
+
+@dataclass(frozen=True, eq=False)
+class Bid:
+    """What an owner offers: scores, falling, and its points' numbers."""
+
+    scores: FloatArray
+    index: IntArray
+
+    @classmethod
+    def read(cls, reply: Any, sent: list[int], batch: int) -> Bid | str:
+        """A bid, or what is wrong with the reply."""
+        if isinstance(reply, Absent):
+            return reply.reason
+        assert isinstance(reply, Disclosure)
+        try:
+            scores = np.asarray(reply.rows["scores"], dtype=np.float64)
+            index = np.asarray(reply.rows["index"]).astype(np.int64)
+        except (KeyError, TypeError, ValueError):
+            return "its bid cannot be read"
+        if scores.shape != index.shape or scores.ndim != 1 or len(scores) > batch:
+            return "its bid has another shape"
+        if not np.isfinite(scores).all() or np.any(np.diff(scores) > 0):
+            return "its bid is not finite, or not in order"
+        if len(set(index.tolist())) != len(index) or set(index.tolist()) & {*sent, NO_POINT}:
+            return "it bids with a point that it has sent"
+        return cls(scores, index)
+
+
+NO_BID = Bid(np.zeros(0), np.zeros(0, dtype=np.int64))
+
+
+@dataclass(eq=False, repr=False)
+class RoundTable:
+    """Pool and summary, and who is still taking part.
+
+    Attributes
+    ----------
+    embedding : FourierEmbedding
+    target : array of shape (features,)
+        The noisy validation mean.
+    start, start_size
+        Sum of the embedding over rows that are in the training set already, and their number.
+    playing : list of str
+        Owners that have kept to the rules.
+    pool, chosen : lists of Point
+        What was sent and is not in the summary, and the summary.
+    sent : dict of owner's name to list of int
+        Numbers of the points that each has sent.
+    seen : int
+        How many points came, also those that were refused.
+    faults : list of str
+        Who was left out, and why; never a row.
+    failed : bool
+        Whether an owner did not send what it was asked for.
+    batch : int
+        The most points that an owner is asked for at once.
+    collections : int
+        How often all owners were asked for points: no owner has sent more than so many batches.
+    """
+
+    embedding: FourierEmbedding
+    target: FloatArray
+    start: FloatArray
+    start_size: int
+    playing: list[str]
+    pool: list[Point] = field(default_factory=list)
+    chosen: list[Point] = field(default_factory=list)
+    sent: dict[str, list[int]] = field(default_factory=dict)
+    seen: int = 0
+    faults: list[str] = field(default_factory=list)
+    failed: bool = False
+    batch: int = 1
+    collections: int = 0
+
+    def drop(self, owner: str, reason: str) -> None:
+        """Leave an owner out from here on; its points leave the pool, not the summary."""
+        self.playing.remove(owner)
+        self.pool = [point for point in self.pool if point.owner != owner]
+        self.faults.append(f"{owner}: {reason}")
+
+    def summary_features(self) -> FloatArray:
+        """Embeddings of the summary."""
+        return np.array([point.features for point in self.chosen]).reshape(-1, self.embedding.dimension)
+
+    def pooled_scores(self, slope: FloatArray) -> dict[str, FloatArray]:
+        """Scores of pooled points, by owner."""
+        return {
+            name: _score([point for point in self.pool if point.owner == name], slope)
+            for name in self.playing
+        }
+
+    def take_best(self, slope: FloatArray, most: int) -> None:
+        """Move the best points of the pool into the summary; ties by owner, then by the points' values."""
+        scored = zip(_score(self.pool, slope).tolist(), self.pool, strict=True)
+        best = sorted(scored, key=lambda pair: (-pair[0], pair[1].owner, tuple(pair[1].X.tolist())))
+        order = [point for _, point in best[:most]]
+        self.chosen += order
+        moved = {id(point) for point in order}
+        self.pool = [point for point in self.pool if id(point) not in moved]
+
+    def accept_bid(self, owner: str, reply: Any, batch: int) -> Bid | None:
+        """An owner's bid; None if it has no point left, or broke a rule and is left out."""
+        bid = Bid.read(reply, self.sent.get(owner, []), batch)
+        if isinstance(bid, str):
+            self.drop(owner, bid)
+            return None
+        return bid if len(bid.index) else None
+
+    def accept_points(self, owner: str, reply: Any, bid: Bid, slope: FloatArray) -> None:
+        """Put an owner's points into the pool, or leave it out if they are not what it bid."""
+        points = Point.read_all(owner, reply, bid, self.embedding)
+        fault = points if isinstance(points, str) else ""
+        if not isinstance(points, str):
+            self.seen += len(points)
+            fault = self._find_fault(points, bid, slope)
+        if fault or isinstance(points, str):
+            self.drop(owner, fault)
+            self.failed = True
+            return
+        self.pool += points
+        self.sent.setdefault(owner, []).extend(bid.index.tolist())
+
+    def _find_fault(self, points: list[Point], bid: Bid, slope: FloatArray) -> str:
+        """What is wrong with points: not finite, sent before, or not what was bid."""
+        if not points:
+            return ""
+        X = np.array([point.X for point in points])
+        if not np.isfinite(X).all():
+            return "a point that is not finite"
+        owner, earlier = points[0].owner, (*self.pool, *self.chosen)
+        before = {point.X.tobytes() for point in earlier if point.owner == owner}
+        now = [row.tobytes() for row in X]
+        if len(set(now)) != len(now) or set(now) & before:
+            return "a point twice"
+        scores = _score(points, slope)
+        if not np.allclose(scores, bid.scores, rtol=TOLERANCE, atol=TOLERANCE * float(np.abs(slope).sum())):
+            return "a point that does not match its bid"
+        return ""
+
+    def to_summary(self, allocation: Allocation) -> Summary:
+        """The chosen points as a summary."""
+        if not self.chosen:
+            raise InputError("No owner sent a point that can be used.")
+        labels = [point.y for point in self.chosen]
+        return Summary(
+            X=np.array([point.X for point in self.chosen]),
+            y=None if any(label is None for label in labels) else np.array(labels),
+            owner=np.array([point.owner for point in self.chosen]),
+            allocation=allocation,
+            points_seen=self.seen,
+            faults=tuple(self.faults),
+            embedding=self.embedding,
+        )
+
+
+def _score(points: list[Point], slope: FloatArray) -> FloatArray:
+    features = np.array([point.features for point in points]).reshape(-1, len(slope))
+    return score_points(features, slope)
 
 
 def greedy_rounds(
@@ -241,9 +476,10 @@ def _ask_for_points(
     standing = ranks(scores, table.pooled_scores(slope), batch=plan.batch)
     rule = Everyone() if table.failed else plan.rule
     chosen = yield AskedOwners(standing, rule)
-    asked = {name: bid for name, bid in bids.items() if name in chosen}
-    yield from _collect_points(table, matching, asked, slope)
+    offers = {name: bid for name, bid in bids.items() if name in chosen}
+    yield from _collect_points(table, matching, offers, slope)
     if table.failed and not isinstance(rule, Everyone):
+        # Else the best remaining points could be missing because of a coin.
         rest = {name: bid for name, bid in bids.items() if name not in chosen}
         yield from _collect_points(table, matching, rest, slope)
 
@@ -277,4 +513,15 @@ def shrink_sum(noisy: FloatArray, expected: FloatArray, *, count: int, variance:
     return expected + signal / (signal + variance) * (noisy - expected) if count else expected
 
 
-__all__ = ["Rounds", "greedy_rounds", "planned_round_asks", "shrink_sum"]
+__all__ = [
+    "AskedOwners",
+    "Bid",
+    "Draw",
+    "NoisySum",
+    "Point",
+    "RoundTable",
+    "Rounds",
+    "greedy_rounds",
+    "planned_round_asks",
+    "shrink_sum",
+]

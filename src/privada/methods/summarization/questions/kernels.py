@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-import numpy.typing as npt
 
-FARTHEST = 1e300  # sum of a row's coordinates
+from privada._arrays import FloatArray, IntArray
+
+FARTHEST = 1e300  # largest sum of a row's coordinates
 INSIDE = 1 - 2.0**-40  # keeps the computed feature vector inside the unit ball
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def embed(
-    X: npt.NDArray[np.float64], frequencies: npt.NDArray[np.float64], features: npt.NDArray[np.float64]
+    X: FloatArray, frequencies: FloatArray, features: FloatArray
 ) -> None:  # pragma: no cover - compiled
     """Write cosines, then sines, of every row; each row has norm just under 1.
 
@@ -41,9 +42,7 @@ def embed(
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def add_truncated(
-    sums: npt.NDArray[np.int64], features: npt.NDArray[np.float64], steps: float
-) -> None:  # pragma: no cover - compiled
+def add_truncated(sums: IntArray, features: FloatArray, steps: float) -> None:  # pragma: no cover - compiled
     """Add every row in whole grid steps, truncated toward zero."""
     for i in range(features.shape[0]):
         for j in range(features.shape[1]):
@@ -52,7 +51,7 @@ def add_truncated(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def score(
-    features: npt.NDArray[np.float64], direction: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]
+    features: FloatArray, direction: FloatArray, scores: FloatArray
 ) -> None:  # pragma: no cover - compiled
     """Write every row's product with a direction, summed from the first coordinate to the last."""
     for i in range(features.shape[0]):
@@ -64,17 +63,17 @@ def score(
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def count_beyond(
-    features: npt.NDArray[np.float64], direction: npt.NDArray[np.float64], threshold: float
+    features: FloatArray, direction: FloatArray, threshold: float
 ) -> int:  # pragma: no cover - compiled
     """How many rows score above the threshold."""
-    found = 0
+    count = 0
     for i in range(features.shape[0]):
         score = 0.0
         for j in range(features.shape[1]):
             score += features[i, j] * direction[j]
         if score > threshold:
-            found += 1
-    return found
+            count += 1
+    return count
 
 
 __all__ = ["INSIDE", "add_truncated", "count_beyond", "embed", "score"]
