@@ -26,7 +26,7 @@ from privada.exceptions import (
 )
 from privada.parties.answering import answer_rows, answerer
 from privada.parties.checks import CheckMemory
-from privada.parties.compute.engine import Engine
+from privada.parties.compute import Engine
 from privada.parties.compute.threads import Threads
 from privada.parties.one_process.dataset import GivenBudget
 from privada.parties.one_process.process_ledger import OpenUse, enter_rows

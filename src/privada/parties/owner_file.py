@@ -45,11 +45,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from privada import _check
 from privada._text import escape_in_json
 from privada._toml import Section
 from privada.parties.checks import CheckMemory
-from privada.parties.compute.engine import Engine
+from privada.parties.compute import Engine, read_engine
 from privada.parties.compute.threads import Threads
 from privada.parties.csv_files import Dialect
 from privada.parties.permissions import (
@@ -74,8 +73,6 @@ from privada.privacy.ledger.recovery import heads_of
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question
-
-ENGINES = ("threads", "dask")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +114,7 @@ class OwnerFile:
             policy=Policy.from_section(top.section("policy")),
             ledger=url if "://" in url else str(home / url),
             key=home / ledger.string("key"),
-            compute=_compute(top.section("compute"), home),
+            compute=read_engine(top.section("compute"), home),
             learners=None if listed is None else read_learners(listed, home=home, budget=budget),
         )
         for section in (data, privacy, ledger, top):
@@ -248,16 +245,6 @@ def _pairs(plain: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key} = {text}"
 
 
-def _compute(section: Section, home: Path) -> Engine:
-    """Threads of this process, or a cluster; no connection is made yet."""
-    with section.blaming("engine"):
-        engine = _check.one_of(ENGINES, engine=section.string("engine", "threads"))
-    with section.blaming("threads", "scheduler", "ca", "certificate", "key"):
-        made = _cluster(section, home) if engine == "dask" else Threads(section.whole("threads", None))
-    section.done()
-    return made
-
-
 def _source(section: Section, home: Path) -> StoredRows | Database:
     """Where the rows are: a path, a URL or a database."""
     dialect = Dialect.from_section(section.section("csv")) if "csv" in section else None
@@ -283,14 +270,6 @@ def _vintage(section: Section, of: str, schema: Schema) -> Vintage:
         with_dates(schema, made)
     section.done()
     return made
-
-
-def _cluster(section: Section, home: Path) -> Engine:
-    from privada.parties.compute.cluster import Cluster
-
-    files = {name: section.string(name, None) for name in ("ca", "certificate", "key")}
-    paths = {name: None if path is None else home / path for name, path in files.items()}
-    return Cluster(section.string("scheduler"), **paths)
 
 
 def _budget(section: Section, schema: Schema) -> Guarantee:

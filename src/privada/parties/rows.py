@@ -20,9 +20,8 @@ import numpy.typing as npt
 
 from privada._arrays import IntArray
 from privada.exceptions import SchemaError
+from privada.parties.compute import Adding, Engine, Handles, Merging
 from privada.parties.compute.batch import AT_ONCE, BATCH, Batch
-from privada.parties.compute.engine import Engine, Handles
-from privada.parties.compute.folds import Adding, Merging
 from privada.parties.compute.threads import Threads
 from privada.parties.schema import Schema, is_missing
 from privada.parties.sources import Source, open_source

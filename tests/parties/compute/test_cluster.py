@@ -1,6 +1,7 @@
 """A real cluster of two workers: the same bits as one thread, whatever happens to a worker."""
 
 import os
+import pickle
 import signal
 from functools import partial
 
@@ -20,11 +21,14 @@ from privada.exceptions import (
     SchemaError,
     SourceError,
     SourceOutageError,
+    WireError,
 )
 from privada.methods.cells import Bins, CellStatistics
+from privada.methods.cells.owner import tabulate
 from privada.parties import Category, Number, Rows, Schema
 from privada.parties.compute import cluster as cluster_module
-from privada.parties.compute.cluster import Cluster
+from privada.parties.compute.batch import Batch
+from privada.parties.compute.cluster import Cluster, QuestionFile, Task
 from privada.parties.compute.threads import Threads
 from privada.parties.sources import files as dividing
 from privada.privacy import PureDP, Vintage
@@ -251,11 +255,11 @@ def test_an_answer_whose_workers_leave_is_charged_once_and_drawn_when_they_are_b
 
 def test_a_question_never_travels_under_a_key_that_was_released(cluster):
     """Dask may lose such a task: an answer waited for ever, beside workers that had nothing to do."""
-    one = cluster._hold_question(b"one")
-    assert cluster._hold_question(b"one") is one
+    one = cluster._keep_question(b"one")
+    assert cluster._keep_question(b"one") is one
     key = one.key
-    cluster._hold_question(b"two")
-    assert cluster._hold_question(b"one").key != key
+    cluster._keep_question(b"two")
+    assert cluster._keep_question(b"one").key != key
 
 
 def test_a_task_that_no_worker_has_is_not_waited_for_for_ever(cluster, monkeypatch):
@@ -333,3 +337,57 @@ def test_strangers_do_not_get_in(cluster, tmp_path):
     )
     with pytest.raises(OutageError, match="cannot be reached"):
         stranger.check_ready()
+
+
+QUESTION = CellStatistics(
+    tables=(Bins(feature=0, edges=np.array([0.0])),),
+    guarantee=PureDP(epsilon=1.0, relation="add/remove"),
+)
+BATCH = Batch(np.array([[-1.0], [2.0], [3.0]]), None)
+
+
+def scale_named(factor, name, steps, array):
+    return factor * array if name else steps
+
+
+def test_a_task_is_the_function_that_it_was_made_of():
+    task = pickle.loads(pickle.dumps(Task.of(partial(tabulate, QUESTION))))
+    expected = tabulate(QUESTION, BATCH)
+    for function in (task.function(), task.without_question().function(task.question)):
+        found = function(BATCH)
+        assert found.keys() == expected.keys()
+        assert all(np.array_equal(found[name], value) for name, value in expected.items())
+
+
+def test_a_question_travels_as_its_file_and_is_checked_on_arrival():
+    task = Task.of(partial(tabulate, QUESTION))
+    assert task.question == QUESTION.to_bytes()
+    assert task.arguments[0].blob == task.question
+    assert task.without_question().arguments[0].blob == b""
+    with pytest.raises(WireError):
+        task.without_question().function(task.question[:-1])
+
+
+def test_plain_arguments_travel_as_they_are():
+    task = Task.of(partial(scale_named, 2.0, "twice", 3))
+    assert task.question == b""
+    assert task.function()(np.arange(3)).tolist() == [0, 2, 4]
+    assert not any(isinstance(each, QuestionFile) for each in task.arguments)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda batch: batch,
+        partial(lambda a, b: a, 1),
+        partial(scale_named, factor=2.0),
+        partial(scale_named, {"a": 1}),
+        partial(scale_named, scale_named),
+        Batch.where,
+        BATCH.where,
+        3,
+    ],
+)
+def test_what_has_no_name_or_is_not_plain_stays_here(made):
+    with pytest.raises(AnswerError):
+        Task.of(made)

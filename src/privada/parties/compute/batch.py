@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -56,16 +57,16 @@ class Batch:
         for start in range(0, len(self), size):
             yield self.where(slice(start, start + size))
 
-    def where(self, at: slice | npt.NDArray[np.bool_]) -> Batch:
+    def where(self, rows: slice | npt.NDArray[np.bool_]) -> Batch:
         """Some of the rows."""
-        return Batch(self.X[at], None if self.y is None else self.y[at])
+        return Batch(self.X[rows], None if self.y is None else self.y[rows])
 
     @classmethod
     def of_none(cls, schema: Schema) -> Batch:
         """No rows, of the schema's width."""
         label = schema.label
-        no_labels: npt.NDArray[Any] | None = None if label is None else np.zeros(0, dtype=label.label_dtype)
-        return cls(np.zeros((0, schema.width)), no_labels)
+        y: Any = None if label is None else np.zeros(0, dtype=label.label_dtype)
+        return cls(np.zeros((0, schema.width)), y)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -121,54 +122,86 @@ class Part:
 
     def encode(self, raw: Raw) -> Batch:
         """Features and labels of those rows that count."""
-        batch = _encoded(self.schema, raw.table)
+        schema, table = self.schema, raw.table
+        has_label = schema.label is not None and schema.label.name in table
+        batch = Batch(encode_features(schema, table), schema.encode_labels(table) if has_label else None)
         if self.people is not None:
-            self._check_people(raw)
+            # Which rows are kept was chosen once: of other rows, one person could have any number.
+            assert schema.person_id is not None
+            people = table[schema.person_id]
+            if not np.array_equal(people, self.people[raw.start : raw.start + len(people)]):
+                raise SchemaError(
+                    "The rows' persons have changed since they were loaded; load the owner again."
+                )
         return batch if self.kept is None else batch.where(self.kept[raw.start : raw.start + len(batch)])
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Part:
         """Those of the rows that count which are chosen."""
-        kept = chosen
+        counted = chosen
         if self.kept is not None:
-            kept = self.kept.copy()
-            kept[self.kept] = chosen
-        return replace(self, kept=kept)
+            counted = self.kept.copy()
+            counted[self.kept] = chosen
+        return replace(self, kept=counted)
 
     def reading(self, names: tuple[str, ...]) -> Part:
         """The same rows, of which some columns are read."""
         return replace(self, names=names)
-
-    def _check_people(self, raw: Raw) -> None:
-        """Which rows are kept was chosen once: of other rows, one person could have any number."""
-        assert self.people is not None
-        assert self.schema.person_id is not None
-        people = raw.table[self.schema.person_id]
-        if not np.array_equal(people, self.people[raw.start : raw.start + len(people)]):
-            raise SchemaError("The rows' persons have changed since they were loaded; load the owner again.")
 
 
 def _count_rows(table: Table, names: tuple[str, ...]) -> int:
     """Rows of a table. Compiled code relies on the lengths, and a source may be anybody's."""
     if absent := [name for name in names if name not in table]:
         raise SourceError(f"The source gave no column {absent[0]!r}.")
-    lengths = {len(table[name]) for name in table}
+    lengths = {len(values) for values in table.values()}
     if len(lengths) != 1 or (rows := lengths.pop()) > BATCH:
         raise SourceError(f"The source gave columns of several lengths, or more than {BATCH} rows at once.")
     return rows
 
 
-def _encoded(schema: Schema, table: Table) -> Batch:
-    labelled = schema.label is not None and schema.label.name in table
-    return Batch(_features(schema, table), schema.encode_labels(table) if labelled else None)
+def encode_features(schema: Schema, table: Table) -> FloatArray:
+    """The same as `Schema.encode_features`, bit by bit, and the same errors.
 
-
-def _features(schema: Schema, table: Table) -> FloatArray:
+    In a large table, plain numbers are encoded by compiled code. Features of columns that were not read are
+    at their lower bounds: these are allowed values, so a question that needs more than it says gets a wrong
+    answer, but not a less private one.
+    """
     rows = len(next(iter(table.values())))
     if rows < WORTH_COMPILED and all(column.name in table for column in schema.columns):
         return schema.encode_features(table)
-    from privada.parties.compute.encoding import encode_features
+    place = _compile_place()
+    X, start = np.empty((rows, schema.width)), 0
+    for column in schema.columns:
+        end, values = start + len(column.features()), table.get(column.name)
+        if values is None:
+            X[:, start:end] = [low for low, _ in column.limits()]
+        elif not (
+            column.is_plain
+            and isinstance(values, np.ndarray)
+            and values.dtype == np.float64
+            and values.ndim == 1
+            and place(X, start, values, float(column.low), float(column.high))
+        ):
+            X[:, start:end] = column.encode(values)  # which raises the error of a value that is not finite
+        start = end
+    return X
 
-    return encode_features(schema, table)
+
+@cache
+def _compile_place() -> Callable[[FloatArray, int, FloatArray, float, float], bool]:
+    """A compiled function, made when it is first needed: the compiler takes long to import."""
+    import numba
+
+    @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+    def place(X, at, values, low, high):  # type: ignore[no-untyped-def] # pragma: no cover
+        """Write clipped values into a column of X; False if one of them is not finite."""
+        finite = True
+        for i in range(values.shape[0]):
+            value = values[i]
+            finite &= abs(value) < np.inf
+            X[i, at] = min(max(value, low), high)
+        return finite
+
+    return place
 
 
-__all__ = ["AT_ONCE", "BATCH", "Batch", "Part", "Raw"]
+__all__ = ["AT_ONCE", "BATCH", "Batch", "Part", "Raw", "encode_features"]

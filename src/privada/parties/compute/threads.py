@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,10 @@ import numpy.typing as npt
 from privada import _check
 from privada._arrays import BoolArray
 from privada._threads import MOST_THREADS, count_memory, count_processors, run_each
+from privada._toml import Section
 from privada.exceptions import InputError
+from privada.parties.compute import Fold
 from privada.parties.compute.batch import Batch, Part, Raw
-from privada.parties.compute.folds import Fold
 from privada.parties.schema import Schema
 from privada.parties.sources import Source
 
@@ -40,6 +42,12 @@ class Threads:
     def __post_init__(self) -> None:
         if self.count is not None and _check.count(threads=self.count) > MOST_THREADS:
             raise InputError(f"Expected at most {MOST_THREADS} threads, got {self.count}.")
+
+    @classmethod
+    def from_section(cls, section: Section, home: Path) -> Self:  # noqa: ARG003 - there are no paths
+        """Read ``threads``."""
+        with section.blaming("threads"):
+            return cls(section.whole("threads", None))
 
     def check_ready(self, kept_bytes: int = 0) -> None:
         """Whether this machine has the memory: a process that is stopped for want of it has charged already.
@@ -74,7 +82,7 @@ class Threads:
     def remember(self, parts: Sequence[Part], name: str) -> tuple[list[Part], list[npt.NDArray[Any]]]:
         """Parts that know the person of each row; and these persons."""
         people = [np.array(part.source.column(name)) for part in parts]
-        return [replace(part, people=each) for part, each in zip(parts, people, strict=True)], people
+        return [replace(part, people=names) for part, names in zip(parts, people, strict=True)], people
 
     def batches(self, parts: Sequence[Part]) -> Iterator[Batch]:
         """All rows that count, in their order."""
@@ -83,16 +91,15 @@ class Threads:
 
     def counts(self, parts: Sequence[Part]) -> list[int]:
         """How many rows of each part count; all are read and checked."""
-        found = dict.fromkeys(range(len(parts)), 0)
-        at = {id(part): index for index, part in enumerate(parts)}
+        counts = dict.fromkeys(map(id, parts), 0)
         lock = threading.Lock()
 
         def count(part: Part, batch: Batch) -> None:
             with lock:
-                found[at[id(part)]] += len(batch)
+                counts[id(part)] += len(batch)
 
         self._visit(parts, count)
-        return list(found.values())
+        return [counts[id(part)] for part in parts]
 
     def fold(
         self, parts: Sequence[Part], schema: Schema, make: Callable[[Batch], T], fold: Fold[T], numbers: int
@@ -109,25 +116,25 @@ class Threads:
 
     def prepare(self, parts: Sequence[Part], schema: Schema, make: Callable[[Batch], T]) -> list[T]:
         """What ``make`` makes of every batch; the first one has no rows."""
-        made = [make(Batch.of_none(schema))]
-        self._visit(parts, lambda _, batch: made.append(make(batch)))
-        return made
+        results = [make(Batch.of_none(schema))]
+        self._visit(parts, lambda _, batch: results.append(make(batch)))
+        return results
 
     def fold_prepared(self, prepared: Sequence[S], make: Callable[[S], T], fold: Fold[T]) -> T:
         """Join what ``make`` makes of everything that was prepared."""
         joined = _Joined(fold, make(prepared[0]))
-        run_each(lambda one: joined.take(make(one)), prepared[1:], threads=self.count)
+        run_each(lambda result: joined.take(make(result)), prepared[1:], threads=self.count)
         return joined.result
 
     def map_prepared(self, prepared: Sequence[S], make: Callable[[S], T]) -> list[T]:
         """What ``make`` makes of each, in place of it."""
-        found: dict[int, T] = {}
+        results: dict[int, T] = {}
 
-        def work(item: tuple[int, S]) -> None:
-            found[item[0]] = make(item[1])
+        def work(numbered: tuple[int, S]) -> None:
+            results[numbered[0]] = make(numbered[1])
 
         run_each(work, enumerate(prepared), threads=self.count)
-        return [found[index] for index in range(len(prepared))]
+        return [results[number] for number in range(len(prepared))]
 
     def _visit(self, parts: Sequence[Part], work: Callable[[Part, Batch], object]) -> None:
         """Give every encoded batch to ``work``, on several threads.
@@ -135,18 +142,18 @@ class Threads:
         Of many parts each is read by one thread; of few, threads take turns to read.
         """
         threads = self.count or count_processors()
-        items: Iterable[Part | Raw] = (
+        tasks: Iterable[Part | Raw] = (
             parts if len(parts) >= threads else (raw for part in parts for raw in part.read())
         )
 
-        def take(item: Part | Raw) -> None:
-            if isinstance(item, Raw):
-                work(item.part, item.encode())
+        def take(task: Part | Raw) -> None:
+            if isinstance(task, Raw):
+                work(task.part, task.encode())
                 return
-            for batch in item.batches():
-                work(item, batch)
+            for batch in task.batches():
+                work(task, batch)
 
-        run_each(take, items, threads=threads)
+        run_each(take, tasks, threads=threads)
 
 
 class _Joined(Generic[T]):
