@@ -349,7 +349,7 @@ WRITE_AND_STOP = """
 import sys, time
 from pathlib import Path
 from privada.privacy import wire
-with wire._entered(Path(sys.argv[1]), ("r", "clinic"), follow=True) as folder:
+with wire._open_folder(Path(sys.argv[1]), ("r", "clinic"), follow=True) as folder:
     with wire._draft(Path(sys.argv[1], "r/clinic/a"), b"x" * 100, folder):
         print("writing", flush=True)
         time.sleep(60)

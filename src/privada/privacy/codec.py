@@ -1,6 +1,6 @@
 """The file form of public values: fields of frozen dataclasses as plain values and arrays.
 
-Plain values go into a file's JSON header, arrays beside it. How a field is written follows from what it
+Plain values go into the JSON header of a file, arrays follow it. How a field is written depends on what it
 holds, unless its declaration says otherwise:
 
 ==============================  ==================================================================
@@ -9,13 +9,13 @@ a field that holds              is written as
 a plain value                   itself; a tuple is a list in the file and a tuple again when read
 an array                        an array of the field's name
 ``metadata=one_of(Family)``     ``{"form": name, "plain": ...}``; its arrays under ``field/``
-``metadata=several_of(Family)`` a list of such; arrays under ``field/0/``, ``field/1/``, ...
-``metadata=inlined(Class)``     the fields of another dataclass, among the own ones
+``metadata=several_of(Family)`` a list of these; arrays under ``field/0/``, ``field/1/``, ...
+``metadata=inlined(Class)``     the fields of another dataclass, among those of this one
 ``metadata=mapping_of(Class)``  an object of the other dataclass's plain fields
 ==============================  ==================================================================
 
-A family is a subclass of `Form`; its members are found by the names that they give to their forms, and no
-other class is ever made from a file. What is read is validated by the classes themselves.
+A family is a subclass of `Form`. Its members are found by the names of their forms, and no other class is
+ever made from a file. The classes validate what is read.
 
 >>> from dataclasses import dataclass, field
 >>> class Shape(Form): ...
@@ -36,10 +36,9 @@ Drawing(shapes=(Square(side=2.0),))
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import Field, dataclass, fields
+from dataclasses import Field, dataclass, fields, replace
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
@@ -70,12 +69,46 @@ class Form:
         return read_fields(cls, cls, plain, arrays)
 
 
+@dataclass(frozen=True)
+class _Codec:
+    """How a field is written and read; reading removes what was written from plain values and arrays."""
+
+    write: Callable[[str, Any, Plain, Arrays], None]
+    read: Callable[[str, Plain, Arrays], Any]
+    is_present: Callable[[str, Plain, Arrays], bool] = lambda name, plain, arrays: (
+        name in plain or name in arrays
+    )
+
+
+def _write_itself(name: str, value: Any, plain: Plain, arrays: Arrays) -> None:
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+    else:
+        plain[name] = value
+
+
+def _read_itself(name: str, plain: Plain, arrays: Arrays) -> Any:
+    def make_tuples(value: Any) -> Any:  # JSON has lists only
+        return tuple(map(make_tuples, value)) if isinstance(value, list) else value
+
+    return arrays.pop(name) if name in arrays else make_tuples(plain.pop(name))
+
+
+_ITSELF = _Codec(_write_itself, _read_itself)
+
+
+def _list_codecs(kind: type[Any], but: tuple[str, ...]) -> Iterator[tuple[Field[Any], _Codec]]:
+    for field in fields(kind):
+        if field.init and field.name not in but:
+            yield field, field.metadata.get(_CODEC, _ITSELF)
+
+
 def write_fields(value: Any, *, but: tuple[str, ...] = ()) -> tuple[Plain, Arrays]:
-    """Fields of a dataclass, ``but`` some, as plain values and arrays."""
+    """Fields of a dataclass, except those in ``but``, as plain values and arrays."""
     plain: Plain = {}
     arrays: Arrays = {}
-    for each in _written(type(value), but):
-        _codec(each).write(each.name, getattr(value, each.name), plain, arrays)
+    for field, codec in _list_codecs(type(value), but):
+        codec.write(field.name, getattr(value, field.name), plain, arrays)
     return plain, arrays
 
 
@@ -84,159 +117,20 @@ def read_fields(
 ) -> Any:
     """Call ``make`` with all that `write_fields` wrote of a class; refuse parts that hold anything else."""
     plain, arrays = dict(plain), dict(arrays)
-    read = _take(kind, plain, arrays, but)
+    values = _take_fields(kind, plain, arrays, but)
     if plain or arrays:
         names = ", ".join(sorted({*plain, *arrays}))
         raise TypeError(f"{kind.__name__} has no fields {names}")  # as of any call with other keywords
-    return make(**read)
+    return make(**values)
 
 
-def _take(kind: type[Any], plain: Plain, arrays: Arrays, but: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Fields of a class, taken out of plain values and arrays; one that is not there has its default."""
-    found: dict[str, Any] = {}
-    for each in _written(kind, but):
-        codec = _codec(each)
-        if codec.is_there(each.name, plain, arrays):
-            found[each.name] = codec.read(each.name, plain, arrays)
-    return found
-
-
-def _written(kind: type[Any], but: tuple[str, ...]) -> Iterator[Field[Any]]:
-    return (each for each in fields(kind) if each.init and each.name not in but)
-
-
-def _codec(each: Field[Any]) -> _Codec:
-    codec: _Codec = each.metadata.get(_CODEC, _PLAIN)
-    return codec
-
-
-class _Codec(ABC):
-    """How one field is written; reading takes out what was written."""
-
-    @abstractmethod
-    def write(self, name: str, value: Any, plain: Plain, arrays: Arrays) -> None:
-        """Put the field's value into plain values and arrays."""
-
-    @abstractmethod
-    def read(self, name: str, plain: Plain, arrays: Arrays) -> Any:
-        """Take the field's value out of them."""
-
-    def is_there(self, name: str, plain: Plain, arrays: Arrays) -> bool:
-        """Whether a file has the field."""
-        return name in plain or name in arrays
-
-
-class _Itself(_Codec):
-    """Plain values and arrays, by what they are."""
-
-    def write(self, name: str, value: Any, plain: Plain, arrays: Arrays) -> None:
-        if isinstance(value, np.ndarray):
-            arrays[name] = value
-        else:
-            plain[name] = value
-
-    def read(self, name: str, plain: Plain, arrays: Arrays) -> Any:
-        return arrays.pop(name) if name in arrays else _tuples(plain.pop(name))
-
-
-_PLAIN = _Itself()
-
-
-@dataclass(frozen=True)
-class _One(_Codec):
-    """One value of a family, or None."""
-
-    family: type[Any]
-    path: str | None
-
-    def write(self, name: str, value: Any, plain: Plain, arrays: Arrays) -> None:
-        plain[name] = None if value is None else _write_form(value, self._path(name), arrays)
-
-    def read(self, name: str, plain: Plain, arrays: Arrays) -> Any:
-        entry, path = plain.pop(name), self._path(name)
-        own = {key.removeprefix(path): arrays.pop(key) for key in list(arrays) if key.startswith(path)}
-        return None if entry is None and not own else read_form(self.family, entry, own)
-
-    def _path(self, name: str) -> str:
-        return f"{name}/" if self.path is None else self.path
-
-
-@dataclass(frozen=True)
-class _Several(_Codec):
-    """A tuple of values of a family."""
-
-    family: type[Any]
-    key: str | None
-    path: str | None
-    inner: str = ""
-
-    def write(self, name: str, value: Any, plain: Plain, arrays: Arrays) -> None:
-        path = self._path(name)
-        plain[self.key or name] = [
-            _write_form(each, f"{path}{index}/{self.inner}", arrays) for index, each in enumerate(value)
-        ]
-
-    def read(self, name: str, plain: Plain, arrays: Arrays) -> Any:
-        entries, path = plain.pop(self.key or name), self._path(name)
-        own: dict[str, Arrays] = defaultdict(dict)
-        for key in [key for key in arrays if key.startswith(path)]:
-            index, slash, rest = key.removeprefix(path).partition("/")
-            if slash and index.isdecimal() and rest.startswith(self.inner):
-                own[index][rest.removeprefix(self.inner)] = arrays.pop(key)
-        found = tuple(
-            read_form(self.family, entry, own.pop(str(index), {})) for index, entry in enumerate(entries)
-        )
-        if own:
-            raise InputError(f"Expected arrays of {len(found)} values of {name}, got more.")
-        return found
-
-    def is_there(self, name: str, plain: Plain, arrays: Arrays) -> bool:  # noqa: ARG002
-        return (self.key or name) in plain
-
-    def _path(self, name: str) -> str:
-        return f"{name}/" if self.path is None else self.path
-
-
-class _Only(_Several):
-    """The only one of several."""
-
-    def write(self, name: str, value: Any, plain: Plain, arrays: Arrays) -> None:
-        super().write(name, (value,), plain, arrays)
-
-    def read(self, name: str, plain: Plain, arrays: Arrays) -> Any:
-        (found,) = super().read(name, plain, arrays)
-        return found
-
-
-@dataclass(frozen=True)
-class _Inlined(_Codec):
-    """The fields of another dataclass, among the own ones."""
-
-    kind: type[Any]
-
-    def write(self, name: str, value: Any, plain: Plain, arrays: Arrays) -> None:  # noqa: ARG002
-        more_plain, more_arrays = write_fields(value)
-        plain |= more_plain
-        arrays |= more_arrays
-
-    def read(self, name: str, plain: Plain, arrays: Arrays) -> Any:  # noqa: ARG002
-        return self.kind(**_take(self.kind, plain, arrays))
-
-    def is_there(self, name: str, plain: Plain, arrays: Arrays) -> bool:  # noqa: ARG002
-        return True
-
-
-@dataclass(frozen=True)
-class _Mapping(_Codec):
-    """An object of another dataclass's plain fields."""
-
-    kind: type[Any]
-
-    def write(self, name: str, value: Any, plain: Plain, arrays: Arrays) -> None:  # noqa: ARG002
-        plain[name] = write_fields(value)[0]
-
-    def read(self, name: str, plain: Plain, arrays: Arrays) -> Any:  # noqa: ARG002
-        return read_fields(self.kind, self.kind, plain.pop(name), {})
+def _take_fields(kind: type[Any], plain: Plain, arrays: Arrays, but: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Remove the fields of a class from plain values and arrays; a missing field has its default."""
+    return {
+        field.name: codec.read(field.name, plain, arrays)
+        for field, codec in _list_codecs(kind, but)
+        if codec.is_present(field.name, plain, arrays)
+    }
 
 
 def _write_form(value: Any, path: str, arrays: Arrays) -> Plain:
@@ -251,30 +145,28 @@ def read_form(family: type[Any], entry: Plain, arrays: Arrays) -> Any:
         raise InputError("Expected a form to have a name and plain values, and nothing else.")
     for module in getattr(family, "forms_in", ()):
         import_module(module)
-    forms = {form.form: form for form in _members(family)}
+    forms: dict[str, type[Any]] = {}
+    classes = [family]
+    for kind in classes:  # the list grows while it is read: breadth first
+        classes += kind.__subclasses__()
+        if "form" in vars(kind):
+            forms.setdefault(kind.form, kind)  # the first class keeps its name: no later one takes its place
     return forms[_check.one_of(forms, form=entry["form"])].from_parts(dict(entry["plain"]), arrays)
-
-
-def _members(family: type[Any]) -> Iterator[type[Any]]:
-    """Classes of a family that name a form; of two with one name the first, so that none takes another's."""
-    known: set[str] = set()
-    waiting = [family]
-    while waiting:
-        kind = waiting.pop(0)
-        waiting += kind.__subclasses__()
-        if "form" in vars(kind) and kind.form not in known:
-            known.add(kind.form)
-            yield kind
-
-
-def _tuples(value: Any) -> Any:
-    """Lists, which is what a file has, as tuples."""
-    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value
 
 
 def one_of(family: type[Any], *, path: str | None = None) -> Mapping[str, Any]:
     """Metadata of a field that holds a value of a family, or None; ``path`` begins its arrays' names."""
-    return {_CODEC: _One(family, path)}
+
+    def write(name: str, value: Any, plain: Plain, arrays: Arrays) -> None:
+        prefix = f"{name}/" if path is None else path
+        plain[name] = None if value is None else _write_form(value, prefix, arrays)
+
+    def read(name: str, plain: Plain, arrays: Arrays) -> Any:
+        prefix, entry = f"{name}/" if path is None else path, plain.pop(name)
+        own = {key.removeprefix(prefix): arrays.pop(key) for key in list(arrays) if key.startswith(prefix)}
+        return None if entry is None and not own else read_form(family, entry, own)
+
+    return {_CODEC: _Codec(write, read)}
 
 
 def several_of(
@@ -284,22 +176,68 @@ def several_of(
 
     The names of their arrays begin with ``path``, the number of the value and ``inner``.
     """
-    return {_CODEC: _Several(family, key, path, inner)}
+
+    def write(name: str, value: Any, plain: Plain, arrays: Arrays) -> None:
+        prefix = f"{name}/" if path is None else path
+        plain[key or name] = [
+            _write_form(member, f"{prefix}{index}/{inner}", arrays) for index, member in enumerate(value)
+        ]
+
+    def read(name: str, plain: Plain, arrays: Arrays) -> Any:
+        prefix, entries = f"{name}/" if path is None else path, plain.pop(key or name)
+        own: dict[str, Arrays] = defaultdict(dict)
+        for array_name in [array_name for array_name in arrays if array_name.startswith(prefix)]:
+            index, slash, rest = array_name.removeprefix(prefix).partition("/")
+            if slash and index.isdecimal() and rest.startswith(inner):
+                own[index][rest.removeprefix(inner)] = arrays.pop(array_name)
+        values = tuple(
+            read_form(family, entry, own.pop(str(index), {})) for index, entry in enumerate(entries)
+        )
+        if own:
+            raise InputError(f"Expected arrays of {len(values)} values of {name}, got more.")
+        return values
+
+    return {_CODEC: _Codec(write, read, lambda name, plain, arrays: (key or name) in plain)}  # noqa: ARG005
 
 
 def only_of(family: type[Any], *, key: str | None = None, path: str | None = None) -> Mapping[str, Any]:
     """Metadata of a field that holds one value of a family but is written like several."""
-    return {_CODEC: _Only(family, key, path)}
+    several = several_of(family, key=key, path=path)[_CODEC]
+
+    def write(name: str, value: Any, plain: Plain, arrays: Arrays) -> None:
+        several.write(name, (value,), plain, arrays)
+
+    def read(name: str, plain: Plain, arrays: Arrays) -> Any:
+        (value,) = several.read(name, plain, arrays)
+        return value
+
+    return {_CODEC: replace(several, write=write, read=read)}
 
 
 def inlined(kind: type[Any]) -> Mapping[str, Any]:
     """Metadata of a field whose own fields stand among those of the class that holds it."""
-    return {_CODEC: _Inlined(kind)}
+
+    def write(name: str, value: Any, plain: Plain, arrays: Arrays) -> None:  # noqa: ARG001
+        inner_plain, inner_arrays = write_fields(value)
+        plain |= inner_plain
+        arrays |= inner_arrays
+
+    def read(name: str, plain: Plain, arrays: Arrays) -> Any:  # noqa: ARG001
+        return kind(**_take_fields(kind, plain, arrays))
+
+    return {_CODEC: _Codec(write, read, lambda name, plain, arrays: True)}  # noqa: ARG005
 
 
 def mapping_of(kind: type[Any]) -> Mapping[str, Any]:
     """Metadata of a field that holds a dataclass of plain fields."""
-    return {_CODEC: _Mapping(kind)}
+
+    def write(name: str, value: Any, plain: Plain, arrays: Arrays) -> None:  # noqa: ARG001
+        plain[name] = write_fields(value)[0]
+
+    def read(name: str, plain: Plain, arrays: Arrays) -> Any:  # noqa: ARG001
+        return read_fields(kind, kind, plain.pop(name), {})
+
+    return {_CODEC: _Codec(write, read)}
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What crosses the wall: a `Question` one way, a `Release` (or a `Disclosure`) the other.
+"""What passes between a learner and an owner: a `Question` one way, a `Release` or a `Disclosure` back.
 
 A question is public, frozen and validated, and knows its price without looking
 at any row. A release is what an owner answers: a payload whose shapes follow
@@ -28,10 +28,10 @@ from privada._notebook import describe
 from privada._text import printable_line
 from privada.exceptions import GuaranteeError, InputError, PrivadaError, TamperError, WireError
 from privada.privacy import codec, wire
-from privada.privacy.accounting.accountant import Price
-from privada.privacy.bounds import Box, Classes
+from privada.privacy.accounting.accountant import Price, keeps
+from privada.privacy.bounds import Box, Classes, Grid
 from privada.privacy.guarantee import Guarantee
-from privada.privacy.mechanism import Plan
+from privada.privacy.mechanism import Gaussian, Laplace, Plan
 from privada.privacy.receipt import OwnerKey, Receipt, verify_signature
 
 METHODS = "privada.methods"
@@ -42,20 +42,22 @@ MOST_PANELS = 6  # of a picture
 MOST_POINTS = 60  # numbers in a panel whose intervals can still be distinguished
 _KIND = re.compile(r"[A-Za-z0-9_-]{1,50}(\.[A-Za-z0-9_-]{1,50}){0,3}")
 
+Arrays = dict[str, npt.NDArray[Any]]
+
 
 class PublicColumn(Protocol):
-    """What a question may know of a column."""
+    """What a question may know about a column."""
 
     @property
     def name(self) -> str:
         """The column's name."""
 
     def features(self) -> tuple[str, ...]:
-        """Names of the features that it becomes."""
+        """Names of the features that the column becomes."""
 
 
 class PublicSchema(Protocol):
-    """What a question may know of an owner's data: all of it public (`privada.parties.Schema`)."""
+    """What a question may know about an owner's data; all of it is public (`privada.parties.Schema`)."""
 
     @property
     def width(self) -> int:
@@ -98,7 +100,9 @@ class QuestionHeader:
     turn : (int, int) or None
         Number of a round and of all rounds, if the file says that it is part of a plan.
 
-    Nothing here was checked by the method that the question is for. A question that is made of the same
+    Notes
+    -----
+    The method that the question is for has not checked anything here. A question that is made of the same
     bytes must have the same digest; compare both.
     """
 
@@ -111,12 +115,12 @@ class QuestionHeader:
 
     @property
     def method(self) -> str:
-        """The room that the question is for."""
+        """The method that the question belongs to."""
         return self.kind.split(".")[0]
 
     @classmethod
     def of(cls, question: Question) -> Self:
-        """The header of a question that is there already."""
+        """The header of an existing question."""
         plain, arrays = question.header(), question.parts()[1]
         size = len(wire.canonical(plain)) + sum(array.nbytes for array in arrays.values())
         return cls._read(plain, digest=question.digest, size=size)
@@ -139,14 +143,14 @@ class QuestionHeader:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Question(ABC):
-    """What a learner asks. Subclasses live in ``methods/<room>/question.py``.
+    """What a learner asks. Each method has subclasses in its package ``questions``.
 
     Parameters
     ----------
     guarantee : Guarantee
         What the answer may cost; it names the relation and the unit.
-    salt : str
-        Tells apart two askings of one question. An owner charges each question
+    salt : str, default=""
+        Makes two questions of one that is asked twice. An owner charges each question
         once, by its digest: asked again, it gives the same release.
 
     Attributes
@@ -160,7 +164,7 @@ class Question(ABC):
 
     Privacy
     -------
-    Every field is public, unless the question is sealed. A question is equal to another if their digests are.
+    Every field is public, unless the question is sealed. Two questions are equal if their digests are.
     """
 
     guarantee: Guarantee
@@ -174,20 +178,20 @@ class Question(ABC):
         if not isinstance(self.guarantee, Guarantee):
             raise InputError(f"Expected guarantee to be a Guarantee, got {type(self.guarantee).__name__}.")
         _check.text(salt=self.salt, longest=200)
-        with _within_floats():
+        with _refusing_overflow():
             self.validate()
 
     def validate(self) -> None:  # noqa: B027 - a question without more to check needs none
         """Check every public parameter by name."""
 
     def fits(self, schema: PublicSchema) -> None:  # noqa: B027 - a question that fits every schema needs none
-        """Raise `InputError` if an owner's public schema does not have what is asked for."""
+        """Raise `InputError` if an owner's public schema lacks what the question asks for."""
 
     def seconds(self, schema: PublicSchema, *, rows: int) -> float:
-        """Seconds of a processor that an answer may take on so many rows, from above: a public number.
+        """An upper bound on the processor seconds of an answer on this many rows: a public number.
 
-        A policy limits them before anything is charged. By default each row meets every number of the
-        question once; a question that works harder says so.
+        A policy limits it before anything is charged. By default each row meets every number of the
+        question once; a question that does more work overrides this.
         """
         numbers = sum(array.size for array in self.parts()[1].values())
         return rows * (schema.width + numbers) / PACE
@@ -207,7 +211,7 @@ class Question(ABC):
 
     @property
     def kept_bytes(self) -> int:
-        """Bytes that an answer keeps of all rows together while it works; none if rows stream through.
+        """Bytes that an answer keeps of all rows together while it works; 0 if rows stream through.
 
         An owner whose machine has less memory refuses the question before it is charged.
         """
@@ -216,21 +220,21 @@ class Question(ABC):
     @cached_property
     def plan(self) -> Plan:
         """All draws, fixed by public parameters."""
-        with _within_floats():
+        with _refusing_overflow():
             return self.planned()
 
     @abstractmethod
     def planned(self) -> Plan:
-        """Work out the plan (called once)."""
+        """Compute the plan (called once)."""
 
     def answer_shapes(self) -> Mapping[str, tuple[int, ...]]:
-        """Shape of every array of the answer's payload, by name; a plain value has none: ``()``."""
+        """Shape of every array of the answer's payload, by name; a plain value has the shape ``()``."""
         return {}
 
     def disclosed_shapes(self, schema: PublicSchema) -> Mapping[str, tuple[int, ...]]:  # noqa: ARG002
         """Largest shape of every array of a disclosure, by the question and the public schema alone.
 
-        What travels has the length of arrays of these shapes, however few rows are in it.
+        What is sent has the length of arrays of these shapes, however few rows are in it.
         """
         return {}
 
@@ -238,7 +242,7 @@ class Question(ABC):
         self,
         schema: Any,  # noqa: ARG002 - a question without named axes needs none
     ) -> Mapping[str, tuple[Sequence[str] | None, ...]]:
-        """Names along the axes of each array of the answer, by a public schema; None where there are none."""
+        """Names along the axes of each array of the answer, by a public schema; None for an unnamed axis."""
         return {}
 
     @property
@@ -288,17 +292,15 @@ class Question(ABC):
             )
         return size
 
-    def parts(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-        """Own fields as plain values and arrays; a field that is neither declares how it is written.
+    def parts(self) -> tuple[dict[str, Any], Arrays]:
+        """The question's own fields as plain values and arrays.
 
-        `privada.privacy.codec` has the declarations.
+        A field that is neither declares how it is written (`privada.privacy.codec`).
         """
         return codec.write_fields(self, but=("guarantee", "salt"))
 
     @classmethod
-    def from_parts(
-        cls, plain: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], *, guarantee: Guarantee, salt: str
-    ) -> Self:
+    def from_parts(cls, plain: dict[str, Any], arrays: Arrays, *, guarantee: Guarantee, salt: str) -> Self:
         """Make the question from its parts; everything is validated again."""
         make = partial(cls, guarantee=guarantee, salt=salt)
         return codec.read_fields(cls, make, plain, arrays, but=("guarantee", "salt"))
@@ -311,8 +313,7 @@ class Question(ABC):
     def check_guarantee(self) -> None:
         """Raise `GuaranteeError` unless the plan keeps the guarantee that the question states.
 
-        An owner asks before it charges. Nothing but public parameters is looked at, and what was found is
-        remembered.
+        An owner asks before it charges. The check looks at public parameters only, and its result is cached.
         """
         if not self._keeps_guarantee:
             raise GuaranteeError(
@@ -322,8 +323,6 @@ class Question(ABC):
 
     @cached_property
     def _keeps_guarantee(self) -> bool:
-        from privada.privacy.accounting.accountant import keeps
-
         return keeps(self.plan, self.guarantee)
 
     @property
@@ -333,12 +332,12 @@ class Question(ABC):
 
     @property
     def purpose(self) -> str:
-        """What an owner's ledger remembers of it."""
+        """What an owner's ledger records about the question."""
         return f"{self.kind}: {self.turn}" if self.turn else self.kind
 
     @property
     def method(self) -> str:
-        """The room that this question belongs to."""
+        """The method that the question belongs to."""
         return self.kind.split(".")[0]
 
     def header(self) -> dict[str, Any]:
@@ -376,43 +375,33 @@ class Question(ABC):
 
     @staticmethod
     def peek(source: bytes | str | os.PathLike[str], *, largest: int = wire.LARGEST_FILE) -> QuestionHeader:
-        """Read what a file, given as bytes or by its path, says in its header; no method's code is run.
+        """Read the header of a file, given as bytes or by its path; no method's code is run.
 
         An owner decides by it whether to refuse a file or let it wait, before `from_bytes`.
         """
-        found = wire.peek(source, kind="question", largest=largest)
-        try:
-            return QuestionHeader._read(found.header, digest=found.digest, size=found.size)
-        except PrivadaError as error:
-            raise WireError(f"The file is not a valid question: {error}") from None
-        except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError):
-            raise WireError(
-                "The file is not a valid question: a field is missing or of the wrong type."
-            ) from None
+        peeked = wire.peek(source, kind="question", largest=largest)
+        with _reading("question"):
+            return QuestionHeader._read(peeked.header, digest=peeked.digest, size=peeked.size)
 
     @staticmethod
     def from_bytes(blob: bytes, *, largest: int = wire.LARGEST_FILE) -> Question:
         """Read the file form; only questions of installed methods are made."""
         header, arrays = wire.unpack(blob, kind="question", largest=largest)
-        try:
-            question = find_question(str(header["question"]))
-            guarantee = Guarantee.from_dict(header["guarantee"])
-            made = question.from_parts(
-                dict(header["parameters"]), arrays, guarantee=guarantee, salt=header["salt"]
+        with _reading("question"):
+            question = find_question(str(header["question"])).from_parts(
+                dict(header["parameters"]),
+                arrays,
+                guarantee=Guarantee.from_dict(header["guarantee"]),
+                salt=header["salt"],
             )
-            same = made.digest == wire.digest(header, arrays)
-        except PrivadaError as error:
-            raise WireError(f"The file is not a valid question: {error}") from None
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError):
-            raise WireError(
-                "The file is not a valid question: a field is missing or of the wrong type."
-            ) from None
-        if not same:
+            is_same = question.digest == wire.digest(header, arrays)
+        # Otherwise two files with different digests could be the same question, and be charged twice.
+        if not is_same:
             raise WireError("The file is not a valid question: it holds more than the question says.")
-        return made
+        return question
 
     def save(self, path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None) -> Path:
-        """Write the file form, whole or not at all; below ``root``, if given, through no link."""
+        """Write the file form completely or not at all; below ``root``, if given, through no link."""
         return wire.write(path, self.to_bytes(), root=root)
 
     @staticmethod
@@ -422,8 +411,8 @@ class Question(ABC):
 
 
 @contextmanager
-def _within_floats() -> Iterator[None]:
-    """Refuse public numbers that no arithmetic holds, before anything is charged."""
+def _refusing_overflow() -> Iterator[None]:
+    """Refuse public numbers that floating-point arithmetic cannot hold, before anything is charged."""
     try:
         yield
     except PrivadaError:
@@ -432,6 +421,17 @@ def _within_floats() -> Iterator[None]:
         raise InputError(
             f"Expected numbers of moderate size: the question's arithmetic fails ({type(error).__name__})."
         ) from None
+
+
+@contextmanager
+def _reading(kind: str) -> Iterator[None]:
+    """Turn whatever a malformed header raises into one `WireError`."""
+    try:
+        yield
+    except PrivadaError as error:
+        raise WireError(f"The file is not a valid {kind}: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError):
+        raise WireError(f"The file is not a valid {kind}: a field is missing or of the wrong type.") from None
 
 
 def _count_numbers(shapes: Mapping[str, tuple[int, ...]]) -> int:
@@ -468,7 +468,7 @@ class Release:
         The ledger line that paid for it.
     noise : mapping of payload name to note
         Family and scale of the noise on each array.
-    rehearsal : bool
+    rehearsal : bool, default=False
         True if the noise was seeded: not private.
     """
 
@@ -490,7 +490,7 @@ class Release:
 
     @property
     def stamps(self) -> tuple[str, ...]:
-        """What a reader must know beside the guarantee."""
+        """Warnings that belong to the guarantee."""
         idealised = any(note.get("idealised") for note in self.noise.values())
         stamps = {"rehearsal: not private": self.rehearsal, "idealised arithmetic": idealised}
         return tuple(text for text, holds in stamps.items() if holds)
@@ -504,21 +504,30 @@ class Release:
         return {name: (self.payload[name] - half, self.payload[name] + half) for name, half in widths.items()}
 
     def half_widths(self, confidence: float = 0.95) -> dict[str, float]:
-        """How far the numbers of each noisy array may be from the exact ones, each with this confidence."""
-        found = {name: _half_width(note, confidence) for name, note in self.noise.items()}
-        return {name: half for name, half in found.items() if half is not None}
+        """How far the numbers of each noisy array may be from the exact ones, each with this confidence.
+
+        Arrays whose noise has no interval per number are left out.
+        """
+        families = {Laplace.family: Laplace, Gaussian.family: Gaussian}
+        widths = {}
+        for name, note in self.noise.items():
+            if (family := families.get(str(note["family"]))) is not None:
+                grid = Grid.finer_than(float(note["step"]))
+                draw = family(sensitivity=1.0, scale=float(note["scale"]), grid=grid)
+                widths[name] = draw.half_width(confidence)
+        return widths
 
     def explain(self, confidence: float = 0.95) -> str:
         """Say in words what was released, at what cost, and how noisy each number is."""
         lines = [f"{self.kind} of {self.receipt.dataset}: {self.guarantee}"]
         lines += [f"NOTE {stamp}" for stamp in self.stamps]
+        widths = self.half_widths(confidence)
         for name, note in sorted(self.noise.items()):
-            half = _half_width(note, confidence)
             shape = "x".join(map(str, np.shape(self.payload[name]))) or "one number"
-            said = (
-                "no interval" if half is None else f"each within ±{half:g} with {confidence:.0%} confidence"
-            )
-            lines.append(f"  {name} ({shape}): {note['family']} noise, {said}")
+            interval = "no interval"
+            if name in widths:
+                interval = f"each within ±{widths[name]:g} with {confidence:.0%} confidence"
+            lines.append(f"  {name} ({shape}): {note['family']} noise, {interval}")
         return "\n".join(map(printable_line, lines))
 
     def plot(self, confidence: float = 0.95) -> Any:
@@ -558,11 +567,11 @@ class Release:
         return f"<Release {self.kind} {names}; {self.guarantee}{stamps}>"
 
     def _repr_html_(self) -> str:
-        title, *said = self.explain().splitlines()
-        facts = [("", line.strip()) for line in said]
+        title, *lines = self.explain().splitlines()
+        facts = [("", line.strip()) for line in lines]
         return describe(title, [*facts, ("question", self.question), ("line", str(self.receipt.index))])
 
-    def _split(self) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    def _split(self) -> tuple[dict[str, Any], Arrays]:
         arrays = {name: value for name, value in self.payload.items() if isinstance(value, np.ndarray)}
         values = {name: value for name, value in self.payload.items() if name not in arrays}
         header = {
@@ -607,8 +616,8 @@ class Release:
     def from_bytes(cls, blob: bytes, *, largest: int = wire.LARGEST_FILE) -> Self:
         """Read the file form and check its signature."""
         header, arrays = wire.unpack(blob, kind="release", largest=largest)
-        try:
-            made = cls(
+        with _reading("release"):
+            release = cls(
                 payload={**header["values"], **arrays},
                 guarantee=Guarantee.from_dict(header["guarantee"]),
                 price=header["price"],
@@ -619,35 +628,17 @@ class Release:
                 rehearsal=bool(header["rehearsal"]),
                 signature=str(header["signature"]),
             )
-            made.verify()
-        except PrivadaError as error:
-            raise WireError(f"The file is not a valid release: {error}") from None
-        except (KeyError, TypeError, ValueError, AttributeError):
-            raise WireError(
-                "The file is not a valid release: a field is missing or of the wrong type."
-            ) from None
-        return made
+            release.verify()
+        return release
 
     def save(self, path: str | os.PathLike[str], *, root: str | os.PathLike[str] | None = None) -> Path:
-        """Write the file form, whole or not at all; below ``root``, if given, through no link."""
+        """Write the file form completely or not at all; below ``root``, if given, through no link."""
         return wire.write(path, self.to_bytes(), root=root)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a release file and check its signature."""
         return cls.from_bytes(wire.read(path))
-
-
-def _half_width(note: Mapping[str, Any], confidence: float) -> float | None:
-    """Half-width that a noise note states, or None where the family has none."""
-    from privada.privacy.bounds import Grid
-    from privada.privacy.mechanism import Gaussian, Laplace
-
-    family = {Laplace.family: Laplace, Gaussian.family: Gaussian}.get(str(note["family"]))
-    if family is None:
-        return None
-    grid = Grid.finer_than(float(note["step"]))
-    return family(sensitivity=1.0, scale=float(note["scale"]), grid=grid).half_width(confidence)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

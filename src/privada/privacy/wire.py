@@ -51,6 +51,7 @@ DEEPEST_TREE = 64  # lists and objects within each other
 _DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
 DTYPES = frozenset(_DTYPES)
 _BLOCK = 1 << 20
+_FORGED = "The file's arrays are truncated or forged."
 
 _HANDLES = os.open in os.supports_dir_fd and hasattr(os, "O_DIRECTORY")  # Windows has none
 _LOCKS = importlib.util.find_spec("fcntl") is not None  # Windows has none
@@ -62,24 +63,22 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def canonical(value: Any) -> bytes:
-    """JSON with sorted keys and no spaces, in ASCII, without NaN: what is hashed and signed, everywhere.
+    """JSON with sorted keys and no spaces, in ASCII, without NaN: the form that is hashed and signed.
 
     >>> canonical({"b": 0.1, "a": [1, None]})
     b'{"a":[1,null],"b":0.1}'
     """
+
+    def plain_number(scalar: Any) -> Any:
+        if isinstance(scalar, np.generic):
+            return scalar.item()
+        raise TypeError(f"a {type(scalar).__name__} is not plain")
+
     try:
-        return json.dumps(
-            value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_plain_number
-        ).encode("ascii")
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False, default=plain_number)
+        return text.encode("ascii")
     except (TypeError, ValueError) as error:
         raise InputError(f"This has no plain JSON form: {error}.") from None
-
-
-def _plain_number(value: Any) -> Any:
-    """NumPy scalars are numbers too."""
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"a {type(value).__name__} is not plain")
 
 
 def digest(header: Mapping[str, Any], arrays: Arrays) -> str:
@@ -97,20 +96,28 @@ def pack(kind: str, header: Mapping[str, Any], arrays: Arrays) -> bytes:
     from safetensors.numpy import save
 
     text = canonical({"format": FORMAT, "kind": kind, "header": header}).decode()
-    solid = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    return bytes(save(solid, metadata={"privada": text}))
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    return bytes(save(contiguous, metadata={"privada": text}))
 
 
 def unpack(blob: bytes, *, kind: str, largest: int = LARGEST_FILE) -> tuple[dict[str, Any], dict[str, Any]]:
     """Read header and arrays back, or raise `WireError`."""
-    _check_size(len(blob), largest)
-    _, envelope, _ = _outer(io.BytesIO(blob), len(blob))
-    return _header(envelope, kind), _arrays(blob)
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    header, _, _ = _read_header(io.BytesIO(blob), len(blob), kind=kind, largest=largest)
+    try:
+        arrays: dict[str, Any] = load(blob)
+    except (SafetensorError, ValueError, TypeError, KeyError, OverflowError):
+        raise WireError(_FORGED) from None
+    for array in arrays.values():
+        array.flags.writeable = False
+    return header, arrays
 
 
 @dataclass(frozen=True, kw_only=True)
 class Peeked:
-    """What a file says of itself before its arrays are made: header, digest and size in bytes."""
+    """What a file says about itself before its arrays are made: header, digest and size in bytes."""
 
     header: Mapping[str, Any]
     digest: str
@@ -120,145 +127,116 @@ class Peeked:
 def peek(source: bytes | str | os.PathLike[str], *, kind: str, largest: int = LARGEST_FILE) -> Peeked:
     """Read the header of a file, given as bytes or by its path, and the digest of all that is in it.
 
-    The digest is the one that `digest` gives for what `unpack` would return; the arrays' bytes are
-    hashed as they stand. Sizes, nesting and numbers are limited before anything is made of them.
+    The digest is the one that `digest` gives for what `unpack` would return. Sizes, nesting and numbers are
+    limited before anything is made of them.
     """
     if isinstance(source, bytes):
-        _check_size(len(source), largest)
-        return _peeked(io.BytesIO(source), len(source), kind)
+        return _peek_stream(io.BytesIO(source), len(source), kind=kind, largest=largest)
     file = Path(source)
     try:
         with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:  # noqa: PTH123
-            found = os.fstat(stream.fileno())
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(stream.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise WireError(f"Cannot read {file.name}: it is not a plain file.")
-            _check_size(found.st_size, largest)
-            return _peeked(stream, found.st_size, kind)
+            return _peek_stream(stream, status.st_size, kind=kind, largest=largest)
     except OSError as error:
         raise WireError(f"Cannot read {file.name}: {error.strerror}.") from None
 
 
-def _check_size(size: int, largest: int) -> None:
-    if size > largest:
-        raise WireError(f"The file has {size} bytes; at most {largest} are read.")
-
-
-def _peeked(stream: IO[bytes], size: int, kind: str) -> Peeked:
-    length, envelope, specs = _outer(stream, size)
-    header = _header(envelope, kind)
+def _peek_stream(stream: IO[bytes], size: int, *, kind: str, largest: int) -> Peeked:
+    header, specs, start = _read_header(stream, size, kind=kind, largest=largest)
     try:
         total = hashlib.sha256(canonical(header))
     except InputError:
         raise WireError("The file's header holds a number that is not finite.") from None
-    left = size - 8 - length
+    # The arrays must fill the file exactly: bytes that overlap or that no array has would escape the digest.
+    remaining = size - start
     for name in sorted(specs):
-        kind_of_array, shape, start, end = _place(specs[name], size - 8 - length)
-        total.update(canonical([name, kind_of_array, shape]))
-        left -= end - start
-        if left < 0:
+        dtype = _DTYPES[specs[name]["dtype"]]
+        shape, ends = (_read_whole_numbers(specs[name].get(key)) for key in ("shape", "data_offsets"))
+        length = math.prod(shape) * np.dtype(dtype).itemsize
+        if len(ends) != 2 or ends[1] > size - start or ends[1] - ends[0] != length:
+            raise WireError(_FORGED)
+        total.update(canonical([name, dtype, shape]))
+        remaining -= length
+        if remaining < 0:
             break
-        for block in _blocks(stream, 8 + length + start, end - start):
+        stream.seek(start + ends[0])
+        while length:
+            block = stream.read(min(length, _BLOCK))
+            if not block:
+                raise WireError("The file is truncated.")
             total.update(block)
-    if left:
-        raise WireError("The file's arrays are truncated or forged.")
+            length -= len(block)
+    if remaining:
+        raise WireError(_FORGED)
     return Peeked(header=header, digest=total.hexdigest(), size=size)
 
 
-def _place(spec: Mapping[str, Any], most: int) -> tuple[str, list[int], int, int]:
-    """Type, shape, start and end of an array's bytes."""
-    kind = _DTYPES[spec["dtype"]]
-    shape, ends = _whole_numbers(spec.get("shape")), _whole_numbers(spec.get("data_offsets"))
-    if len(ends) != 2 or ends[1] > most or ends[1] - ends[0] != math.prod(shape) * np.dtype(kind).itemsize:
-        raise WireError("The file's arrays are truncated or forged.")
-    return kind, shape, ends[0], ends[1]
-
-
-def _whole_numbers(given: Any) -> list[int]:
+def _read_whole_numbers(numbers: Any) -> list[int]:
     """A short list of whole numbers that a file can have, or a `WireError`."""
-    if isinstance(given, list) and len(given) <= DEEPEST_TREE:
-        found = [number for number in given if type(number) is int and 0 <= number <= LARGEST_FILE]
-        if len(found) == len(given):
-            return found
-    raise WireError("The file's arrays are truncated or forged.")
+    if not isinstance(numbers, list) or len(numbers) > DEEPEST_TREE:
+        raise WireError(_FORGED)
+    if not all(type(number) is int and 0 <= number <= LARGEST_FILE for number in numbers):
+        raise WireError(_FORGED)
+    return numbers
 
 
-def _blocks(stream: IO[bytes], start: int, length: int) -> Iterator[bytes]:
-    """A stretch of a file, block by block."""
-    stream.seek(start)
-    while length:
-        block = stream.read(min(length, _BLOCK))
-        if not block:
-            raise WireError("The file is truncated.")
-        length -= len(block)
-        yield block
-
-
-def _outer(stream: IO[bytes], size: int) -> tuple[int, dict[str, Any], dict[str, Any]]:
-    """Length of the outer header, our envelope in it, and what it says of the arrays."""
+def _read_header(
+    stream: IO[bytes], size: int, *, kind: str, largest: int
+) -> tuple[dict[str, Any], dict[str, Any], int]:
+    """Our header, what the safetensors header says about each array, and where their bytes begin."""
+    if size > largest:
+        raise WireError(f"The file has {size} bytes; at most {largest} are read.")
     try:
         (length,) = struct.unpack("<Q", stream.read(8))
         if length > min(LARGEST_HEADER, size - 8):
             raise WireError("The file is truncated, or its header is too long.")
-        specs = _parsed(stream.read(length))
+        specs = _parse_json(stream.read(length))
         text = specs.pop("__metadata__")["privada"]
         if any(spec.get("dtype") not in DTYPES for spec in specs.values()):
             raise WireError(f"The file holds an array type that is not read; read are {sorted(DTYPES)}.")
-        envelope = _parsed(text)
+        envelope = _parse_json(text)
     except (struct.error, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise WireError("The file is truncated, or not a privada file.") from None
     if not isinstance(envelope, dict):
         raise WireError("The file is not a privada file.")
-    return length, envelope, specs
-
-
-def _header(envelope: Mapping[str, Any], kind: str) -> dict[str, Any]:
     if envelope.get("format") != FORMAT or envelope.get("kind") != kind:
         raise WireError(f"Expected a privada {kind} of format {FORMAT}; this file says otherwise.")
     header = envelope.get("header")
     if not isinstance(header, dict):
         raise WireError("The file's header is not an object.")
-    return header
+    return header, specs, 8 + length
 
 
-def _parsed(text: bytes | str) -> Any:
-    """JSON without numbers too long to be meant, of limited size and nesting; else a `ValueError`."""
-    made = json.loads(text, parse_int=_whole_number)
-    level, values = [made], 0
+def _parse_json(text: bytes | str) -> Any:
+    """Parse JSON; `ValueError` if its numbers, size or nesting are beyond what a header needs."""
+
+    def parse_int(digits: str) -> int:
+        if len(digits) > LARGEST_NUMBER:
+            raise ValueError
+        return int(digits)
+
+    value = json.loads(text, parse_int=parse_int)
+    # Count level by level: a recursion over a hostile tree could exhaust the stack.
+    level, count = [value], 0
     for _ in range(DEEPEST_TREE):
-        values += len(level)
-        if not level or values > LARGEST_TREE:
+        count += len(level)
+        if not level or count > LARGEST_TREE:
             break
-        level = [each for part in level if isinstance(part, (dict, list)) for each in _within(part)]
+        level = [
+            child
+            for parent in level
+            if isinstance(parent, (dict, list))
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+        ]
     if level:
         raise ValueError
-    return made
-
-
-def _within(part: dict[str, Any] | list[Any]) -> Any:
-    return part.values() if isinstance(part, dict) else part
-
-
-def _whole_number(digits: str) -> int:
-    if len(digits) > LARGEST_NUMBER:
-        raise ValueError
-    return int(digits)
-
-
-def _arrays(blob: bytes) -> dict[str, Any]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    try:
-        arrays: dict[str, Any] = load(blob)
-    except (SafetensorError, ValueError, TypeError, KeyError, OverflowError):
-        raise WireError("The file's arrays are truncated or forged.") from None
-    for array in arrays.values():
-        array.flags.writeable = False
-    return arrays
+    return value
 
 
 def read(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE) -> bytes:
-    """Bytes of a plain file, at most ``largest``: never of a pipe that waits or a device without end."""
+    """Bytes of a plain file, at most ``largest``; never those of a pipe that waits or an endless device."""
     return _files.read_bytes(path, largest=largest, error=WireError)
 
 
@@ -273,41 +251,53 @@ def write(path: str | os.PathLike[str], blob: bytes, *, root: str | os.PathLike[
     path : path
         The file; an existing plain file is replaced.
     blob : bytes
-        All of it.
+        The content of the file.
     root : path, optional
-        A folder above ``path`` that is trusted: every folder below it is made or must be a real one.
-        Without it only the folder of the file is looked at.
+        A trusted folder above ``path``: every folder below it is made, or must not be a link. Without it
+        only the file's own folder is checked.
 
     Raises
     ------
     WireError
-        There is a link, or something other than a folder, in the path; or the file exists and is not plain.
+        A link, or something other than a folder, is in the path; or the file exists and is not plain.
     OSError
         The system cannot write: the disk is full, the folder is not yours.
     """
     target = Path(path)
-    top, parts = (target.parent, ()) if root is None else (Path(root), _below(target, Path(root)))
-    with _entered(top, parts, follow=root is not None) as folder:
-        _check_target(target, folder)
-        _replace(target, blob, folder)
+    top, parts = (target.parent, ()) if root is None else (Path(root), _list_folders(target, Path(root)))
+    with _open_folder(top, parts, follow=root is not None) as folder:
+        name = _name_in(target, folder)
+        with suppress(FileNotFoundError):
+            if not stat.S_ISREG(os.lstat(name, dir_fd=folder).st_mode):
+                raise WireError(f"{target.name} is there and is not a plain file; nothing was written.")
+        with _draft(target, blob, folder) as draft:
+            os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+        if folder is not None:
+            os.fsync(folder)  # or the rename may not survive a crash
     return target
 
 
 def create(path: str | os.PathLike[str], blob: bytes, *, root: str | os.PathLike[str]) -> bool:
-    """Create a file below a trusted folder as `write` does; False if there is something, which stays.
+    """Create a file below a trusted folder as `write` does; if the name is taken, return False.
 
-    The file is linked to its name when it is complete and synced, so that of several writers one wins and
-    readers never see a part of it. File systems without hard links, as on a memory stick, get the file
-    under its own name from the beginning.
+    The file is linked to its name when it is complete and synced, so that one of several writers wins and
+    readers never see a part of it. File systems without hard links, such as that of a memory stick, get the
+    file under its own name from the beginning.
     """
     target = Path(path)
-    with _entered(Path(root), _below(target, Path(root)), follow=True) as folder:
-        name = _named(target, folder)
+    with _open_folder(Path(root), _list_folders(target, Path(root)), follow=True) as folder:
+        name = _name_in(target, folder)
         with suppress(FileNotFoundError):
             os.lstat(name, dir_fd=folder)
             return False
         try:
-            _link(target, blob, folder)
+            with _draft(target, blob, folder) as draft:
+                try:
+                    os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+                except OSError as error:
+                    if error.errno not in _NO_LINKS:
+                        raise
+                    _write_new(name, blob, folder)
         except FileExistsError:
             return False
         if folder is not None:
@@ -319,18 +309,26 @@ def probe(folder: str | os.PathLike[str], *, root: str | os.PathLike[str]) -> No
     """Raise the system's error unless a file can be made now in a folder below a trusted one; none stays."""
     target = Path(folder) / "probe"
     with (
-        _entered(Path(root), _below(target, Path(root)), follow=True) as handle,
+        _open_folder(Path(root), _list_folders(target, Path(root)), follow=True) as handle,
         _empty_draft(target, handle) as (_, file),
     ):
         file.write(b"\n")
         file.flush()
 
 
+def plain_folder(root: str | os.PathLike[str], *parts: str) -> Path:
+    """The folder ``parts`` below ``root``, made one by one; a link or a file in the way is a `WireError`."""
+    if any(part in ("", ".", "..") or {"/", os.sep} & set(part) for part in parts):
+        raise WireError(f"Expected names of folders, got {quoted('/'.join(parts))}.")
+    with _open_folder(Path(root), parts, follow=True):
+        return Path(root, *parts)
+
+
 def remove_leftovers(root: str | os.PathLike[str], parts: Sequence[str]) -> None:
     """Remove the hidden files that ended processes of this user left in a folder below ``root``.
 
-    A file is removed if no process has it locked, and if it was this machine that wrote it, or nobody has
-    written to it for a day. What other users wrote stays, and so does everything where there are no locks.
+    A file is removed if no process has it locked, and if this machine wrote it, or nobody has written to it
+    for a day. Files of other users stay, and so does everything on systems without locks.
     """
     if not (_HANDLES and _LOCKS):
         return
@@ -343,15 +341,15 @@ def remove_leftovers(root: str | os.PathLike[str], parts: Sequence[str]) -> None
             inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW, dir_fd=handle)
             os.close(handle)
             handle = inner
-        with os.scandir(handle) as entries:
-            found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
-        for name, is_folder in found:
+        with os.scandir(handle) as scan:
+            entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan]
+        for name, is_folder in entries:
             if is_folder:
                 remove_leftovers(root, [*parts, name])
             elif _DRAFT.fullmatch(name):
                 with suppress(OSError):  # another process removes it, or it may not be removed
                     _remove_leftover(name, handle)
-    except OSError:  # there is no such folder, or it is a link
+    except OSError:  # the folder does not exist, or is a link
         return
     finally:
         os.close(handle)
@@ -367,9 +365,8 @@ def _remove_leftover(name: str, folder: int) -> None:
         is_ours = mark is not None and mark[1] == _mark_of_process()
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid() or not (is_ours or is_old):
             return
-        fcntl.flock(
-            draft, fcntl.LOCK_EX | fcntl.LOCK_NB
-        )  # an error while its process lives, or without locks
+        # Locking fails while the writer lives, and where there are no locks.
+        fcntl.flock(draft, fcntl.LOCK_EX | fcntl.LOCK_NB)
         os.unlink(name, dir_fd=folder)
     finally:
         os.close(draft)
@@ -377,7 +374,7 @@ def _remove_leftover(name: str, folder: int) -> None:
 
 @cache
 def _mark_of_process() -> str:
-    """What the hidden files of this user on this machine have in their names."""
+    """The part of a hidden file's name that tells this user on this machine from others."""
     machine = ""
     with suppress(OSError):
         machine = Path("/etc/machine-id").read_text(encoding="ascii", errors="replace")
@@ -385,15 +382,8 @@ def _mark_of_process() -> str:
     return hashlib.sha256(f"{machine}\n{platform.node()}\n{user}".encode()).hexdigest()[:16]
 
 
-def plain_folder(root: str | os.PathLike[str], *parts: str) -> Path:
-    """The folder ``parts`` below ``root``, made one by one; a link or a file in the way is a `WireError`."""
-    if any(part in ("", ".", "..") or {"/", os.sep} & set(part) for part in parts):
-        raise WireError(f"Expected names of folders, got {quoted('/'.join(parts))}.")
-    with _entered(Path(root), parts, follow=True):
-        return Path(root, *parts)
-
-
-def _below(target: Path, root: Path) -> tuple[str, ...]:
+def _list_folders(target: Path, root: Path) -> tuple[str, ...]:
+    """Names of the folders between a root and a file below it."""
     parts = target.relative_to(root).parts if target.is_relative_to(root) else ()
     if not parts or ".." in parts:
         raise WireError(f"Expected a path below {root.name}, got {quoted(str(target))}.")
@@ -401,23 +391,31 @@ def _below(target: Path, root: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def _entered(top: Path, parts: Sequence[str], *, follow: bool) -> Iterator[int | None]:
-    """A handle of a folder that was reached without a link, so that none can be put in its place later."""
+def _open_folder(top: Path, parts: Sequence[str], *, follow: bool) -> Iterator[int | None]:
+    """A handle of a folder that was reached without a link, so that none can be put in its place later.
+
+    Systems without handles of folders get None, after the same checks path by path.
+    """
     try:
         top.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         raise WireError(_in_the_way(top)) from None
     if not _HANDLES:
-        _make_by_path(top, parts, follow=follow)
+        for depth in range(1 if follow else 0, len(parts) + 1):
+            folder = top.joinpath(*parts[:depth])
+            with suppress(FileExistsError):
+                folder.mkdir()
+            if folder.is_symlink() or not folder.is_dir():
+                raise WireError(_in_the_way(folder))
         yield None
         return
     handle = _enter(top, None, top, flags=0 if follow else os.O_NOFOLLOW)
     try:
-        for at, part in enumerate(parts, start=1):
+        for depth, part in enumerate(parts, start=1):
             with suppress(FileExistsError):
                 os.mkdir(part, dir_fd=handle)
                 os.fsync(handle)
-            inner = _enter(part, handle, top.joinpath(*parts[:at]), flags=os.O_NOFOLLOW)
+            inner = _enter(part, handle, top.joinpath(*parts[:depth]), flags=os.O_NOFOLLOW)
             os.close(handle)
             handle = inner
         yield handle
@@ -425,60 +423,22 @@ def _entered(top: Path, parts: Sequence[str], *, follow: bool) -> Iterator[int |
         os.close(handle)
 
 
-def _enter(name: str | Path, handle: int | None, shown: Path, *, flags: int) -> int:
+def _enter(name: str | Path, handle: int | None, folder: Path, *, flags: int) -> int:
     try:
         return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | flags, dir_fd=handle)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise WireError(_in_the_way(shown)) from None
+            raise WireError(_in_the_way(folder)) from None
         raise
-
-
-def _make_by_path(top: Path, parts: Sequence[str], *, follow: bool) -> None:
-    """The same where the system has no handles of folders."""
-    for at in range(0 if not follow else 1, len(parts) + 1):
-        folder = top.joinpath(*parts[:at])
-        with suppress(FileExistsError):
-            folder.mkdir()
-        if folder.is_symlink() or not folder.is_dir():
-            raise WireError(_in_the_way(folder))
 
 
 def _in_the_way(folder: Path) -> str:
     return f"{folder.name} is a link or a file where a folder should be; nothing was written."
 
 
-def _check_target(target: Path, folder: int | None) -> None:
-    """Refuse a name at which there is something other than a plain file."""
-    try:
-        found = os.lstat(_named(target, folder), dir_fd=folder)
-    except FileNotFoundError:
-        return
-    if not stat.S_ISREG(found.st_mode):
-        raise WireError(f"{target.name} is there and is not a plain file; nothing was written.")
-
-
-def _replace(target: Path, blob: bytes, folder: int | None) -> None:
-    with _draft(target, blob, folder) as name:
-        os.replace(name, _named(target, folder), src_dir_fd=folder, dst_dir_fd=folder)
-    if folder is not None:
-        os.fsync(folder)
-
-
-def _link(target: Path, blob: bytes, folder: int | None) -> None:
-    """Give a complete file its name, unless the name is taken."""
-    with _draft(target, blob, folder) as name:
-        try:
-            os.link(name, _named(target, folder), src_dir_fd=folder, dst_dir_fd=folder)
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            _write_new(_named(target, folder), blob, folder)
-
-
 @contextmanager
 def _draft(target: Path, blob: bytes, folder: int | None) -> Iterator[str]:
-    """A complete, synced file beside the target; what is left of it at the end is removed."""
+    """A complete, synced file beside the target; if it still exists at the end, it is removed."""
     with _empty_draft(target, folder) as (name, file):
         file.write(blob)
         file.flush()
@@ -490,10 +450,23 @@ def _draft(target: Path, blob: bytes, folder: int | None) -> Iterator[str]:
 
 @contextmanager
 def _empty_draft(target: Path, folder: int | None) -> Iterator[tuple[str, IO[bytes]]]:
-    """A hidden file beside the target, locked for as long as it is there."""
-    name, file = _open_draft(target, folder)
-    while not _lock(name, file, folder):
-        name, file = _open_draft(target, folder)
+    """A hidden file beside the target, locked for as long as it exists."""
+    while True:
+        draft = target.with_name(f".{_mark_of_process()}-{secrets.token_hex(12)}.partial")
+        name = _name_in(draft, folder)
+        file = os.fdopen(_open_new(name, folder), "wb")
+        if not _LOCKS:
+            break
+        import fcntl
+
+        with suppress(OSError):  # a file system without locks, on which nothing is ever taken for a leftover
+            fcntl.flock(file.fileno(), fcntl.LOCK_EX)
+        # Before it was locked, another process may have removed the file as a leftover: then start again.
+        try:
+            os.lstat(name, dir_fd=folder)
+            break
+        except FileNotFoundError:
+            file.close()
     with file:
         try:
             yield name, file
@@ -502,28 +475,6 @@ def _empty_draft(target: Path, folder: int | None) -> Iterator[tuple[str, IO[byt
                 file.close()  # or Windows does not remove it
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=folder)
-
-
-def _open_draft(target: Path, folder: int | None) -> tuple[str, IO[bytes]]:
-    draft = target.with_name(f".{_mark_of_process()}-{secrets.token_hex(12)}.partial")
-    name = _named(draft, folder)
-    return name, os.fdopen(_open_new(name, folder), "wb")
-
-
-def _lock(name: str, file: IO[bytes], folder: int | None) -> bool:
-    """Lock a new file; False if another process took it for a leftover before that."""
-    if not _LOCKS:
-        return True
-    import fcntl
-
-    with suppress(OSError):  # a file system without locks, on which nothing is ever taken for a leftover
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX)
-    try:
-        os.lstat(name, dir_fd=folder)
-    except FileNotFoundError:
-        file.close()
-        return False
-    return True
 
 
 def _open_new(name: str, folder: int | None) -> int:
@@ -545,7 +496,7 @@ def _write_new(name: str, blob: bytes, folder: int | None) -> None:
         raise
 
 
-def _named(path: Path, folder: int | None) -> str:
+def _name_in(path: Path, folder: int | None) -> str:
     """A path for calls that take a folder's handle: its last part, or all of it where there is none."""
     return str(path) if folder is None else path.name
 
