@@ -55,7 +55,7 @@ class Mechanism(ABC):
     Attributes
     ----------
     sensitivity : float
-        Largest move of the exact value between neighbours, in the mechanism's
+        Largest change of the exact value between neighbours, in the mechanism's
         norm, grid slack included.
     """
 
@@ -78,12 +78,12 @@ class Mechanism(ABC):
     def draw(self, exact: npt.NDArray[Any], noise: Noise) -> npt.NDArray[Any]:
         """Release one noisy copy of ``exact``."""
 
-    @abstractmethod
-    def half_width(self, confidence: float) -> float:
+    def half_width(self, confidence: float) -> float:  # noqa: ARG002
         """Half-width of the interval that holds each single noise value with this confidence."""
+        raise InputError(f"The {self.family} mechanism states no interval for single values.")
 
     def note(self) -> dict[str, Any]:
-        """What a release states about its noise: everything here is public."""
+        """What a release states about its noise; all of it is public."""
         return {"family": self.family, "idealised": self.idealised}
 
 
@@ -97,7 +97,8 @@ class Lattice(Mechanism):
     def __post_init__(self) -> None:
         _check.positive(scale=self.scale)
         _check.positive(sensitivity=self.sensitivity)
-        if not 0 < self.steps <= LARGEST_SCALE:  # found here, before anything is charged
+        # Checked here, so that an impossible draw is refused before anything is charged.
+        if not 0 < self.steps <= LARGEST_SCALE:
             raise InputError(
                 f"Expected a noise scale of at most 2**50 grid steps, got {self.scale:g} on steps of "
                 f"{self.grid.step:g}; ask for less noise, or use a coarser grid."
@@ -114,7 +115,7 @@ class Lattice(Mechanism):
         return self.scale / self.grid.step
 
     def place(self, counts: npt.ArrayLike) -> IntArray:
-        """Whole numbers in grid steps, exactly."""
+        """Convert whole numbers to grid steps, exactly."""
         if self.grid.exponent > 0:
             raise InputError("Whole numbers do not fit a grid of steps above 1.")
         return np.asarray(counts, dtype=np.int64) << -self.grid.exponent
@@ -131,11 +132,11 @@ class Lattice(Mechanism):
 
     @abstractmethod
     def characteristic(self, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Of the noise: the mean of ``cos(theta noise)``. What is made of a release may use its exact law."""
+        """Characteristic function of the noise: the mean of ``cos(theta noise)``."""
 
     @abstractmethod
     def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
-        """Integer noise."""
+        """Integer noise, in grid steps."""
 
     def draw(self, exact: npt.NDArray[Any], noise: Noise) -> npt.NDArray[Any]:
         """Add integer noise to whole grid steps and scale back."""
@@ -164,12 +165,8 @@ class Laplace(Lattice):
     @property
     def epsilon(self) -> float:
         """Exact: whole steps of sensitivity over scale."""
-        return self._whole / self.steps
-
-    @property
-    def _whole(self) -> int:
-        """Sensitivity in whole steps: an integer vector moves by whole steps only."""
-        return max(1, math.floor(self.sensitivity / self.grid.step * (1 + 1e-12)))
+        # An integer vector moves by whole steps only.
+        return max(1, math.floor(self.sensitivity / self.grid.step * (1 + 1e-12))) / self.steps
 
     @property
     def event(self) -> DpEvent:
@@ -182,7 +179,8 @@ class Laplace(Lattice):
 
         inverse = 1 / self.steps
         doubled_tau = 1 - 2 * (math.log(2) - math.log1p(math.exp(-inverse))) / inverse
-        if inverse < 1e-4:  # the difference above cancels; its series is inverse/4 - inverse³/96 ...
+        if inverse < 1e-4:
+            # The difference above cancels; its series is inverse/4 - inverse³/96 ...
             doubled_tau = inverse / 4
         widened = self.epsilon * (1 + doubled_tau)
         if curves.pure_to_zcdp(self.epsilon) < curves.laplace_to_zcdp(widened):
@@ -200,12 +198,12 @@ class Laplace(Lattice):
 
     @property
     def variance(self) -> float:
-        """Of the discrete law: ``2q/(1-q)²`` steps² with ``q = exp(-1/b)``, a little under ``2b²``."""
+        """``2q/(1-q)²`` steps² with ``q = exp(-1/b)``, a little under ``2b²``."""
         return self.grid.step**2 * self._variance
 
     @property
     def mean_absolute(self) -> float:
-        """Of the discrete law: ``2q/(1-q²)`` steps, that is ``1/sinh(1/b)``.
+        """``2q/(1-q²)`` steps, that is ``1/sinh(1/b)``.
 
         >>> round(Laplace(sensitivity=1, scale=20.0).mean_absolute, 2)
         19.99
@@ -214,12 +212,12 @@ class Laplace(Lattice):
         return self.grid.step / math.sinh(inverse) if inverse < LARGEST_INVERSE else 0.0
 
     def characteristic(self, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Of the discrete law: ``1 / (1 + 2 v sin²(theta/2))``, v its variance, theta in radians a step."""
+        """``1 / (1 + 2 v sin²(theta/2))`` with v the variance and theta in radians per step."""
         return 1 / (1 + 2 * self._variance * np.sin(theta * self.grid.step / 2) ** 2)
 
     @property
     def _variance(self) -> float:
-        """In steps²; 0 where the noise is too rare for a number to tell."""
+        """In steps²; 0 where noise is so rare that the number underflows."""
         return 2 * math.exp(-1 / self.steps) / math.expm1(-1 / self.steps) ** 2
 
     def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
@@ -255,8 +253,7 @@ class Gaussian(Lattice):
     @property
     def mu(self) -> float:
         """Sensitivity over the standard deviation that the rounding lemma leaves."""
-        left = math.sqrt(self.steps**2 - SMOOTHING**2)
-        return self.sensitivity / self.grid.step / left
+        return self.sensitivity / self.grid.step / math.sqrt(self.steps**2 - SMOOTHING**2)
 
     @property
     def event(self) -> DpEvent:
@@ -280,16 +277,16 @@ class Gaussian(Lattice):
 
     @property
     def variance(self) -> float:
-        """The scale squared; the lattice is fine enough for the discrete law to have it too."""
+        """The scale squared: the lattice is so fine that the discrete law has the same variance."""
         return self.scale**2
 
     @property
     def mean_absolute(self) -> float:
-        """Of the normal law, from which the lattice is too fine to tell it."""
+        """That of the normal law, which the fine lattice does not change."""
         return self.scale * math.sqrt(2 / math.pi)
 
     def characteristic(self, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Of the normal law, from which the lattice is too fine to tell it."""
+        """That of the normal law, which the fine lattice does not change."""
         return np.exp(-((self.scale * theta) ** 2) / 2)
 
     def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
@@ -302,21 +299,30 @@ class Gaussian(Lattice):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KNorm(Mechanism):
-    """K-norm noise on a ball: density ``exp(-ε ||z||₂ / Δ)`` in the full dimension.
-
-    Idealised arithmetic: drawn in float64, without a lattice proof.
-    """
+class _PureMechanism(Mechanism):
+    """A mechanism that is given its pure epsilon."""
 
     budget: float
-    family: ClassVar[str] = "K-norm (ball)"
-    norm: ClassVar[int] = 2
-    idealised: ClassVar[bool] = True
 
     @property
     def epsilon(self) -> float:
-        """Pure epsilon by the triangle inequality."""
         return self.budget
+
+    def note(self) -> dict[str, Any]:
+        return super().note() | {"epsilon": self.budget}
+
+
+@dataclass(frozen=True, kw_only=True)
+class KNorm(_PureMechanism):
+    """K-norm noise on a ball: density ``exp(-ε ||z||₂ / Δ)`` in the full dimension.
+
+    Its epsilon follows from the triangle inequality. Idealised arithmetic: drawn in float64, without a
+    lattice proof. The quantile of a single number depends on the dimension of the draw and is not stated.
+    """
+
+    family: ClassVar[str] = "K-norm (ball)"
+    norm: ClassVar[int] = 2
+    idealised: ClassVar[bool] = True
 
     @property
     def event(self) -> DpEvent:
@@ -329,13 +335,8 @@ class KNorm(Mechanism):
         z = noise.k_norm_ball(dimension=flat.size, radius=self.sensitivity, epsilon=self.budget, size=1)
         return flat + z.reshape(flat.shape)
 
-    def half_width(self, confidence: float) -> float:  # noqa: ARG002
-        """Not stated: a coordinate's quantile depends on the dimension of the draw."""
-        raise InputError("A K-norm release has no per-number interval; ask for Laplace or Gaussian noise.")
-
     def note(self) -> dict[str, Any]:
-        """Family, epsilon and radius of the ball."""
-        return super().note() | {"epsilon": self.budget, "radius": self.sensitivity}
+        return super().note() | {"radius": self.sensitivity}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -358,20 +359,14 @@ class KNormCylinder(KNorm):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exponential(Mechanism):
+class Exponential(_PureMechanism):
     """Choose among public candidates: probability proportional to ``exp(ε score / (2 Δ))``.
 
-    ``sensitivity`` bounds the move of every single score.
+    ``sensitivity`` bounds the change of every single score.
     """
 
-    budget: float
     family: ClassVar[str] = "exponential"
     norm: ClassVar[int] = 0
-
-    @property
-    def epsilon(self) -> float:
-        """Pure epsilon."""
-        return self.budget
 
     @property
     def event(self) -> DpEvent:
@@ -385,23 +380,17 @@ class Exponential(Mechanism):
         chosen = noise.exponential(np.asarray(exact), epsilon=self.budget, sensitivity=self.sensitivity)
         return np.array([chosen], dtype=np.int64)
 
-    def half_width(self, confidence: float) -> float:  # noqa: ARG002
-        """Not stated: a choice has no interval."""
-        raise InputError("A choice among candidates has no interval.")
-
     def note(self) -> dict[str, Any]:
-        """Family and epsilon."""
-        return super().note() | {"epsilon": self.budget, "sensitivity": self.sensitivity}
+        return super().note() | {"sensitivity": self.sensitivity}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RandomisedResponse(Mechanism):
-    """Each code is kept with probability ``e^ε / (e^ε + q - 1)``, else another one of q.
+class RandomisedResponse(_PureMechanism):
+    """Each code is kept with probability ``e^ε / (e^ε + q - 1)``, else replaced by another one of q.
 
     Defined under replace-one: the number of rows is published.
     """
 
-    budget: float
     n_classes: int
     sensitivity: float = 1.0
     family: ClassVar[str] = "randomised response"
@@ -412,16 +401,12 @@ class RandomisedResponse(Mechanism):
         _check.count(least=2, n_classes=self.n_classes)
 
     @property
-    def epsilon(self) -> float:
-        """Pure epsilon."""
-        return self.budget
-
-    @property
     def event(self) -> DpEvent:
         """Randomised response over q buckets, in dp-accounting's parameters."""
         from dp_accounting import RandomizedResponseDpEvent
 
-        others = math.exp(-self.budget) if self.budget <= 700 else 0.0  # 0: a loss without bound
+        # Where e^ε overflows, the event has no noise: a loss without bound, never too small a one.
+        others = math.exp(-self.budget) if self.budget <= 700 else 0.0
         rest = self.n_classes * others / (1 + (self.n_classes - 1) * others)
         return RandomizedResponseDpEvent(rest, self.n_classes)
 
@@ -435,13 +420,8 @@ class RandomisedResponse(Mechanism):
         codes = np.asarray(exact, dtype=np.int64)
         return noise.randomised_response(codes, n_classes=self.n_classes, epsilon=self.budget)
 
-    def half_width(self, confidence: float) -> float:  # noqa: ARG002
-        """Not stated: a label has no interval."""
-        raise InputError("A randomised label has no interval; see channel().")
-
     def note(self) -> dict[str, Any]:
-        """Family, epsilon and number of classes."""
-        return super().note() | {"epsilon": self.budget, "n_classes": self.n_classes}
+        return super().note() | {"n_classes": self.n_classes}
 
 
 def gaussian_event(mu: float) -> DpEvent:
@@ -479,35 +459,30 @@ class Plan:
     epsilon: float | None = None
 
     def __post_init__(self) -> None:
-        if _is_missing(self.event) and not self.draws:
+        given_event: DpEvent | None = self.event
+        if given_event is not None:
+            return
+        if not self.draws:
             raise InputError("A plan needs at least one draw.")
-        if _is_missing(self.event):
-            object.__setattr__(self, "event", _composed([draw.event for draw in self.draws.values()]))
-            pure = [draw.epsilon for draw in self.draws.values()]
-            if self.epsilon is None and all(value is not None for value in pure):
-                object.__setattr__(self, "epsilon", math.fsum(value for value in pure if value is not None))
+        from dp_accounting import ComposedDpEvent
+
+        events = [draw.event for draw in self.draws.values()]
+        object.__setattr__(self, "event", events[0] if len(events) == 1 else ComposedDpEvent(events))
+        epsilons = [draw.epsilon for draw in self.draws.values()]
+        if self.epsilon is None and None not in epsilons:
+            object.__setattr__(self, "epsilon", math.fsum(filter(None, epsilons)))
 
     def lattice(self, name: str) -> Lattice:
         """The draw of this name, which is on a grid."""
-        return self.find(name, Lattice)  # type: ignore[type-abstract]  # only looked for, never made
+        return self.find(name, Lattice)  # type: ignore[type-abstract]  # used for isinstance only
 
     def find(self, name: str, family: type[M]) -> M:
-        """The draw of this name, which is of this family; `InputError` if it is not."""
-        found = self.draws.get(name)
-        if not isinstance(found, family):
-            has = "nothing" if found is None else f"a {found.family} draw"
+        """The draw of this name; `InputError` if it is not of this family."""
+        draw = self.draws.get(name)
+        if not isinstance(draw, family):
+            has = "nothing" if draw is None else f"a {draw.family} draw"
             raise InputError(f"The plan has {has} of the name {name!r}, not a {family.__name__}.")
-        return found
-
-
-def _is_missing(event: DpEvent | None) -> bool:
-    return event is None
-
-
-def _composed(events: list[DpEvent]) -> DpEvent:
-    from dp_accounting import ComposedDpEvent
-
-    return events[0] if len(events) == 1 else ComposedDpEvent(events)
+        return draw
 
 
 __all__ = [

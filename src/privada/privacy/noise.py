@@ -21,13 +21,13 @@ draw                         arithmetic
 `Noise.k_norm_cylinder`      float64: *idealised arithmetic*
 ===========================  ====================================================
 
-"Exact" means that the drawn value has the stated law to the last bit, parameters being
-taken as the rational numbers that their floats are (how: `privada.privacy.samplers`).
-"Idealised arithmetic" means that the proof is about real numbers and the draw is made of
-floats; low-order bits of a float release can tell more than the proof allows (Mironov
-2012), so such a draw is never a default.
+"Exact" means that the drawn value has the stated law to the last bit. A parameter stands for the
+rational number that its float is. `privada.privacy.samplers` has the algorithms. "Idealised
+arithmetic" means that the proof is about real numbers but the draw is made of floats. The low-order
+bits of a float release can reveal more than the proof allows (Mironov 2012), so such a draw is
+never a default.
 
-Running times depend on the noise alone, with one exception that `Noise.exponential` names.
+Running times depend on the noise alone; `Noise.exponential` describes one exception.
 
 >>> import warnings
 >>> with warnings.catch_warnings():
@@ -66,9 +66,9 @@ Size = int | tuple[int, ...]
 
 
 class Noise(ABC):
-    """A source of uniform words and every draw that is made of them.
+    """A source of uniform words, and every draw that is made of them.
 
-    A subclass says where the words come from; the draws are the same for all.
+    A subclass supplies the words; the draws are the same for all.
     """
 
     private: ClassVar[bool]
@@ -83,7 +83,7 @@ class Noise(ABC):
         Parameters
         ----------
         scale : float
-            In grid steps, at most 2**50; the float is taken as the rational number it is.
+            In grid steps, at most 2**50.
         size : int or tuple of int
             Shape of the result.
 
@@ -91,7 +91,7 @@ class Noise(ABC):
         -------
         Added to an integer vector of L1 sensitivity ``Δ`` it gives pure ``Δ/scale``.
         """
-        return self._shaped("laplace", _scale(scale=scale), size)
+        return self._draw(samplers.laplace(_check_scale(scale=scale)), size)
 
     def discrete_gaussian(self, sigma: float, size: Size) -> IntArray:
         """Integers with ``P(x)`` proportional to ``exp(-x²/(2 sigma²))``, drawn exactly.
@@ -99,7 +99,7 @@ class Noise(ABC):
         Parameters
         ----------
         sigma : float
-            In grid steps, at most 2**50; the float is taken as the rational number it is.
+            In grid steps, at most 2**50.
         size : int or tuple of int
             Shape of the result.
 
@@ -108,25 +108,22 @@ class Noise(ABC):
         Added to an integer vector of L2 sensitivity ``Δ`` it gives ``Δ²/(2 sigma²)``-zCDP
         (Canonne, Kamath and Steinke 2020), the same constant as the continuous Gaussian.
         """
-        return self._shaped("gaussian", _scale(sigma=sigma), size)
+        return self._draw(samplers.gaussian(_check_scale(sigma=sigma)), size)
 
-    def _shaped(self, law: str, scale: float, size: Size) -> IntArray:
-        shape = _shape(size)
-        return self._integers(law, scale, math.prod(shape)).reshape(shape)
-
-    def _integers(self, law: str, scale: float, n: int) -> IntArray:
-        return samplers.draw(samplers.LAWS[law](scale), n, self.words)
+    def _draw(self, law: samplers.Law, size: Size) -> IntArray:
+        shape = _check_shape(size)
+        return samplers.draw(law, math.prod(shape), self.words).reshape(shape)
 
     def uniform(self, size: Size) -> FloatArray:
         """Odd multiples of ``2**-53`` in (0, 1), equally likely. *Idealised arithmetic* only."""
-        shape = _shape(size)
-        steps = self.words(math.prod(shape)) >> 11 | 1
+        shape = _check_shape(size)
+        steps = self.words(math.prod(shape)) >> 11 | 1  # odd, so that neither 0 nor 1 is drawn
         return (steps.astype(np.float64) * 2.0**-53).reshape(shape)
 
     def permutation(self, n: int) -> IntArray:
         """A permutation of ``0 .. n-1``, all equally likely: the order of ``n`` distinct words."""
         n = _check.count(least=0, n=n)
-        while True:
+        while True:  # equal words, which would favour their first order, are drawn again
             keys = self.words(n)
             order = np.argsort(keys)
             if (np.diff(keys[order]) > 0).all():
@@ -150,48 +147,52 @@ class Noise(ABC):
         n_classes : int
             Public number ``q`` of classes.
         epsilon : float
-            Taken as the rational number that the float is.
 
         Privacy
         -------
         Every record's reply is ``epsilon``-differentially private by itself: a code is kept
-        with probability ``e^ε/(e^ε + q - 1)``, else replaced by one of the others, all
-        equally likely, so that two codes give any reply with odds of at most ``e^ε``.
+        with probability ``e^ε/(e^ε + q - 1)``, else replaced by one of the others with equal
+        probabilities, so any two codes give a reply with odds of at most ``e^ε``.
         """
         n_classes = _check.count(least=2, n_classes=n_classes)
+        array = np.asarray(codes)
+        if array.dtype.kind not in "iu" or (array.size and (array.min() < 0 or array.max() >= n_classes)):
+            raise InputError(f"Expected codes to be whole numbers in 0 .. {n_classes - 1}; some are not.")
         exact = Fraction(_check.positive(epsilon=epsilon))
-        return samplers.respond(_codes(codes, n_classes), n_classes, exact, self.words)
+        return samplers.respond(array.astype(np.int64), n_classes, exact, self.words)
 
     def exponential(self, scores: npt.ArrayLike, *, epsilon: float, sensitivity: float) -> int:
         """Choose an index with probability proportional to ``exp(ε score / (2 sensitivity))``.
 
-        The scores are rounded down to a public grid about ``2**-30`` times as fine as the
-        sensitivity. Candidates are then picked, all equally likely, until one is accepted,
-        which happens with probability ``exp(-t)``, ``t`` being exactly the rational
-        ``ε (best - score)/(2 Δ)`` in grid steps, and ``Δ`` the sensitivity in grid steps,
-        rounded up, plus one.
+        The scores are rounded down to a public grid with steps of about ``2**-30`` times the
+        sensitivity. Candidates are then picked uniformly until one is accepted. The probability
+        of acceptance is ``exp(-t)`` with exactly the rational ``t = ε (best - score)/(2 Δ)``,
+        where scores are in grid steps and ``Δ`` is the sensitivity in grid steps, rounded up,
+        plus one.
 
         Parameters
         ----------
         scores : array of float
             One per candidate, higher is better.
         epsilon : float
-            Taken as the rational number that the float is.
         sensitivity : float
-            Largest move of any one score between neighbours.
+            Largest change of any one score between neighbours.
 
         Privacy
         -------
         ``epsilon``-differentially private, and of bounded range ``epsilon``, in finite
-        arithmetic, even if rounding moves the computed score of a neighbour by up to a grid
-        step more than the sensitivity. If adding a record moves all scores in one direction
-        (*monotonic* scores), ``2 * epsilon`` may be passed for the same guarantee.
+        arithmetic, even if rounding changes the computed score of a neighbour by up to a grid
+        step more than the sensitivity. If adding a record changes all scores in one direction
+        (*monotonic* scores), you may pass ``2 * epsilon`` for the same guarantee.
 
         The number of candidates that are tried depends on the scores: do not let an
         adversary measure the running time.
         """
         exact = Fraction(_check.positive(epsilon=epsilon))
-        return samplers.choose(_scores(scores), exact, _check.positive(sensitivity=sensitivity), self.words)
+        array = np.asarray(scores, dtype=np.float64)
+        if array.ndim != 1 or not array.size or not np.isfinite(array).all():
+            raise InputError(f"Expected scores to be a non-empty row of finite numbers, shape {array.shape}.")
+        return samplers.choose(array, exact, _check.positive(sensitivity=sensitivity), self.words)
 
     def k_norm_ball(self, *, dimension: int, radius: float, epsilon: float, size: int) -> FloatArray:
         """Vectors with density proportional to ``exp(-epsilon * ||z||₂ / radius)``.
@@ -233,22 +234,20 @@ class Noise(ABC):
         return length * (2 * self.uniform(size) - 1), sums
 
     def _gamma(self, shape: int, size: int) -> FloatArray:
-        total: FloatArray = -np.log(self.uniform((size, shape))).sum(axis=1)
-        return total
+        return np.asarray(-np.log(self.uniform((size, shape))).sum(axis=1))
 
     def _directions(self, dimension: int, size: int) -> FloatArray:
         """Uniform directions: normal vectors (Box and Muller), scaled to length one."""
         length, turn = self.uniform((2, size, dimension))
         normal = np.sqrt(-2 * np.log(length)) * np.cos(2 * np.pi * turn)
-        scaled: FloatArray = normal / np.linalg.norm(normal, axis=1, keepdims=True)
-        return scaled
+        return np.asarray(normal / np.linalg.norm(normal, axis=1, keepdims=True))
 
 
 class SecureNoise(Noise):
     """Noise from the operating system's secure generator: the only private one.
 
-    Every word of every draw, small or large, comes from ``os.urandom``; nothing is kept from one draw to
-    the next that could repeat after a fork or be read from memory.
+    Every word of every draw comes from ``os.urandom``. No state is kept from one draw to the next, so
+    nothing can repeat after a fork or be read from memory.
     """
 
     private = True
@@ -297,31 +296,17 @@ class Rehearsal(Noise):
         return f"Rehearsal({self.seed})"
 
 
-def _scale(**named: float) -> float:
+def _check_scale(**named: float) -> float:
     ((name, _),) = named.items()
     scale = _check.positive(**named)
     if scale > samplers.LARGEST_SCALE:
-        largest = f"{samplers.LARGEST_SCALE:.0f} (2**50)"
-        raise InputError(f"Expected {name} <= {largest} grid steps, got {scale!r}; use a coarser grid.")
+        limit = f"{samplers.LARGEST_SCALE:.0f} (2**50)"
+        raise InputError(f"Expected {name} <= {limit} grid steps, got {scale!r}; use a coarser grid.")
     return scale
 
 
-def _shape(size: Size) -> tuple[int, ...]:
+def _check_shape(size: Size) -> tuple[int, ...]:
     return tuple(_check.count(least=0, size=n) for n in (size if isinstance(size, tuple) else (size,)))
-
-
-def _codes(codes: npt.ArrayLike, n_classes: int) -> IntArray:
-    array = np.asarray(codes)
-    if array.dtype.kind not in "iu" or (array.size and (array.min() < 0 or array.max() >= n_classes)):
-        raise InputError(f"Expected codes to be whole numbers in 0 .. {n_classes - 1}; some are not.")
-    return array.astype(np.int64)
-
-
-def _scores(scores: npt.ArrayLike) -> FloatArray:
-    array = np.asarray(scores, dtype=np.float64)
-    if array.ndim != 1 or not array.size or not np.isfinite(array).all():
-        raise InputError(f"Expected scores to be a non-empty row of finite numbers, shape {array.shape}.")
-    return array
 
 
 __all__ = ["Noise", "Rehearsal", "SecureNoise"]

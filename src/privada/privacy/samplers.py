@@ -47,22 +47,20 @@ from math import ceil, frexp
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from privada._arrays import BoolArray, FloatArray, IntArray, WordArray
 
 Source = Callable[[int], WordArray]
 Enclosure = Callable[[int], tuple[int, int]]
-
-GRID_BITS = 30  # the grid for scores is finer than their sensitivity by so many bits
-LARGEST_EXPONENT = 64.0  # exp(-64) < 2**-92: only the exact comparison tells it from 0
 Number = TypeVar("Number", int, FloatArray)
 
+MARGIN = 2.0**-36  # `exp_near` is proved to 2**-39
+GRID_BITS = 30  # the grid for scores is finer than their sensitivity by so many bits
+LARGEST_EXPONENT = 64.0  # exp(-64) < 2**-92: only the exact comparison tells it from 0
 LARGEST_SCALE = 2.0**50  # beyond 2**62, where int64 ends, lies less than exp(-4096) of the mass
 STRIPS_PER_SCALE = 16
 GUIDE_BITS = 13
 CHUNK = 1 << 15
-MARGIN = 2.0**-36  # `exp_near` is proved to 2**-39
 
 
 def product(a: tuple[int, int], b: tuple[int, int], bits: int) -> tuple[int, int]:
@@ -71,17 +69,15 @@ def product(a: tuple[int, int], b: tuple[int, int], bits: int) -> tuple[int, int
 
 
 def _series(x: int, bits: int) -> tuple[int, int]:
-    """Enclosure of ``exp(-x / 2**bits)`` for an argument of about ``2**-8`` or less.
-
-    Every term is floored from the one before, so it is short by less than 1.01 units;
-    the series alternates, so what is cut off is smaller than the last term.
-    """
+    """Enclosure of ``exp(-x / 2**bits)`` for an argument of about ``2**-8`` or less."""
     term = total = 1 << bits
     n = 0
     while term:
         n += 1
         term = term * x // (n << bits)
         total += -term if n % 2 else term
+    # Every term is floored from the one before, so it is short by less than 1.01 units; the series
+    # alternates, so what is cut off is smaller than the last term.
     return total - 2 * n, total + 2 * n
 
 
@@ -95,6 +91,7 @@ def exp_bounds(t: Fraction, bits: int) -> tuple[int, int]:
         return 1 << bits, 1 << bits
     if t > bits:
         return 0, 1
+    # exp(-t) = exp(-t / 2**halvings) squared so often; each squaring may double the error.
     halvings = ceil(t).bit_length() + 8
     work = bits + 2 * halvings + 16
     x = (t.numerator << work) // (t.denominator << halvings)
@@ -156,18 +153,9 @@ def exp_near(t: FloatArray) -> FloatArray:
     return y
 
 
-def coins(enclosure: Enclosure, n: int, source: Source) -> npt.NDArray[np.bool_]:
-    """Toss ``n`` coins with an enclosed probability below one, each by one word and rarely more."""
-    words = source(n)
-    low, high = (np.uint64(min(bound >> 32, 2**64 - 1)) for bound in enclosure(96))
-    tossed = words < low
-    for i in np.flatnonzero((words >= low) & (words <= high)):
-        tossed[i] = below(int(words[i]), 64, enclosure, source)
-    return tossed
-
-
 def integers_below(bound: int, n: int, source: Source) -> IntArray:
-    """Draw ``n`` integers in ``[0, bound)``, equally likely: remainders of words below a multiple of it."""
+    """Draw ``n`` integers in ``[0, bound)``, equally likely."""
+    # Words above the largest multiple of the bound would favour small remainders: draw them again.
     last = np.uint64(2**64 // bound * bound - 1)
     words = source(n)
     while (again := np.flatnonzero(words > last)).size:
@@ -178,24 +166,29 @@ def integers_below(bound: int, n: int, source: Source) -> IntArray:
 
 def respond(codes: IntArray, n_classes: int, epsilon: Fraction, source: Source) -> IntArray:
     """Keep each code with the odds ``e**epsilon`` to 1 against each other class."""
-    kept = coins(partial(_keep_bounds, epsilon, n_classes), codes.size, source).reshape(codes.shape)
+
+    def enclose_keep(bits: int) -> tuple[int, int]:
+        """Enclose ``2**bits / (1 + (q - 1) exp(-epsilon))``."""
+        one = 1 << bits
+        low, high = exp_bounds(epsilon, bits)
+        return one * one // (one + (n_classes - 1) * high), -(-one * one // (one + (n_classes - 1) * low))
+
+    # Toss a coin for each code: one word decides it, but for words between the bounds.
+    words = source(codes.size)
+    low, high = (np.uint64(min(bound >> 32, 2**64 - 1)) for bound in enclose_keep(96))
+    keep = words < low
+    for i in np.flatnonzero((words >= low) & (words <= high)):
+        keep[i] = below(int(words[i]), 64, enclose_keep, source)
     other = integers_below(n_classes - 1, codes.size, source).reshape(codes.shape)
-    return np.where(kept, codes, other + (other >= codes))
-
-
-def _keep_bounds(epsilon: Fraction, n_classes: int, bits: int) -> tuple[int, int]:
-    """Enclose ``2**bits / (1 + (q - 1) exp(-epsilon))``."""
-    one = 1 << bits
-    low, high = exp_bounds(epsilon, bits)
-    return one * one // (one + (n_classes - 1) * high), -(-one * one // (one + (n_classes - 1) * low))
+    return np.where(keep.reshape(codes.shape), codes, other + (other >= codes))
 
 
 def choose(scores: FloatArray, epsilon: Fraction, sensitivity: float, source: Source) -> int:
     """Choose an index with probability proportional to ``exp(epsilon * steps / (2 Δ))``.
 
     ``steps`` are the scores in whole grid steps and ``Δ`` the sensitivity in grid steps
-    (`on_grid`). Candidates are picked, all equally likely, until one is accepted; each is
-    with probability ``exp(-epsilon * (best - steps) / (2 Δ))``.
+    (`on_grid`). Candidates are picked uniformly until one is accepted, each with
+    probability ``exp(-epsilon * (best - steps) / (2 Δ))``.
     """
     steps, most = on_grid(scores, sensitivity)
     rate, best = epsilon / (2 * most), steps.max()
@@ -206,6 +199,7 @@ def choose(scores: FloatArray, epsilon: Fraction, sensitivity: float, source: So
         picks, words = integers_below(len(steps), tried, source), source(tried)
         lead = chances[picks] - words * 2.0**-64
         for i in np.flatnonzero(lead > -MARGIN):
+            # Floats decide the comparison unless they are within the margin; then it is made exactly.
             exponent = rate * (int(best) - int(steps[picks[i]]))
             if lead[i] > MARGIN or below(int(words[i]), 64, partial(exp_bounds, exponent), source):
                 return int(picks[i])
@@ -213,12 +207,12 @@ def choose(scores: FloatArray, epsilon: Fraction, sensitivity: float, source: So
 
 
 def on_grid(scores: FloatArray, sensitivity: float) -> tuple[FloatArray, int]:
-    """Put scores on a public grid: whole steps, and how many of them one record can move a score.
+    """Put scores on a public grid: whole steps, and by how many of them one record can change a score.
 
     The step is the power of two between ``2**-31`` and ``2**-30`` of the sensitivity. If
-    the scores of neighbours differ by at most the sensitivity and one step, which leaves
-    room for rounding in the scores, their whole steps differ by at most the second value,
-    since rounding down keeps the order.
+    the scores of neighbours differ by at most the sensitivity and one step (a margin for
+    rounding in the scores), their whole steps differ by at most the second value, because
+    rounding down keeps the order.
 
     >>> on_grid(np.array([1.0, -0.25]), 1.0)
     (array([ 1.07374182e+09, -2.68435456e+08]), 1073741825)
@@ -262,9 +256,6 @@ def laplace(scale: float) -> Law:
 def gaussian(sigma: float) -> Law:
     """Return the discrete Gaussian law of a sigma, the float taken as the rational number it is."""
     return Law(1 / (2 * Fraction(sigma) ** 2), 2, _log_width(sigma))
-
-
-LAWS: dict[str, Callable[[float], Law]] = {"laplace": laplace, "gaussian": gaussian}
 
 
 def _log_width(scale: float) -> int:
@@ -337,46 +328,38 @@ def make_table(law: Law) -> SamplingTable:
     low_bits = law.log_width + 1
     strip_bits = 32 if low_bits > 16 else (65 - low_bits) // 2
     accept_bits = 32 if low_bits > 16 else 64 - low_bits - strip_bits
-    lows, highs = _thresholds(law, strip_bits)
-    strip, pure = _guide(lows, highs, strip_bits)
-    squeeze = np.where(pure, _squeezes(law, len(lows), accept_bits)[strip], np.uint64(0))
-    return SamplingTable(law, strip_bits, accept_bits, lows, highs, strip << low_bits, squeeze)
 
-
-def _thresholds(law: Law, strip_bits: int) -> tuple[IntArray, IntArray]:
-    """Bounds on the ends of the strips in units of the strip bits, up to the last unit."""
+    # Bounds on the ends of the strips in units of the strip bits, up to the last unit.
     lows, highs = (
         np.array([share >> (64 - strip_bits) for share in shares], dtype=np.int64)
         for shares in cumulative(law, 64)
     )
     listed = int(np.searchsorted(lows, (1 << strip_bits) - 1)) + 1
-    return lows[:listed], highs[:listed]
+    lows, highs = lows[:listed], highs[:listed]
+
+    # The strip at each value of the guide bits, and whether all words that begin so lie in it.
+    step = 1 << (strip_bits - GUIDE_BITS)
+    starts = np.arange(1 << GUIDE_BITS, dtype=np.int64) * step
+    first, first_is_sure = _find_strips(lows, highs, starts)
+    last, last_is_sure = _find_strips(lows, highs, starts + step - 1)
+    is_pure = first_is_sure & last_is_sure & (first == last)
+    strip = np.where(is_pure, first, 0)
+
+    # Lower bounds on acceptance by strip, from exp(-t) >= 1 - t at the strip's end, as words.
+    width = 1 << law.log_width
+    over, under = law.rate.numerator, law.rate.denominator
+    gaps = (under - over * law.span(index * width, width - 1) for index in range(listed))
+    fields = (max(0, (gap << accept_bits) // under) for gap in gaps)
+    words = [min(field << (64 - accept_bits), 2**64 - 1) for field in fields]
+    squeeze = np.where(is_pure, np.array(words, dtype=np.uint64)[strip], np.uint64(0))
+    return SamplingTable(law, strip_bits, accept_bits, lows, highs, strip << low_bits, squeeze)
 
 
-def _strips(lows: IntArray, highs: IntArray, prefix: IntArray) -> tuple[IntArray, BoolArray]:
+def _find_strips(lows: IntArray, highs: IntArray, prefix: IntArray) -> tuple[IntArray, BoolArray]:
     """Strip of each prefix, and whether the prefix settles it."""
     strip = np.searchsorted(lows, prefix, side="right")
     sure = strip == np.searchsorted(highs, prefix, side="left")
     return strip, sure & (strip < len(lows))
-
-
-def _guide(lows: IntArray, highs: IntArray, strip_bits: int) -> tuple[IntArray, BoolArray]:
-    """Strip at each value of the first bits, and whether all words that begin so lie in it."""
-    step = 1 << (strip_bits - GUIDE_BITS)
-    starts = np.arange(1 << GUIDE_BITS, dtype=np.int64) * step
-    first, sure = _strips(lows, highs, starts)
-    last, sure_too = _strips(lows, highs, starts + step - 1)
-    pure = sure & sure_too & (first == last)
-    return np.where(pure, first, 0), pure
-
-
-def _squeezes(law: Law, strips: int, accept_bits: int) -> WordArray:
-    """Lower bounds on acceptance by strip, from ``exp(-t) >= 1 - t`` at the strip's end, as words."""
-    width = 1 << law.log_width
-    over, under = law.rate.numerator, law.rate.denominator
-    gaps = (under - over * law.span(strip * width, width - 1) for strip in range(strips))
-    fields = (max(0, (gap << accept_bits) // under) for gap in gaps)
-    return np.array([min(field << (64 - accept_bits), 2**64 - 1) for field in fields], dtype=np.uint64)
 
 
 def draw(law: Law, n: int, source: Source) -> IntArray:
@@ -386,53 +369,45 @@ def draw(law: Law, n: int, source: Source) -> IntArray:
     filled = 0
     while filled < n:
         attempts = min(CHUNK, (n - filled) * 17 // 16 + 16)
-        values = _chunk(table, source(attempts * table.words_per_attempt), source)[: n - filled]
+        words = source(attempts * table.words_per_attempt)
+        first, last = np.split(words, 2) if table.words_per_attempt == 2 else (words, words)
+        values, succeeded, unsettled = attempt(table, first, last)
+        for i in unsettled:
+            value = resolve(table, int(first[i]), int(last[i]), source)
+            succeeded[i] = value is not None
+            values[i] = value or 0
+        # Successful attempts are used in order, so that the law does not depend on the chunk.
+        values = values[succeeded][: n - filled]
         out[filled : filled + len(values)] = values
         filled += len(values)
     return out
 
 
-def _chunk(table: SamplingTable, words: WordArray, source: Source) -> IntArray:
-    """All successful attempts of these words, in order."""
-    first, last = np.split(words, 2) if table.words_per_attempt == 2 else (words, words)
-    values, kept, unsettled = attempt(table, first, last)
-    for i in unsettled:
-        value = resolve(table, int(first[i]), int(last[i]), source)
-        kept[i] = value is not None
-        values[i] = value or 0
-    return values[kept]
-
-
 def attempt(table: SamplingTable, first: WordArray, last: WordArray) -> tuple[IntArray, BoolArray, IntArray]:
     """Attempt one draw per word: the values, which of them stand, and the indices left to `resolve`."""
+    # Guide and squeeze decide most attempts without an exponential.
     bucket = (first >> (64 - GUIDE_BITS)).view(np.int64)
     code = table.base.take(bucket)
     low = (last & ((1 << table.low_bits) - 1)).view(np.int64)
     code |= low
-    kept = (first << table.strip_bits) < table.squeeze.take(bucket)
-    rest = np.flatnonzero(~kept)
-    strip, accepted, settled = _compare(table, first[rest], low[rest])
-    code[rest] = strip << table.low_bits | low[rest]
-    kept[rest] = accepted & settled
-    kept &= code != 1
-    return _signed(code), kept, rest[~settled]
+    succeeded = (first << table.strip_bits) < table.squeeze.take(bucket)
 
-
-def _compare(table: SamplingTable, first: WordArray, low: IntArray) -> tuple[IntArray, BoolArray, BoolArray]:
-    """Strips, acceptances, and whether both are settled, where guide and squeeze were not enough."""
-    strip, sure = _strips(table.lows, table.highs, (first >> (64 - table.strip_bits)).view(np.int64))
+    # The rest is compared with bounds in float64.
+    rest = np.flatnonzero(~succeeded)
+    words, places = first[rest], low[rest]
+    strip, sure = _find_strips(table.lows, table.highs, (words >> (64 - table.strip_bits)).view(np.int64))
     start = (strip << table.law.log_width).astype(np.float64)
-    chance = exp_near(table.law.rise_near(start, (low >> 1).astype(np.float64)))
-    field = (first << table.strip_bits) >> (64 - table.accept_bits)
+    chance = exp_near(table.law.rise_near(start, (places >> 1).astype(np.float64)))
+    field = (words << table.strip_bits) >> (64 - table.accept_bits)
     unit = 2.0**-table.accept_bits
     accepted = (field + 1) * unit <= chance - MARGIN
-    return strip, accepted, sure & (accepted | (field * unit >= chance + MARGIN))
+    settled = sure & (accepted | (field * unit >= chance + MARGIN))
+    code[rest] = strip << table.low_bits | places
+    succeeded[rest] = accepted & settled
 
-
-def _signed(code: IntArray) -> IntArray:
-    """Read ``2 |x| + (x < 0)`` as ``x``."""
-    sign = code & 1
-    return ((code >> 1) ^ -sign) + sign
+    succeeded &= code != 1  # a negative zero
+    sign = code & 1  # the code is 2 |x| + (x < 0)
+    return ((code >> 1) ^ -sign) + sign, succeeded, rest[~settled]
 
 
 def resolve(table: SamplingTable, first: int, last: int, source: Source) -> int | None:
@@ -441,7 +416,14 @@ def resolve(table: SamplingTable, first: int, last: int, source: Source) -> int 
     It may be given any words, and then agrees with `attempt` wherever that is settled.
     """
     law, accept_bits = table.law, table.accept_bits
-    strip = _exact_strip(law, first >> (64 - table.strip_bits), table.strip_bits, source)
+    # The strip: more bits are read, and bounds computed more closely, until they name one.
+    prefix, bits = first >> (64 - table.strip_bits), table.strip_bits
+    while True:
+        prefix, bits = longer(prefix, bits, source)
+        lows, highs = cumulative(law, bits + 32)
+        strip = bisect_right(highs, prefix << 32)
+        if strip == bisect_left(lows, (prefix + 1) << 32) < len(lows):
+            break
     sign, offset = last & 1, (last & ((1 << table.low_bits) - 1)) >> 1
     start = strip << law.log_width
     rise = law.rise(start, offset)
@@ -451,26 +433,11 @@ def resolve(table: SamplingTable, first: int, last: int, source: Source) -> int 
     return -(start + offset) if sign else start + offset
 
 
-def _exact_strip(law: Law, prefix: int, bits: int, source: Source) -> int:
-    """Strip in which a uniform number falls that begins with these bits."""
-    while True:
-        prefix, bits = longer(prefix, bits, source)
-        lows, highs = cumulative(law, bits + 32)
-        strip = bisect_right(highs, prefix << 32)
-        if strip == bisect_left(lows, (prefix + 1) << 32) < len(lows):
-            return strip
-
-
 __all__ = [
     "LARGEST_SCALE",
-    "LAWS",
-    "MARGIN",
     "Law",
-    "SamplingTable",
     "attempt",
-    "below",
     "choose",
-    "coins",
     "cumulative",
     "draw",
     "exp_bounds",
@@ -478,10 +445,8 @@ __all__ = [
     "gaussian",
     "integers_below",
     "laplace",
-    "longer",
     "make_table",
     "on_grid",
-    "product",
     "resolve",
     "respond",
 ]
