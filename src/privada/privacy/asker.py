@@ -80,7 +80,7 @@ class Asker:
 
     Privacy
     -------
-    Everything here is written by the learner and public; nothing of it depends on a row.
+    The learner writes everything here. It is public, and none of it depends on a row.
     """
 
     learner: str
@@ -102,36 +102,34 @@ class Asker:
 def check_line(*, longest: int, empty: bool = False, **named: Any) -> str:
     """Return one line of text that every terminal, page and database can show, else raise `InputError`."""
     ((name, value),) = named.items()
+    quote = quoted(value, most=80)
     if not isinstance(value, str) or len(value) > longest:
         size = f", which has {len(value)}: shorten it" if isinstance(value, str) else ""
-        shown = quoted(value, most=80)
-        raise InputError(f"Expected {name} to be text of at most {longest} characters, got {shown}{size}.")
+        raise InputError(f"Expected {name} to be text of at most {longest} characters, got {quote}{size}.")
     if printable_line(value) != value:
         raise InputError(
-            f"Expected {name} to be one line of printable text, got {quoted(value, most=80)}: "
+            f"Expected {name} to be one line of printable text, got {quote}: "
             "write it without line ends, tabs and control characters."
         )
     if value != value.strip() or not (value or empty):
-        raise InputError(
-            f"Expected {name} to be text without spaces at its ends, got {quoted(value, most=80)}."
-        )
+        raise InputError(f"Expected {name} to be text without spaces at its ends, got {quote}.")
     return value
 
 
 def normal_name(name: str) -> str:
-    """The name under which a data set is known."""
+    """The form of a name under which a data set is known."""
     return " ".join(unicodedata.normalize("NFKC", name).split())
 
 
 def check_name(*, longest: int, **named: Any) -> str:
-    """Return a name that can be told apart by looking at it, else raise `InputError`."""
+    """Return a name without invisible characters, else raise `InputError`."""
     ((name, value),) = named.items()
-    unseen = next((letter for letter in str(value) if _is_unseen(letter)), None)
-    if isinstance(value, str) and len(value) <= longest and unseen is not None:
-        what = f"U+{ord(unseen):04X} ({unicodedata.name(unseen, 'without a name')})"
+    invisible = next((letter for letter in str(value) if _is_invisible(letter)), None)
+    if isinstance(value, str) and len(value) <= longest and invisible is not None:
+        character = f"U+{ord(invisible):04X} ({unicodedata.name(invisible, 'without a name')})"
         raise InputError(
             f"Expected {name} to have no character that nobody sees, got {show_name(value)}, which has "
-            f"{what}: remove it."
+            f"{character}: remove it."
         )
     return check_line(**named, longest=longest)
 
@@ -154,8 +152,8 @@ def check_distinct(name: str, known: Iterable[str]) -> None:
 
 
 def check_single(name: str, known: Callable[[], Iterable[str]]) -> None:
-    """Raise `LedgerError` if a name with characters that nobody sees has a budget beside that of its like."""
-    if name == normal_name(name) and not any(map(_is_unseen, name)):
+    """Raise `LedgerError` if a name with invisible characters and one that looks the same have budgets."""
+    if name == normal_name(name) and not any(map(_is_invisible, name)):
         return
     other = next((other for other in known() if other != name and is_same_to_see(other, name)), None)
     if other is not None:
@@ -172,12 +170,12 @@ def find_same(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def is_alike(name: str, other: str) -> bool:
-    """Whether one name could be taken for the other: they differ in case or in what nobody sees."""
-    return _visible(name) == _visible(other)
+    """Whether names differ only in case, spaces, forms and invisible characters."""
+    return normal_name(_strip(name).casefold()) == normal_name(_strip(other).casefold())
 
 
 def is_same_to_see(name: str, other: str) -> bool:
-    """Whether names differ in spaces, forms and characters that nobody sees only."""
+    """Whether names differ only in spaces, forms and invisible characters."""
     return _strip(name) == _strip(other)
 
 
@@ -187,35 +185,32 @@ def is_confusable(name: str, other: str) -> bool:
 
 
 def skeleton(name: str) -> str:
-    """What a name looks like, in ASCII letters as far as its letters look like them, whatever its case."""
-    table = _confusables()
+    """The shape of a name: ASCII letters in place of all letters that look like them, in lower case."""
+    table = _read_confusables()
     shape = _strip(name.translate(table)).translate(table)
     return shape.casefold().translate(table).casefold()
 
 
 def show_name(name: str) -> str:
-    """A name for a message, with what nobody sees written out."""
+    """A name for a message, with invisible characters written out."""
     return _IS_IGNORABLE.sub(lambda match: ascii(match.group())[1:-1], quoted(name, most=80))
 
 
-def _visible(name: str) -> str:
-    return normal_name(_strip(name).casefold())
-
-
 def _strip(name: str) -> str:
-    """A name in its normal form, without characters that nobody sees."""
+    """A name in its normal form, without invisible characters."""
+    # Twice: normalising can produce ignorable characters, and removing them can leave spaces.
     return normal_name(_IS_IGNORABLE.sub("", normal_name(_IS_IGNORABLE.sub("", name))))
 
 
-def _is_unseen(letter: str) -> bool:
+def _is_invisible(letter: str) -> bool:
     if letter == " ":
         return False
     return unicodedata.category(letter) in _UNSEEN or _IS_IGNORABLE.match(letter) is not None
 
 
 @cache
-def _confusables() -> dict[int, str]:
-    """Each character that looks like ASCII ones, with these."""
+def _read_confusables() -> dict[int, str]:
+    """A table of the characters that look like ASCII ones, with the ASCII ones."""
     table: dict[int, str] = {}
     for line in TABLE.read_text(encoding="ascii").splitlines():
         if line and not line.startswith("#"):

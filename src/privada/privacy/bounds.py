@@ -42,7 +42,7 @@ class Grid:
         return float(2.0**self.exponent)
 
     def truncate(self, values: npt.ArrayLike) -> IntArray:
-        """Whole steps of each value, truncated toward zero, so that no norm grows."""
+        """Whole steps of each value, truncated toward zero so that no norm grows."""
         scaled = np.trunc(np.ldexp(np.asarray(values, dtype=np.float64), -self.exponent))
         if not np.all(np.abs(scaled) < 2.0**62):
             raise BoundsError("A value does not fit the grid: it is not finite, or the grid is too fine.")
@@ -81,17 +81,18 @@ class Ball:
         object.__setattr__(self, "radius", _check.positive(radius=self.radius))
 
     def clip(self, rows: npt.ArrayLike) -> FloatArray:
-        """Scale each row back into the ball; rows inside are untouched, and one that is not finite is 0."""
+        """Scale rows back into the ball; rows inside do not change, and rows that are not finite become 0."""
         rows = np.asarray(rows, dtype=np.float64)
         largest = np.abs(rows).max(axis=-1, keepdims=True, initial=0.0)
         if not (finite := np.isfinite(largest)).all():
             rows, largest = np.where(finite, rows, 0.0), np.where(finite, largest, 0.0)
-        unit = rows / np.where(largest > 0, largest, 1.0)  # norms up to 1e308 do not overflow
+        # Rows are divided by their largest entry first, so that no norm overflows.
+        unit = rows / np.where(largest > 0, largest, 1.0)
         lengths = np.sqrt(np.sum(unit**2, axis=-1, keepdims=True))
         inner = self.radius * _INSIDE
         with np.errstate(over="ignore"):
             outside = largest * lengths > inner
-        # direction times radius: a factor for the row itself could be too small for a float
+        # Direction times radius: a factor for the row itself could be too small for a float.
         return np.where(outside, unit * (inner / np.where(outside, lengths, 1.0)), rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,25 +159,25 @@ class Classes:
 
     def encode(self, labels: Sequence[Any] | npt.NDArray[Any]) -> IntArray:
         """Codes of labels. An unknown label is an error that does not show the label."""
-        found = self.look_up(labels)
-        if np.any(found < 0):
+        codes = self.look_up(labels)
+        if np.any(codes < 0):
             raise SchemaError(f"A label is not among the public classes {list(self.names)}.")
-        return found
+        return codes
 
     def look_up(self, values: Sequence[Any] | npt.NDArray[Any]) -> IntArray:
-        """Codes of values, -1 for those that are not labels. Only numbers are sorted, which is fast.
+        """Codes of values, -1 for those that are not labels.
 
         >>> Classes(("no", "yes")).look_up(np.array(["yes", "perhaps"])).tolist()
         [1, -1]
         """
         codes = {name: code for code, name in enumerate(self.names)}
         array = np.asarray(values)
-        if array.dtype.kind in "biuf":
+        if array.dtype.kind in "biuf":  # numbers are fast to sort, other values are not
             distinct, inverse = np.unique(array, return_inverse=True)
             table = np.array([codes.get(value, -1) for value in distinct.tolist()], dtype=np.int64)
             return table[inverse.reshape(array.shape)]
-        found = np.fromiter(map(codes.get, array.ravel().tolist(), repeat(-1)), np.int64, array.size)
-        return found.reshape(array.shape)
+        flat = np.fromiter(map(codes.get, array.ravel().tolist(), repeat(-1)), np.int64, array.size)
+        return flat.reshape(array.shape)
 
     def decode(self, codes: npt.ArrayLike) -> npt.NDArray[Any]:
         """Labels of codes."""

@@ -33,15 +33,13 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-
 T = TypeVar("T")
 
 VARIABLE = "PRIVADA_KEY_PASSPHRASE"
 NEW_VARIABLE = "PRIVADA_NEW_KEY_PASSPHRASE"
-SHORTEST, LONGEST = 8, 1000
-
+SHORTEST, LONGEST = 8, 1000  # bytes of a passphrase
+LARGEST_KEY = 1 << 16  # bytes of a key's file
 _TYPED: dict[Path, str] = {}  # so that one run asks once for each key
-LARGEST_KEY = 1 << 16
 _FIELD = 2**255 - 19  # both curves are over the integers modulo this prime
 
 
@@ -84,12 +82,35 @@ class SigningKey:
             variable ``PRIVADA_KEY_PASSPHRASE``, else asked for on the terminal.
         """
         file = Path(path)
-        pem = _read_key(cls.whose, file)
-        if not is_protected(pem):
-            return cls(_private(cls.whose, file, pem, None))
-        if passphrase is None:
-            return cls(find_passphrase(file, lambda words: _private(cls.whose, file, pem, words)))
-        return cls(_private(cls.whose, file, pem, passphrase))
+        try:
+            pem = _files.read_bytes(file, largest=LARGEST_KEY, error=LedgerError)
+            mode = file.stat().st_mode
+        except (LedgerError, OSError) as error:
+            reason = str(error).removeprefix(f"Cannot read {file.name}: ")
+            raise LedgerError(f"The {cls.whose} key {file} cannot be read: {reason}") from None
+        if os.name == "posix" and mode & 0o077:
+            raise LedgerError(f"The {cls.whose} key {file} is open to other users; run chmod 600 on it.")
+        if is_protected(pem) and passphrase is None:
+            return cls(find_passphrase(file, lambda words: cls._decrypt(file, pem, words)))
+        return cls(cls._decrypt(file, pem, passphrase if is_protected(pem) else None))
+
+    @classmethod
+    def _decrypt(cls, file: Path, pem: bytes, passphrase: str | None) -> Ed25519PrivateKey:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        try:
+            private = load_pem_private_key(pem, password=None if passphrase is None else passphrase.encode())
+        except (TypeError, ValueError, UnsupportedAlgorithm):
+            private = None
+        if isinstance(private, Ed25519PrivateKey):
+            return private
+        if passphrase is not None:
+            raise LedgerError(
+                f"The passphrase does not open the {cls.whose} key {file}, or the file is damaged."
+            )
+        raise LedgerError(f"{file} does not hold an Ed25519 private key in PEM form.")
 
     def save(self, path: str | os.PathLike[str], *, passphrase: str | None = None) -> None:
         """Write the key to a new file with mode 0600; an existing file is never touched.
@@ -97,34 +118,6 @@ class SigningKey:
         With a passphrase the file is encrypted (PKCS #8); a copy of it is
         useless without the passphrase.
         """
-        pem = self._pem(passphrase)
-        file = Path(path)
-        try:
-            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            raise LedgerError(f"{file} exists; a key is never overwritten.") from None
-        except OSError as error:
-            raise LedgerError(f"{self._named()} cannot be written to {file}: {error.strerror}.") from None
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(pem)
-            stream.flush()
-            os.fsync(stream.fileno())
-
-    def change_passphrase(self, path: str | os.PathLike[str], *, passphrase: str | None) -> None:
-        """Replace the key file, under another passphrase or none; at any moment one complete file exists.
-
-        The old file is gone afterwards, but not from backups of it.
-        """
-        file = Path(path)
-        draft = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
-        self.save(draft, passphrase=passphrase)
-        try:
-            draft.replace(file)
-        except OSError as error:
-            draft.unlink()
-            raise LedgerError(f"{self._named()} {file} cannot be replaced: {error.strerror}.") from None
-
-    def _pem(self, passphrase: str | None) -> bytes:
         from cryptography.hazmat.primitives.serialization import (
             BestAvailableEncryption,
             Encoding,
@@ -133,10 +126,37 @@ class SigningKey:
             PrivateFormat,
         )
 
-        locked: KeySerializationEncryption = NoEncryption()
+        encryption: KeySerializationEncryption = NoEncryption()
         if passphrase is not None:
-            locked = BestAvailableEncryption(check_passphrase(passphrase).encode())
-        return self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, locked)
+            encryption = BestAvailableEncryption(check_passphrase(passphrase).encode())
+        pem = self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
+        file = Path(path)
+        try:
+            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise LedgerError(f"{file} exists; a key is never overwritten.") from None
+        except OSError as error:
+            raise LedgerError(
+                f"The {self.whose} key cannot be written to {file}: {error.strerror}."
+            ) from None
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(pem)
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def change_passphrase(self, path: str | os.PathLike[str], *, passphrase: str | None) -> None:
+        """Replace the key file, under another passphrase or none; at any moment one complete file exists.
+
+        Backups of the old file are not changed.
+        """
+        file = Path(path)
+        draft = file.with_name(f"{file.name}.{secrets.token_hex(8)}")
+        self.save(draft, passphrase=passphrase)
+        try:
+            draft.replace(file)
+        except OSError as error:
+            draft.unlink()
+            raise LedgerError(f"The {self.whose} key {file} cannot be replaced: {error.strerror}.") from None
 
     def sign(self, message: bytes) -> str:
         """Sign a message; 128 hexadecimal digits."""
@@ -153,10 +173,6 @@ class SigningKey:
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A key cannot be pickled or copied; save it to a file and load it there.")
-
-    @classmethod
-    def _named(cls) -> str:
-        return f"The {cls.whose} key"
 
 
 class OwnerKey(SigningKey):
@@ -184,42 +200,13 @@ class LearnerKey(SigningKey):
         from cryptography.hazmat.primitives.hashes import SHA256
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-        made = HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose)
-        return made.derive(self._private.private_bytes_raw())
-
-
-def _read_key(whose: str, file: Path) -> bytes:
-    """The bytes of a key's file, which its user alone may read."""
-    try:
-        pem = _files.read_bytes(file, largest=LARGEST_KEY, error=LedgerError)
-        mode = file.stat().st_mode
-    except (LedgerError, OSError) as error:
-        why = str(error).removeprefix(f"Cannot read {file.name}: ")
-        raise LedgerError(f"The {whose} key {file} cannot be read: {why}") from None
-    if os.name == "posix" and mode & 0o077:
-        raise LedgerError(f"The {whose} key {file} is open to other users; run chmod 600 on it.")
-    return pem
+        derivation = HKDF(algorithm=SHA256(), length=32, salt=None, info=purpose)
+        return derivation.derive(self._private.private_bytes_raw())
 
 
 def is_protected(pem: bytes) -> bool:
     """Whether a key's file needs a passphrase."""
     return b"-----BEGIN ENCRYPTED PRIVATE KEY-----" in pem
-
-
-def _private(whose: str, file: Path, pem: bytes, passphrase: str | None) -> Ed25519PrivateKey:
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    try:
-        private = load_pem_private_key(pem, password=None if passphrase is None else passphrase.encode())
-    except (TypeError, ValueError, UnsupportedAlgorithm):
-        private = None
-    if isinstance(private, Ed25519PrivateKey):
-        return private
-    if passphrase is not None:
-        raise LedgerError(f"The passphrase does not open the {whose} key {file}, or the file is damaged.")
-    raise LedgerError(f"{file} does not hold an Ed25519 private key in PEM form.")
 
 
 def verify_signature(public: str, signature: str, message: bytes) -> None:
@@ -235,11 +222,11 @@ def verify_signature(public: str, signature: str, message: bytes) -> None:
 
 
 def sealing_key(public: str) -> bytes:
-    """The X25519 key that follows from an owner's public key: whoever has the owner's card can seal for it.
+    """The X25519 key that follows from an owner's public key: with it, anybody can seal for the owner.
 
     The Ed25519 point is mapped to its curve's Montgomery form, ``u = (1 + y) / (1 - y)`` (RFC 7748, section
-    4.1), as libsodium and age do. That one secret serves both signing and this use is proved sound by
-    Thormarker (2021, ePrint 2021/509).
+    4.1), as libsodium and age do. Thormarker (2021, ePrint 2021/509) proves that one secret may serve both
+    for signing and for this.
 
     >>> key = OwnerKey.generate()
     >>> sealing_key(key.public) == key.opening_key().public_key().public_bytes_raw()
@@ -266,28 +253,28 @@ def check_passphrase(passphrase: str) -> str:
 
 
 def find_passphrase(file: Path, opened: Callable[[str], T]) -> T:
-    """What a key's passphrase opens: that of the environment, else one that is typed."""
-    said = os.environ.get(VARIABLE)
-    if said is not None:
-        return opened(said)
+    """Open a key with its passphrase: that of the environment, else one that is typed."""
+    passphrase = os.environ.get(VARIABLE)
+    if passphrase is not None:
+        return opened(passphrase)
     place = file.resolve()
-    typed = _TYPED.get(place)
-    if typed is None:
-        typed = _ask(f"Passphrase of {file.name}: ", instead=VARIABLE)
-    made = opened(typed)
-    _TYPED[place] = typed
-    return made
+    passphrase = _TYPED.get(place)
+    if passphrase is None:
+        passphrase = _ask(f"Passphrase of {file.name}: ", instead=VARIABLE)
+    key = opened(passphrase)
+    _TYPED[place] = passphrase  # only a passphrase that opens the key is kept
+    return key
 
 
 def choose_passphrase(variable: str = NEW_VARIABLE) -> str:
     """A new passphrase: that of an environment variable, else typed twice."""
-    said = os.environ.get(variable)
-    if said is not None:
-        return check_passphrase(said)
-    typed = check_passphrase(_ask("New passphrase: ", instead=variable))
-    if _ask("The same again: ", instead=variable) != typed:
+    passphrase = os.environ.get(variable)
+    if passphrase is not None:
+        return check_passphrase(passphrase)
+    passphrase = check_passphrase(_ask("New passphrase: ", instead=variable))
+    if _ask("The same again: ", instead=variable) != passphrase:
         raise InputError("The two passphrases differ; nothing was written.")
-    return typed
+    return passphrase
 
 
 def _ask(prompt: str, *, instead: str) -> str:

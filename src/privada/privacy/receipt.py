@@ -1,9 +1,8 @@
-"""What an owner signs: the receipt of one ledger line.
+"""The receipt of one ledger line, which the owner signs and the learner keeps.
 
-A receipt is what a learner keeps. It carries the head of the owner's chain
-after the line, so its holder can later prove that the line was edited,
-that the chain was rewritten, or that its tail was cut off
-(`privada.privacy.Ledger.verify`).
+It contains the head of the owner's chain after the line, so its holder can later
+prove that the line was edited, that the chain was rewritten, or that its tail was
+cut off (`privada.privacy.Ledger.verify`).
 """
 
 from __future__ import annotations
@@ -74,8 +73,8 @@ class Receipt:
         Parameters
         ----------
         public : str, optional
-            The public key that the owner is known by. Without it the check
-            says only that the receipt is whole, not whose it is.
+            The owner's public key. Without it the check says only that the
+            receipt was not changed, not who signed it.
         """
         where = f"The receipt of line {self.index} of {self.dataset!r}"
         if public is not None and public != self.public:

@@ -79,12 +79,25 @@ def gaussian_log_deltas(epsilons: FloatArray, mu: float) -> FloatArray:
     """``log δ(ε)`` of Gaussian noise at μ, at many ε >= 0.
 
     Below μ = 1e-3 the difference of the two probabilities cancels: at ε = 1e-9 and δ = 1e-12 it was off by
-    1e-5, at smaller budgets by more. There the positive integral ``∫₀^μ φ(s/2 - ε/s) ds`` takes its place
-    (δ is the price of a call, its derivative by μ is ``φ(μ/2 - ε/μ)``).
+    1e-5, at smaller budgets by more. There the positive integral ``∫₀^μ φ(s/2 - ε/s) ds`` is used instead
+    (the derivative of δ with respect to μ is ``φ(μ/2 - ε/μ)``).
     """
+    from scipy.special import erfcx, log_ndtr
+
     if mu < SMALL_MU:
-        return _small_log_deltas(epsilons, mu)
-    from scipy.special import log_ndtr
+        # log(e^(ε/2) ∫₀^μ φ(ε/s) e^(-s²/8) ds), the last factor to second order: off by at most μ⁴/128.
+        # With a = ε/μ and I₀ = μ (φ(a) - a Φ(-a)) the two integrals are I₀ and
+        # ∫ s² φ(ε/s) ds = (μ³ φ(a) - ε² I₀)/3.
+        a = epsilons / mu
+        log_phi = -(a**2) / 2 - math.log(math.sqrt(2 * math.pi))
+        # The gap I₀ / (μ φ(a)) = 1 - a Φ(-a)/φ(a), by its series where the difference cancels.
+        near, inverse = np.minimum(a, 60.0), 1 / np.maximum(a, 60.0) ** 2
+        series = inverse * (1 - inverse * (3 - inverse * (15 - inverse * 105)))
+        gap = np.where(a < 60, 1 - near * math.sqrt(math.pi / 2) * erfcx(near / math.sqrt(2)), series)
+        second = mu**2 / 24 * (1 - a**2 * gap) / gap
+        return np.asarray(
+            epsilons / 2 + math.log(mu) + log_phi + np.log(gap) + np.log1p(mu**4 / 128 - second)
+        )
 
     upper = log_ndtr(mu / 2 - epsilons / mu)
     lower = epsilons + log_ndtr(-mu / 2 - epsilons / mu)
@@ -93,35 +106,21 @@ def gaussian_log_deltas(epsilons: FloatArray, mu: float) -> FloatArray:
         return np.asarray(upper + np.log(-np.expm1(gap)))
 
 
-def _small_log_deltas(epsilons: FloatArray, mu: float) -> FloatArray:
-    """``log(e^(ε/2) ∫₀^μ φ(ε/s) e^(-s²/8) ds)``, the last factor to second order: off by at most μ⁴/128.
-
-    With ``a = ε/μ`` and ``I₀ = μ (φ(a) - a Φ(-a))`` the two integrals are ``I₀`` and
-    ``∫ s² φ(ε/s) ds = (μ³ φ(a) - ε² I₀)/3``.
-    """
-    a = epsilons / mu
-    log_phi = -(a**2) / 2 - math.log(math.sqrt(2 * math.pi))
-    gap = _mills_gap(a)  # I₀ over μ φ(a)
-    second = mu**2 / 24 * (1 - a**2 * gap) / gap
-    return np.asarray(epsilons / 2 + math.log(mu) + log_phi + np.log(gap) + np.log1p(mu**4 / 128 - second))
-
-
-def _mills_gap(a: FloatArray) -> FloatArray:
-    """``1 - a Φ(-a)/φ(a)``, by its series where the difference cancels."""
-    from scipy.special import erfcx
-
-    near = np.minimum(a, 60.0)
-    inverse = 1 / np.maximum(a, 60.0) ** 2
-    series = inverse * (1 - inverse * (3 - inverse * (15 - inverse * 105)))
-    return np.where(a < 60, 1 - near * math.sqrt(math.pi / 2) * erfcx(near / math.sqrt(2)), series)
-
-
 def gaussian_mu(*, epsilon: float, delta: float) -> float:
     """Largest μ = sensitivity / σ that is (ε, δ)-private."""
     _check.positive(epsilon=epsilon)
     _check.probability(delta=delta)
     target = math.log(delta)
-    return _largest(lambda mu: _gaussian_log_delta(epsilon, mu) <= target)
+
+    def holds(mu: float) -> bool:
+        return _gaussian_log_delta(epsilon, mu) <= target
+
+    low, high = 1.0, 1.0
+    while not holds(low):
+        low /= 2
+    while holds(high):
+        high *= 2
+    return _bisect(holds, low, high)
 
 
 def gaussian_sigma(*, epsilon: float, delta: float) -> float:
@@ -177,10 +176,10 @@ def best_order(*, epsilon: float, delta: float) -> float:
     if not ratio < 1e300:
         raise InputError(f"Expected an epsilon of moderate size beside delta = {delta:g}, got {epsilon:g}.")
     middle = math.log(max(1e-3, ratio))
-    found = minimize_scalar(
-        loss, bounds=(middle - 12, middle + 6), method="bounded", options={"xatol": 1e-10}
+    bounds = (middle - 12, middle + 6)
+    return 1 + math.exp(
+        float(minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x)
     )
-    return 1 + math.exp(float(found.x))
 
 
 def zcdp_delta(epsilon: float, rho: float, xi: float = 0.0) -> float:
@@ -190,18 +189,21 @@ def zcdp_delta(epsilon: float, rho: float, xi: float = 0.0) -> float:
 
 def zcdp_deltas(epsilons: FloatArray, rho: float, xi: float = 0.0) -> FloatArray:
     """`zcdp_delta` at many ε. Every order bounds δ, so none that is nearly the best can be wrong."""
-    left = np.asarray(epsilons, dtype=np.float64) - xi  # what ξ adds to every divergence, ε takes away
+    # ξ is added to every divergence, so it is subtracted from ε.
+    excess_epsilons = np.asarray(epsilons, dtype=np.float64) - xi
     if rho == 0:  # the divergence is ξ at every order, hence the loss is never larger
-        return np.where(left >= 0, 0.0, 1.0)
-    low = np.full_like(left, -40.0)
-    high = np.log(np.maximum(left, 0.0) / (2 * rho) + 2 + 1 / rho)
-    for _ in range(60):  # the slope (2α - 1) ρ + log(1 - 1/α) - ε grows with α
+        return np.where(excess_epsilons >= 0, 0.0, 1.0)
+    # Bisect for the best order: the slope (2α - 1) ρ + log(1 - 1/α) - ε grows with α.
+    low = np.full_like(excess_epsilons, -40.0)
+    high = np.log(np.maximum(excess_epsilons, 0.0) / (2 * rho) + 2 + 1 / rho)
+    for _ in range(60):
         middle = (low + high) / 2
         excess = np.exp(middle)
-        falls = (1 + 2 * excess) * rho + middle - np.log1p(excess) < left
+        falls = (1 + 2 * excess) * rho + middle - np.log1p(excess) < excess_epsilons
         low, high = np.where(falls, middle, low), np.where(falls, high, middle)
     excess = np.exp(high)
-    log_deltas = excess * (rho * (1 + excess) - left + high - np.log1p(excess)) - np.log1p(excess)
+    log_rest = np.log1p(excess)
+    log_deltas = excess * (rho * (1 + excess) - excess_epsilons + high - log_rest) - log_rest
     return np.asarray(np.exp(np.minimum(0.0, log_deltas)))
 
 
@@ -215,16 +217,6 @@ def zcdp_rho(*, epsilon: float, delta: float) -> float:
     """Largest ρ for which ρ-zCDP implies (ε, δ) by `zcdp_delta`."""
     order = best_order(epsilon=epsilon, delta=delta)
     return renyi_capacity(epsilon=epsilon, delta=delta, order=order) / order
-
-
-def _largest(holds: Callable[[float], bool]) -> float:
-    """Largest x > 0 for which ``holds``, given that it holds below and fails above; rounded down."""
-    low, high = 1.0, 1.0
-    while not holds(low):
-        low /= 2
-    while holds(high):
-        high *= 2
-    return _bisect(holds, low, high)
 
 
 def find_smallest(holds: Callable[[float], bool]) -> float:
