@@ -217,22 +217,3 @@ def _read_confusables() -> dict[int, str]:
             target, *sources = line.split()
             table |= {int(source, 16): target for source in sources}
     return table
-
-
-__all__ = [
-    "LONGEST_NAME",
-    "LONGEST_PROJECT",
-    "LONGEST_PURPOSE",
-    "Asker",
-    "check_distinct",
-    "check_line",
-    "check_name",
-    "check_single",
-    "find_same",
-    "is_alike",
-    "is_confusable",
-    "is_same_to_see",
-    "normal_name",
-    "show_name",
-    "skeleton",
-]

@@ -238,16 +238,3 @@ def mapping_of(kind: type[Any]) -> Mapping[str, Any]:
         return read_fields(kind, kind, plain.pop(name), {})
 
     return {_CODEC: _Codec(write, read)}
-
-
-__all__ = [
-    "Form",
-    "inlined",
-    "mapping_of",
-    "one_of",
-    "only_of",
-    "read_fields",
-    "read_form",
-    "several_of",
-    "write_fields",
-]

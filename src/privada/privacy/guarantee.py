@@ -402,16 +402,3 @@ def split_number(whole: float, *shares: float) -> tuple[float, ...]:
     if not rest > 0 or not min(parts, default=1.0) > 0:
         raise InputError(f"Expected shares that leave something of {whole:g}, got {shares}.")
     return *parts, rest
-
-
-__all__ = [
-    "ZCDP",
-    "ApproxDP",
-    "Guarantee",
-    "PureDP",
-    "make_guarantee",
-    "split_alike",
-    "split_budget",
-    "split_number",
-    "zcdp_within",
-]

@@ -283,19 +283,3 @@ def _ask(prompt: str, *, instead: str) -> str:
     from getpass import getpass
 
     return getpass(prompt)
-
-
-__all__ = [
-    "NEW_VARIABLE",
-    "VARIABLE",
-    "LearnerKey",
-    "OwnerKey",
-    "SigningKey",
-    "check_passphrase",
-    "check_public_key",
-    "choose_passphrase",
-    "find_passphrase",
-    "is_protected",
-    "sealing_key",
-    "verify_signature",
-]

@@ -1,8 +1,8 @@
 """Mechanisms: noise, sensitivity and accounting event in one frozen value.
 
 The lattice mechanisms add integer noise to integer sums and are exact in
-finite arithmetic. Two lemmas carry them to the events that accountants know
-(their proofs are in ``docs/explanation/lattice.md``):
+finite arithmetic. Two lemmas relate them to the events that accountants know
+(proofs: ``docs/explanation/lattice.md``):
 
 * *Gaussian.* A discrete Gaussian of ``σ`` grid steps is, up to a factor
   ``1 ± 1e-33`` per coordinate, a post-processing of a continuous Gaussian of
@@ -11,8 +11,8 @@ finite arithmetic. Two lemmas carry them to the events that accountants know
 * *Laplace.* A discrete Laplace of scale ``b`` steps and L1 sensitivity ``Δ``
   is a post-processing of the continuous one with sensitivity ``Δ (1 + 2τ)``,
   ``2τ = 1 - 2 b (log 2 - log(1 + exp(-1/b)))``, about ``1/(4b)``. Its pure
-  epsilon is exactly ``Δ/b``; where that alone says more, as on a grid of whole
-  counts, the event is the pure one.
+  epsilon is exactly ``Δ/b``; where that alone is a better bound, as on a grid of
+  whole counts, the event is the pure one.
 
 K-norm mechanisms have no lattice sampler: they are flagged
 ``idealised = True`` ("idealised arithmetic") and are never a default.
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from dp_accounting import DpEvent
 
 
-SMOOTHING = 2.0  # grid steps of Gaussian that the rounding lemma spends; error 2 exp(-2 π² 4) = 1e-34
+SMOOTHING = 2.0  # grid steps of Gaussian noise that the rounding lemma uses up; error 2 exp(-2 π² 4) = 1e-34
 LARGEST_MOVE = 2.0**60  # grid steps of a contribution: a larger one would not fit 64 bits with its noise
-LARGEST_INVERSE = 700.0  # steps to a scale, beyond which Laplace noise is too rare for a number to tell
+LARGEST_INVERSE = 700.0  # of a Laplace scale in steps: beyond it, the mean noise underflows
 _MARGIN = 1 + 1e-9  # calibrated scales are rounded up by this, so that no last bit overspends
 
 
@@ -71,7 +71,7 @@ class Mechanism(ABC):
 
     @property
     def epsilon(self) -> float | None:
-        """Pure epsilon of one draw, or None."""
+        """Pure epsilon of one draw, or None if it has none."""
         return None
 
     @abstractmethod
@@ -172,8 +172,8 @@ class Laplace(Lattice):
     def event(self) -> DpEvent:
         """The continuous event that dominates the lattice (second lemma above), or the pure one.
 
-        On a coarse grid the discrete law is nearer to randomised response at the same epsilon
-        (with a sensitivity of one step it *is* that); whichever loses less is the event.
+        On a coarse grid the discrete law is closer to randomised response at the same epsilon (with a
+        sensitivity of one step it is the same); the event is whichever loses less.
         """
         from dp_accounting import LaplaceDpEvent
 
@@ -483,18 +483,3 @@ class Plan:
             has = "nothing" if draw is None else f"a {draw.family} draw"
             raise InputError(f"The plan has {has} of the name {name!r}, not a {family.__name__}.")
         return draw
-
-
-__all__ = [
-    "Exponential",
-    "Gaussian",
-    "KNorm",
-    "KNormCylinder",
-    "Laplace",
-    "Lattice",
-    "Mechanism",
-    "Plan",
-    "RandomisedResponse",
-    "gaussian_event",
-    "pure_event",
-]

@@ -80,12 +80,7 @@ class Noise(ABC):
     def discrete_laplace(self, scale: float, size: Size) -> IntArray:
         """Integers with ``P(x)`` proportional to ``exp(-|x|/scale)``, drawn exactly.
 
-        Parameters
-        ----------
-        scale : float
-            In grid steps, at most 2**50.
-        size : int or tuple of int
-            Shape of the result.
+        ``scale`` is in grid steps, at most 2**50; ``size`` is the shape of the result.
 
         Privacy
         -------
@@ -96,12 +91,7 @@ class Noise(ABC):
     def discrete_gaussian(self, sigma: float, size: Size) -> IntArray:
         """Integers with ``P(x)`` proportional to ``exp(-x²/(2 sigma²))``, drawn exactly.
 
-        Parameters
-        ----------
-        sigma : float
-            In grid steps, at most 2**50.
-        size : int or tuple of int
-            Shape of the result.
+        ``sigma`` is in grid steps, at most 2**50; ``size`` is the shape of the result.
 
         Privacy
         -------
@@ -130,23 +120,17 @@ class Noise(ABC):
                 return order.astype(np.int64)
 
     def below(self, bound: int) -> int:
-        """A whole number in ``0 .. bound-1``, all equally likely."""
+        """A uniform whole number in ``0 .. bound-1``."""
         return int(self.integers_below(bound, 1)[0])
 
     def integers_below(self, bound: int, n: int) -> IntArray:
-        """``n`` independent whole numbers in ``0 .. bound-1``, all equally likely."""
+        """``n`` independent uniform whole numbers in ``0 .. bound-1``."""
         return samplers.integers_below(_check.count(bound=bound), _check.count(least=0, n=n), self.words)
 
     def randomised_response(self, codes: IntArray, *, n_classes: int, epsilon: float) -> IntArray:
         """Keep each code with the odds ``e**epsilon`` to each other class, drawn exactly.
 
-        Parameters
-        ----------
-        codes : array of int
-            Private classes, each in ``0 .. n_classes - 1``.
-        n_classes : int
-            Public number ``q`` of classes.
-        epsilon : float
+        ``codes`` are private classes, each in ``0 .. n_classes - 1``; their number ``q`` is public.
 
         Privacy
         -------
@@ -170,13 +154,8 @@ class Noise(ABC):
         where scores are in grid steps and ``Δ`` is the sensitivity in grid steps, rounded up,
         plus one.
 
-        Parameters
-        ----------
-        scores : array of float
-            One per candidate, higher is better.
-        epsilon : float
-        sensitivity : float
-            Largest change of any one score between neighbours.
+        There is one score per candidate, and higher is better. ``sensitivity`` is the largest change
+        of any one score between neighbours.
 
         Privacy
         -------
@@ -197,10 +176,7 @@ class Noise(ABC):
     def k_norm_ball(self, *, dimension: int, radius: float, epsilon: float, size: int) -> FloatArray:
         """Vectors with density proportional to ``exp(-epsilon * ||z||₂ / radius)``.
 
-        Returns
-        -------
-        array of shape (size, dimension)
-            A uniform direction times a ``Gamma(dimension, radius/epsilon)`` length.
+        Each of the ``size`` rows is a uniform direction times a ``Gamma(dimension, radius/epsilon)`` length.
 
         Privacy
         -------
@@ -215,11 +191,9 @@ class Noise(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Noise for a count and a vector sum together: K-norm of the cylinder ``[-1, 1] x B_radius``.
 
-        Returns
-        -------
-        counts, sums : arrays of shape (size,) and (size, dimension)
-            A uniform point of the cylinder times a ``Gamma(dimension + 2, 1/epsilon)``
-            length: density proportional to ``exp(-epsilon * max(|c|, ||s||₂/radius))``.
+        Counts have the shape (size,) and sums (size, dimension). Each is a uniform point of the
+        cylinder times a ``Gamma(dimension + 2, 1/epsilon)`` length: density proportional to
+        ``exp(-epsilon * max(|c|, ||s||₂/radius))``.
 
         Privacy
         -------
@@ -263,18 +237,13 @@ class SecureNoise(Noise):
 class Rehearsal(Noise):
     """Reproducible noise for tests and demonstrations: **not private**.
 
-    The algorithms are those of `SecureNoise`, the words come from a seeded Philox
+    The algorithms are those of `SecureNoise`, but the words come from a seeded Philox
     generator. Anybody who knows the seed can subtract the noise.
 
     Parameters
     ----------
     seed : int
-        Public; equal seeds give equal noise.
-
-    Warns
-    -----
-    RehearsalWarning
-        Once, when it is made.
+        Public; equal seeds give equal noise. Making a `Rehearsal` warns (`RehearsalWarning`).
     """
 
     private = False

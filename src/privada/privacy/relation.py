@@ -1,8 +1,8 @@
 """Neighbouring relations and the unit that they protect.
 
-A guarantee means nothing until it says which data sets are neighbours.
-privada knows three relations (privacy.md, section 0) and two units: one row, or
-one person with a public bound on that person's rows.
+A guarantee means nothing until it says which data sets are neighbours. There are three
+relations (privacy.md, section 0) and two units: one row, or one person with a public
+bound on the number of rows.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ class Relation(StrEnum):
     def steps_to(self, other: Relation) -> int:
         """How many steps of this relation make one step of ``other``.
 
-        Replacing a record is one removal and one addition; changing one
-        attribute is one replacement. Nothing follows the other way: a
-        guarantee for equal sizes says nothing about sizes that differ, and
-        one attribute says nothing about a whole record.
+        Replacing a record is one removal and one addition; changing one attribute is one
+        replacement. The converse is not true: a guarantee for data sets of equal size says nothing
+        about sizes that differ, and one attribute says nothing about a whole record.
         """
         try:
             return _STEPS[self, other]

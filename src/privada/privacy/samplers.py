@@ -431,22 +431,3 @@ def resolve(table: SamplingTable, first: int, last: int, source: Source) -> int 
     if (sign and not start + offset) or not below(field, accept_bits, partial(exp_bounds, rise), source):
         return None
     return -(start + offset) if sign else start + offset
-
-
-__all__ = [
-    "LARGEST_SCALE",
-    "Law",
-    "attempt",
-    "choose",
-    "cumulative",
-    "draw",
-    "exp_bounds",
-    "exp_near",
-    "gaussian",
-    "integers_below",
-    "laplace",
-    "make_table",
-    "on_grid",
-    "resolve",
-    "respond",
-]

@@ -499,20 +499,3 @@ def _write_new(name: str, blob: bytes, folder: int | None) -> None:
 def _name_in(path: Path, folder: int | None) -> str:
     """A path for calls that take a folder's handle: its last part, or all of it where there is none."""
     return str(path) if folder is None else path.name
-
-
-__all__ = [
-    "Arrays",
-    "Peeked",
-    "canonical",
-    "create",
-    "digest",
-    "pack",
-    "peek",
-    "plain_folder",
-    "probe",
-    "read",
-    "remove_leftovers",
-    "unpack",
-    "write",
-]
