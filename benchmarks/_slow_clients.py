@@ -51,7 +51,7 @@ def crowd_ports(home: Path, *, seconds: float, ask: Callable[[int], Callable[[],
     ask : callable
         ``ask(number)`` asks one more question and returns what tells whether it has its release.
     """
-    Users(home / "console-users.json").put(User.made("Grace", "viewer", "correct horse"))
+    Users(home / "console-users.json").put(User.create("Grace", "viewer", "correct horse"))
     counts: Counter[str] = Counter()
     with ExitStack() as stack:
         owner, metrics, console = stack.enter_context(_serving(home))

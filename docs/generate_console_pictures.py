@@ -28,12 +28,10 @@ from privada.parties.columns import Number
 from privada.parties.permissions import KnownLearner
 from privada.privacy import Asker, Ledger, OwnerKey, PureDP, Vintage
 from privada.privacy.keys import LearnerKey
-from privada.service.console.hosting import host
+from privada.service.console import host
 from privada.service.console.users import User, Users
+from privada.service.new_owner import ColumnHeader, NewOwner, serve_set_up
 from privada.service.serving import Desk, Service
-from privada.service.setup.headers import ColumnHeader
-from privada.service.setup.hosting import serve_set_up
-from privada.service.setup.making import NewOwner
 
 PASSPHRASE = "correct horse battery"  # noqa: S105 - of the scene alone
 FOLDER = Path(__file__).parent / "how-to" / "console"
@@ -123,7 +121,7 @@ class Scene:
     def running(self, folder: Path) -> Iterator[str]:
         """The console's address, while the service runs; Grace Hopper, an administrator, may sign in."""
         users, settings = Users(folder / "console-users.json"), folder / "console.toml"
-        users.put(User.made("Grace Hopper", "administrator", PASSPHRASE))
+        users.put(User.create("Grace Hopper", "administrator", PASSPHRASE))
         settings.write_text(SETTINGS, encoding="utf-8")
         thread = threading.Thread(target=self.service.run)
         thread.start()

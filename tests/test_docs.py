@@ -34,7 +34,7 @@ from typer.testing import CliRunner
 from privada.cli import app
 from privada.exceptions import RehearsalWarning, StudyError
 from privada.parties.owner_file import OwnerFile
-from privada.service.console.oidc.settings import OidcSettings
+from privada.service.console.oidc import OidcSettings
 from privada.studies import Study
 
 HOME = Path(__file__).parents[1]

@@ -4,7 +4,7 @@ import pytest
 
 from privada.exchange import open_courier
 from privada.privacy import Release
-from privada.service.console.hosting import host
+from privada.service.console import host
 from privada.service.console.users import User, Users
 from tests.service.console.conftest import PASSPHRASE, House
 
@@ -20,7 +20,7 @@ def folder_house(tmp_path):
 @pytest.fixture
 def address(folder_house, tmp_path):
     users = Users(tmp_path / "users.json")
-    users.put(User.made("Grace", "approver", PASSPHRASE))
+    users.put(User.create("Grace", "approver", PASSPHRASE))
     with host(folder_house.service, users, 0) as where:
         yield where
 

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from privada.service.console.hosting import host
+from privada.service.console import host
 from privada.service.console.users import User, Users
-from tests.service.console.conftest import PASSPHRASE, House
-from tests.service.console.oidc.conftest import TestProvider
+from tests.service.console.conftest import PASSPHRASE, House, TestProvider
 
 from .conftest import DESKTOP, PHONE
 
@@ -85,7 +84,7 @@ def provider():
 def waiting(tmp_path, provider):
     """A console with a question that waits; Grace signs in by a passphrase or at the provider."""
     users = Users(tmp_path / "users.json")
-    users.put(User.made("Grace", "approver", PASSPHRASE))
+    users.put(User.create("Grace", "approver", PASSPHRASE))
     with House().running() as house:
         digest = house.ask()
         house.wait()

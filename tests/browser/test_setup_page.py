@@ -3,9 +3,7 @@
 import pytest
 
 pytest.importorskip("fastapi")
-from privada.service.setup.headers import ColumnHeader
-from privada.service.setup.hosting import serve_set_up
-from privada.service.setup.making import NewOwner
+from privada.service.new_owner import ColumnHeader, NewOwner, serve_set_up
 
 
 @pytest.fixture

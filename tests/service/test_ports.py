@@ -14,9 +14,9 @@ import pytest
 
 from benchmarks.faults import crowd_serving_owner
 from privada.service import ports
-from privada.service.console.hosting import run
 from privada.service.metrics import Metrics, publish
 from privada.service.ports import HOST, listen
+from privada.service.web import run_pages
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
 
@@ -46,7 +46,7 @@ def published():
 @contextmanager
 def hosted():
     listening = listen("--console-port", 0)
-    with run(say_hello, listening):
+    with run_pages(say_hello, listening):
         yield listening.getsockname()[1]
 
 
@@ -122,7 +122,7 @@ def test_a_form_that_comes_in_pieces_and_a_second_request_arrive_whole():
         await send({"type": "http.response.body", "body": b""})
 
     listening = listen("--console-port", 0)
-    with run(page, listening), ExitStack() as stack:
+    with run_pages(page, listening), ExitStack() as stack:
         client, other = (stack.enter_context(connect(listening.getsockname()[1])) for _ in range(2))
         for sizes in ((1, 0), (100, 7), (0, 99_000)):
             form = b"a" * sum(sizes)
@@ -168,7 +168,7 @@ def test_a_request_that_is_being_answered_does_not_make_room(monkeypatch):
         await say_hello(scope, receive, send)
 
     listening = listen("--console-port", 0)
-    with run(page, listening), ExitStack() as stack:
+    with run_pages(page, listening), ExitStack() as stack:
         port = listening.getsockname()[1]
         slow = stack.enter_context(connect(port, (HEAD % port).replace(b"/health", b"/slow") + b"\r\n"))
         time.sleep(0.1)
@@ -245,13 +245,13 @@ OUT_OF_DESCRIPTORS = """
 import json, os, socket, sys, time
 from privada.service.log import json_log
 from privada.service.metrics import Metrics, publish
-from privada.service.console.hosting import run
 from privada.service.ports import listen
+from privada.service.web import run_pages
 
 async def page(scope, receive, send): ...
 
 console = listen("--console-port", 0)
-with json_log(sys.stderr), publish(Metrics(), 0) as port, run(page, console):
+with json_log(sys.stderr), publish(Metrics(), 0) as port, run_pages(page, console):
     clients = [socket.socket() for _ in range(2 * 20)]
     time.sleep(0.5)
     taken = []

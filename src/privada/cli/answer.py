@@ -217,8 +217,8 @@ def serve(
     """
     from privada.exchange import open_courier
     from privada.exchange.posting import check_owner
-    from privada.service.console.hosting import host
-    from privada.service.console.oidc.settings import FILE as SETTINGS
+    from privada.service.console import host
+    from privada.service.console.oidc import FILE as SETTINGS
     from privada.service.console.users import FILE, Users
     from privada.service.log import json_log
     from privada.service.metrics import Metrics, publish

@@ -372,7 +372,7 @@ def console_user(
     from privada.service.console.users import FILE, User, Users
 
     path = users or existing_file(owner, "OWNER_TOML").with_name(FILE)
-    user = User.made(name, role, choose_passphrase("PRIVADA_CONSOLE_PASSPHRASE"))
+    user = User.create(name, role, choose_passphrase("PRIVADA_CONSOLE_PASSPHRASE"))
     Users(path).put(user)
     plain = {"name": user.name, "role": user.role, "users": str(path)}
     show.emit(plain, [f"{user.name} may sign in as {user.role}: {path}."], as_json=as_json)

@@ -25,9 +25,8 @@ from privada.exceptions import InputError
 
 if TYPE_CHECKING:
     from privada.parties.csv_files import Dialect
-    from privada.service.setup.answers import Answers, ColumnAnswer
-    from privada.service.setup.headers import ColumnHeader
-    from privada.service.setup.making import NewOwner
+    from privada.service.answers import Answers, ColumnAnswer
+    from privada.service.new_owner import ColumnHeader, NewOwner
 
 
 def init(
@@ -81,8 +80,7 @@ def init(
     from privada.methods.method import methods
     from privada.parties.sources.databases import Database
     from privada.privacy.keys import VARIABLE, choose_passphrase
-    from privada.service.setup.making import NewOwner
-    from privada.service.setup.template import FILL_IN
+    from privada.service.new_owner import FILL_IN, NewOwner
 
     dialect = csv_dialect(
         delimiter=delimiter,
@@ -128,7 +126,7 @@ def init(
 
 
 def _read_headers(source: Any, dialect: Dialect | None) -> list[ColumnHeader]:
-    from privada.service.setup.headers import ColumnHeader, read_header, read_table_header
+    from privada.service.new_owner import ColumnHeader, read_header, read_table_header
 
     if source is None:
         return [ColumnHeader("x")]
@@ -136,7 +134,7 @@ def _read_headers(source: Any, dialect: Dialect | None) -> list[ColumnHeader]:
 
 
 def _ask_on_page(owner: NewOwner, passphrase: str | None) -> None:
-    from privada.service.setup.hosting import serve_set_up
+    from privada.service.new_owner import serve_set_up
 
     with serve_set_up(owner, passphrase=passphrase) as (address, page):
         typer.echo(f"Open {address} on this machine. Ctrl-C ends without writing anything.")
@@ -149,7 +147,7 @@ def ask_for_answers(owner: NewOwner, label: str | None) -> Answers:
     from privada.parties.schema import Schema
     from privada.privacy.guarantee import make_guarantee
     from privada.privacy.relation import Relation
-    from privada.service.setup.answers import RELATIONS, WARNINGS, Answers, read_number, read_whole
+    from privada.service.answers import RELATIONS, WARNINGS, Answers, read_number, read_whole
 
     typer.echo("Answers are public: take none from the rows. Ctrl-C ends without writing anything.")
     relation = _choose("What is protected?", RELATIONS, "add/remove")
@@ -198,7 +196,7 @@ def ask_for_answers(owner: NewOwner, label: str | None) -> Answers:
 
 
 def _ask_about_column(header: ColumnHeader) -> ColumnAnswer:
-    from privada.service.setup.answers import KINDS, LEFT_OUT, WARNINGS, ColumnAnswer, is_right
+    from privada.service.answers import KINDS, LEFT_OUT, WARNINGS, ColumnAnswer, is_right
 
     typer.echo(f"\nColumn {header.name!r}" + (f", declared as {header.kind}" if header.kind else ""))
     kind = _choose("What is it?", KINDS, header.kind or "number")
@@ -233,7 +231,7 @@ def _choose(question: str, choices: Mapping[str, str], default: str) -> str:
 
 
 def _ask(question: str, check: Callable[[str], object], *, default: str | None = None) -> str:
-    from privada.service.setup.answers import is_right
+    from privada.service.answers import is_right
 
     while True:
         text = str(typer.prompt(question, default=default, show_default=bool(default))).strip()

@@ -1,7 +1,7 @@
-"""A service's log: one JSON object per line, on stderr. It never holds data.
+"""A service's log: one JSON object per line, on stderr. It never contains data.
 
-What others wrote (names, reasons) is bounded and without control characters. An unexpected error is logged
-by its type alone, because its message could hold data.
+Text from others (names, reasons) is bounded and without control characters. An unexpected error is logged
+by its type alone, because its message could contain data.
 """
 
 from __future__ import annotations
@@ -16,18 +16,9 @@ from typing import IO, Any
 from privada._text import bounded, printable_line
 
 _FIELDS = (
-    "owner",
-    "owners",
-    "question",
-    "outcome",
-    "learner",
-    "reason",
-    "seconds",
-    "port",
-    "part",
-    "address",
+    "owner", "owners", "question", "outcome", "learner", "reason", "seconds", "port", "part", "address",
     "count",
-)
+)  # fmt: skip
 
 
 class JsonLines(logging.Formatter):
@@ -35,9 +26,9 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        told = {"time": when, "level": record.levelname.lower(), "event": _clean(record.getMessage())}
-        given = {name: getattr(record, name) for name in _FIELDS if hasattr(record, name)}
-        return json.dumps(told | {name: _clean(value) for name, value in given.items()})
+        line = {"time": when, "level": record.levelname.lower(), "event": _clean(record.getMessage())}
+        line |= {name: _clean(getattr(record, name)) for name in _FIELDS if hasattr(record, name)}
+        return json.dumps(line)
 
 
 def _clean(value: Any) -> Any:
@@ -48,8 +39,8 @@ def _clean(value: Any) -> Any:
 def json_log(stream: IO[str]) -> Iterator[None]:
     """Write privada's log to a stream, and nowhere else, while a service runs.
 
-    Other libraries write nothing: their lines are no JSON, and could hold data. What an outage makes them say
-    is in privada's own line about it.
+    Other libraries write nothing: their lines are no JSON, and could contain data. What they would say about
+    an outage is in privada's own line.
     """
     log, handler = logging.getLogger("privada"), logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())

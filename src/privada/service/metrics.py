@@ -1,7 +1,8 @@
 """Health and metrics of a service, for its own machine only: ``/health`` and ``/metrics``.
 
-Metrics are counts by owner and outcome, in Prometheus' text form. They hold no data, no digest and no name
-of a learner. What is away (the exchange, or a part of the owner) has a gauge and a place in ``/health``.
+Metrics are counts by owner and outcome, in Prometheus' text form. They contain no data, no digest and no
+name of a learner. What is away (the exchange, or a part of the owner) has a gauge and is listed in
+``/health``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -36,7 +37,7 @@ class Metrics:
         self._outages: dict[tuple[str, str], str | None] = {}  # since when, None for what is over
 
     def count(self, owner: str, outcome: str, seconds: float) -> None:
-        """Count a question, and how long it took."""
+        """Count a question, and the time that it took."""
         with self._lock:
             self._questions[owner, outcome] += 1
             self._seconds[owner] += seconds
@@ -79,7 +80,7 @@ class Metrics:
 
     @property
     def unhealthy(self) -> list[str]:
-        """Owners of which something is away, or that have not looked for questions for a long time."""
+        """Owners that lack something, or that have not looked for questions for a long time."""
         now, away = time.monotonic(), {outage["owner"] for outage in self.outages}
         with self._lock:
             return sorted(
@@ -88,38 +89,33 @@ class Metrics:
 
     @property
     def ready(self) -> bool:
-        """Whether every owner that was heard of is connected, and there is one."""
+        """Whether there is an owner, and every one is connected and healthy."""
         return bool(self._connected) and not self.unhealthy
 
     def to_text(self) -> str:
-        """Prometheus' text form."""
-        with self._lock:
-            return "".join(f"{line}\n" for line in self._lines())
-
-    def _lines(self) -> Iterator[str]:
-        yield "# HELP privada_questions_total Questions by what became of them."
-        yield "# TYPE privada_questions_total counter"
-        for (owner, outcome), number in sorted(self._questions.items()):
-            yield f'privada_questions_total{{owner="{owner}",outcome="{outcome}"}} {number}'
-        for name, kind, about, values in (
+        """Return the counts in Prometheus' text form."""
+        tables: tuple[tuple[str, str, str, Mapping[str, float]], ...] = (
             ("answer_seconds_total", "counter", "Seconds spent on questions.", self._seconds),
-            (
-                "failures_total",
-                "counter",
-                "Failures of the exchange or of an owner's part.",
-                self._failures,
-            ),
+            ("failures_total", "counter", "Failures of the exchange or of an owner's part.", self._failures),
             ("questions_waiting", "gauge", "Questions that wait for a person.", self._waiting),
             ("connected", "gauge", "Whether the exchange can be reached.", self._connected),
-        ):
-            yield f"# HELP privada_{name} {about}"
-            yield f"# TYPE privada_{name} {kind}"
-            for owner, value in sorted(values.items()):
-                yield f'privada_{name}{{owner="{owner}"}} {float(value):g}'
-        yield "# HELP privada_outage Whether a part that the owner needs is away; questions wait meanwhile."
-        yield "# TYPE privada_outage gauge"
-        for (owner, part), since in sorted(self._outages.items()):
-            yield f'privada_outage{{owner="{owner}",part="{part}"}} {float(since is not None):g}'
+        )
+        lines = ["# HELP privada_questions_total Questions by what became of them."]
+        lines += ["# TYPE privada_questions_total counter"]
+        with self._lock:
+            for (owner, outcome), number in sorted(self._questions.items()):
+                lines.append(f'privada_questions_total{{owner="{owner}",outcome="{outcome}"}} {number}')
+            for name, kind, about, values in tables:
+                lines += [f"# HELP privada_{name} {about}", f"# TYPE privada_{name} {kind}"]
+                for owner, value in sorted(values.items()):
+                    lines.append(f'privada_{name}{{owner="{owner}"}} {float(value):g}')
+            lines.append(
+                "# HELP privada_outage Whether a part that the owner needs is away; questions wait meanwhile."
+            )
+            lines.append("# TYPE privada_outage gauge")
+            for (owner, part), since in sorted(self._outages.items()):
+                lines.append(f'privada_outage{{owner="{owner}",part="{part}"}} {float(since is not None):g}')
+        return "\n".join(lines) + "\n"
 
 
 class _Page(Gate):

@@ -1,10 +1,10 @@
 """The local ports of a service: how many connections each may have, and how long each of them may take.
 
-A client that connects and says nothing, or says it byte by byte, costs one descriptor for a few seconds. The
-head of a request has `ARRIVAL` seconds to arrive, and there are `WHOLE` seconds until the reply is sent. When
-a port has as many connections as it may have and one more arrives, the oldest without a whole request makes
-room: a client that is prompt is served however many others are not. Two ports together use about a quarter
-of the process's descriptors; the rest is for the answers.
+A client that connects and sends nothing, or sends it byte by byte, costs one descriptor for a few seconds.
+The head of a request has `ARRIVAL` seconds to arrive, and there are `WHOLE` seconds until the reply is sent.
+When a port has as many connections as it may have and one more arrives, the oldest without a complete request
+is dropped: a client that is prompt is served however many others are not. Two ports together use about a
+quarter of the process's descriptors; the rest is for the answers.
 
 What goes wrong on a connection is the client's fault more often than the service's. It is counted, and the
 log has at most one line for each reason in `LOG_EVERY` seconds, without a traceback.
@@ -24,6 +24,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from privada._extras import require
 from privada.exceptions import InputError
 
 LOG = logging.getLogger("privada.service")
@@ -38,7 +39,7 @@ LOG_EVERY = 60.0
 
 
 class Connection(ABC):
-    """One client of a port, as the port looks at it.
+    """One client of a port, as the port sees it.
 
     Attributes
     ----------
@@ -52,16 +53,16 @@ class Connection(ABC):
     @property
     @abstractmethod
     def has_head(self) -> bool:
-        """Whether the head of a request has arrived that has no reply yet."""
+        """Whether the head of a request has arrived, and the request has no reply yet."""
 
     @property
     @abstractmethod
     def has_request(self) -> bool:
-        """Whether a request has arrived whole and has no reply yet."""
+        """Whether a complete request has arrived that has no reply yet."""
 
 
 class Gate(asyncio.Protocol, Connection):
-    """A connection until the head of its first request is there: little work, however many there are.
+    """A connection until the head of its first request has arrived: little work, however many there are.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ class Gate(asyncio.Protocol, Connection):
 
     @abstractmethod
     def go_on(self) -> None:
-        """Serve the request whose head is there, or is too large; called again when more has arrived."""
+        """Serve the request whose head has arrived, or is too large; called again when more arrives."""
 
 
 class LocalPort:
@@ -129,7 +130,7 @@ class LocalPort:
         return max(1, self.most // 4)
 
     def admit(self, connection: Connection) -> None:
-        """Count a new connection; the oldest one without a request makes room for it."""
+        """Count a new connection; if there are too many, the oldest one without a request is dropped."""
         connection.since = time.monotonic()
         if len(self._connections) >= self.most:
             oldest = min(self._connections, key=lambda other: (other.has_request, other.since))
@@ -167,8 +168,13 @@ class LocalPort:
             Tells it, from another thread.
         """
 
+        def note_failure(_: object, context: dict[str, Any]) -> None:
+            error = context.get("exception")
+            number = error.errno if isinstance(error, OSError) else None
+            self.note(errno.errorcode.get(number or 0) or type(error).__name__)
+
         async def main() -> None:
-            asyncio.get_running_loop().set_exception_handler(lambda _, context: self._note_failure(context))
+            asyncio.get_running_loop().set_exception_handler(note_failure)
             watching = asyncio.create_task(self._watch())
             try:
                 await serve()
@@ -220,11 +226,6 @@ class LocalPort:
         connection.transport.abort()
         self.note(trouble)
 
-    def _note_failure(self, context: dict[str, Any]) -> None:
-        error = context.get("exception")
-        number = error.errno if isinstance(error, OSError) else None
-        self.note(errno.errorcode.get(number or 0) or type(error).__name__)
-
     def _log_troubles(self, *, at_once: bool = False) -> None:
         if not self._troubles or not (at_once or time.monotonic() - self._logged >= LOG_EVERY):
             return
@@ -232,6 +233,11 @@ class LocalPort:
         for trouble, count in sorted(self._troubles.items()):
             LOG.warning("connections", extra={"port": self.number, "reason": trouble, "count": count})
         self._troubles.clear()
+
+
+def require_pages(purpose: str) -> None:
+    """Raise an error that names the extra that pages need, if it is not installed."""
+    require("console", "fastapi", "jinja2", "multipart", "uvicorn", purpose=purpose)
 
 
 def listen(flag: str, port: int) -> socket.socket:

@@ -3,7 +3,7 @@
 Each data set has a thread and a connection of its own. The service keeps nothing that a restart would lose:
 what was charged, answered and approved is in the ledger, what was asked and delivered is in the exchange.
 While the exchange or a part of the owner (cluster, database, object store, files, ledger) is away, it is
-tried again with growing pauses. Questions wait meanwhile, and nobody is refused.
+tried again with growing pauses. Questions wait meanwhile, and none is refused.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from privada.exceptions import (
     SourceError,
     WireError,
 )
-from privada.exchange.answering import Answered, Answering, Pending
+from privada.exchange.answering import Answering, Pending
 from privada.exchange.courier import Courier
 from privada.exchange.posting import folder_of
 from privada.parties.owner import Owner
 from privada.service.metrics import Metrics
 
 LOG = logging.getLogger("privada.service")
-SLICE = 1.0  # seconds that one wait for questions lasts; so long does a stop take
-LOOK_BACK = 10.0  # seconds, at least, between two looks at whether what was delivered is there still
-LOOK_BACK_SHARE = 50  # and so many times as long as the last look took
+SLICE = 1.0  # seconds that one wait for questions lasts, and that a stop can take
+LOOK_BACK = 10.0  # seconds, at least, between two checks that what was delivered still exists
+LOOK_BACK_SHARE = 50  # and so many times as long as the last check took
 RECHECK = 2.0  # seconds between two looks at questions that wait for a person, or for a delivery
-LOOK = 10.0  # seconds between two looks at whether all that an answer needs is there
+LOOK = 10.0  # seconds between two checks that all that an answer needs can be reached
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds after a failure
 _UNSETTLED = ("waiting", "undelivered")
 
@@ -64,24 +64,14 @@ class Service:
         *,
         metrics: Metrics | None = None,
     ) -> None:
-        self._desks, self._open = tuple(desks), open_courier
+        self.desks, self.open_courier = tuple(desks), open_courier
         self.metrics = Metrics() if metrics is None else metrics
         self._stop = threading.Event()
-        self._clerks = [Clerk(desk, open_courier, self._stop, self.metrics) for desk in self._desks]
-
-    @property
-    def desks(self) -> tuple[Desk, ...]:
-        """The owners that are served."""
-        return self._desks
-
-    @property
-    def open_courier(self) -> Callable[[], Courier]:
-        """Opens one more connection to the exchange."""
-        return self._open
+        self._clerks = [Clerk(desk, open_courier, self._stop, self.metrics) for desk in self.desks]
 
     def waiting(self) -> list[tuple[Desk, Pending]]:
-        """The questions that wait for a person, by owner."""
-        return [(clerk.desk, each) for clerk in self._clerks for each in clerk.waiting()]
+        """Return the questions that wait for a person, by owner."""
+        return [(clerk.desk, question) for clerk in self._clerks for question in clerk.waiting()]
 
     def run(self) -> None:
         """Serve until `stop` is called, from another thread or a signal's handler.
@@ -94,7 +84,7 @@ class Service:
         threads = [threading.Thread(target=clerk.run, name=clerk.desk.name) for clerk in self._clerks]
         for thread in threads:
             thread.start()
-        LOG.info("serving", extra={"owners": [desk.name for desk in self._desks]})
+        LOG.info("serving", extra={"owners": [desk.name for desk in self.desks]})
         for thread in threads:
             thread.join()
         LOG.info("stopped")
@@ -115,13 +105,14 @@ class Clerk:
     ) -> None:
         self.desk, self._open, self._stop, self._metrics = desk, open_courier, stop, metrics
         self._unsettled: dict[str, Pending] = {}
-        self._said: dict[str, str] = {}
+        self._outcomes: dict[str, str] = {}  # by key: what was logged
         self._outage: tuple[str, float] | None = None  # what is away, and since when
         self.ended_by: ServedError | None = None
 
     def waiting(self) -> list[Pending]:
-        """The questions that wait for a person; another thread may ask."""
-        return [each for each in [*self._unsettled.values()] if self._said.get(each.key) == "waiting"]
+        """Return the questions that wait for a person; another thread may ask."""
+        questions = [*self._unsettled.values()]
+        return [question for question in questions if self._outcomes.get(question.key) == "waiting"]
 
     def run(self) -> None:
         """Connect and serve, again after each failure, until stopped."""
@@ -130,13 +121,15 @@ class Clerk:
             started = time.monotonic()
             try:
                 with self._open() as courier:
-                    self._serve(courier)
+                    self._serve(Answering(courier, self.desk.name, self.desk.owner))
             except ServedError as error:
                 LOG.error("failed", extra={"owner": self.desk.name, "reason": str(error)})
                 self.ended_by = error
                 self._stop.set()
             except PrivadaError as error:
-                self._fail(_part_of(error), str(error))
+                kinds = ((WireError, "exchange"), (LedgerError, "ledger"), (SourceError, "rows"))
+                part = next((part for kind, part in kinds if isinstance(error, kind)), "service")
+                self._fail(error.part if isinstance(error, OutageError) else part, str(error))
             except Exception as error:  # its message could hold data
                 self._fail("exchange", type(error).__name__)
             pause = SHORTEST_PAUSE if time.monotonic() - started > LONGEST_PAUSE else pause
@@ -144,103 +137,83 @@ class Clerk:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _fail(self, part: str, reason: str) -> None:
-        """Count a failure, and log it if it is not the one that lasts already."""
+        """Count a failure, and log it unless it is the one that lasts already."""
         self._metrics.fail(self.desk.name, part)
         if self._outage is None or self._outage[0] != part:
             self._outage = (part, time.monotonic())
             LOG.error("failed", extra={"owner": self.desk.name, "part": part, "reason": reason})
 
-    def _recover(self) -> None:
-        """Note that everything is there, and log it if something was away."""
-        self._metrics.connect(self.desk.name)
+    def _serve(self, answering: Answering) -> None:
+        """Answer the questions that exist, then those that come."""
+        owner, name = self.desk.owner, self.desk.name
+        answering.tidy()
+        answering.check_writable()
+        owner.check_available()
+        answering.find_damaged()
+        # Nothing is away (any more).
+        self._metrics.connect(name)
         if self._outage is not None:
             part, since = self._outage
             self._outage, seconds = None, round(time.monotonic() - since, 3)
-            LOG.info("recovered", extra={"owner": self.desk.name, "part": part, "seconds": seconds})
-
-    def _serve(self, courier: Courier) -> None:
-        """Answer what is there, then what comes."""
-        answering = Answering(courier, self.desk.name, self.desk.owner)
-        answering.tidy()
-        answering.check_writable()
-        self.desk.owner.check_available()
-        answering.find_damaged()
-        self._recover()
-        prefix, known, due = folder_of("question", self.desk.name) + "/", set[str](), 0.0
+            LOG.info("recovered", extra={"owner": name, "part": part, "seconds": seconds})
+        prefix, known, recheck = folder_of("question", name) + "/", set[str](), 0.0
         look, look_back = time.monotonic() + LOOK, time.monotonic() + LOOK_BACK
         while not self._stop.is_set():
-            for key in courier.wait(prefix, known=known, seconds=SLICE):
+            for key in answering.courier.wait(prefix, known=known, seconds=SLICE):
                 known.add(key)
-                self._take(answering, key)
-            if self._unsettled and time.monotonic() >= due:
-                self._look_again(answering)
-                due = time.monotonic() + RECHECK
+                question = Pending.from_key(key)
+                if question is not None and not self._stop.is_set() and not answering.is_settled(question):
+                    self._answer(answering, question)
+            if self._unsettled and time.monotonic() >= recheck:
+                for question in [*self._unsettled.values()]:
+                    if not self._stop.is_set():
+                        self._answer(answering, question)
+                recheck = time.monotonic() + RECHECK
             if time.monotonic() >= look:
-                self.desk.owner.check_available()
+                owner.check_available()
                 look = time.monotonic() + LOOK
             if time.monotonic() >= look_back:
-                started = time.monotonic()
-                self._deliver_again(answering)
-                spent = time.monotonic() - started
-                look_back = time.monotonic() + max(LOOK_BACK, LOOK_BACK_SHARE * spent)
-            self._metrics.note_turn(self.desk.name, waiting=len(self._unsettled))
+                look_back = self._deliver_again(answering)
+            self._metrics.note_turn(name, waiting=len(self._unsettled))
 
-    def _take(self, answering: Answering, key: str) -> None:
-        """Answer a question that is new to this process, unless it was settled before."""
-        waiting = Pending.from_key(key)
-        if waiting is not None and not self._stop.is_set() and not answering.is_settled(waiting):
-            self._answer(answering, waiting)
-
-    def _deliver_again(self, answering: Answering) -> None:
-        """Deliver what was delivered and is damaged or missing now; it is paid for."""
-        for waiting in answering.find_damaged():
-            self._said.pop(waiting.key, None)
-            LOG.warning("delivering again", extra={"owner": self.desk.name, "question": waiting.digest})
-            self._answer(answering, waiting)
-
-    def _look_again(self, answering: Answering) -> None:
-        for waiting in [*self._unsettled.values()]:
-            if not self._stop.is_set():
-                self._answer(answering, waiting)
-
-    def _answer(self, answering: Answering, waiting: Pending) -> None:
+    def _deliver_again(self, answering: Answering) -> float:
+        """Deliver what was delivered and is damaged or missing now; return when to look next."""
         started = time.monotonic()
-        done = answering.answer_one(waiting)
-        if done.outcome in _UNSETTLED:
-            self._unsettled[waiting.key] = waiting
-        else:
-            self._unsettled.pop(waiting.key, None)
-        self._note(done, time.monotonic() - started)
+        for question in answering.find_damaged():
+            self._outcomes.pop(question.key, None)
+            LOG.warning("delivering again", extra={"owner": self.desk.name, "question": question.digest})
+            self._answer(answering, question)
+        now = time.monotonic()
+        return now + max(LOOK_BACK, LOOK_BACK_SHARE * (now - started))
 
-    def _note(self, done: Answered, seconds: float) -> None:
-        """Log and count what happened; a question that still waits is mentioned once."""
-        if self._said.get(done.key) == done.outcome:
+    def _answer(self, answering: Answering, question: Pending) -> None:
+        """Answer a question, and log and count what happened; one that still waits is mentioned once."""
+        started = time.monotonic()
+        answered = answering.answer_one(question)
+        seconds, outcome = time.monotonic() - started, answered.outcome
+        if outcome in _UNSETTLED:
+            self._unsettled[question.key] = question
+        else:
+            self._unsettled.pop(question.key, None)
+        if self._outcomes.get(question.key) == outcome:
             return
-        self._said[done.key] = done.outcome
-        self._metrics.count(self.desk.name, done.outcome, seconds)
-        told = {
+        self._outcomes[question.key] = outcome
+        self._metrics.count(self.desk.name, outcome, seconds)
+        fields = {
             "owner": self.desk.name,
-            "question": done.digest,
-            "outcome": done.outcome,
-            "learner": done.learner,
-            "reason": done.reason,
+            "question": answered.digest,
+            "outcome": outcome,
+            "learner": answered.learner,
+            "reason": answered.reason,
             "seconds": round(seconds, 3),
         }
-        LOG.info("question", extra={name: value for name, value in told.items() if value != ""})
+        LOG.info("question", extra={name: value for name, value in fields.items() if value != ""})
 
 
-def _part_of(error: PrivadaError) -> str:
-    """What is away, as health and metrics name it."""
-    if isinstance(error, OutageError):
-        return error.part
-    parts = ((WireError, "exchange"), (LedgerError, "ledger"), (SourceError, "rows"))
-    return next((part for kind, part in parts if isinstance(error, kind)), "service")
-
-
-def open_desks(named: Sequence[tuple[str, Callable[[], Owner]]]) -> list[Desk]:
+def open_desks(owners: Sequence[tuple[str, Callable[[], Owner]]]) -> list[Desk]:
     """Open owners one after another; an error names the one that cannot be opened."""
     desks = []
-    for name, open_owner in named:
+    for name, open_owner in owners:
         try:
             desks.append(Desk(name, open_owner()))
         except PrivadaError as error:

@@ -9,12 +9,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from privada.privacy import Release
-from privada.service.console import application
 from privada.service.console.application import make_application
-from privada.service.console.guard import HEADERS
-from privada.service.console.inbox import Inbox
-from privada.service.console.sessions import MOST_FAILURES
-from privada.service.console.stage import COOKIE, HOME, Console
+from privada.service.console.console import COOKIE, Console, Inbox
+from privada.service.console.users import MOST_FAILURES
+from privada.service.web import HEADERS, HOME, STATIC
 
 from .conftest import ORIGIN, PASSPHRASE
 
@@ -186,4 +184,4 @@ def test_signing_in_is_limited_and_signing_out_ends_the_session(app, enter):
 
 def test_htmx_is_what_its_note_says():
     note = (HOME / "static/README.md").read_text()
-    assert hashlib.sha256(application.STATIC["htmx.min.js"][1]).hexdigest() in note
+    assert hashlib.sha256(STATIC["htmx.min.js"][1]).hexdigest() in note

@@ -4,7 +4,7 @@ import urllib.request
 import pytest
 
 from privada.exceptions import InputError
-from privada.service.console.hosting import host
+from privada.service.console import host
 from privada.service.console.users import Users
 
 

@@ -2,52 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Form, Request
+from fastapi import Depends, FastAPI, Form, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse, Response
+from starlette.datastructures import UploadFile
 
+from privada._text import printable_line
 from privada.exceptions import PolicyError, PrivadaError
-from privada.service.console import guard
-from privada.service.console.budget_pages import add_budget
-from privada.service.console.history_pages import add_history
-from privada.service.console.oidc.pages import add_oidc
-from privada.service.console.receipts import LARGEST_UPLOAD
-from privada.service.console.sessions import Session
-from privada.service.console.stage import COOKIE, HOME, Console, Refused, SignedOut
-from privada.service.console.style import CSS
+from privada.service.console import history
+from privada.service.console.budget import add_budget_pages, find_vintages
+from privada.service.console.console import COOKIE, Console, Refused, SignedOut
+from privada.service.console.history import LARGEST_UPLOAD, MOST_FILES, Search, check_uploads
+from privada.service.console.oidc import LONGEST, OidcSettings, PendingSignIns, Provider
+from privada.service.console.users import Session
+from privada.service.web import make_pages
 
-STATIC = {
-    "console.css": ("text/css; charset=utf-8", CSS.encode()),
-    "htmx.min.js": ("text/javascript; charset=utf-8", (HOME / "static/htmx.min.js").read_bytes()),
-    "icon.svg": ("image/svg+xml", (HOME / "static/icon.svg").read_bytes()),
-}
+START, BACK = "/sign-in/oidc", "/sign-in/oidc/back"
+SIGN_IN_COOKIE = "privada-sign-in"
 Field = Annotated[str, Form(max_length=2000)]
 OptionalField = Annotated[str, Form(max_length=2000)]
+Token = Annotated[str, Form(max_length=64)]
+Text = Annotated[str, Query(max_length=200)]
+LongText = Annotated[str, Query(max_length=4000)]
 
 
 def make_application(console: Console) -> FastAPI:
-    """The application; it has no interface description, which would load scripts from elsewhere."""
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    _guard(app, console)
-    _sign_in_pages(app, console)
-    _question_pages(app, console)
-    add_budget(app, console)
-    add_history(app, console)
-    return app
-
-
-def _guard(app: FastAPI, console: Console) -> None:
-    """Checks before every page, headers after it, and pages for what is not done."""
-
-    @app.middleware("http")
-    async def guarded(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
-        largest = LARGEST_UPLOAD if request.url.path == "/receipts" else guard.LARGEST_FORM
-        no = guard.refuse(request.method, request.headers, console.origins, largest=largest)
-        reply = await go_on(request) if no is None else Response(no[1], no[0], media_type="text/plain")
-        reply.headers.update(guard.HEADERS)
-        return reply
+    """Return the application with all its pages."""
+    app = make_pages(console.origins, uploads={"/receipts": LARGEST_UPLOAD})
 
     @app.exception_handler(SignedOut)
     def sign_in_first(request: Request, _: Exception) -> Response:
@@ -61,16 +47,16 @@ def _guard(app: FastAPI, console: Console) -> None:
         status = refused.status if isinstance(refused, Refused) else 500
         return console.page("message.html", session, title="Not done", status=status, error=str(refused))
 
-    @app.get("/static/{name}")
-    def static(name: str) -> Response:
-        if name not in STATIC:
-            raise Refused(404, "There is no such page.")
-        kind, body = STATIC[name]
-        return Response(body, media_type=kind)
+    add_sign_in_pages(app, console)
+    add_question_pages(app, console)
+    add_budget_pages(app, console)
+    add_history_pages(app, console)
+    return app
 
 
-def _sign_in_pages(app: FastAPI, console: Console) -> None:
-    provider = "" if console.oidc is None else add_oidc(app, console, console.oidc)
+def add_sign_in_pages(app: FastAPI, console: Console) -> None:
+    """Add the sign-in by a passphrase, and by an identity provider if there is one."""
+    provider = "" if console.oidc is None else add_oidc_pages(app, console, console.oidc)
 
     def show(status: int = 200, error: str = "") -> Response:
         ways = {"provider": provider, "by_passphrase": bool(console.users.read())}
@@ -102,7 +88,71 @@ def _sign_in_pages(app: FastAPI, console: Console) -> None:
         return reply
 
 
-def _question_pages(app: FastAPI, console: Console) -> None:
+def add_oidc_pages(app: FastAPI, console: Console, file: Path) -> str:
+    """Add the way to the identity provider and the way back; return its name, for the link to it.
+
+    The way there is a link, not a form: the content security policy lets no form lead elsewhere. The way back
+    comes from another site, so its cookie is lax, and the session's cookie, which is strict, is only sent
+    once the browser goes on from a page of the console's own.
+    """
+    pending = PendingSignIns()
+
+    @app.get(START)
+    def start(request: Request) -> Response:
+        host = request.headers["host"]
+        origin = next(origin for origin in console.origins if origin.endswith(f"//{host}"))
+        provider = read_provider(file)
+        try:
+            state, cookie, sign_in = pending.begin(origin + BACK, provider.discover())
+            reply = RedirectResponse(provider.address(sign_in, state), 303)
+        except PrivadaError as error:
+            raise Refused(502, str(error)) from None
+        flags = {"httponly": True, "samesite": "lax", "secure": origin.startswith("https:")}
+        reply.set_cookie(SIGN_IN_COOKIE, cookie, path=START, max_age=int(LONGEST), **flags)  # type: ignore[arg-type]
+        return reply
+
+    @app.get(BACK)
+    def back(
+        request: Request,
+        state: LongText = "",
+        code: LongText = "",
+        error: LongText = "",
+        iss: LongText = "",
+    ) -> Response:
+        provider = read_provider(file)
+        sign_in = pending.take(state, request.cookies.get(SIGN_IN_COOKIE, ""))
+        if sign_in is None:
+            raise Refused(403, "This sign-in is over, was used before, or was begun in another browser.")
+        # RFC 9207: an answer of another provider must not be taken for this one's.
+        if iss not in ("", provider.settings.issuer):
+            raise Refused(403, "The answer comes from another issuer.")
+        if error or not code:
+            reason = printable_line(error)[:100] or "no code"
+            raise Refused(403, f"The identity provider did not sign you in: {reason}.")
+        try:
+            person = provider.settings.person(provider.claims(sign_in, code))
+        except PrivadaError as fault:
+            raise Refused(403, str(fault)) from None
+        if person is None:
+            raise Refused(403, "The identity provider knows you, but nobody gave you a role here.")
+        reply = console.page("signed_in.html", None, title="Signed in", person=person)
+        console.sign_in(reply, person)
+        reply.delete_cookie(SIGN_IN_COOKIE, path=START, httponly=True, samesite="lax")
+        return reply
+
+    return OidcSettings.read(file).host
+
+
+def read_provider(file: Path) -> Provider:
+    """Return the provider that the owner's file declares now, or raise `Refused`."""
+    try:
+        return Provider(OidcSettings.read(file))
+    except PrivadaError:  # only the owner may learn what is wrong with the file
+        raise Refused(500, f"{file.name} cannot be read; the owner has to correct it.") from None
+
+
+def add_question_pages(app: FastAPI, console: Console) -> None:
+    """Add the inbox, and the page on which a question is decided."""
     viewer, approver = Depends(console.needs("viewer")), Depends(console.needs("approver"))
 
     @app.get("/")
@@ -113,15 +163,15 @@ def _question_pages(app: FastAPI, console: Console) -> None:
     def waiting(session: Session = viewer) -> Response:
         return console.page("waiting.html", session, waiting=console.inbox.waiting())
 
-    @app.get("/questions/{owner}/{digest}/{asked}")
-    def question(owner: str, digest: str, asked: str, session: Session = viewer) -> Response:
-        return console.show(session, console.find(owner, digest, asked))
+    @app.get("/questions/{owner}/{digest}/{identity}")
+    def question(owner: str, digest: str, identity: str, session: Session = viewer) -> Response:
+        return console.show(session, console.find(owner, digest, identity))
 
-    @app.post("/questions/{owner}/{digest}/{asked}")
+    @app.post("/questions/{owner}/{digest}/{identity}")
     def decide(
         owner: str,
         digest: str,
-        asked: str,
+        identity: str,
         token: Field,
         decision: Field,
         stated: Annotated[str, Form(alias="digest", max_length=64)],
@@ -129,7 +179,7 @@ def _question_pages(app: FastAPI, console: Console) -> None:
         reason: OptionalField = "",
         session: Session = approver,
     ) -> Response:
-        one = console.find(owner, digest, asked)
+        one = console.find(owner, digest, identity)
         if stated != digest or not session.owns(token, *one.bound):
             raise Refused(403, "The form is not one of this session, or is about another question.")
         try:
@@ -141,4 +191,82 @@ def _question_pages(app: FastAPI, console: Console) -> None:
         return RedirectResponse(one.path, 303)
 
 
-__all__ = ["STATIC", "make_application"]
+def add_history_pages(app: FastAPI, console: Console) -> None:
+    """Add the pages of the history: search, verify, compare receipts, print, and a release in words."""
+    viewer, desks = Depends(console.needs("viewer")), console.inbox.desks
+    show = partial(show_history, console)
+    add_receipts_page(app, console)
+
+    @app.get("/history")
+    def lines(
+        learner: Text = "",
+        method: Text = "",
+        since: Text = "",
+        until: Text = "",
+        session: Session = viewer,
+    ) -> Response:
+        return show(session, Search(learner=learner, method=method, since=since, until=until))
+
+    @app.post("/verify")
+    def verify(token: Token, session: Session = viewer) -> Response:
+        if not session.owns(token, "verify"):
+            raise Refused(403, "The form is not one of this session.")
+        try:
+            checked = [f"{desk.name}: {history.verify(desk.owner)}" for desk in desks]
+        except PrivadaError as error:
+            return show(session, Search(), status=409, error=f"The ledger does not hold: {error}")
+        return show(session, Search(), checked=checked)
+
+    @app.get("/export")
+    def export(session: Session = viewer) -> Response:
+        return console.page(
+            "export.html",
+            session,
+            title="What was asked, decided and released",
+            now=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+            owners=[(desk.name, history.tables(desk.owner, Search(), most=None)) for desk in desks],
+            vintages=find_vintages(desks),
+        )
+
+    @app.get("/releases/{owner}/{digest}")
+    def release(owner: str, digest: str, session: Session = viewer) -> Response:
+        desk = next((desk for desk in desks if desk.name == owner), None)
+        opened = None if desk is None else history.open_release(desk.owner, digest)
+        if opened is None:
+            raise Refused(404, "No release is kept for this question.")
+        return console.page("release.html", session, title="A release", one=opened, here="/history")
+
+
+def add_receipts_page(app: FastAPI, console: Console) -> None:
+    """Add the comparison of receipts, whose files are read only for somebody who is signed in."""
+
+    @app.post("/receipts")
+    async def receipts(request: Request) -> Response:
+        session = console.session(request)  # before the body is read
+        async with request.form(max_files=MOST_FILES, max_fields=1) as form:
+            if not session.owns(str(form.get("token", "")), "verify"):
+                raise Refused(403, "The form is not one of this session.")
+            files = [
+                (upload.filename, await upload.read())
+                for upload in form.getlist("files")
+                if isinstance(upload, UploadFile) and upload.filename
+            ]
+        owners = [desk.owner for desk in console.inbox.desks]
+        if not files:
+            raise Refused(400, "Expected releases, or receipts as JSON.")
+        tables = await run_in_threadpool(check_uploads, owners, files)
+        return await run_in_threadpool(show_history, console, session, Search(), receipts=tables)
+
+
+def show_history(console: Console, session: Session, search: Search, **values: Any) -> Response:
+    """Return the page of the lines that a search finds, and of what was checked."""
+    owners = [
+        (desk.name, history.tables(desk.owner, search), history.answered(desk.owner, search))
+        for desk in console.inbox.desks
+    ]
+    common: dict[str, Any] = {"title": "History", "here": "/history", "owners": owners, "search": search}
+    common |= {"checked": [], "receipts": [], "token": session.token("verify")}
+    return console.page("history.html", session, **(common | values))
+
+
+__all__ = ["BACK", "SIGN_IN_COOKIE", "START", "make_application"]
