@@ -5,7 +5,7 @@ import pytest
 
 from privada import PureDP
 from privada.exceptions import InputError, PrivadaError
-from privada.methods.marginals.questions.choice import HypothesisChoice
+from privada.methods.marginals.questions import HypothesisChoice
 from privada.model_selection.kept_model import KeptModel, keeping
 from privada.privacy.noise import SecureNoise
 

@@ -10,7 +10,7 @@ from privada.audit import audit_mechanism, audit_question
 from privada.exceptions import InputError
 from privada.methods.hypotheses.forms import Constant
 from privada.methods.marginals import HypothesisChoice
-from privada.methods.marginals.questions.outcomes import OutcomeTables
+from privada.methods.marginals.questions import OutcomeTables
 from privada.model_selection.random_stopping import (
     FACTOR,
     RandomStopping,

@@ -20,8 +20,7 @@ from privada._progress import track
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.frames import names_of, refuse_sparse
-from privada.methods.marginals.questions.choice import HypothesisChoice
-from privada.methods.marginals.questions.outcomes import OutcomeTables
+from privada.methods.marginals.questions import HypothesisChoice, OutcomeTables
 from privada.model_selection.division import hold_out, noise_of_divisions, number_units
 from privada.model_selection.kept_model import keeping
 from privada.model_selection.random_stopping import (

@@ -514,9 +514,9 @@ def test_seconds_of_a_trial_are_those_of_an_answer():
 
 
 def test_a_choice_of_models_is_not_tried_without_end(monkeypatch):
-    from privada.methods.marginals.questions import choice
+    from privada.methods.marginals import questions
 
-    monkeypatch.setattr(choice, "TRIALS_SECONDS", 0.0)
+    monkeypatch.setattr(questions, "TRIALS_SECONDS", 0.0)
     question = HypothesisChoice(candidates=(Onnx(model=working(1)),) * 2, guarantee=PURE)
     with pytest.raises(InputError, match="take more than 0 seconds to try"):
         question.fits(SCHEMA)

@@ -25,9 +25,9 @@ from privada._arrays import FloatArray, IntArray
 from privada.exceptions import InputError, RehearsalWarning
 from privada.methods.cells.questions.partition import Bins, Partition
 from privada.methods.hypotheses.forms import Constant, Hypothesis
-from privada.methods.marginals.learner.classifiers.translated import of_classifier
+from privada.methods.marginals.learner.classifiers import of_classifier
 from privada.methods.marginals.learner.public import feature_bins
-from privada.methods.marginals.learner.weights import box_least_squares, labels
+from privada.methods.marginals.learner.rounds import box_least_squares, labels
 
 STAMPS = ("not private as claimed", "rehearsal: not private")
 

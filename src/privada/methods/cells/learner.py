@@ -62,9 +62,10 @@ class CellTable:
             raise InputError("This table was not counted by class.")
         positive = np.maximum(self.counts, 0.0)
         totals = np.maximum(self.counts.sum(axis=0), 0.0) + 1e-9
+        prior = totals / totals.sum()
         # The whole table's shares count as many rows as the standard deviation of a cell's noise.
         weight = self.noise * np.sqrt(self.counts.shape[1])
-        return (positive + weight * totals / totals.sum()) / (positive.sum(axis=1, keepdims=True) + weight)
+        return (positive + weight * prior) / (positive.sum(axis=1, keepdims=True) + weight)
 
     @property
     def means(self) -> FloatArray:

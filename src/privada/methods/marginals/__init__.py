@@ -33,14 +33,12 @@ from privada._lazy import attach
 
 _HOMES = {
     "method": ("Marginals",),
-    "learner.asking": ("CellCounts", "ErrorTables", "make_inquiry"),
-    "learner.classifiers.translated": ("of_classifier",),
+    "learner.asking": ("CellCounts", "ErrorTables", "forecast_error", "make_inquiry"),
+    "learner.classifiers": ("of_classifier",),
     "learner.descent": ("ask_descent", "learn_descent", "learn_number"),
-    "learner.default": ("default_cells", "default_rounds"),
     "estimator": ("MarginalClassifier",),
     "estimator_regression": ("MarginalRegressor",),
-    "learner.fitted": ("MarginalFit", "SyntheticTarget"),
-    "learner.forecast": ("forecast_error",),
+    "learner.fitted": ("MarginalFit", "RegressionFit", "SyntheticNumbers", "SyntheticTarget"),
     "privada.methods.hypotheses.forms": (
         "Constant",
         "Hypothesis",
@@ -48,16 +46,13 @@ _HOMES = {
         "from_plain",
         "linear",
     ),
-    "learner.learn": ("Public", "learn_cells"),
+    "learner.learn": ("Public", "default_cells", "learn_cells"),
     "privada.methods.hypotheses.onnx": ("Onnx",),
     "learner.public": ("cells", "feature_bins", "missing_marks"),
-    "questions.outcomes": ("OutcomeTables",),
-    "questions.choice": ("HypothesisChoice",),
+    "questions": ("HypothesisChoice", "LabelHistogram", "OutcomeTables", "SquaredErrors"),
     "privada.methods.linear.questions.descent": ("MarginalsDescent",),
-    "questions.histogram": ("LabelHistogram",),
-    "questions.squares": ("SquaredErrors",),
-    "learner.regression": ("RegressionFit", "SyntheticNumbers", "default_regression", "learn_regression"),
-    "learner.rounds": ("Rounds", "learn_rounds"),
+    "learner.regression": ("default_regression", "learn_regression"),
+    "learner.rounds": ("Rounds", "default_rounds", "learn_rounds"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

@@ -8,9 +8,8 @@ import numpy as np
 
 from privada._arrays import FloatArray
 from privada.methods.example import DemoRow
-from privada.methods.marginals.learner.default import default_cells
 from privada.methods.marginals.learner.fitted import MarginalFit
-from privada.methods.marginals.learner.learn import Public, learn_cells
+from privada.methods.marginals.learner.learn import Public, default_cells, learn_cells
 from privada.methods.pictures import Curve, Line, Picture
 from privada.methods.scaling import PublicScale
 from privada.parties.owner import Owner

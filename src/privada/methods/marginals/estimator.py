@@ -12,9 +12,8 @@ from sklearn.base import ClassifierMixin
 from privada.exceptions import InputError
 from privada.methods.domains import private_persons
 from privada.methods.marginals._one_process import HiddenTargetEstimator, tell_apart
-from privada.methods.marginals.learner.asking import make_inquiry
+from privada.methods.marginals.learner.asking import forecast_error, make_inquiry
 from privada.methods.marginals.learner.fitted import MarginalFit
-from privada.methods.marginals.learner.forecast import forecast_error
 from privada.methods.models.onnx_graph import OnnxGraph
 from privada.parties.one_process.dataset import Dataset
 from privada.parties.schema import Category, Schema

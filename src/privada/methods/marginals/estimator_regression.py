@@ -12,10 +12,11 @@ from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.domains import private_persons
 from privada.methods.marginals._one_process import HiddenTargetEstimator, tell_apart
+from privada.methods.marginals.learner.asking import forecast_error
 from privada.methods.marginals.learner.descent import learn_number
-from privada.methods.marginals.learner.forecast import forecast_error
+from privada.methods.marginals.learner.fitted import RegressionFit
 from privada.methods.marginals.learner.learn import Public
-from privada.methods.marginals.learner.regression import RegressionFit, default_regression, learn_regression
+from privada.methods.marginals.learner.regression import default_regression, learn_regression
 from privada.methods.models.model_plot import name_thirds
 from privada.methods.models.onnx_graph import OnnxGraph
 from privada.parties.one_process.dataset import Dataset

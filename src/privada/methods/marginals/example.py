@@ -13,12 +13,8 @@ from privada.methods.hypotheses.forms import Constant, linear
 from privada.methods.linear.questions.descent import MarginalsDescent
 from privada.methods.marginals.estimator import MarginalClassifier
 from privada.methods.marginals.learner.asking import CellCounts
-from privada.methods.marginals.learner.default import default_cells
-from privada.methods.marginals.learner.learn import Public, learn_cells
-from privada.methods.marginals.questions.choice import HypothesisChoice
-from privada.methods.marginals.questions.histogram import LabelHistogram
-from privada.methods.marginals.questions.outcomes import OutcomeTables
-from privada.methods.marginals.questions.squares import SquaredErrors
+from privada.methods.marginals.learner.learn import Public, default_cells, learn_cells
+from privada.methods.marginals.questions import HypothesisChoice, LabelHistogram, OutcomeTables, SquaredErrors
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
 from privada.privacy.relation import Relation

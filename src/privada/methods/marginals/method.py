@@ -24,11 +24,11 @@ class Marginals(Method):
         because="the owner answers with noisy sums of labels over your own rows, which need no labels.",
     )
     question_paths = (
-        "privada.methods.marginals.questions.outcomes:OutcomeTables",
-        "privada.methods.marginals.questions.choice:HypothesisChoice",
+        "privada.methods.marginals.questions:OutcomeTables",
+        "privada.methods.marginals.questions:HypothesisChoice",
         "privada.methods.linear.questions.descent:MarginalsDescent",
-        "privada.methods.marginals.questions.histogram:LabelHistogram",
-        "privada.methods.marginals.questions.squares:SquaredErrors",
+        "privada.methods.marginals.questions:LabelHistogram",
+        "privada.methods.marginals.questions:SquaredErrors",
     )
     retired_paths = ("privada.methods.linear.questions.retired:RetiredMarginalsDescent",)
     study_path = "privada.methods.marginals.study:inquire"

@@ -33,9 +33,14 @@ from privada.exceptions import InputError
 from privada.methods import _study
 from privada.methods.marginals._one_process import keep_fit
 from privada.methods.marginals.estimator import MarginalClassifier
-from privada.methods.marginals.learner.asking import KINDS, CellCounts, ErrorTables, make_inquiry
+from privada.methods.marginals.learner.asking import (
+    KINDS,
+    CellCounts,
+    ErrorTables,
+    forecast_error,
+    make_inquiry,
+)
 from privada.methods.marginals.learner.fitted import MarginalFit
-from privada.methods.marginals.learner.forecast import forecast_error
 from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.public import missing_marks
 from privada.parties.protocol import Inquiry

@@ -288,12 +288,12 @@ def test_it_narrows_with_rows_and_budget(label, bias):
     assert "50%" in looser.measure
 
 
-pytest.importorskip("matplotlib")
 X_PICTURES = np.random.default_rng(31).uniform(size=(500, 1))
 THREE = linear([[-6.0, 0.0, 6.0]], [2.0, 1.5, -4.0])
 
 
 def test_two_classes_have_three_panels(tmp_path):
+    pytest.importorskip("matplotlib")
     y = np.where(X_PICTURES[:, 0] > 0.5, "$yes", "no_")
     found = evaluate(
         linear([[8.0]], [-4.0]), X_PICTURES, y, classes=("no_", "$yes"), bounds=(0, 1), epsilon=1.0
@@ -307,6 +307,7 @@ def test_two_classes_have_three_panels(tmp_path):
 @pytest.mark.filterwarnings("ignore::privada.exceptions.PrivacyLeakWarning")
 @pytest.mark.parametrize(("settings", "panels"), [({"bins": 1}, 1), ({}, 2), ({"positive": 2}, 3)])
 def test_panels_are_what_was_asked_for(settings, panels):
+    pytest.importorskip("matplotlib")
     y = np.minimum(2, (3 * X_PICTURES[:, 0]).astype(int))
     found = evaluate(THREE, X_PICTURES, y, classes=(0, 1, 2), bounds=(0, 1), epsilon=2.0, **settings)
     assert len(found.plot().axes) == panels

@@ -1,4 +1,4 @@
-"""What is asked: by name, by settings, or by what the guarantee allows; settings are refused by name."""
+"""What is asked of a hidden target, and what to expect of it."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from privada.methods.marginals import (
     OutcomeTables,
     Public,
     default_regression,
+    forecast_error,
     make_inquiry,
 )
 from privada.privacy import ZCDP, ApproxDP, PureDP
@@ -79,5 +80,42 @@ def test_settings_of_rounds_reach_the_plan():
 def test_several_classes_are_heard_by_joint_tables_alone():
     (question,) = asked("marginals", PURE, THREE)
     assert question.count == "classes"
-    with pytest.raises(InputError, match="heard by joint tables alone"):
+    with pytest.raises(InputError, match="counted by joint tables alone"):
         asked(ErrorTables(separate=True), PURE, THREE)
+
+
+SOURCE = np.random.default_rng(0).normal(size=(300, 6))
+LOOSE_FORECAST = ApproxDP(epsilon=1, delta=1e-5, relation="replace-one")
+
+
+def together(classes=(0, 1)):
+    """A source whose columns nearly say the same."""
+    return Public(source=SOURCE[:, :1] + 0.1 * SOURCE, classes=classes)
+
+
+@pytest.mark.parametrize("classes", [(0, 1), ()], ids=["classes", "a number"])
+@pytest.mark.parametrize("guarantee", [LOOSE_FORECAST, PureDP(epsilon=1, relation="add/remove")], ids=str)
+def test_more_rows_are_expected_to_help(classes, guarantee):
+    few, many = (forecast_error(together(classes), guarantee=guarantee, size=n) for n in (100, 10_000))
+    assert many.ratio < few.ratio < 1
+    assert all(each.low < each.ratio < each.high for each in (few, many))
+
+
+def test_nothing_is_expected_of_next_to_no_rows():
+    for classes in ((0, 1), ()):
+        public = Public(source=SOURCE, classes=classes)
+        assert not forecast_error(public, guarantee=LOOSE_FORECAST, size=10).worthwhile
+
+
+def test_classes_are_easier_where_columns_move_together():
+    even = Public(source=SOURCE, classes=(0, 1))
+    one, other = (
+        forecast_error(public, guarantee=LOOSE_FORECAST, size=500).ratio for public in (together(), even)
+    )
+    assert one < other
+
+
+def test_a_source_without_variation_promises_as_little_as_an_even_one():
+    flat, even = (Public(source=rows, classes=(0, 1)) for rows in (np.ones((5, 3)), SOURCE))
+    one, other = (forecast_error(public, guarantee=LOOSE_FORECAST, size=500).ratio for public in (flat, even))
+    assert one >= other

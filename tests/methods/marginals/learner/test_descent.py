@@ -5,7 +5,7 @@ import pytest
 
 from privada.exceptions import InputError
 from privada.methods.marginals import Public, ask_descent, learn_number
-from privada.methods.marginals.learner.classifiers.translated import of_classifier
+from privada.methods.marginals.learner.classifiers import of_classifier
 from privada.methods.marginals.learner.descent import DescentModel
 from privada.privacy import ApproxDP, PureDP
 

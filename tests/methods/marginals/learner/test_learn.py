@@ -21,8 +21,8 @@ from privada.methods.marginals import (
     learn_cells,
     learn_rounds,
 )
-from privada.methods.marginals.learner.smoothing.process import smooth
-from privada.methods.marginals.learner.weights import box_least_squares, importance
+from privada.methods.marginals.learner.rounds import box_least_squares, importance
+from privada.methods.marginals.learner.smoothing import smooth
 from privada.parties import Category
 from privada.privacy import ApproxDP, PureDP
 

@@ -1,7 +1,8 @@
-"""What is asked of a hidden target: a descent where Gaussian noise is allowed, else labels over cells."""
+"""How a hidden target is asked: by a descent where Gaussian noise is allowed, else for labels over cells."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,16 +10,20 @@ import numpy as np
 
 from privada import _check
 from privada.exceptions import InputError
-from privada.methods.marginals.learner.default import default_cells, default_rounds
+from privada.methods.forecast import ClassLine, Forecast, band_around
 from privada.methods.marginals.learner.descent import ask_descent, learn_descent
 from privada.methods.marginals.learner.fitted import MarginalFit
-from privada.methods.marginals.learner.learn import Public, learn_cells
+from privada.methods.marginals.learner.learn import Public, default_cells, learn_cells
 from privada.methods.marginals.learner.public import check_announced
-from privada.methods.marginals.learner.rounds import ESTIMATES, learn_rounds
+from privada.methods.marginals.learner.rounds import ESTIMATES, default_rounds, learn_rounds
 from privada.parties.protocol import Inquiry
 from privada.privacy.guarantee import Guarantee, PureDP
 
 KINDS = ("auto", "descent", "cells", "marginals")
+FEWEST_ROWS = 10.0  # for the noise: with fewer nothing is expected
+CLASSES = ClassLine(start=0.45, by_rows=0.57, by_direction=2.4, below=1.25, above=0.7)
+NUMBERS, NUMBERS_BY_ROWS = 0.38, -0.16  # of the logarithm of the ratio
+NUMBERS_BAND = (1.25, 0.7)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,18 +59,18 @@ class CellCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorTables:
-    """The paper's way: submit hypotheses, and hear their errors over bins of single features.
+    """The paper's algorithm: submit hypotheses, and ask for their errors over bins of single features.
 
     Parameters
     ----------
     rounds : int, default=1
-        A round hears how the model of the round before it fares.
+        Each round asks how the model of the round before it fares.
     bins : int, default=None
         Of each feature; by default chosen from public quantities.
     features : int, default=None
         How many features are drawn for each round; by default all.
     chosen : int, default=None
-        Features asked about after the first round, the most telling ones of it.
+        How many features are asked about after the first round: its most informative ones.
     vary : bool, default=False
         Move the edges of bins from round to round.
     separate : bool, default=False
@@ -73,8 +78,8 @@ class ErrorTables:
     estimate : "smooth", "cumulative" or "instantaneous", default="smooth"
         How answers become labels: see `Rounds`.
     stop : float, default=0.0
-        Ask no further round once fewer than this share of the source's labels changed in one. What was not
-        asked is not spent; 0 never stops early.
+        Ask no further round once fewer than this share of the source's labels changed in one. Rounds that
+        are not asked cost nothing; 0 never stops early.
     reweight : bool, default=True
         False if the learner knows that the domains agree.
     """
@@ -97,12 +102,12 @@ class ErrorTables:
             size=size,
             seed=public.seed,
             missing=public.missing,
-            **self._checked(len(public.classes)),
+            **self._check(len(public.classes)),
         )
         return learn_rounds(owner, plan, public)
 
-    def _checked(self, n_classes: int) -> dict[str, Any]:
-        """Settings by name; several classes are heard by class and outcome."""
+    def _check(self, n_classes: int) -> dict[str, Any]:
+        """Check settings and return them by name; more than two classes are counted by class and outcome."""
         _check.one_of(ESTIMATES, estimate=self.estimate)
         _check.share(stop=self.stop)
         _check_flag(reweight=self.reweight)
@@ -115,7 +120,7 @@ class ErrorTables:
         if self.estimate != "smooth" or self.separate:
             raise InputError(
                 'Expected estimate="smooth" and separate=False, got more than two classes, '
-                "which are heard by joint tables alone."
+                "which are counted by joint tables alone."
             )
         return asdict(self) | {"count": "classes"}
 
@@ -138,10 +143,26 @@ def make_inquiry(
     return tables.inquiry(owner, public, **settings)
 
 
-def _check_flag(**named: Any) -> None:
-    ((name, value),) = named.items()
+def forecast_error(public: Public, *, guarantee: Guarantee, size: int) -> Forecast:
+    """Expected error over that of one noisy number, from public facts alone; of a number without classes.
+
+    For numbers, nothing public tells more than how many rows there are for the noise. Coefficients and bands
+    were fitted with whole tables left out (``docs/measurements/marginals.md``).
+    """
+    # For a pure guarantee, half of ε: about as much noise as its Laplace noise on one number.
+    mu = guarantee.epsilon / 2 if isinstance(guarantee, PureDP) else guarantee.gaussian_mu()
+    rows = size * mu / guarantee.unit.max_rows
+    if public.classes:
+        rows_of_each = rows / len(public.classes)
+        return CLASSES.expect(public.source, rows=rows_of_each, beside="the noisy majority class")
+    line = NUMBERS + NUMBERS_BY_ROWS * math.log(rows) if rows >= FEWEST_ROWS else 0.0
+    return band_around(line, *NUMBERS_BAND, "the noisy mean")
+
+
+def _check_flag(**flag: Any) -> None:
+    ((name, value),) = flag.items()
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"Expected {name} to be true or false, got {value!r}.")
 
 
-__all__ = ["KINDS", "CellCounts", "ErrorTables", "make_inquiry"]
+__all__ = ["KINDS", "CellCounts", "ErrorTables", "forecast_error", "make_inquiry"]

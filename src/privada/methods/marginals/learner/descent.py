@@ -20,12 +20,16 @@ from privada._arrays import FloatArray
 from privada.methods.linear.learner.descent import choose_step_size, learn_linear
 from privada.methods.linear.questions.descent import MarginalsDescent
 from privada.methods.linear.questions.public import gaussian
-from privada.methods.marginals.learner.fitted import MarginalFit, SyntheticTarget
-from privada.methods.marginals.learner.histogram import label_spread
+from privada.methods.marginals.learner.fitted import (
+    MarginalFit,
+    RegressionFit,
+    SyntheticNumbers,
+    SyntheticTarget,
+)
 from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.public import check_announced
-from privada.methods.marginals.learner.regression import RegressionFit, SyntheticNumbers, check_regressor
-from privada.methods.marginals.questions.histogram import LabelHistogram
+from privada.methods.marginals.learner.regression import check_regressor, label_spread
+from privada.methods.marginals.questions import LabelHistogram
 from privada.parties.protocol import AskOwner, Inquiry, Learner, one_round
 from privada.privacy.guarantee import Guarantee, split_budget
 

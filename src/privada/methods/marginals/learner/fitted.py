@@ -1,4 +1,4 @@
-"""What a learner returns: a classifier, labels and weights of the public source, a synthetic target."""
+"""Results of learning: a model, and the public source with labels and weights as a synthetic target."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy.typing as npt
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.hypotheses.forms import Hypothesis, to_plain
-from privada.methods.marginals.learner.classifiers.translated import of_classifier
-from privada.methods.marginals.learner.smoothing.process import Smoothed
+from privada.methods.marginals.learner.classifiers import of_classifier
+from privada.methods.marginals.learner.smoothing import Smoothed
 from privada.privacy.release import Release
 
 
@@ -28,7 +28,7 @@ class SyntheticTarget:
     weights : array
         Mean 1.
     guarantees : tuple of str
-        What the labels and weights cost: they are post-processing of these releases.
+        The price of labels and weights, which are post-processing of these releases.
     """
 
     X: FloatArray
@@ -52,12 +52,12 @@ class SyntheticTarget:
 
     @property
     def margins(self) -> FloatArray:
-        """How far the likeliest class is ahead of the next, times the weight."""
+        """The difference of the two largest probabilities, times the weight."""
         ordered = np.sort(self.probabilities, axis=1)
         return (ordered[:, -1] - ordered[:, -2]) * self.weights
 
     def to_dict(self, classes: tuple[Any, ...]) -> dict[str, Any]:
-        """Plain form: what was learnt of each public row, in their order, without the rows themselves."""
+        """Plain form: weight and probabilities of each public row, in order, without the rows themselves."""
         shares = self.probabilities.T.tolist()
         return {
             "guarantees": list(self.guarantees),
@@ -79,7 +79,7 @@ class MarginalFit:
     smoothed : Smoothed or None
         The posterior, where a Gaussian process was used.
     hypotheses : tuple of Hypothesis
-        What was submitted, one for each round.
+        Those that were submitted, one for each round.
     """
 
     model: Any
@@ -97,10 +97,10 @@ class MarginalFit:
 
     def probabilities(self, X: FloatArray) -> FloatArray:
         """Class probabilities of each row, by the model."""
-        known = np.asarray(self.model.classes_, dtype=np.int64)
-        found = np.zeros((len(X), len(self.classes)))
-        found[:, known] = self.model.predict_proba((X - self.mean) / self.scale)
-        return found
+        shares = np.zeros((len(X), len(self.classes)))
+        codes = np.asarray(self.model.classes_, dtype=np.int64)  # a model may not have met all classes
+        shares[:, codes] = self.model.predict_proba((X - self.mean) / self.scale)
+        return shares
 
     def hypothesis(self) -> Hypothesis:
         """The classifier in its wire form, on rows as they are; raises `InputError` if it has none."""
@@ -112,22 +112,20 @@ class MarginalFit:
             rows=self.synthetic.X,
         )
 
-    def _plain_hypothesis(self) -> dict[str, Any]:
-        try:
-            return to_plain(self.hypothesis())
-        except InputError as error:
-            return {"form": "none", "reason": str(error)}
-
-    def axes(self, schema: Any) -> dict[str, tuple[Any, ...]]:  # noqa: ARG002 - it knows its classes
+    def axes(self, schema: Any) -> dict[str, tuple[Any, ...]]:  # noqa: ARG002 - the classes are its own
         """Names along the lists of `to_dict`."""
         return {"class shares of the synthetic target": (tuple(map(str, self.classes)),)}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports, with the synthetic target and the classifier's wire form.
 
-        Weights and probabilities stand in the order of the public rows. `from_plain` makes the hypothesis
-        again, which labels rows by class code; one that has no wire form says why.
+        Weights and probabilities are in the order of the public rows. `from_plain` makes the hypothesis
+        again, which labels rows by class code; where there is no wire form, the reason is given.
         """
+        try:
+            hypothesis = to_plain(self.hypothesis())
+        except InputError as error:
+            hypothesis = {"form": "none", "reason": str(error)}
         share = np.average(self.synthetic.probabilities, axis=0, weights=self.synthetic.weights)
         kernel = None
         if self.smoothed is not None:
@@ -140,8 +138,52 @@ class MarginalFit:
             "class shares of the synthetic target": [round(float(value), 4) for value in share],
             "kernel": kernel,
             "synthetic_target": self.synthetic.to_dict(self.classes),
-            "hypothesis": self._plain_hypothesis(),
+            "hypothesis": hypothesis,
         }
 
 
-__all__ = ["MarginalFit", "SyntheticTarget"]
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SyntheticNumbers:
+    """Public rows, weighted and labelled with numbers to stand for the private target.
+
+    Attributes
+    ----------
+    X : array
+        The public source's rows.
+    labels : array
+        Within the label's public bounds.
+    weights : array
+        Mean 1.
+    guarantees : tuple of str
+        The price of labels and weights, which are post-processing of these releases.
+    """
+
+    X: FloatArray
+    labels: FloatArray
+    weights: FloatArray
+    guarantees: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RegressionFit:
+    """A regressor learnt through releases.
+
+    Attributes
+    ----------
+    model : regressor
+        Fitted on ``(X - mean) / scale``.
+    synthetic : SyntheticNumbers
+    """
+
+    model: Any
+    mean: FloatArray
+    scale: FloatArray
+    synthetic: SyntheticNumbers
+    releases: tuple[Release, ...]
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Label of each row."""
+        return np.asarray(self.model.predict((X - self.mean) / self.scale), dtype=np.float64)
+
+
+__all__ = ["MarginalFit", "RegressionFit", "SyntheticNumbers", "SyntheticTarget"]

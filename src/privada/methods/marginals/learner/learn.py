@@ -1,40 +1,41 @@
-"""What is made of tables of outcomes: labels of a public source, and a classifier. All post-processing.
+"""Labels of a public source, and a classifier, from one noisy table of labels over cells.
 
-Learners are generators: `learn_cells` asks once; `learner.rounds` has
-those that ask again.
+All of it is post-processing. `learn_cells` asks once; `learner.rounds` has the learner that asks again.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import expit
 
-from privada._arrays import FloatArray
-from privada.methods.marginals.learner.classifiers.translated import check_classifier
+from privada import _check
+from privada._arrays import FloatArray, IntArray
+from privada.methods.hypotheses.forms import Constant
+from privada.methods.marginals.learner import public as public_cells
+from privada.methods.marginals.learner import smoothing
+from privada.methods.marginals.learner.classifiers import check_classifier
 from privada.methods.marginals.learner.fitted import MarginalFit, SyntheticTarget
 from privada.methods.marginals.learner.public import EVENNESS, FINE, whitening
-from privada.methods.marginals.learner.smoothing import log_odds, process
-from privada.methods.marginals.learner.smoothing.counts import NoisyCounts
-from privada.methods.marginals.learner.smoothing.log_odds import Cells
-from privada.methods.marginals.learner.smoothing.process import Smoothed, mapped
-from privada.methods.marginals.questions.outcomes import OutcomeTables
+from privada.methods.marginals.learner.smoothing import Cells, NoisyCounts, Smoothed
+from privada.methods.marginals.questions import OutcomeTables
 from privada.methods.scaling import PublicScale
 from privada.parties.protocol import AskOwner, Learner, one_round, only_releases
+from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
-FEW_ROWS = 100  # a cell, on average: beyond it a normal law says all that an exact one does
+FEW_ROWS = 100  # a cell, on average: beyond it a normal law is as good as the exact one
 LEAST_RATIO = 0.15  # no cell's public rows weigh less than this share of an average row
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Public:
-    """What the learner has: unlabelled source rows, the classes, and how it trains.
+    """The learner's own side: unlabelled source rows, the classes, and the model that it trains.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ class Public:
         return self._scaling.spread
 
     def check(self, *, travels: bool = False) -> None:
-        """Refuse, before any asking, a classifier that would fail after it, or cannot travel but must."""
+        """Refuse, before anything is asked, a classifier that would fail later, or cannot travel but must."""
         if self.classifier is not None:
             check_classifier(
                 self.classifier,
@@ -94,37 +95,33 @@ class Public:
         """The map of standardised rows into coordinates whose distances smooth so many cells."""
         return whitening(self.standard, EVENNESS) if cells >= FINE else None
 
-    def trained(self, synthetic: SyntheticTarget) -> Any:
-        """The classifier on likeliest labels, weighted by how sure they are."""
+    def train(self, synthetic: SyntheticTarget) -> Any:
+        """Train the classifier on likeliest labels, weighted by how sure they are."""
         from sklearn.base import clone
         from sklearn.dummy import DummyClassifier
 
         codes, weights = synthetic.codes, synthetic.margins + 1e-3
-        rows = self.standardised(synthetic.X).astype(
-            np.float32
-        )  # half the time, and far finer than the noise
+        # Single precision takes half the time, and is far finer than the noise.
+        rows = self.standardised(synthetic.X).astype(np.float32)
         if len(np.unique(codes)) < 2:
             return DummyClassifier(strategy="constant", constant=int(codes[0])).fit(rows, codes)
         weights = (weights / weights.mean()).astype(np.float32)
-        return clone(self.model()).fit(rows, codes, sample_weight=weights)
-
-    def model(self) -> Any:
-        """The hypothesis class."""
         if self.classifier is not None:
-            return self.classifier
+            return clone(self.classifier).fit(rows, codes, sample_weight=weights)
         from sklearn.neural_network import MLPClassifier
 
-        return MLPClassifier((32, 32), max_iter=40, n_iter_no_change=40, random_state=self.seed)
+        network = MLPClassifier((32, 32), max_iter=40, n_iter_no_change=40, random_state=self.seed)
+        return network.fit(rows, codes, sample_weight=weights)
 
     def fit(
         self, probabilities: FloatArray, weights: FloatArray, X: FloatArray | None = None, **rest: Any
     ) -> MarginalFit:
-        """Train on weighted, labelled public points: the source, and any that come after it in ``X``."""
+        """Train on weighted, labelled public points: the source, and any that follow it in ``X``."""
         import warnings
 
         from sklearn.exceptions import ConvergenceWarning
 
-        whole = SyntheticTarget(
+        synthetic = SyntheticTarget(
             X=self.source if X is None else X,
             probabilities=probabilities,
             weights=weights / weights.mean(),
@@ -132,9 +129,40 @@ class Public:
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model = self.trained(whole)
-        rest["synthetic"] = whole.first(len(self.source))
+            model = self.train(synthetic)
+        rest["synthetic"] = synthetic.first(len(self.source))
         return MarginalFit(model=model, mean=self.mean, scale=self.scale, classes=self.classes, **rest)
+
+
+def default_cells(
+    source: FloatArray,
+    *,
+    guarantee: Guarantee,
+    size: int,
+    n_classes: int,
+    seed: int,
+    cells: int | None = None,
+    reweight: bool = True,
+) -> OutcomeTables:
+    """One round of labels over cells, whose noise does not grow with the features.
+
+    Where the domains agree (``reweight=False``) and there are two classes, one signed number is asked for
+    each cell, not two counts: the expected rows of a cell are public then, and the noise on the difference
+    of the classes is 1/√2 of what it would be.
+    """
+    signed = n_classes == 2 and not reweight
+    if cells is None:
+        # The noise of one class against the others.
+        noise = public_cells.noise_of(guarantee, 1, signed=signed) * (1 if signed else math.sqrt(n_classes))
+        cells = public_cells.cell_count(size=size, n_source=len(source), noise=noise)
+    count = min(_check.count(least=2, cells=cells), len(np.unique(source, axis=0)))
+    return OutcomeTables(
+        tables=(public_cells.cells(source, count, seed),),
+        n_classes=n_classes,
+        count="signed" if signed else "labels",
+        hypothesis=Constant(code=0) if signed else None,
+        guarantee=guarantee,
+    )
 
 
 @one_round
@@ -152,8 +180,8 @@ def from_cells(
 ) -> MarginalFit:
     """Labels and weights of the source from one table of labels over cells.
 
-    A signed table says no number of rows: ``size``, the announced one, is spread as the source is. Where
-    cells hold few rows, the linear model's kernel goes on to log-odds and the counts' exact law.
+    A signed table has no number of rows: ``size``, the announced one, is spread as the source is. Where
+    cells hold few rows, the linear model's kernel is used for log-odds and the counts' exact law.
     """
     only_releases(release)
     entries, groups = release[question.names()[0]], question.tables[0].assign(public.source)
@@ -170,89 +198,81 @@ def from_cells(
     if sizes.mean() > FEW_ROWS:
         probabilities, weights = class_probabilities(smoothed(points)), ratio[groups]
     else:
-        probabilities, weights = _by_counts(public, points, groups, entries, draw, smoothed, size)
+        probabilities, weights = _label_by_counts(public, points, groups, entries, draw, smoothed, size)
     return public.fit(probabilities, weights, public.source, releases=(release,), smoothed=smoothed)
 
 
-def _by_counts(
+def _label_by_counts(
     public: Public,
     points: FloatArray,
-    groups: npt.NDArray[np.int64],
+    groups: IntArray,
     entries: FloatArray,
     draw: Any,
     like: Smoothed,
     size: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Class probabilities and weights of standardised points, by the exact law of the counts."""
-    whole = process.representatives(groups, public.seed, process.WHOLE)
-    few = process.representatives(groups[whole], public.seed)
+    most = smoothing.representatives(groups, public.seed, smoothing.ALL_POINTS)
+    few = smoothing.representatives(groups[most], public.seed)
     signed = entries.ndim == 1
     cells = Cells.spread(
-        mapped(public.standard, like.coordinates),
+        smoothing.transform(public.standard, like.coordinates),
         groups,
         len(entries),
         size if signed else entries.sum(),
-    ).among(whole)
+    ).among(most)
     if signed:
         counts = NoisyCounts(observed=entries, draw=draw)
-        odds = [log_odds.of_differences(cells, counts, like=like, few=few)]
-        return _squeezed([each(points) for each in odds]), np.ones(len(points))
+        odds = smoothing.log_odds_of_differences(cells, counts, like=like, few=few)(points)
+        return class_probabilities(2 * expit(odds) - 1), np.ones(len(points))
     totals, times = entries.sum(axis=1), entries.shape[1]
-    ratio = log_odds.log_ratio(
-        cells, NoisyCounts(observed=totals, draw=draw, times=times), like=like, few=few
-    )
-    cells = cells.times(log_odds.ratio_of(ratio(public.standard[whole])[:, 0]))
-    odds = []
-    for code in range(1 if times == 2 else 0, times):
-        mine = NoisyCounts(observed=entries[:, code], draw=draw)
+    counts = NoisyCounts(observed=totals, draw=draw, times=times)
+    ratio = smoothing.log_ratio(cells, counts, like=like, few=few)
+    cells = cells.times(smoothing.ratio_of(ratio(public.standard[most])[:, 0]))
+    columns = []
+    for code in range(1 if times == 2 else 0, times):  # of two classes, the second tells both
+        counts = NoisyCounts(observed=entries[:, code], draw=draw)
         others = NoisyCounts(observed=totals - entries[:, code], draw=draw, times=times - 1)
-        odds.append(log_odds.of_counts(cells, mine, others, like=like, few=few))
-    weights = np.maximum(log_odds.ratio_of(ratio(points)[:, 0]), LEAST_RATIO)
-    return _squeezed([each(points) for each in odds]), weights
-
-
-def _squeezed(odds: list[FloatArray]) -> FloatArray:
-    """Class probabilities from log-odds of each class, of one alone for two classes."""
-    return class_probabilities(2 * expit(np.hstack(odds)) - 1)
+        columns.append(smoothing.log_odds_of_counts(cells, counts, others, like=like, few=few)(points))
+    weights = np.maximum(smoothing.ratio_of(ratio(points)[:, 0]), LEAST_RATIO)
+    return class_probabilities(2 * expit(np.hstack(columns)) - 1), weights
 
 
 def smooth_cells(
-    public: Public, groups: npt.NDArray[np.int64], sizes: FloatArray, observed: FloatArray, variance: float
+    public: Public, groups: IntArray, sizes: FloatArray, observed: FloatArray, variance: float
 ) -> Smoothed:
     """The Gaussian process through cells: compared on some points, solved through nearly all."""
-    kept = process.representatives(groups, public.seed)
-    whole = process.representatives(groups, public.seed, process.WHOLE)
-    return process.smooth(
-        public.standard[kept],
-        averages(groups[kept], sizes),
+    few = smoothing.representatives(groups, public.seed)
+    most = smoothing.representatives(groups, public.seed, smoothing.ALL_POINTS)
+    return smoothing.smooth(
+        public.standard[few],
+        average_design(groups[few], sizes),
         observed,
         released=np.full(len(sizes), variance),
         sampling=np.maximum(sizes, 0.5),
-        whole=(public.standard[whole], averages(groups[whole], sizes)),
+        further=(public.standard[most], average_design(groups[most], sizes)),
         coordinates=public.measures(len(sizes)),
     )
 
 
-def cell_sizes(
-    counts: FloatArray, groups: npt.NDArray[np.int64], variance: float
-) -> tuple[FloatArray, FloatArray]:
-    """Rows of each cell, drawn from the noisy total toward the source's share; and their ratio."""
+def cell_sizes(counts: FloatArray, groups: IntArray, variance: float) -> tuple[FloatArray, FloatArray]:
+    """Rows of each cell, shrunk from the noisy total toward the source's share; and their ratio."""
     totals = counts.sum(axis=1)
     noise = counts.shape[1] * variance
     expected = np.bincount(groups, minlength=len(counts)) / len(groups) * max(float(totals.sum()), 1.0)
     expected = np.maximum(expected, 1e-3)
-    moved = np.mean((totals - expected) ** 2 - noise - expected) / np.mean(expected**2)
-    prior = max(float(moved), 0.05) * expected**2
+    shift = np.mean((totals - expected) ** 2 - noise - expected) / np.mean(expected**2)
+    prior = max(float(shift), 0.05) * expected**2
     sizes = expected + prior / (prior + noise) * (totals - expected)
     sizes = np.maximum(sizes, LEAST_RATIO * expected)
     return sizes, sizes / expected
 
 
-def averages(groups: npt.NDArray[np.int64], sizes: FloatArray) -> FloatArray:
-    """Design of cell totals: each cell's rows behave like the average of its public points."""
+def average_design(groups: IntArray, sizes: FloatArray) -> FloatArray:
+    """Design of cell totals: the rows of a cell behave like the average of its public points."""
     design = np.zeros((len(sizes), len(groups)))
-    held = np.bincount(groups, minlength=len(sizes))
-    design[groups, np.arange(len(groups))] = sizes[groups] / held[groups]
+    points = np.bincount(groups, minlength=len(sizes))
+    design[groups, np.arange(len(groups))] = sizes[groups] / points[groups]
     return design
 
 
@@ -271,4 +291,4 @@ def class_probabilities(signed: FloatArray) -> FloatArray:
     return np.asarray(half / half.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
-__all__ = ["Public", "from_cells", "learn_cells"]
+__all__ = ["Public", "default_cells", "from_cells", "learn_cells"]

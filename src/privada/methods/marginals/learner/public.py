@@ -1,8 +1,13 @@
-"""Bins and cells from public source rows, and how many of them a budget can carry."""
+"""Bins and cells from public source rows, and how many of them a budget can carry.
+
+The source, the announced size, the number of classes and the guarantee decide; nothing private is looked at.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -10,14 +15,16 @@ from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, NearestCells, Projected
+from privada.methods.marginals.questions import plan_tables
 from privada.methods.scaling import PublicScale
 from privada.parties.schema import Schema
+from privada.privacy.guarantee import ZCDP, Guarantee, PureDP
 
-# of the coordinates of many cells, and of those in which they are smoothed: 1 is full whitening, 0 none;
-# chosen on generated sets of other seeds
+# Of the coordinates of many cells, and of those in which they are smoothed: 1 is full whitening, 0 none.
+# Chosen on generated sets of other seeds.
 WHITENING, EVENNESS = 0.75, 0.5
-# fewer cells resolve only the directions of large variance, so their rows are not whitened: none was
-# better at up to 100 cells (digits, breast cancer, A, C, D), whitening at 400 (E); 200 was not measured
+# Fewer cells resolve only the directions of large variance, so their rows are not whitened: none was
+# better at up to 100 cells (digits, breast cancer, A, C, D), whitening at 400 (E); 200 was not measured.
 FINE = 200
 NOISES = 4.0  # rows a cell, in units of its signed noise; from 3 to 6 it made little difference there
 BIN_NOISES = 12.0  # rows a bin of one feature, in units of its noise: the paper has 4
@@ -27,7 +34,7 @@ LARGEST_SIZE = 10**9
 
 
 def check_announced(size: int) -> int:
-    """Refuse an announced number of rows beyond which noise is lost in the rounding of their sums."""
+    """Refuse an announced number of rows for which noise would be lost in the rounding of their sums."""
     if _check.count(size=size) > LARGEST_SIZE:
         raise InputError(f"Expected size to be at most {LARGEST_SIZE} rows, got {size}.")
     return size
@@ -40,17 +47,17 @@ def missing_marks(schema: Schema) -> dict[int, int]:
     >>> missing_marks(Schema(columns=[Number(name="age", low=0, high=99, missing=True)]))
     {0: 1}
     """
-    found: dict[int, int] = {}
+    marks: dict[int, int] = {}
     start = 0
     for column in schema.columns:
         end = start + len(column.features())
         if column.missing:
-            found |= dict.fromkeys(range(start, end - 1), end - 1)
+            marks |= dict.fromkeys(range(start, end - 1), end - 1)
         start = end
-    return found
+    return marks
 
 
-def told(width: int, missing: Mapping[int, int]) -> tuple[int, ...]:
+def list_features(width: int, missing: Mapping[int, int]) -> tuple[int, ...]:
     """Features that have a table of their own: all but marks, which have a bin in the tables they mark."""
     return tuple(j for j in range(width) if j not in set(missing.values()))
 
@@ -70,21 +77,16 @@ def feature_bins(
     values, whether the public rows have any or not; its other bins are made from the rows that have it.
     """
     marks = missing or {}
-    columns = told(source.shape[1], marks) if features is None else features
-    return tuple(_bins(source, count, j, shift, marks.get(j)) for j in columns)
-
-
-def _bins(source: FloatArray, count: int, feature: int, shift: float, mark: int | None) -> Bins:
-    column = source[:, feature]
-    if mark is not None and np.any(source[:, mark] != 1):
-        column = column[source[:, mark] != 1]
-    return Bins(feature=feature, edges=_edges(column, count, shift), missing=mark)
-
-
-def _edges(column: FloatArray, count: int, shift: float) -> FloatArray:
-    inner = np.unique(np.quantile(column, (np.arange(1, count) + shift) / count))
-    inner = inner[(inner > column.min()) & (inner <= column.max())]
-    return inner if len(inner) else np.array([float(column.max())])
+    bins = []
+    for feature in list_features(source.shape[1], marks) if features is None else features:
+        column, mark = source[:, feature], marks.get(feature)
+        if mark is not None and np.any(source[:, mark] != 1):
+            column = column[source[:, mark] != 1]
+        edges = np.unique(np.quantile(column, (np.arange(1, count) + shift) / count))
+        edges = edges[(edges > column.min()) & (edges <= column.max())]
+        edges = edges if len(edges) else np.array([float(column.max())])
+        bins.append(Bins(feature=feature, edges=edges, missing=mark))
+    return tuple(bins)
 
 
 def cells(source: FloatArray, count: int, seed: int) -> Projected:
@@ -99,8 +101,8 @@ def cells(source: FloatArray, count: int, seed: int) -> Projected:
         raise InputError(f"Expected at least {count} public rows for {count} cells, got {len(source)}.")
     matrix = whitening(source, WHITENING if count >= FINE else 0.0)
     rows = source[np.random.default_rng(seed).permutation(len(source))[:FIT_ROWS]] @ matrix
-    found = KMeans(n_clusters=count, n_init=1, max_iter=15, random_state=seed).fit(rows)
-    return Projected(matrix=matrix, inner=NearestCells(centers=found.cluster_centers_))
+    clusters = KMeans(n_clusters=count, n_init=1, max_iter=15, random_state=seed).fit(rows)
+    return Projected(matrix=matrix, inner=NearestCells(centers=clusters.cluster_centers_))
 
 
 def whitening(source: FloatArray, power: float) -> FloatArray:
@@ -118,14 +120,31 @@ def cell_count(*, size: float, n_source: int, noise: float) -> int:
 
     Smoothing takes care of the rest.
     """
-    most = max(4, n_source // 8)
-    wanted = size / max(NOISES * noise, 4.0)
-    return int(np.clip(wanted, 4, min(most, 400)))
+    return int(np.clip(size / max(NOISES * noise, 4.0), 4, min(max(4, n_source // 8), 400)))
 
 
 def bin_count(*, size: float, noise: float) -> int:
-    """How many bins a feature, from 3 to 7: fewer than the paper's, since averages are seen through."""
+    """How many bins a feature, from 3 to 7: fewer than the paper's, since smoothing undoes averages."""
     return int(np.clip(round(size / (BIN_NOISES * max(noise, 1e-9))), 3, 7))
+
+
+def noise_of(guarantee: Guarantee, tables: int, *, signed: bool = False) -> float:
+    """Standard deviation on each count of joint or signed tables at this price."""
+    plan = plan_tables(guarantee, tuple(str(index) for index in range(tables)), signed=signed)
+    return math.sqrt(plan.lattice("0").variance)
+
+
+def split_evenly(guarantee: Guarantee, rounds: int) -> Guarantee:
+    """An even share of a guarantee for each of several rounds, such that they compose to it."""
+    if rounds == 1:
+        return guarantee
+    part = (1 - 1e-9) / rounds  # so that no last bit of a sum overspends
+    same: dict[str, Any] = {"relation": guarantee.relation, "unit": guarantee.unit}
+    if isinstance(guarantee, PureDP):
+        return PureDP(epsilon=guarantee.epsilon * part, **same)
+    if isinstance(guarantee, ZCDP):
+        return ZCDP(rho=guarantee.rho * part, **same)
+    raise InputError("Expected rho, or a pure epsilon, for several rounds: (ε, δ) has no even shares.")
 
 
 __all__ = [
@@ -136,7 +155,9 @@ __all__ = [
     "cells",
     "check_announced",
     "feature_bins",
+    "list_features",
     "missing_marks",
-    "told",
+    "noise_of",
+    "split_evenly",
     "whitening",
 ]

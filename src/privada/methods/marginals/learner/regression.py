@@ -1,16 +1,15 @@
-"""A number instead of a class: labels of the source from binned, clipped squared errors. All post-processing.
+"""Numeric labels of the source from binned, clipped squared errors, or their spread. All post-processing.
 
 Scale labels u and predictions k to [-1, 1]; a squared error is then (k - u)², at most 4. Two constant
 hypotheses, k = -1 and k = 1, are enough: their errors differ by 4u for each row, so the difference of two
-released sums is a noisy sum of labels over a cell, and nothing is lost to clipping. What follows is as for
-classes: a Gaussian process seen through sums, and a regressor trained on the weighted source.
+released sums is a noisy sum of labels over a cell, and nothing is lost to clipping. The rest is as for
+classes: a Gaussian process of which sums are known, and a regressor trained on the weighted source.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -20,60 +19,19 @@ from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, Partition
 from privada.methods.hypotheses.forms import linear
 from privada.methods.marginals.learner import public as public_cells
-from privada.methods.marginals.learner.classifiers.trial import check_kind, evenly, tried
-from privada.methods.marginals.learner.default import shared
+from privada.methods.marginals.learner.classifiers import check_kind, spread_evenly, try_out
+from privada.methods.marginals.learner.fitted import RegressionFit, SyntheticNumbers
 from privada.methods.marginals.learner.learn import Public, cell_sizes, smooth_cells
-from privada.methods.marginals.questions.outcomes import plan_name
-from privada.methods.marginals.questions.squares import SquaredErrors
+from privada.methods.marginals.questions import LabelHistogram, SquaredErrors, plan_name
 from privada.parties.protocol import AskOwner, Inquiry, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Release
 
 ROUNDS = 2
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SyntheticNumbers:
-    """Public rows, weighted and labelled with numbers to stand for the private target.
-
-    Attributes
-    ----------
-    X : array
-        The public source's rows.
-    labels : array
-        Within the label's public bounds.
-    weights : array
-        Mean 1.
-    guarantees : tuple of str
-        What labels and weights cost: they are post-processing of these releases.
-    """
-
-    X: FloatArray
-    labels: FloatArray
-    weights: FloatArray
-    guarantees: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class RegressionFit:
-    """A regressor learnt through releases.
-
-    Attributes
-    ----------
-    model : regressor
-        Fitted on ``(X - mean) / scale``.
-    synthetic : SyntheticNumbers
-    """
-
-    model: Any
-    mean: FloatArray
-    scale: FloatArray
-    synthetic: SyntheticNumbers
-    releases: tuple[Release, ...]
-
-    def predict(self, X: FloatArray) -> FloatArray:
-        """Label of each row."""
-        return np.asarray(self.model.predict((X - self.mean) / self.scale), dtype=np.float64)
+MIDDLES, SPREADS = 64, 16  # of the grid of normal laws
+NARROWEST, WIDEST = 0.02, 0.8  # spreads, of half of the range
+# priors, in halves of the range: labels lie around its middle, and a quarter of it is a usual spread
+PRIOR_MIDDLE, PRIOR_SPREAD, PRIOR_FACTOR = 0.4, 0.25, 0.6
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,25 +47,25 @@ def default_regression(
 ) -> RegressionPlan:
     """Two even rounds over cells, as many as labels in [-1, 1] would get classes; from public quantities."""
     public_cells.check_announced(size)
-    half = shared(guarantee, ROUNDS)
-    priced = _constant(Bins(feature=0, edges=np.zeros(1)), source.shape[1], (-1.0, 1.0), 0, half)
-    noise = math.sqrt(ROUNDS * priced.plan.lattice(priced.names(0)[1]).variance)
-    wanted = cells
-    if wanted is None:
-        wanted = public_cells.cell_count(size=size, n_source=len(source), noise=noise)
-    count = min(_check.count(least=2, cells=wanted), len(np.unique(source, axis=0)))
+    half = public_cells.split_evenly(guarantee, ROUNDS)
+    if cells is None:
+        # The noise does not depend on the cells, so any question of this price tells it.
+        question = _ask_constant(Bins(feature=0, edges=np.zeros(1)), source.shape[1], (-1.0, 1.0), 0, half)
+        noise = math.sqrt(ROUNDS * question.plan.lattice(question.names(0)[1]).variance)
+        cells = public_cells.cell_count(size=size, n_source=len(source), noise=noise)
+    count = min(_check.count(least=2, cells=cells), len(np.unique(source, axis=0)))
     return RegressionPlan(cells=public_cells.cells(source, count, seed), guarantees=(half, half))
 
 
 def check_regressor(public: Public, bounds: tuple[float, float]) -> None:
-    """Refuse, before any asking, bounds that are none, or a regressor that would fail after it."""
+    """Refuse, before anything is asked, bounds that are none, or a regressor that would fail later."""
     low, high = bounds
     if not low < high:
         raise InputError(f"Expected bounds to be (low, high), got {bounds}.")
     if public.classifier is not None:
         check_kind(public.classifier, "regressor", such_as="Ridge()")
-        rows = (evenly(public.source) - public.mean) / public.scale
-        tried(public.classifier, "regressor", rows, lambda rank, n: low + (high - low) * rank / n)
+        rows = (spread_evenly(public.source) - public.mean) / public.scale
+        try_out(public.classifier, "regressor", rows, lambda rank, n: low + (high - low) * rank / n)
 
 
 def learn_regression(
@@ -118,7 +76,7 @@ def learn_regression(
     bounds: tuple[float, float],
     guarantees: tuple[Guarantee, Guarantee],
 ) -> Inquiry[RegressionFit]:
-    """Hear the errors of the lowest and of the highest constant over cells, and smooth their difference.
+    """Ask for the errors of the lowest and of the highest constant over cells, and smooth their difference.
 
     Parameters
     ----------
@@ -132,21 +90,21 @@ def learn_regression(
     """
     check_regressor(public, bounds)
     salt = plan_name([(cells,)], guarantees, public.seed)
-    asked = [
-        _constant(cells, public.source.shape[1], bounds, number, guarantees[number], salt)
+    questions = [
+        _ask_constant(cells, public.source.shape[1], bounds, number, guarantees[number], salt)
         for number in range(ROUNDS)
     ]
 
     def asking() -> Learner[RegressionFit]:
         releases = []
-        for question in asked:
+        for question in questions:
             releases.append((yield AskOwner(owner, question)))  # noqa: PERF401 - a comprehension cannot yield
-        return _fitted(asked, tuple(releases), public, bounds)
+        return _fit(questions, tuple(releases), public, bounds)
 
-    return Inquiry(tuple(AskOwner(owner, question) for question in asked), asking)
+    return Inquiry(tuple(AskOwner(owner, question) for question in questions), asking)
 
 
-def _constant(
+def _ask_constant(
     cells: Partition,
     width: int,
     bounds: tuple[float, float],
@@ -154,7 +112,7 @@ def _constant(
     guarantee: Guarantee,
     salt: str = "",
 ) -> SquaredErrors:
-    """How far one end of the bounds is off, by cell."""
+    """The question how far one end of the bounds is off, by cell."""
     return SquaredErrors(
         tables=(cells,),
         hypothesis=linear(np.zeros((width, 1)), [bounds[number]]),
@@ -166,27 +124,30 @@ def _constant(
     )
 
 
-def _fitted(
-    asked: list[SquaredErrors], releases: tuple[Release, ...], public: Public, bounds: tuple[float, float]
+def _fit(
+    questions: list[SquaredErrors], releases: tuple[Release, ...], public: Public, bounds: tuple[float, float]
 ) -> RegressionFit:
-    """Labels of the source, then a regressor."""
+    """Estimate labels of the source, then train a regressor."""
     only_releases(*releases)
-    count, squares = asked[0].names(0)
-    spread = [question.plan.lattice(squares).variance for question in asked]
-    rows = [question.plan.lattice(count).variance for question in asked]
-    groups = asked[0].tables[0].assign(public.source)
+    count, squares = questions[0].names(0)
+    spread = [question.plan.lattice(squares).variance for question in questions]
+    rows = [question.plan.lattice(count).variance for question in questions]
+    groups = questions[0].tables[0].assign(public.source)
     counts = np.asarray((releases[0][count] + releases[1][count]) / 2, dtype=np.float64)
     sizes, ratio = cell_sizes(counts[:, None], groups, sum(rows) / 4)
-    summed = np.asarray(releases[0][squares] - releases[1][squares])[
-        :, None
-    ]  # of u: (1 + u)² less (1 - u)² over 4
-    smoothed = smooth_cells(public, groups, sizes, summed, sum(spread))
+    # Sums of u: (1 + u)² less (1 - u)² over 4.
+    sums = np.asarray(releases[0][squares] - releases[1][squares])[:, None]
+    smoothed = smooth_cells(public, groups, sizes, sums, sum(spread))
     low, high = bounds
     scaled = np.clip(smoothed(public.standard)[:, 0], -1, 1)
     labels = low + (high - low) * (1 + scaled) / 2
     weights = ratio[groups] / ratio[groups].mean()
+    from sklearn.base import clone
+    from sklearn.linear_model import Ridge
+
+    model = Ridge() if public.classifier is None else clone(public.classifier)
     return RegressionFit(
-        model=_model(public).fit(public.standard, labels, sample_weight=weights),
+        model=model.fit(public.standard, labels, sample_weight=weights),
         mean=public.mean,
         scale=public.scale,
         synthetic=SyntheticNumbers(
@@ -199,18 +160,40 @@ def _fitted(
     )
 
 
-def _model(public: Public) -> Any:
-    from sklearn.base import clone
-    from sklearn.linear_model import Ridge
+def label_spread(question: LabelHistogram, release: Release, size: int) -> tuple[float, float]:
+    """Middle and spread of numeric labels, from noisy counts over even bins.
 
-    return Ridge() if public.classifier is None else clone(public.classifier)
+    A normal law is fitted to the counts by its posterior mean: the noise is known, and wide priors decide
+    where it is larger than everything else. The spread of labels with one sharp peak and long tails would
+    be too small, so it is at least the root mean square of the counts, less two of its standard errors.
+    """
+    only_releases(release)
+    draw = question.plan.lattice("counts")
+    counts, noise = np.asarray(release["counts"], dtype=np.float64), math.sqrt(draw.variance)
+    edges, half = question.edges, (question.high - question.low) / 2
+    middle, spread = _fit_normal(counts, noise, edges, size)
+    away = ((edges[1:] + edges[:-1]) / 2 - middle) ** 2
+    square = float(counts @ away) / size - 2 * noise * float(np.linalg.norm(away)) / size
+    return middle, math.sqrt(min(max(square, spread**2), half**2))
 
 
-__all__ = [
-    "RegressionFit",
-    "RegressionPlan",
-    "SyntheticNumbers",
-    "check_regressor",
-    "default_regression",
-    "learn_regression",
-]
+def _fit_normal(counts: FloatArray, noise: float, edges: FloatArray, size: int) -> tuple[float, float]:
+    """Posterior means of a normal law's middle and (on a logarithmic scale) spread."""
+    from scipy.special import ndtr
+
+    half, centre = (edges[-1] - edges[0]) / 2, (edges[-1] + edges[0]) / 2
+    middles = centre + half * (2 * np.arange(MIDDLES) + 1 - MIDDLES) / MIDDLES
+    spreads = half * np.geomspace(NARROWEST, WIDEST, SPREADS)
+    below = ndtr((edges - middles[:, None]) / spreads[:, None, None])
+    shares = np.diff(below, axis=2)
+    expected = size * shares / shares.sum(axis=2, keepdims=True)
+    variance = noise**2 + expected
+    fit = -0.5 * ((counts - expected) ** 2 / variance + np.log(variance)).sum(axis=2)
+    fit -= 0.5 * ((middles - centre) / half / PRIOR_MIDDLE) ** 2
+    fit -= 0.5 * (np.log(spreads / half / PRIOR_SPREAD) / PRIOR_FACTOR)[:, None] ** 2
+    weights = np.exp(fit - fit.max())
+    weights /= weights.sum()
+    return float((weights @ middles).sum()), float(math.exp(weights.sum(axis=1) @ np.log(spreads)))
+
+
+__all__ = ["RegressionPlan", "check_regressor", "default_regression", "label_spread", "learn_regression"]

@@ -22,7 +22,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from privada import Owner, Schema, run
 from privada.exceptions import InputError
 from privada.methods.marginals import CellCounts, ErrorTables, Network, Onnx, Public, of_classifier
-from privada.methods.marginals.learner.classifiers import translated
+from privada.methods.marginals.learner import classifiers
 from privada.parties import Category
 from privada.privacy import PureDP
 
@@ -199,7 +199,7 @@ def test_a_trial_has_all_classes_few_rows_and_a_seed_of_its_own():
     source = np.random.default_rng(0).normal(size=(5000, 2))
     SEEN.clear()
     about = {"mean": source.mean(axis=0), "scale": source.std(axis=0), "travels": False}
-    translated.check_classifier(Recorder(), source, n_classes=3, **about)
-    translated.check_classifier(Recorder(), source[:1], n_classes=3, **about)
+    classifiers.check_classifier(Recorder(), source, n_classes=3, **about)
+    classifiers.check_classifier(Recorder(), source[:1], n_classes=3, **about)
     assert len(SEEN) == 1
     assert SEEN[0] == (100, {0, 1, 2}, 0)

@@ -1,4 +1,4 @@
-"""How tables of outcomes and of labels are answered: whole numbers over the rows, then noise."""
+"""Answers about labels and outcomes, in whole numbers over the rows; the only module here that sees rows."""
 
 from __future__ import annotations
 
@@ -7,40 +7,41 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from privada._arrays import IntArray
-from privada.methods.marginals.questions.choice import HypothesisChoice
-from privada.methods.marginals.questions.histogram import LabelHistogram
-from privada.methods.marginals.questions.outcomes import OutcomeTables
-from privada.methods.marginals.questions.squares import GRID as SQUARES
-from privada.methods.marginals.questions.squares import SquaredErrors
+from privada._arrays import FloatArray, IntArray
+from privada.methods.marginals.questions import (
+    GRID,
+    HypothesisChoice,
+    LabelHistogram,
+    OutcomeTables,
+    SquaredErrors,
+)
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 
 
 def answer_outcomes(question: OutcomeTables, rows: Rows, draw: Draws) -> dict[str, Any]:
-    """Count in integers, then draw; every entry is noised, empty or not."""
-    counts = rows.total(partial(_tables, question))
+    """Count in integers, then draw; every entry gets noise, empty or not."""
+    counts = rows.total(partial(_count_outcomes, question))
     payload = {}
     for name, table in zip(question.names(), question.tables, strict=True):
-        shaped = _placed(question, name, counts[name]).reshape(table.n_cells, *question.outcomes)
-        payload[name] = draw(name, shaped)
+        placed = question.plan.lattice(name).place(counts[name])
+        payload[name] = draw(name, placed.reshape(table.n_cells, *question.outcomes))
     return payload
 
 
-def _tables(question: OutcomeTables, batch: Batch) -> dict[str, IntArray]:
+def _count_outcomes(question: OutcomeTables, batch: Batch) -> dict[str, IntArray]:
     """Counts of a batch in every table."""
-    codes, signs = _outcomes(question, batch)
-    entries, found = math.prod(question.outcomes), {}
+    codes, signs = _read_outcomes(question, batch)
+    entries, counts = math.prod(question.outcomes), {}
     for name, table in zip(question.names(), question.tables, strict=True):
         places = table.assign(batch.X) * entries + codes
         counted = np.bincount(places, weights=signs, minlength=table.n_cells * entries)
-        found[name] = counted.astype(np.int64)  # a float sum of ±1 is exact below 2^53
-    return found
+        counts[name] = counted.astype(np.int64)  # a float sum of ±1 is exact below 2^53
+    return counts
 
 
-def _outcomes(question: OutcomeTables, batch: Batch) -> tuple[IntArray, npt.NDArray[np.float64] | None]:
+def _read_outcomes(question: OutcomeTables, batch: Batch) -> tuple[IntArray, FloatArray | None]:
     """Place of each row among its cell's entries, and its sign for signed tables."""
     if question.count == "rows":
         return np.zeros(len(batch), dtype=np.int64), None
@@ -56,10 +57,10 @@ def _outcomes(question: OutcomeTables, batch: Batch) -> tuple[IntArray, npt.NDAr
 
 def answer_choice(question: HypothesisChoice, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Score every candidate by its correct labels, then choose."""
-    return {"choice": draw("choice", rows.total(partial(_scores, question)))}
+    return {"choice": draw("choice", rows.total(partial(_score_candidates, question)))}
 
 
-def _scores(question: HypothesisChoice, batch: Batch) -> IntArray:
+def _score_candidates(question: HypothesisChoice, batch: Batch) -> IntArray:
     """Rows of a batch that each candidate labels correctly."""
     right = [int((candidate.codes(batch.X) == batch.y).sum()) for candidate in question.candidates]
     return np.asarray(right, dtype=np.int64)
@@ -67,46 +68,42 @@ def _scores(question: HypothesisChoice, batch: Batch) -> IntArray:
 
 def answer_squares(question: SquaredErrors, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Counts and clipped squared errors, in whole steps."""
-    totals = rows.total(partial(_squares, question))
+    totals = rows.total(partial(_add_squares, question))
     payload: dict[str, Any] = {}
     for index in range(len(question.tables)):
         first, second = question.names(index)
-        payload[first] = draw(first, _placed(question, first, totals[first]))
+        payload[first] = draw(first, question.plan.lattice(first).place(totals[first]))
         payload[second] = draw(second, totals[second])
     return payload
 
 
-def _squares(question: SquaredErrors, batch: Batch) -> dict[str, IntArray]:
+def _add_squares(question: SquaredErrors, batch: Batch) -> dict[str, IntArray]:
     """Counts and errors of a batch in every table."""
     assert batch.y is not None
     with np.errstate(all="ignore"):  # a number beyond floats is an error of 1, not a failure
         off = question.hypothesis.scores(batch.X)[:, 0] - batch.y
         squares = np.nan_to_num(off * off / question.largest, nan=1.0)
-    steps, found = SQUARES.truncate(np.minimum(squares, 1.0)), {}
+    steps, totals = GRID.truncate(np.minimum(squares, 1.0)), {}
     for index, table in enumerate(question.tables):
         first, second = question.names(index)
         cells = table.assign(batch.X)
-        found[first] = np.bincount(cells, minlength=table.n_cells).astype(np.int64)
-        found[second] = np.zeros(table.n_cells, dtype=np.int64)
-        np.add.at(found[second], cells, steps)
-    return found
+        totals[first] = np.bincount(cells, minlength=table.n_cells).astype(np.int64)
+        totals[second] = np.zeros(table.n_cells, dtype=np.int64)
+        np.add.at(totals[second], cells, steps)
+    return totals
 
 
 def answer_histogram(question: LabelHistogram, rows: Rows, draw: Draws) -> dict[str, Any]:
-    """Count in integers, then draw; every bin is noised, empty or not."""
+    """Count in integers, then draw; every bin gets noise, empty or not."""
     mechanism = question.plan.lattice("counts")
-    return {"counts": draw("counts", mechanism.place(rows.total(partial(_label_counts, question))))}
+    return {"counts": draw("counts", mechanism.place(rows.total(partial(_count_labels, question))))}
 
 
-def _label_counts(question: LabelHistogram, batch: Batch) -> IntArray:
+def _count_labels(question: LabelHistogram, batch: Batch) -> IntArray:
     """Labels of a batch by bin; one beyond the bounds is in the first or the last."""
     assert batch.y is not None
     bins = np.searchsorted(question.edges[1:-1], batch.y, side="right")
     return np.bincount(bins, minlength=question.bins).astype(np.int64)
-
-
-def _placed(question: OutcomeTables | SquaredErrors, name: str, counts: IntArray) -> IntArray:
-    return question.plan.lattice(name).place(counts)
 
 
 __all__ = ["answer_choice", "answer_histogram", "answer_outcomes", "answer_squares"]

@@ -2,10 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from privada.methods.marginals.learner.smoothing import log_odds
-from privada.methods.marginals.learner.smoothing.counts import NoisyCounts
-from privada.methods.marginals.learner.smoothing.log_odds import Cells
-from privada.methods.marginals.learner.smoothing.process import Smoothed
+from privada.methods.marginals.learner import smoothing
+from privada.methods.marginals.learner.smoothing import Cells, NoisyCounts, Smoothed
 from privada.privacy.mechanism import Gaussian, Laplace
 
 LAPLACE = Laplace.calibrated(sensitivity=1, epsilon=1)
@@ -93,9 +91,9 @@ def test_log_odds_find_the_boundary_from_counts_and_from_differences(line):
     cells, like, few = line
     right = np.where(np.arange(30) >= 15, 20.0, 0.0)
     draws = [NoisyCounts(observed=noisy(c, seed), draw=LAPLACE) for seed, c in enumerate((right, 20 - right))]
-    by_counts = log_odds.of_counts(cells, *draws, like=like, few=few)
+    by_counts = smoothing.log_odds_of_counts(cells, *draws, like=like, few=few)
     difference = NoisyCounts(observed=noisy(2 * right - 20, 3), draw=LAPLACE)
-    by_difference = log_odds.of_differences(cells, difference, like=like, few=few)
+    by_difference = smoothing.log_odds_of_differences(cells, difference, like=like, few=few)
     for found in (by_counts, by_difference):
         said = found(cells.points)[:, 0] > 0
         assert (said == (cells.points[:, 0] > 0)).mean() > 0.96
@@ -106,7 +104,7 @@ def test_the_ratio_follows_the_totals(line):
     cells, like, few = line
     twice = np.where(np.arange(30) >= 15, 30.0, 10.0)
     totals = NoisyCounts(observed=noisy(twice, 5), draw=LAPLACE, times=2)
-    ratio = log_odds.ratio_of(log_odds.log_ratio(cells, totals, like=like, few=few)(cells.points)[:, 0])
+    ratio = smoothing.ratio_of(smoothing.log_ratio(cells, totals, like=like, few=few)(cells.points)[:, 0])
     assert ratio[:200].mean() == pytest.approx(0.5, abs=0.15)
     assert ratio[-200:].mean() == pytest.approx(1.5, abs=0.25)
 

@@ -1,3 +1,5 @@
+"""The questions about labels and outcomes: sensitivities, prices, plans and what is refused."""
+
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -11,6 +13,7 @@ from privada.methods.cells import Bins, GridCells
 from privada.methods.marginals import (
     Constant,
     HypothesisChoice,
+    LabelHistogram,
     MarginalsDescent,
     Network,
     OutcomeTables,
@@ -268,3 +271,37 @@ def test_squared_errors_beyond_floats_are_one(largest):
     for less, more in pairwise(steps):
         assert 0 <= (more - less).sum() <= 2**20
     assert (steps[1] - steps[0]).sum() == 2**20
+
+
+QUESTION = SquaredErrors(
+    tables=(Bins(feature=0, edges=np.array([0.5])),),
+    hypothesis=linear([[2.0]], [0.0]),
+    largest=1.0,
+    guarantee=PureDP(epsilon=1.0, relation="add/remove"),
+)
+
+
+def test_a_number_is_accepted():
+    QUESTION.fits(Schema.of_numbers(bounds=(0, 1), width=1, label=Number(name="y", low=0, high=2)))
+
+
+@pytest.mark.parametrize("label", [None, Category(name="y", values=(0, 1))])
+def test_any_other_label_is_refused_before_the_charge(label):
+    """Categories have had bounds since they can be ordered; they are no numbers for that."""
+    with pytest.raises(InputError, match="a numeric label"):
+        QUESTION.fits(Schema.of_numbers(bounds=(0, 1), width=1, label=label))
+
+
+RHO = ZCDP(rho=0.5, relation="add/remove")
+
+
+def test_a_schema_without_a_number_is_refused():
+    question = LabelHistogram(low=0.0, high=9.0, bins=4, guarantee=RHO)
+    with pytest.raises(InputError, match="numeric label"):
+        question.fits(Schema.of_numbers(bounds=(0.0, 1.0), width=2, label=None))
+
+
+@pytest.mark.parametrize("wrong", [{"low": 9.0}, {"bins": 1}, {"high": np.inf}], ids=str)
+def test_a_histogram_needs_bins_between_bounds(wrong):
+    with pytest.raises(InputError):
+        LabelHistogram(**{"low": 0.0, "high": 9.0, "bins": 4, "guarantee": RHO} | wrong)

@@ -1,1 +1,0 @@
-"""Public: what can be asked, and what it costs."""
