@@ -38,8 +38,8 @@ class Marginals(Method):
         "privada.methods.marginals.learner.descent:DescentModel",
         "privada.methods.marginals.learner.fitted:MarginalFit",
         "privada.methods.marginals.learner.fitted:SyntheticTarget",
-        "privada.methods.marginals.learner.regression:RegressionFit",
-        "privada.methods.marginals.learner.regression:SyntheticNumbers",
+        "privada.methods.marginals.learner.fitted:RegressionFit",
+        "privada.methods.marginals.learner.fitted:SyntheticNumbers",
     )
     estimators: ClassVar[Mapping[str, str]] = {
         "class": "privada.methods.marginals.estimator:MarginalClassifier",
