@@ -1,4 +1,4 @@
-"""Places in which a ledger is tested: a SQLite file, and a PostgreSQL server that the tests start."""
+"""Places in which a ledger is tested: memory, a SQLite file, and a PostgreSQL server that the tests start."""
 
 from __future__ import annotations
 
@@ -30,12 +30,23 @@ def sqlite_place(tmp_path: Path) -> str:
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def place(request: pytest.FixtureRequest) -> str:
-    """The same contract on both databases."""
+    """Where a ledger stays when it is closed: both databases."""
     return str(request.getfixturevalue(f"{request.param}_place"))
 
 
 @pytest.fixture
-def ledger(place: str, key: OwnerKey) -> Iterator[Ledger]:
+def durable(place: str, key: OwnerKey) -> Iterator[Ledger]:
+    """A ledger that can be opened again, or written behind its back, at ``place``."""
+    with Ledger.open(place, key) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def ledger(request: pytest.FixtureRequest, key: OwnerKey) -> Iterator[Ledger]:
+    """The same contract on every storage."""
+    place = ":memory:"
+    if request.param != "memory":
+        place = str(request.getfixturevalue(f"{request.param}_place"))
     with Ledger.open(place, key) as opened:
         yield opened
 

@@ -1,4 +1,4 @@
-"""A ledger with a budget, and one with charges."""
+"""A ledger with a budget, and one with charges: on every storage, and on those that can be opened again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import pytest
 
 from privada.privacy import Ledger, Receipt
 from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian
+
+
+def charge_five(ledger: Ledger) -> tuple[Ledger, list[Receipt]]:
+    return ledger, [ledger.charge("patients", gaussian(4), question=QUESTION) for _ in range(5)]
 
 
 @pytest.fixture
@@ -16,4 +20,15 @@ def opened(ledger: Ledger) -> Ledger:
 
 @pytest.fixture
 def paid(opened: Ledger) -> tuple[Ledger, list[Receipt]]:
-    return opened, [opened.charge("patients", gaussian(4), question=QUESTION) for _ in range(5)]
+    return charge_five(opened)
+
+
+@pytest.fixture
+def durable_opened(durable: Ledger) -> Ledger:
+    durable.open_budget("patients", BUDGET)
+    return durable
+
+
+@pytest.fixture
+def durable_paid(durable_opened: Ledger) -> tuple[Ledger, list[Receipt]]:
+    return charge_five(durable_opened)

@@ -456,9 +456,9 @@ class _MemoryTables(Transaction):
         return [(dataset, day, number) for (dataset, day), number in sorted(self._unlisted.items())]
 
     def count_unlisted(self, dataset: str, day: str, number: int = 1) -> None:
-        before = self._unlisted.get((dataset, day), 0)
-        self._unlisted[dataset, day] = before + number
-        self.undo.append(lambda: self._unlisted.update({(dataset, day): before}))
+        before = dict(self._unlisted)
+        self._unlisted[dataset, day] = before.get((dataset, day), 0) + number
+        self.undo.append(lambda: setattr(self, "_unlisted", before))
 
 
 def open_storage(place: str | os.PathLike[str], *, create: bool = True) -> Storage:

@@ -1,4 +1,4 @@
-"""A new key takes over a ledger by the word of the old one, which is worth nothing afterwards."""
+"""Lines are sealed, and a new key takes over by the word of the old one, which is worthless afterwards."""
 
 from __future__ import annotations
 
@@ -13,12 +13,107 @@ import dp_accounting
 import pytest
 
 from privada.exceptions import InputError, LedgerError, TamperError
-from privada.privacy import ZCDP, Ledger, OwnerKey, Price, Receipt
-from privada.privacy.ledger.chain import HAND_OVER_FORMAT, KEY, HandOver, Line, following
+from privada.privacy import ZCDP, Asker, Ledger, OwnerKey, Price, Receipt
+from privada.privacy.accounting.filters import open_filter
+from privada.privacy.ledger.account import Account, read_account
+from privada.privacy.ledger.chain import (
+    HAND_OVER_FORMAT,
+    KEY,
+    HandOver,
+    Line,
+    check_digest,
+    check_text,
+    following,
+    opening,
+)
 from privada.privacy.ledger.tables import Tables
 from privada.privacy.wire import canonical
+from tests.privacy.ledger.cases import BUDGET, QUESTION
 
-BUDGET = ZCDP(rho=4.0, relation="add/remove")
+OWNER_KEY = OwnerKey.generate()
+ALICE = Asker("alice", "ab" * 32, project="p", purpose="because")
+
+
+@pytest.fixture
+def chain():
+    first = opening("patients", Account.opened("patients", open_filter(BUDGET)), OWNER_KEY)
+    return first, following(
+        first,
+        OWNER_KEY,
+        kind="charge",
+        cost=7,
+        detail={"a": 1},
+        question=QUESTION,
+        purpose="x",
+        asker=ALICE,
+        approver="Dr Who",
+    )
+
+
+def test_a_line_follows_its_head(chain):
+    first, second = chain
+    assert (second.index, second.spent, second.previous) == (1, first.spent + 7, first.digest)
+    for line in chain:
+        line.check_seal(OWNER_KEY.public)
+        assert Line.from_row(line.to_row()) == line
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"dataset": "others"},
+        {"index": 2},
+        {"kind": "note"},
+        {"time": "2026-01-01T00:00:00.000000+00:00"},
+        {"question": "cd" * 32},
+        {"detail": {"a": 2}},
+        {"cost": 6},
+        {"spent": 8},
+        {"previous": "00" * 32},
+        {"purpose": "y"},
+        {"asker": None},
+        {"asker": replace(ALICE, learner="bob")},
+        {"asker": replace(ALICE, key="cd" * 32)},
+        {"asker": replace(ALICE, project="q")},
+        {"asker": replace(ALICE, purpose="q")},
+        {"approver": ""},
+        {"signature": "00" * 64},
+    ],
+)
+def test_every_field_is_sealed(chain, change):
+    with pytest.raises(TamperError):
+        replace(chain[1], **change).check_seal(OWNER_KEY.public)
+    with pytest.raises(TamperError):
+        chain[1].check_seal(OwnerKey.generate().public)
+
+
+def test_only_the_first_line_opens_a_budget(chain):
+    first, second = chain
+    assert read_account(first).same_budget(open_filter(BUDGET))
+    with pytest.raises(TamperError, match="does not open a budget"):
+        read_account(second)
+    with pytest.raises(TamperError, match="no budget that can be read"):
+        read_account(replace(first, detail={}))
+
+
+def test_text_that_some_database_could_not_keep_is_refused():
+    check_text(purpose="", longest=5, empty=True)
+    check_digest(question=QUESTION)
+    for bad in ("", " ", "123456", "a\0", "\ud800", 3):
+        with pytest.raises(InputError, match="Expected purpose"):
+            check_text(purpose=bad, longest=5)
+    for bad in ("", "ab", QUESTION.upper(), QUESTION + "a", None):
+        with pytest.raises(InputError, match="Expected question"):
+            check_digest(question=bad)
+
+
+def test_a_row_that_names_no_learner_was_edited(chain):
+    row = chain[1].to_row() | {"learner_key": ""}
+    with pytest.raises(TamperError, match="Line 1 of 'patients' was edited: it names no learner"):
+        Line.from_row(row)
+
+
+LARGE_BUDGET = ZCDP(rho=4.0, relation="add/remove")
 PRICE = Price(
     event=dp_accounting.GaussianDpEvent(noise_multiplier=2), guarantee=ZCDP(rho=0.125, relation="add/remove")
 )
@@ -38,7 +133,7 @@ def new() -> OwnerKey:
 def receipts(place: str, key: OwnerKey) -> list[Receipt]:
     """Of a ledger of two data sets under the old key."""
     with Ledger.open(place, key) as ledger:
-        opened = [ledger.open_budget(name, BUDGET) for name in NAMES]
+        opened = [ledger.open_budget(name, LARGE_BUDGET) for name in NAMES]
         return [*opened, *charge(ledger, times=2), *charge(ledger, "visits")]
 
 
@@ -50,7 +145,7 @@ def test_a_new_key_takes_over(place: str, key: OwnerKey, new: OwnerKey, receipts
         receipts += charge(ledger)  # the same object goes on with the new key
     with Ledger.open(place, new, create=False) as ledger:
         receipts += charge(ledger, "visits")
-        receipts.append(ledger.open_budget("later", BUDGET))
+        receipts.append(ledger.open_budget("later", LARGE_BUDGET))
         assert [receipt.public == new.public for receipt in receipts] == [False] * 5 + [True] * 3
         found = ledger.verify(receipts)
         assert (found.lines, found.receipts) == (10, 8)
@@ -64,7 +159,7 @@ def test_a_new_key_takes_over(place: str, key: OwnerKey, new: OwnerKey, receipts
         assert ledger.remaining("patients").share == pytest.approx(1 - 3 * 0.125 / 4)
         for receipt in receipts:
             receipt.verify()
-        assert ledger.open_budget("patients", BUDGET) == receipts[0]  # by the key that signed it
+        assert ledger.open_budget("patients", LARGE_BUDGET) == receipts[0]  # by the key that signed it
 
 
 def test_the_old_key_opens_it_no_more(
@@ -90,7 +185,7 @@ def test_a_process_that_still_has_the_old_key_is_stopped(
             for act in (
                 lambda: charge(old),
                 lambda: old.note("patients", text="x"),
-                lambda: old.open_budget("another", BUDGET),
+                lambda: old.open_budget("another", LARGE_BUDGET),
                 lambda: old.rotate(OwnerKey.generate()),
                 old.verify,
             ):
@@ -104,7 +199,7 @@ def test_keys_follow_each_other(place: str, key: OwnerKey, new: OwnerKey, receip
     third = OwnerKey.generate()
     with Ledger.open(place, key) as ledger:
         ledger.rotate(new)
-        receipts += [*charge(ledger), ledger.open_budget("later", BUDGET)]
+        receipts += [*charge(ledger), ledger.open_budget("later", LARGE_BUDGET)]
         ledger.rotate(third)
         receipts += [*charge(ledger), *charge(ledger, "later")]
         for known in (key, new, third):
@@ -123,7 +218,7 @@ def test_an_empty_ledger_changes_hands(place: str, key: OwnerKey, new: OwnerKey)
     with Ledger.open(place, key) as ledger:
         ledger.rotate(new)
     with Ledger.open(place, new) as ledger:
-        ledger.open_budget("patients", BUDGET)
+        ledger.open_budget("patients", LARGE_BUDGET)
         charge(ledger)
         assert ledger.verify().lines == 2
 
@@ -195,7 +290,7 @@ def put(place: str, line: Line) -> None:
 def handed(sqlite_place: str, key: OwnerKey, new: OwnerKey) -> tuple[str, list[Line]]:
     """A ledger whose last line is the hand-over."""
     with Ledger.open(sqlite_place, key) as ledger:
-        ledger.open_budget("patients", BUDGET)
+        ledger.open_budget("patients", LARGE_BUDGET)
         charge(ledger, times=2)
         ledger.rotate(new)
         Path(f"{sqlite_place}.heads").unlink()  # the thief takes the owner's own note away, which would tell
@@ -261,7 +356,7 @@ def test_a_thief_raises_the_budget(handed: tuple[str, list[Line]], key: OwnerKey
 def test_a_thief_opens_a_budget(handed: tuple[str, list[Line]], key: OwnerKey, new: OwnerKey) -> None:
     place, _ = handed
     with Ledger.open(":memory:", key) as other:
-        other.open_budget("patients again", BUDGET)
+        other.open_budget("patients again", LARGE_BUDGET)
         (line,) = other.lines("patients again")
     tamper(place, "INSERT INTO datasets VALUES ('patients again')")
     put(place, line)

@@ -1,4 +1,4 @@
-"""The tables: append-only, and those of older versions are brought up to date."""
+"""The tables: append-only, read by pages, and those of older versions are brought up to date."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import sqlalchemy
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from sqlalchemy.exc import DBAPIError
 
-from privada.exceptions import LedgerError
+from privada.exceptions import BudgetError, LedgerError, TamperError
 from privada.privacy import Ledger, OwnerKey, Receipt
+from privada.privacy.ledger import tables as module
+from privada.privacy.ledger.storage import absent
 from privada.privacy.ledger.tables import VERSION
 from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian, tampering
 
@@ -33,12 +35,14 @@ def test_a_ledger_of_a_newer_version_is_refused(place: str, key: OwnerKey) -> No
         "UPDATE identity SET owner = 'me'",
     ],
 )
-def test_the_tables_are_append_only(paid: tuple[Ledger, list[Receipt]], place: str, statement: str) -> None:
+def test_the_tables_are_append_only(
+    durable_paid: tuple[Ledger, list[Receipt]], place: str, statement: str
+) -> None:
     url = place if "://" in place else f"sqlite:///{place}"
     engine = sqlalchemy.create_engine(url, poolclass=sqlalchemy.pool.NullPool)
     with engine.connect() as connection, pytest.raises(DBAPIError, match="the ledger is append-only"):
         connection.exec_driver_sql(statement)
-    assert paid[0].verify(paid[1]).lines == 6
+    assert durable_paid[0].verify(durable_paid[1]).lines == 6
 
 
 def test_sqlite_refuses_a_replaced_line(sqlite_place: str, key: OwnerKey) -> None:
@@ -136,3 +140,34 @@ def test_a_migrated_and_a_new_ledger_have_the_same_columns(tmp_path: Path, key: 
             for each in (one, two)
         ]
     assert columns[0] == columns[1]
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_pages_hold_every_line_once(opened, monkeypatch, extra):
+    """Also when the last page is full."""
+    for _ in range(5 + extra):
+        opened.charge("patients", gaussian(20), question=QUESTION)
+    monkeypatch.setattr(module, "_PAGE", 3)
+    assert [line.index for line in opened.lines("patients")] == list(range(6 + extra))
+    with opened._storage.reading() as tables:
+        assert [line.index for line in tables.find("patients")] == list(range(6 + extra))
+        assert tables.last("patients").index == 5 + extra
+        assert tables.line("patients", 2).index == 2
+        assert tables.line("patients", 99) is None
+        assert tables.line("nobody", 0) is None
+
+
+def test_lines_that_are_gone_are_named(durable_opened, place):
+    with tampering(place) as connection:
+        connection.exec_driver_sql("DELETE FROM lines")
+    with durable_opened._storage.reading() as tables:
+        assert tables.names() == ["patients"]
+        assert tables.names_in_lines() == []
+        with pytest.raises(TamperError, match="lines of 'patients' are gone"):
+            tables.last("patients")
+
+
+def test_an_unknown_data_set_is_told_apart_from_a_known_one(opened):
+    assert "it knows 'patients'" in str(absent("patient", ["patients"]))
+    with opened._storage.writing() as tables, pytest.raises(BudgetError, match="is absent"):
+        tables.lock("nobody")

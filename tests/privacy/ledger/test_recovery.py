@@ -1,17 +1,135 @@
-"""A ledger that was put back from a copy never spends a lost charge again."""
+"""A ledger that lost lines is noticed, a backup verifies as it does, and no lost charge is spent again."""
 
 from __future__ import annotations
 
+import random
 import shutil
 from pathlib import Path
 
+import dp_accounting
 import pytest
 
 from privada.exceptions import BudgetError, LedgerError, TamperError
-from privada.privacy import ZCDP, Ledger, OwnerKey, Receipt
+from privada.privacy import ZCDP, Ledger, OwnerKey, Price, Receipt
 from privada.privacy.accounting.filters import Allowance
 from privada.privacy.asker import Asker
 from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian, grains, tampering
+
+PRICE = Price(event=dp_accounting.GaussianDpEvent(5.0), guarantee=ZCDP(rho=0.02, relation="add/remove"))
+
+
+@pytest.fixture
+def spent(tmp_path, key):
+    """The folder of a ledger as a crash leaves it: six charges, of which some are in the log alone."""
+    place = tmp_path / "at work" / "ledger.sqlite"
+    place.parent.mkdir()
+    ledger = Ledger.open(place, key)
+    ledger.open_budget("patients", BUDGET)
+    for _ in range(6):
+        ledger.charge("patients", PRICE, question=QUESTION)
+    crashed = shutil.copytree(place.parent, tmp_path / "crashed")
+    ledger.close()
+    return crashed / "ledger.sqlite"
+
+
+def test_a_whole_ledger_opens(spent, key):
+    with Ledger.open(spent, key) as ledger:
+        assert ledger.verify().lines == 7
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_damaged_log_is_found(spent, key, seed):
+    """Cut or changed anywhere, SQLite takes the log's valid beginning for all there is."""
+    log, rng = spent.with_name("ledger.sqlite-wal"), random.Random(seed)
+    blob = bytearray(log.read_bytes())
+    assert len(blob) > 10_000
+    at = rng.randrange(len(blob))
+    if seed % 2:
+        del blob[at:]
+    else:
+        blob[at] ^= 0xFF
+    log.write_bytes(blob)
+    spent.with_name("ledger.sqlite-shm").unlink(missing_ok=True)
+    try:
+        with Ledger.open(spent, key) as ledger:
+            lines = ledger.verify().lines
+    except LedgerError:
+        return
+    assert lines == 7, "what was damaged was not needed: nothing is lost"
+
+
+def test_a_deleted_log_and_an_older_copy_are_found(spent, key, tmp_path):
+    with Ledger.open(spent, key) as ledger:
+        ledger.backup(tmp_path / "backup.sqlite")
+        ledger.charge("patients", PRICE, question=QUESTION)
+    shutil.copy(tmp_path / "backup.sqlite", spent)
+    for log in ("-wal", "-shm"):
+        spent.with_name(spent.name + log).unlink(missing_ok=True)
+    with pytest.raises(TamperError, match="Line 7 of 'patients' was written and is missing now"):
+        Ledger.open(spent, key)
+
+
+def test_a_new_ledger_in_a_lost_ones_place_is_found(spent, key):
+    for file in (spent, spent.with_name("ledger.sqlite-wal"), spent.with_name("ledger.sqlite-shm")):
+        file.unlink(missing_ok=True)
+    with pytest.raises(TamperError, match="Restore the newest copy"):
+        Ledger.open(spent, key)
+
+
+def test_a_note_that_was_written_half_is_passed_over(spent, key):
+    heads = spent.with_name("ledger.sqlite.heads")
+    heads.write_bytes(heads.read_bytes() + b'{"dataset":"patients","ind')
+    with Ledger.open(spent, key) as ledger:
+        ledger.charge("patients", PRICE, question=QUESTION)
+    with Ledger.open(spent, key) as ledger:
+        assert ledger.verify().lines == 8
+
+
+@pytest.mark.postgres
+def test_heads_beside_a_server(postgres_place, key, tmp_path):
+    heads = tmp_path / "ledger.heads"
+    with Ledger.open(postgres_place, key, heads=heads) as ledger:
+        ledger.open_budget("patients", BUDGET)
+    heads.write_text(heads.read_text().replace('"index":0', '"index":5'))
+    with pytest.raises(TamperError, match="Line 5"):
+        Ledger.open(postgres_place, key, heads=heads)
+
+
+def test_a_backup_verifies_equally(paid: tuple[Ledger, list[Receipt]], key: OwnerKey, tmp_path: Path) -> None:
+    ledger, receipts = paid
+    ledger.open_budget("empty", BUDGET)
+    ledger.backup(tmp_path / "copy.sqlite")
+    with Ledger.open(tmp_path / "copy.sqlite", key) as copy:
+        assert copy.verify(receipts) == ledger.verify(receipts)
+        assert copy.export() == ledger.export()
+        with pytest.raises(LedgerError, match="is a backup that ends at line 5 of 'patients'"):
+            copy.charge("patients", gaussian(), question=QUESTION)
+    assert not list(tmp_path.glob("*.partial*"))
+    (tmp_path / "beside.sqlite.heads").touch()
+    with pytest.raises(LedgerError, match="heads exists; a backup never overwrites"):
+        ledger.backup(tmp_path / "beside.sqlite")
+    with pytest.raises(LedgerError, match="exists; a backup never overwrites"):
+        ledger.backup(tmp_path / "copy.sqlite")
+    with pytest.raises(LedgerError, match="cannot be made"):
+        ledger.backup(tmp_path / "absent" / "copy.sqlite")
+
+
+def test_a_restored_backup_lacks_later_receipts(opened: Ledger, key: OwnerKey, tmp_path: Path) -> None:
+    opened.backup(tmp_path / "copy.sqlite")
+    later = opened.charge("patients", gaussian(), question=QUESTION)
+    with (
+        Ledger.open(tmp_path / "copy.sqlite", key) as copy,
+        pytest.raises(TamperError, match="tail was cut off"),
+    ):
+        copy.verify([later])
+
+
+def test_a_failed_backup_leaves_no_file(sqlite_place: str, key: OwnerKey, tmp_path: Path) -> None:
+    ledger = Ledger.open(sqlite_place, key)
+    ledger.close()
+    with pytest.raises(LedgerError, match="is closed"):
+        ledger.backup(tmp_path / "copy.sqlite")
+    assert not list(tmp_path.glob("copy*"))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The contract of the ledger, on SQLite and on PostgreSQL; what only one of them has is tested beside it."""
+"""The contract of a ledger in memory, on SQLite and on PostgreSQL: budgets, charges, answers, decisions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,15 @@ from typing import Any
 
 import dp_accounting
 import pytest
+import sqlalchemy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privada.exceptions import BudgetError, InputError, LedgerError
-from privada.privacy import ZCDP, ApproxDP, Guarantee, Ledger, OwnerKey, Price, PureDP
+from privada.exceptions import AnswerError, BudgetError, InputError, LedgerError, PolicyError, TamperError
+from privada.privacy import ZCDP, ApproxDP, Asker, Guarantee, Ledger, OwnerKey, Price, PureDP, Receipt
+from privada.privacy.ledger import chain
+from privada.privacy.ledger import ledger as module
+from privada.privacy.ledger.storage import FAILED, KEPT, MOST_TRIES, OWED
 from tests.privacy.ledger.cases import BUDGET, QUESTION, gaussian, grains, laplace
 
 
@@ -239,3 +243,179 @@ def test_the_laws_of_a_ledger(
                     replay.charge("patients", replace(line.price, times=1), question=QUESTION)
         assert replay.spent("patients") == ledger.spent("patients")
         assert grains(replay) == grains(ledger)
+
+
+PRICE = Price(event=dp_accounting.GaussianDpEvent(5.0), guarantee=ZCDP(rho=0.02, relation="add/remove"))
+
+
+def owe(ledger, question=QUESTION):
+    return ledger.charge_once("patients", PRICE, question=question)[0]
+
+
+def test_what_is_kept_is_found_by_another_process(durable_opened, place, key):
+    durable_opened.keep(owe(durable_opened), b"release")
+    with Ledger.open(place, key) as other:
+        assert other.debt("patients", QUESTION).state == KEPT
+        assert other.kept("patients", QUESTION) == b"release"
+        assert other.kept("patients", "cd" * 32) is None
+
+
+def test_the_first_release_stays(opened):
+    debt = owe(opened)
+    assert opened.keep(debt, b"first") == b"first"
+    assert opened.keep(debt, b"second") == b"first"
+    assert opened.kept("patients", QUESTION) == b"first"
+
+
+def test_what_failed_on_the_rows_has_failed_for_good(opened):
+    debt = owe(opened)
+    opened.fail(debt)
+    assert owe(opened).state == FAILED
+    with pytest.raises(AnswerError):
+        opened.keep(debt, b"late")
+    assert opened.kept("patients", QUESTION) is None
+
+
+def test_an_answer_that_ends_its_process_each_time_is_given_up(opened):
+    states = [owe(opened).state for _ in range(MOST_TRIES + 2)]
+    assert states == [OWED] * MOST_TRIES + [FAILED] * 2
+    assert len([line for line in opened.lines("patients") if line.kind == "charge"]) == 1
+
+
+def test_a_release_that_cannot_be_kept_costs_no_try(opened, monkeypatch):
+    debt = owe(opened)
+    with opened._storage.reading() as transaction:
+        tables_of_storage = type(transaction)
+    change = tables_of_storage.change
+
+    def fail_to_keep(tables, debt, *, release=None, **more):
+        if release is not None:
+            raise LedgerError("the disk is full")
+        return change(tables, debt, **more)
+
+    monkeypatch.setattr(tables_of_storage, "change", fail_to_keep)
+    with pytest.raises(LedgerError, match="full"):
+        opened.keep(debt, b"release")
+    monkeypatch.undo()
+    again = owe(opened)
+    assert (again.state, again.tries) == (OWED, debt.tries)
+    opened.keep(again, b"release")
+
+
+def test_a_debt_without_its_line_is_found_when_the_ledger_is_opened(durable_opened, place, key):
+    owe(durable_opened)
+    durable_opened.close()
+    engine = sqlalchemy.create_engine(
+        place if "://" in place else f"sqlite:///{place}", poolclass=sqlalchemy.pool.NullPool
+    )
+    with engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE answers SET position = 7")
+    with pytest.raises(TamperError, match="Line 7 of 'patients', which paid"):
+        Ledger.open(place, key)
+
+
+def test_a_disk_without_room_is_known_before_a_charge(tmp_path, key, monkeypatch):
+    from collections import namedtuple
+
+    usage = namedtuple("usage", "total used free")
+    with Ledger.open(tmp_path / "ledger.sqlite", key) as ledger:
+        ledger.check_room(1000)
+        monkeypatch.setattr("shutil.disk_usage", lambda _: usage(10**9, 10**9 - 2_000_000, 2_000_000))
+        ledger.check_room(1000)
+        with pytest.raises(LedgerError, match="Nothing was charged"):
+            ledger.check_room(1_000_000)
+
+
+ALICE, BOB = Asker("alice", "aa" * 32), Asker("bob", "bb" * 32)
+
+
+def of_kind(ledger: Ledger, kind: str) -> list[chain.Line]:
+    return [line for line in ledger.lines("patients") if line.kind == kind]
+
+
+def test_a_decision_is_one_line_with_a_name(opened: Ledger) -> None:
+    assert opened.decision("patients", QUESTION) is None
+    first = opened.approve("patients", QUESTION, by="Dr Who")
+    again = opened.approve("patients", QUESTION, by="Dr Else")
+    assert first == again
+    assert (first.kind, first.question, first.price) == ("approval", QUESTION, None)
+    with pytest.raises(PolicyError, match=r"was approved by Dr Who on 20\d\d-.*; say reconsider"):
+        opened.reject("patients", QUESTION, by="Dr Else", reason="too large")
+    opened.reject("patients", QUESTION, by="Dr Else", reason="too large", reconsider=True)
+    with pytest.raises(PolicyError, match="was refused by Dr Else"):
+        opened.approve("patients", QUESTION, by="Dr Who")
+    decision = opened.decision("patients", QUESTION)
+    assert decision is not None
+    assert (decision.kind, decision.approver, decision.detail["text"]) == ("refusal", "Dr Else", "too large")
+    assert opened.verify([first]).lines == 3
+    assert grains(opened) == 0
+
+
+def test_a_decision_can_be_for_one_learner(opened: Ledger) -> None:
+    opened.approve("patients", QUESTION, by="Dr Who", asker=ALICE)
+    assert opened.decision("patients", QUESTION, asker=ALICE) is not None
+    assert opened.decision("patients", QUESTION, asker=BOB) is None
+    assert opened.decision("patients", QUESTION) is None
+    opened.approve("patients", "cd" * 32, by="Dr Who")
+    assert opened.decision("patients", "cd" * 32, asker=BOB) is not None
+
+
+def test_a_decision_that_was_made_under_an_earlier_key_is_confirmed(opened: Ledger) -> None:
+    first = opened.approve("patients", QUESTION, by="Dr Who")
+    opened.rotate(OwnerKey.generate())
+    assert opened.approve("patients", QUESTION, by="Dr Who") == first
+    assert opened.verify([first])
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [({"by": ""}, "by"), ({"by": "a\nb"}, "by"), ({"by": "x" * 101}, "by"), ({"question": "ab"}, "question")],
+)
+def test_a_decision_needs_a_name_and_a_digest(opened: Ledger, change: dict[str, str], named: str) -> None:
+    told = {"question": QUESTION, "by": "Dr Who"} | change
+    with pytest.raises(InputError, match=f"Expected {named}"):
+        opened.approve("patients", **told)
+    with pytest.raises(InputError, match="Expected reason"):
+        opened.reject("patients", QUESTION, by="Dr Who", reason="")
+
+
+def test_a_known_learners_refusal_is_a_line_once(opened: Ledger) -> None:
+    for _ in range(3):
+        opened.refuse("patients", question=QUESTION, reason="too\x1b much", asker=ALICE)
+    opened.refuse("patients", question=QUESTION, reason="another reason", asker=ALICE)
+    refused = of_kind(opened, "refusal")
+    assert [line.detail["text"] for line in refused] == ["too\\x1b much", "another reason"]
+    assert {line.asker for line in refused} == {ALICE}
+    assert {line.cost for line in refused} == {0}
+    assert opened.unlisted("patients") == {}
+    assert opened.verify().lines == 3
+
+
+def test_nobody_fills_the_disk_by_being_refused(opened: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_REFUSALS", 3)
+    monkeypatch.setattr(chain, "_now", lambda: "2099-03-01T12:00:00.000000+00:00")
+    for number in range(5):
+        opened.refuse("patients", question=f"{number:064x}", reason="no", asker=ALICE)
+        opened.refuse("patients", question=f"{number:064x}", reason="who are you?")
+    opened.refuse("patients", question=QUESTION, reason="no", asker=BOB)
+    assert len(of_kind(opened, "refusal")) == 4
+    assert opened.unlisted("patients") == {"2099-03-01": 7}
+    monkeypatch.setattr(chain, "_now", lambda: "2099-03-02T12:00:00.000000+00:00")
+    opened.refuse("patients", question="ef" * 32, reason="no", asker=ALICE)
+    assert len(of_kind(opened, "refusal")) == 5
+
+
+def test_the_counts_are_in_a_backup(opened: Ledger, key: OwnerKey, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    opened.refuse("patients", question=QUESTION, reason="who are you?")
+    opened.backup(tmp_path / "copy.sqlite")
+    with Ledger.open(tmp_path / "copy.sqlite", key) as copy:
+        assert copy.unlisted("patients") == opened.unlisted("patients") != {}
+
+
+@pytest.mark.parametrize("kind", ["approval", "refusal", "copy", "charge", "budget", "key", "Two words"])
+def test_a_note_cannot_pass_for_something_else(paid: tuple[Ledger, list[Receipt]], kind: str) -> None:
+    with pytest.raises(InputError, match="Expected kind"):
+        paid[0].note("patients", kind, text="rows")
+    receipt = paid[0].note("patients", text="rows", asker=ALICE)
+    assert of_kind(paid[0], "disclosure")[0].asker == ALICE
+    assert paid[0].verify([receipt])
