@@ -31,6 +31,7 @@ from privada.parties.compute.batch import Batch
 from privada.parties.compute.cluster import Cluster, QuestionFile, Task
 from privada.parties.compute.threads import Threads
 from privada.parties.sources import files as dividing
+from privada.parties.sources import open_source
 from privada.privacy import PureDP, Vintage
 from privada.privacy.bounds import Grid
 from tests.clusters import running_cluster
@@ -391,3 +392,39 @@ def test_plain_arguments_travel_as_they_are():
 def test_what_has_no_name_or_is_not_plain_stays_here(made):
     with pytest.raises(AnswerError):
         Task.of(made)
+
+
+def test_a_data_frame_is_opened_again_under_new_keys(cluster, folder, monkeypatch):
+    """The scheduler may lose a task whose key was released just before, so no key is used twice."""
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_map(pd.read_parquet, sorted(folder.glob("*.parquet")))
+    client, keys = cluster._client, []
+    compute = client.compute
+
+    def note_keys(parts):
+        futures = compute(parts)
+        keys.extend(future.key for future in futures)
+        return futures
+
+    monkeypatch.setattr(client, "compute", note_keys)
+    for _ in range(3):
+        Rows(frame, schema=PERSONS, noise=coupled(1), compute=cluster).check()
+    assert len(set(keys)) == len(keys) >= 6
+
+
+def test_a_partition_can_move_to_another_worker(cluster, folder):
+    """Dask moves results when workers are busy; one that cannot be pickled would be waited for for ever."""
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_map(pd.read_parquet, sorted(folder.glob("*.parquet")))
+    client = cluster._client
+    parts = cluster.place(open_source(frame, PERSONS, None, None), PERSONS)
+    first, second = client.scheduler_info()["workers"]
+    counts = [
+        [
+            client.submit(cluster_module.count_rows, part, workers=[place], pure=False).result(60)
+            for part in parts
+        ]
+        for place in (first, second)
+    ]
+    assert counts[0] == counts[1]
+    assert sum(counts[0]) == N

@@ -181,8 +181,12 @@ class Cluster:
         """Addresses of parts go to the workers; rows that are in this process do not."""
         self.check_ready()
         if isinstance(source, Collection):
+            from dask.graph_manipulation import clone
+
             with self._noticing_loss("takes no work"):
-                frames = self._client.compute([part.delayed for part in source.partitions()])
+                # A frame's tasks have the same keys each time, and Dask may lose a task whose key was
+                # released just before, while all workers are idle. Clones have new keys.
+                frames = self._client.compute(clone(*(part.delayed for part in source.partitions())))
             return [self._submit(open_frame, frame, schema) for frame in frames]
         return [self._submit(keep_value, Part(part, schema)) for part in source.addresses()]
 
@@ -299,7 +303,9 @@ class Cluster:
                     wait(list(futures), timeout=PATIENCE / 12)
                 return
             except Late:
-                idle = 0.0 if any(self._client.processing().values()) else idle + PATIENCE / 12
+                # the workers are asked, not the scheduler, which takes a lost task for one at work
+                at_work = self._client.run(count_tasks_at_work)
+                idle = 0.0 if any(at_work.values()) else idle + PATIENCE / 12
             if idle >= PATIENCE:
                 self._client.cancel(list(futures))
                 raise OutageError(
@@ -390,6 +396,12 @@ def tell_versions() -> tuple[str, ...]:
 
     kind = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
     return __version__, np.__version__, numba.__version__, pa.__version__, kind
+
+
+def count_tasks_at_work(dask_worker: Any) -> int:
+    """How many tasks a worker is computing, about to compute, or getting data for."""
+    state = dask_worker.state
+    return len(state.executing) + len(state.ready) + len(state.in_flight_tasks) + len(state.data_needed)
 
 
 def keep_value(value: Any) -> Any:

@@ -265,6 +265,19 @@ class ArrowSource(Source):
 
         return isinstance(self._dataset, InMemoryDataset)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Dask may move a partition of a data frame from one worker of the owner's to another. Arrow cannot
+        # pickle a data set in memory, and Dask would try for ever.
+        return vars(self) | ({"_dataset": self._dataset.to_table()} if self.is_held else {})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+
+        vars(self).update(state)
+        if isinstance(self._dataset, pa.Table):
+            self._dataset = ds.dataset(self._dataset)
+
 
 class CsvSource(Source):
     """Rows of one CSV file, typed by the schema: no type is guessed from rows."""
