@@ -82,8 +82,8 @@ def _fetch(typing: Any, array: Any, row: Any, column: Any) -> Any:  # pragma: no
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = signature.args[0]
-        held = context.make_array(kind)(context, builder, args[0])
-        place = cgutils.get_item_pointer(context, builder, kind, held, args[1:], wraparound=False)
+        array = context.make_array(kind)(context, builder, args[0])
+        place = cgutils.get_item_pointer(context, builder, kind, array, args[1:], wraparound=False)
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         shape = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         call = builder.module.declare_intrinsic("llvm.prefetch", [byte], shape)
@@ -152,7 +152,10 @@ def add_pulls(
     [-99, -99, -99]
     """
     n, k = singles.rows.shape
-    spans = _spans(n)
+    # one part of the rows for each thread that is worth it
+    threads = max(1, min(count_processors(), n // FEWEST)) if n else 0
+    cuts = [n * thread // max(threads, 1) for thread in range(threads + 1)]
+    spans = [slice(*span) for span in pairwise(cuts)]
     part, totals = _kernel(loss), np.zeros((len(spans), max(k, 64)), dtype=np.int64)
 
     def work(item: tuple[int, slice]) -> None:
@@ -162,13 +165,6 @@ def add_pulls(
 
     run_each(work, enumerate(spans))
     sums += totals[:, :k].sum(axis=0)
-
-
-def _spans(n: int) -> list[slice]:
-    """One part of the rows for each thread that is worth it."""
-    threads = max(1, min(count_processors(), n // FEWEST)) if n else 0
-    cuts = [n * thread // max(threads, 1) for thread in range(threads + 1)]
-    return [slice(*span) for span in pairwise(cuts)]
 
 
 __all__ = ["Singles", "add_pulls"]

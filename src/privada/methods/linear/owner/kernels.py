@@ -42,16 +42,6 @@ def _finite(z: FloatArray) -> bool:  # pragma: no cover - compiled
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _clip(z: FloatArray, radius: float) -> None:  # pragma: no cover - compiled
-    """Scale one record back into the ball, in place."""
-    norm = _norm(z)
-    if norm > radius * _INSIDE:
-        factor = radius * _INSIDE / norm
-        for j in range(z.shape[0]):
-            z[j] *= factor
-
-
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
 def mapped(
     X: FloatArray, transform: FloatArray, shift: FloatArray, radius: float
 ) -> FloatArray:  # pragma: no cover - compiled
@@ -67,10 +57,13 @@ def mapped(
             if x != 0.0:
                 for j in range(k):
                     Z[i, j] += x * transform[a, j]
-        if _finite(Z[i]):
-            _clip(Z[i], radius)
-        else:
+        if not _finite(Z[i]):
             Z[i] = 0.0
+        norm = _norm(Z[i])
+        if norm > radius * _INSIDE:  # a record that is not finite is 0 by now
+            factor = radius * _INSIDE / norm
+            for j in range(k):
+                Z[i, j] *= factor
     return Z
 
 
@@ -81,14 +74,14 @@ def scored(
     """``x W + b`` of every row."""
     n, d = X.shape
     outputs = weights.shape[1]
-    found = np.empty((n, outputs))
+    scores = np.empty((n, outputs))
     for i in range(n):
         for o in range(outputs):
             total = intercepts[o]
             for a in range(d):
                 total += X[i, a] * weights[a, o]
-            found[i, o] = total
-    return found
+            scores[i, o] = total
+    return scores
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -102,26 +95,9 @@ def logistic_pull(score: float, y: float, threshold: float) -> float:  # pragma:
     """ψ of one record of two classes."""
     signed = score if y == 1.0 else -score
     loss = math.log1p(math.exp(-abs(signed))) + max(0.0, -signed)
-    gone = -math.expm1(-loss)
+    push = -math.expm1(-loss)
     weight = 1.0 if loss <= threshold else math.sqrt(threshold / loss)
-    return -weight * gone if y == 1.0 else weight * gone
-
-
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _push(scores: FloatArray, y: float, threshold: float) -> None:  # pragma: no cover - compiled
-    """Turn the softmax scores of one record into its pull, in place."""
-    most = scores[0]
-    for o in range(1, scores.shape[0]):
-        most = max(most, scores[o])
-    total = 0.0
-    for o in range(scores.shape[0]):
-        total += math.exp(scores[o] - most)
-    at = int(y)
-    loss = math.log(total) + most - scores[at]
-    weight = 1.0 if loss <= threshold else math.sqrt(threshold / loss)
-    for o in range(scores.shape[0]):
-        p = math.exp(scores[o] - most) / total
-        scores[o] = weight * (p - 1.0 if o == at else p)
+    return -weight * push if y == 1.0 else weight * push
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -148,7 +124,19 @@ def add_softmax(
             for j in range(k):
                 total += Z[i, j] * V[j, o]
             scores[o] = total
-        _push(scores, y[i], threshold)
+        # from scores to the record's pull, in place
+        most = scores[0]
+        for o in range(1, outputs):
+            most = max(most, scores[o])
+        total = 0.0
+        for o in range(outputs):
+            total += math.exp(scores[o] - most)
+        code = int(y[i])
+        loss = math.log(total) + most - scores[code]
+        weight = 1.0 if loss <= threshold else math.sqrt(threshold / loss)
+        for o in range(outputs):
+            p = math.exp(scores[o] - most) / total
+            scores[o] = weight * (p - 1.0 if o == code else p)
         length = _norm(Z[i]) * _norm(scores)
         if not (_finite(Z[i]) and _finite(scores) and length < np.inf):
             continue

@@ -84,19 +84,19 @@ class PublicFeatures(Form):
         weights = public.matrix(weights=self.weights)
         if len(weights) != d:
             raise InputError(f"Expected weights of {d} rows, got {len(weights)}.")
-        made = {
+        arrays = {
             "mean": public.vector(mean=self.mean),
             "spread": public.vector(spread=self.spread, length=d),
             "weights": weights,
             "starts": public.vector(starts=self.starts),
             "reach": public.vector(reach=self.reach),
-            "cuts": _column(cuts=self.cuts),
+            "cuts": public.vector(cuts=self.cuts) if np.size(self.cuts) else np.zeros(0),
             "splits": _integers(3, splits=self.splits),
             "trees": _integers(2, trees=self.trees),
             "landmarks": _table(d, landmarks=self.landmarks),
             "loads": _table(weights.shape[1], loads=self.loads),
         }
-        for name, array in made.items():
+        for name, array in arrays.items():
             object.__setattr__(self, name, array)
         self._check_numbers()
         self._check_trees()
@@ -189,8 +189,7 @@ class PublicFeatures(Form):
             return np.asarray(
                 _near_linear(scores, self.outputs, float(self.low), float(self.high), self.reach)
             )
-        probabilities = np.asarray(_probabilities(scores, self.outputs))
-        return probabilities if self.link == "probability" else _log_odds(probabilities, self.outputs)
+        return np.asarray(_classes(scores, self.outputs, self.link == "log-odds"))
 
 
 def write_features(features: PublicFeatures) -> tuple[Plain, Arrays]:
@@ -220,11 +219,6 @@ def _table(width: int, **named: Any) -> FloatArray:
     return public.matrix(width=width, **{name: array})
 
 
-def _column(**named: Any) -> FloatArray:
-    ((name, value),) = named.items()
-    return public.vector(**{name: value}) if np.size(value) else np.zeros(0)
-
-
 def _integers(width: int, **named: Any) -> IntArray:
     """A public table of integers that may have no row."""
     ((name, value),) = named.items()
@@ -233,9 +227,9 @@ def _integers(width: int, **named: Any) -> IntArray:
         return np.zeros((0, width), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iu":
         raise InputError(f"Expected {name} to be integers in {width} columns, got shape {array.shape}.")
-    kept = np.array(array, dtype=np.int64, order="C")
-    kept.flags.writeable = False
-    return kept
+    table = np.array(array, dtype=np.int64, order="C")
+    table.flags.writeable = False
+    return table
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -268,18 +262,18 @@ def _scores(
     n, d = X.shape
     outputs = weights.shape[1]
     first = starts.shape[0] - outputs  # of the kernel machine
-    found = np.empty((n, starts.shape[0]))
+    scores = np.empty((n, starts.shape[0]))
     for i in range(n):
         for c in range(starts.shape[0]):
-            found[i, c] = starts[c]
+            scores[i, c] = starts[c]
         for j in range(d):
             for o in range(outputs):
-                found[i, o] += X[i, j] * weights[j, o]
+                scores[i, o] += X[i, j] * weights[j, o]
         for t in range(trees.shape[0]):
             at = trees[t, 0]
             while splits[at, 0] >= 0:
                 at = splits[at, 1] if X[i, splits[at, 0]] <= cuts[at] else splits[at, 2]
-            found[i, trees[t, 1]] += cuts[at]
+            scores[i, trees[t, 1]] += cuts[at]
         for m in range(landmarks.shape[0]):
             far = 0.0
             for j in range(d):
@@ -287,8 +281,8 @@ def _scores(
                 far += gap * gap
             bump = math.exp(-bandwidth * far)
             for o in range(outputs):
-                found[i, first + o] += bump * loads[m, o]
-    return found
+                scores[i, first + o] += bump * loads[m, o]
+    return scores
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
@@ -296,21 +290,25 @@ def _near_linear(
     scores: FloatArray, outputs: int, low: float, high: float, reach: FloatArray
 ) -> FloatArray:  # pragma: no cover - compiled
     """Numbers within the limits, and within every model's reach of the linear one."""
-    found = np.empty(scores.shape)
+    predictions = np.empty(scores.shape)
     for i in range(scores.shape[0]):
         for c in range(scores.shape[1]):
             base = min(high, max(low, scores[i, c % outputs]))
             gap = min(high, max(low, scores[i, c])) - base
             most = reach[c // outputs]
             value = base + min(most, max(-most, gap))
-            found[i, c] = value if abs(value) < np.inf else 0.0
-    return found
+            predictions[i, c] = value if abs(value) < np.inf else 0.0
+    return predictions
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _probabilities(scores: FloatArray, outputs: int) -> FloatArray:  # pragma: no cover - compiled
-    """Of the second of two classes, or of all of several; 0 where a score is not a number."""
-    found = np.empty(scores.shape)
+def _classes(scores: FloatArray, outputs: int, log_odds: bool) -> FloatArray:  # pragma: no cover - compiled
+    """Probabilities of the second of two classes, or of all of several; 0 where a score is not a number.
+
+    Or, for offsets, log-odds of the second of two classes, or log-probabilities of several: of probabilities
+    that are not below the floor.
+    """
+    predictions = np.empty(scores.shape)
     for i in range(scores.shape[0]):
         for first in range(0, scores.shape[1], outputs):
             most = 0.0 if outputs == 1 else scores[i, first]
@@ -320,22 +318,12 @@ def _probabilities(scores: FloatArray, outputs: int) -> FloatArray:  # pragma: n
             for c in range(first, first + outputs):
                 total += math.exp(scores[i, c] - most)
             for c in range(first, first + outputs):
-                value = math.exp(scores[i, c] - most) / total
-                found[i, c] = value if abs(value) < np.inf else 0.0
-    return found
-
-
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _log_odds(probabilities: FloatArray, outputs: int) -> FloatArray:  # pragma: no cover - compiled
-    """Log-odds of the second of two classes, or log-probabilities of several; none is below the floor."""
-    odds = np.empty(probabilities.shape)
-    for i in range(probabilities.shape[0]):
-        for c in range(probabilities.shape[1]):
-            p = probabilities[i, c]
-            odds[i, c] = math.log(max(p, FLOOR))
-            if outputs == 1:
-                odds[i, c] -= math.log(max(1.0 - p, FLOOR))
-    return odds
+                p = math.exp(scores[i, c] - most) / total
+                p = p if abs(p) < np.inf else 0.0
+                predictions[i, c] = math.log(max(p, FLOOR)) if log_odds else p
+                if log_odds and outputs == 1:
+                    predictions[i, c] -= math.log(max(1.0 - p, FLOOR))
+    return predictions
 
 
 __all__ = ["LINKS", "PublicFeatures", "read_features", "write_features"]

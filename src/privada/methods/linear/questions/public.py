@@ -33,8 +33,8 @@ def vector(*, length: int | None = None, **named: Any) -> FloatArray:
     ((name, value),) = named.items()
     array = np.asarray(value, dtype=np.float64)
     if array.ndim != 1 or not len(array) or (length is not None and len(array) != length):
-        wanted = "a vector" if length is None else f"a vector of length {length}"
-        raise InputError(f"Expected {name} to be {wanted}, got shape {array.shape}.")
+        of_length = "" if length is None else f" of length {length}"
+        raise InputError(f"Expected {name} to be a vector{of_length}, got shape {array.shape}.")
     if not np.isfinite(array).all():
         raise InputError(f"Expected {name} to be finite; it holds a missing or infinite value.")
     return _kept(array, name)
