@@ -99,12 +99,12 @@ def answer_radius(question: SourceRadius, rows: Rows, draw: Draws) -> dict[str, 
 
 def _find_nearest(question: NeighbourAverages | SourceRadius, rows: Rows) -> Neighbours:
     """Squared distances and clipped rows of the t first neighbours of each target point, unordered."""
+    return rows.merged(partial(_find_nearest_of_batch, question), _merge)
 
-    def merge(neighbours: Neighbours, others: Neighbours) -> Neighbours:
-        merge_nearest(*neighbours, *others)
-        return neighbours
 
-    return rows.merged(partial(_find_nearest_of_batch, question), merge)
+def _merge(neighbours: Neighbours, others: Neighbours) -> Neighbours:
+    merge_nearest(*neighbours, *others)
+    return neighbours
 
 
 def _find_nearest_of_batch(question: NeighbourAverages | SourceRadius, batch: Batch) -> Neighbours:

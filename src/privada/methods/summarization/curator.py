@@ -137,6 +137,7 @@ class CuratorNoise:
         A coin has 128 bits, the last 64 drawn where they matter. With 53, every chance to be missed below
         1e-16 would be none, and ranks on either side of that could be told apart at no price.
         """
+        # The second word of a coin is drawn only where the first one ties.
         asked_names = set()
         coins = self.noise.words(len(draw.ranks))
         for (name, rank), coin in zip(draw.ranks.items(), coins.tolist(), strict=True):

@@ -44,6 +44,7 @@ def answer_sum(question: EmbeddingSum, rows: Rows, draw: Draws) -> dict[str, Any
 
 
 def _sum_batch(question: EmbeddingSum, batch: Batch) -> IntArray:
+    # Whole grid steps, each row truncated by itself: the sum has the same bits for any batches.
     steps = 1 / question.plan.lattice("sum").grid.step
     sums = np.zeros(question.embedding.dimension, dtype=np.int64)
     kernels.add_truncated(sums, question.embedding.transform(batch.X), steps)
@@ -79,6 +80,7 @@ def _match_rows(
     """All rows and labels, the places of those that match the target, and all embeddings."""
     batch = rows.gathered()
     features = question.embedding.transform(batch.X)
+    # The target that the owner matches is its own: the curator never learns it.
     target, _ = denoise(features, question.target, question.variance)
     distinct = find_distinct(batch.X)
     single = features[distinct].astype(np.float32)  # single precision is enough to choose
@@ -158,6 +160,7 @@ def denoise(
         return g, np.full(len(H), 1 / max(len(H), 1))
     from scipy.sparse import csr_array
 
+    # Mixtures are averaged, not selected, with exponential weights in their estimated risks.
     risks, mixtures = [], []
     for labels in _group_rows(H, random_state):
         sizes = np.bincount(labels)

@@ -32,6 +32,7 @@ from privada.methods.clustering.questions.multiscale import GridPyramid, LocalMe
 from privada.parties import Policy, Schema
 from privada.privacy import ZCDP, ApproxDP, PureDP
 from privada.privacy.mechanism import Gaussian, KNormCylinder, Laplace
+from tests.methods.clustering.questions.sensitivity import noise_variances
 
 PURE, RHO = PureDP(epsilon=3, relation="add/remove"), ZCDP(rho=3, relation="add/remove")
 
@@ -88,7 +89,6 @@ def test_nothing_comes_of_no_source():
     for question in (NearestMeans(cells=CELLS, radius=0.5, guarantee=PURE), local(moments="full")):
         found = sanitise(question, answered(question, np.empty((0, 2))), gamma=1e-6)
         assert found.points.shape == (0, 2)
-        assert found.to_dict()["points"] == []
 
 
 @pytest.mark.parametrize("moments", ["none", "trace", "full", "pooled"])
@@ -113,14 +113,15 @@ def test_nearest_means_are_projected():
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("noise", ["lattice", "k-norm"])
-def test_deviations_are_what_the_noise_does(noise):
+def test_points_are_as_far_off_as_the_noise_says(noise):
     """Root mean squared error over 150 seeds; false alarm below 1e-4."""
     X = np.tile([[0.29, -0.19]], (1000, 1))
     question = NearestMeans(cells=CELLS, radius=0.5, noise=noise, guarantee=PURE)
     found = [sanitise(question, answered(question, X, seed), gamma=1e-9) for seed in range(150)]
     errors = [np.linalg.norm(one.points[0] - X[0]) for one in found]
-    said = np.mean([one.deviations[0] for one in found])
-    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(said, rel=0.25)
+    count, total = noise_variances(question)  # to first order, on counts of about 1000
+    expected = np.sqrt(2 * total + np.sum(X[0] ** 2) * count) / 1000
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(expected, rel=0.25)
 
 
 def test_averages_are_sums_over_t():
@@ -130,7 +131,6 @@ def test_averages_are_sums_over_t():
         found = sanitise(question, answered(question, X))
         assert np.allclose(found.points, X[:4], atol=0.05)
         assert found.cells.tolist() == [0, 1, 2, 3]
-        assert found.deviations.max() < 0.05
     short = NeighbourAverages(targets=CELLS, t=1000, radius=0.5, guarantee=RHO)
     found = sanitise(short, answered(short, X[:500]))
     assert np.allclose(found.points, X[:4] / 2, atol=0.02), "absent rows are the centre"

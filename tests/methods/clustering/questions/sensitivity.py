@@ -45,3 +45,13 @@ def loss(question, here, there):
     if plan.epsilon is not None:
         return total / plan.epsilon
     return math.sqrt(total) / accountant.gaussian_mu(plan.event)
+
+
+def noise_variances(question):
+    """Noise variance of a count and of a coordinate of a sum of `NearestMeans`."""
+    draws = question.plan.draws
+    if "table" not in draws:
+        return draws["counts"].variance, draws["sums"].variance
+    d = question.cells.shape[1]
+    unit = (question.moves / draws["table"].budget) ** 2 * (d + 3)  # privacy.md, section 1 (d)
+    return unit * (d + 2) / 3, unit * question.radius**2

@@ -11,13 +11,20 @@ from privada.audit import replay
 from privada.audit.replaying import keeps
 from privada.exceptions import InputError
 from privada.methods.clustering import LocalMeans, NearestMeans, NeighbourAverages, SourceRadius
-from privada.methods.clustering.learner.source import noise_variances
 from privada.methods.clustering.questions import means
 from privada.methods.clustering.questions.multiscale import GridPyramid
 from privada.parties import Rows, Schema
 from privada.privacy import ZCDP, ApproxDP, Gaussian, Grid, Laplace, PureDP, Unit
 from privada.privacy.mechanism import Plan
-from tests.methods.clustering.questions.sensitivity import CELLS, PURE, RHO, SCHEMA, exact, loss
+from tests.methods.clustering.questions.sensitivity import (
+    CELLS,
+    PURE,
+    RHO,
+    SCHEMA,
+    exact,
+    loss,
+    noise_variances,
+)
 
 T = 3
 

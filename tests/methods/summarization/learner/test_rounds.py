@@ -309,6 +309,6 @@ def test_points_that_are_not_what_was_bid_leave_the_pool(table):
     assert table.failed
     assert table.playing == ["b"]
     assert table.pool == []
-    assert table.seen == 2
+    assert table.received == 2
     with pytest.raises(InputError, match="No owner sent"):
         table.to_summary(None)

@@ -52,7 +52,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import singledispatch
 
 import numpy as np
 import numpy.typing as npt
@@ -125,36 +124,25 @@ def cost_bound(
     return CostBound(cost=min(float(served.mean()), far), difference=difference, confidence=confidence)
 
 
-@singledispatch
 def certified(question: Question, release: Release, target: FloatArray, gamma: float) -> FloatArray:
     """For each target point a distance within which there is a source row, all true but for ``gamma``.
 
     Infinite where nothing is certain, as for averages.
     """
-    del question, release, gamma
-    return np.full(len(target), np.inf)
-
-
-@certified.register
-def _(question: GridPyramid, release: Release, target: FloatArray, gamma: float) -> FloatArray:
-    counts = question.counts(release)
-    cells = sum(cube.size for cube in counts.values())
-    least = max(1.0, threshold(question.noise, cells=cells, gamma=gamma, width=question.width))
     distances = np.full(len(target), np.inf)
-    for level, cube in counts.items():
-        side = 2 * question.domain / 2**level
-        middles = (np.argwhere(cube >= least) + 0.5) * side - question.domain
-        reach = source_distances(target, middles) + side * math.sqrt(question.width) / 2
-        distances = np.minimum(distances, reach)
-    return distances
-
-
-@certified.register
-def _(question: LocalMeans, release: Release, target: FloatArray, gamma: float) -> FloatArray:
-    passed = release["counts"] >= count_threshold(question, gamma=gamma)
-    distances = np.full(len(target), np.inf)
-    for occupied, radius in zip(passed.T, question.shells, strict=True):
-        distances = np.minimum(distances, source_distances(target, question.cells[occupied]) + radius)
+    if isinstance(question, GridPyramid):
+        counts = question.counts(release)
+        cells = sum(cube.size for cube in counts.values())
+        least = max(1.0, threshold(question.noise, cells=cells, gamma=gamma, width=question.width))
+        for level, cube in counts.items():
+            side = 2 * question.domain / 2**level
+            middles = (np.argwhere(cube >= least) + 0.5) * side - question.domain
+            reach = source_distances(target, middles) + side * math.sqrt(question.width) / 2
+            distances = np.minimum(distances, reach)
+    elif isinstance(question, LocalMeans):
+        passed = release["counts"] >= count_threshold(question, gamma=gamma)
+        for occupied, radius in zip(passed.T, question.shells, strict=True):
+            distances = np.minimum(distances, source_distances(target, question.cells[occupied]) + radius)
     return distances
 
 
@@ -293,7 +281,6 @@ __all__ = [
     "certified",
     "cost_bound",
     "cost_sensitivity",
-    "error_probability",
     "lower_bound",
     "lower_bound_beside_radius",
     "separation",

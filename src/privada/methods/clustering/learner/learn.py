@@ -317,11 +317,9 @@ def check_choice(target: npt.ArrayLike, *, n_centers: int, n_draws: int = 1) -> 
 __all__ = [
     "Choice",
     "CostEstimate",
-    "check_choice",
     "choose",
     "default_question",
     "estimate_cost",
     "forecast_gain",
     "learn",
-    "measure_scale",
 ]

@@ -183,32 +183,21 @@ def medoids(
     if size == 0:
         chosen = chosen[:0]
     elif size < len(chosen):
-        chosen = np.sort(_search(T, limits, shares, chosen, size, random_state, method, swaps))
+        from privada.methods.clustering.learner import search  # compiled: imported where it is used
+
+        n, width = T.shape
+        parts = (*scale_problem(T, limits), shares, chosen)
+        if method == "large" or (method == "auto" and n > LARGEST_MATRIX):
+            rng = np.random.default_rng(random_state)
+            chosen = search.search_samples(search.PointProblem(*parts), size, rng, swaps)
+        else:
+            by_matrix = n <= FEW_POINTS or (width > MANY_FEATURES and n <= LARGEST_MATRIX)
+            problem = search.MatrixProblem(*parts) if by_matrix else search.PointProblem(*parts)
+            starts = 4 if n <= 256 else 2 if n <= 4096 else 1
+            chosen = search.best_of(problem, size, starts, swaps)
+    chosen = np.sort(chosen)
     payments = np.minimum(limits, _measure_nearest(T, T[chosen]))
     return Solution(chosen, float(np.average(payments, weights=shares)))
-
-
-def _search(
-    T: FloatArray,
-    caps: FloatArray,
-    weights: FloatArray,
-    candidates: IntArray,
-    k: int,
-    random_state: int | np.random.Generator | None,
-    method: str,
-    max_swaps: int,
-) -> IntArray:
-    from privada.methods.clustering.learner import search  # compiled: imported where it is used
-
-    n, width = T.shape
-    parts = (*scale_problem(T, caps), weights, candidates)
-    if method == "large" or (method == "auto" and n > LARGEST_MATRIX):
-        rng = np.random.default_rng(random_state)
-        return search.search_samples(search.PointProblem(*parts), k, rng, max_swaps)
-    by_matrix = n <= FEW_POINTS or (width > MANY_FEATURES and n <= LARGEST_MATRIX)
-    problem = search.MatrixProblem(*parts) if by_matrix else search.PointProblem(*parts)
-    starts = 4 if n <= 256 else 2 if n <= 4096 else 1
-    return search.best_of(problem, k, starts, max_swaps)
 
 
 def expected_medoids(
@@ -316,12 +305,4 @@ def _measure_nearest(T: FloatArray, centres: FloatArray) -> FloatArray:
     return distances
 
 
-__all__ = [
-    "Solution",
-    "cost",
-    "expected_medoids",
-    "find_distinct",
-    "medoids",
-    "scale_problem",
-    "source_distances",
-]
+__all__ = ["Solution", "cost", "expected_medoids", "medoids", "source_distances"]

@@ -785,15 +785,4 @@ def replace_centre(
     losses[table.shape[1]] = np.inf
 
 
-__all__ = [
-    "ExpectedProblem",
-    "GivenProblem",
-    "MatrixProblem",
-    "PointProblem",
-    "Problem",
-    "Ranking",
-    "Search",
-    "best_of",
-    "greedy",
-    "search_samples",
-]
+__all__ = ["ExpectedProblem", "GivenProblem", "MatrixProblem", "PointProblem", "Search", "best_of", "greedy"]

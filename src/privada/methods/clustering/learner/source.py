@@ -38,7 +38,7 @@ from privada.methods.clustering.questions.means import NearestMeans, NeighbourAv
 from privada.methods.clustering.questions.multiscale import GridPyramid, LocalMeans
 from privada.parties.protocol import only_releases
 from privada.privacy.bounds import Ball
-from privada.privacy.mechanism import Gaussian, KNorm, KNormCylinder, Laplace, Lattice, Mechanism
+from privada.privacy.mechanism import Gaussian, KNormCylinder, Laplace, Lattice, Mechanism
 from privada.privacy.release import Question, Release
 
 GAMMA = 0.05
@@ -59,8 +59,6 @@ class SanitisedSource:
         Noisy number of source rows behind each (of `NeighbourAverages`: t).
     cells : array of shape (points,)
         Index of the target or coreset point that each belongs to.
-    deviations : array of shape (points,)
-        Root mean squared error of each point that the noise makes, to first order.
     release : Release
         The release that all of it was made from.
     """
@@ -68,22 +66,10 @@ class SanitisedSource:
     points: FloatArray
     weights: FloatArray
     cells: IntArray
-    deviations: FloatArray
     release: Release
 
     def __len__(self) -> int:
         return len(self.points)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain form for reports."""
-        return {
-            "guarantee": str(self.release.guarantee),
-            "stamps": list(self.release.stamps),
-            "points": self.points.tolist(),
-            "weights": self.weights.tolist(),
-            "cells": self.cells.tolist(),
-            "deviations": self.deviations.tolist(),
-        }
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -157,7 +143,6 @@ def _(question: NearestMeans, release: Release, gamma: float) -> SanitisedSource
         points=Ball(radius=question.ball).clip(question.origins[at] + means),
         weights=counts[at],
         cells=at.astype(np.int64),
-        deviations=_estimate_deviations(means, counts[at], *noise_variances(question)),
         release=release,
     )
 
@@ -172,46 +157,19 @@ def _(question: LocalMeans, release: Release, gamma: float) -> SanitisedSource:
         points=Ball(radius=question.domain).clip(question.cells[cells] + outer[:, None] * means),
         weights=counts,
         cells=cells.astype(np.int64),
-        deviations=outer * _estimate_deviations(means, counts, *noise_variances(question)),
         release=release,
     )
 
 
 @_read.register
 def _(question: NeighbourAverages, release: Release, gamma: float) -> SanitisedSource:  # noqa: ARG001
-    n, d = question.targets.shape
-    draw = question.plan.draws["sums"]
-    if isinstance(draw, Lattice):
-        variance = draw.variance
-    else:
-        assert isinstance(draw, KNorm)
-        variance = (draw.sensitivity / draw.budget) ** 2 * (n * d + 1)
+    n = len(question.targets)
     return SanitisedSource(
         points=Ball(radius=question.radius).clip(release["sums"] / question.t),
         weights=np.full(n, float(question.t)),
         cells=np.arange(n),
-        deviations=np.full(n, np.sqrt(d * variance) / question.t),
         release=release,
     )
-
-
-def noise_variances(question: NearestMeans | LocalMeans) -> tuple[float, float]:
-    """Noise variance of a count and of a coordinate of a sum."""
-    table = question.plan.draws.get("table")
-    if not isinstance(table, KNormCylinder):
-        return question.plan.lattice("counts").variance, question.plan.lattice("sums").variance
-    assert isinstance(question, NearestMeans)
-    d = question.cells.shape[1]
-    unit = (question.moves / table.budget) ** 2 * (d + 3)  # privacy.md, section 1 (d)
-    return unit * (d + 2) / 3, unit * question.radius**2
-
-
-def _estimate_deviations(
-    means: FloatArray, counts: FloatArray, count_variance: float, sum_variance: float
-) -> FloatArray:
-    """First-order error of a mean: the sum's noise, and the count's times the mean, over the count."""
-    squared = means.shape[1] * sum_variance + np.sum(means**2, axis=1) * count_variance
-    return np.asarray(np.sqrt(squared) / counts, dtype=np.float64)
 
 
 def count_threshold(question: NearestMeans | LocalMeans, *, gamma: float = GAMMA) -> float:
@@ -339,7 +297,19 @@ class PyramidPosterior(Posterior):
     def draw(self, rng: np.random.Generator) -> FloatArray:
         rows = np.maximum(self._levels[0][0], 0.0)
         for estimate, variance in self._levels[1:]:
-            rows = self._share_out(rows, estimate, variance, rng)
+            # Each node's rows are shared out to its children, which are first moved alike to sum to them.
+            above = repeat_children(rows)
+            siblings = repeat_children(sum_children(estimate))
+            consistent = estimate + (above - siblings) / 2**self._question.width
+            odds = np.maximum(above, 1.0) * noise_density(consistent, self._noise, variance)
+            occupied = (rng.uniform(size=odds.shape) < 1 / (1 + odds)) & (above > 0)
+            # A node with rows has at least one child with rows: the likeliest, if no other was drawn.
+            empty = repeat_children((sum_children(occupied) == 0) & (rows > 0))
+            occupied |= mark_likeliest(consistent) & empty
+            mass = np.where(occupied, np.maximum(consistent, 0.5), 0.0)
+            total = sum_children(mass)
+            shares = np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
+            rows = np.asarray(mass * repeat_children(shares))
         # Points are drawn uniformly in the finest cells.
         sizes = np.maximum(rng.poisson(rows), rows >= 0.5)
         cells = np.argwhere(sizes > 0)
@@ -348,24 +318,6 @@ class PyramidPosterior(Posterior):
         side = 2 * self._question.domain / rows.shape[0]
         points = (corners + rng.uniform(size=corners.shape)) * side - self._question.domain
         return np.asarray(points, dtype=np.float64)
-
-    def _share_out(
-        self, rows: FloatArray, estimate: FloatArray, variance: float, rng: np.random.Generator
-    ) -> FloatArray:
-        """Share each node's rows out to its children."""
-        above = repeat_children(rows)
-        # Children are moved alike, so that they sum to their node's rows.
-        consistent = estimate + (above - repeat_children(sum_children(estimate))) / 2**self._question.width
-        odds = np.maximum(above, 1.0) * noise_density(consistent, self._noise, variance)
-        occupied = (rng.uniform(size=odds.shape) < 1 / (1 + odds)) & (above > 0)
-        # A node with rows has at least one child with rows: the likeliest, if no other was drawn.
-        occupied |= mark_likeliest(consistent) & repeat_children((sum_children(occupied) == 0) & (rows > 0))
-        mass = np.where(occupied, np.maximum(consistent, 0.5), 0.0)
-        total = sum_children(mass)
-        share: FloatArray = mass * repeat_children(
-            np.divide(rows, total, out=np.zeros_like(rows), where=total > 0)
-        )
-        return share
 
 
 def sum_children(cube: npt.NDArray[Any]) -> FloatArray:
@@ -495,15 +447,11 @@ def unpack_triangles(packed: FloatArray, d: int) -> FloatArray:
 __all__ = [
     "Fixed",
     "LocalPosterior",
-    "Posterior",
     "PyramidPosterior",
     "RadiusEstimate",
     "SanitisedSource",
     "count_threshold",
-    "estimate_occupied",
     "estimate_radius",
     "posterior",
     "sanitise",
-    "threshold",
-    "unpack_triangles",
 ]

@@ -394,15 +394,4 @@ def check_answer_size(total: int, what: str) -> None:
         raise InputError(f"Expected at most {MOST_NUMBERS:,} numbers in {what}, got {total:,}.")
 
 
-__all__ = [
-    "NearestMeans",
-    "NeighbourAverages",
-    "SourceQuestion",
-    "SourceRadius",
-    "calibrate_lattice",
-    "check_answer_size",
-    "check_noise",
-    "check_radius",
-    "freeze_points",
-    "noise_budget",
-]
+__all__ = ["NearestMeans", "NeighbourAverages", "SourceQuestion", "SourceRadius"]

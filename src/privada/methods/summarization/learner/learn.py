@@ -92,6 +92,7 @@ class InitialRows:
     def left(self, target: FloatArray, variance: float, size: int) -> tuple[FloatArray, float]:
         """Mean that ``size`` more rows must have for all to have the target's, and the noise on it."""
         q, p = self.size, _check.count(size=size)
+        # Noise on both means adds, each by its weight in the difference.
         mean = ((q + p) * target - q * self.mean) / p
         return np.asarray(mean), ((q + p) ** 2 * variance + q**2 * self.variance) / p**2
 
@@ -187,6 +188,7 @@ class Matching:
 
     def planned_row_asks(self, owners: Mapping[str, int]) -> Iterator[AskOwner]:
         """One question for rows to each owner that has some: the curator may ask any of them."""
+        # Any target will do: a disclosure costs nothing, and its size is not known before the counts.
         some = self._rows(np.zeros(self.embedding.dimension), size=1)
         return (AskOwner(name, some, to=self.curator) for name, size in owners.items() if size)
 
@@ -294,6 +296,7 @@ def gather(allocation: Allocation, matching: Matching) -> Learner[Summary]:
             )
             for name, n in missing.items()
         ]
+        # An owner that failed while its rows were open counts as asked: its failure may depend on rows.
         dropped: list[Absent] = []
         for ask, reply in zip(asks, (yield asks), strict=True):
             if isinstance(reply, Absent) and not reply.opened:
@@ -349,9 +352,11 @@ def _ask_suitable_shares(
     participants: Participants, target: FloatArray, variance: float, matching: Matching
 ) -> Learner[dict[str, float]]:
     """Noisy sums, a reference, noisy counts, and the shares of suitable rows that they make plausible."""
+    # The noisy sums of all owners make the reference that their rows are compared with.
     first = matching.sum_question()
     sums = participants.keep_answering((yield [AskOwner(name, first) for name in participants.sizes]))
     total = sum(participants.sizes.values())
+    # An owner that drops out between the two questions is left out of the counts, not of this sum.
     pooled = np.sum([release["sum"] for release in sums], axis=0) / total
     noise = (variance, len(sums) * first.variance / total**2)
     second = matching.near_question(Reference.between(target, pooled, noise=noise))

@@ -171,7 +171,7 @@ class RoundTable:
         What was sent and is not in the summary, and the summary.
     sent : dict of owner's name to list of int
         Numbers of the points that each has sent.
-    seen : int
+    received : int
         How many points came, also those that were refused.
     faults : list of str
         Who was left out, and why; never a row.
@@ -191,7 +191,7 @@ class RoundTable:
     pool: list[Point] = field(default_factory=list)
     chosen: list[Point] = field(default_factory=list)
     sent: dict[str, list[int]] = field(default_factory=dict)
-    seen: int = 0
+    received: int = 0
     faults: list[str] = field(default_factory=list)
     failed: bool = False
     batch: int = 1
@@ -216,6 +216,7 @@ class RoundTable:
 
     def take_best(self, slope: FloatArray, most: int) -> None:
         """Move the best points of the pool into the summary; ties by owner, then by the points' values."""
+        # The order is total and never by place, as the proof of one swap needs.
         scored = zip(_score(self.pool, slope).tolist(), self.pool, strict=True)
         best = sorted(scored, key=lambda pair: (-pair[0], pair[1].owner, tuple(pair[1].X.tolist())))
         order = [point for _, point in best[:most]]
@@ -234,18 +235,20 @@ class RoundTable:
     def accept_points(self, owner: str, reply: Any, bid: Bid, slope: FloatArray) -> None:
         """Put an owner's points into the pool, or leave it out if they are not what it bid."""
         points = Point.read_all(owner, reply, bid, self.embedding)
-        fault = points if isinstance(points, str) else ""
-        if not isinstance(points, str):
-            self.seen += len(points)
-            fault = self._find_fault(points, bid, slope)
-        if fault or isinstance(points, str):
+        if isinstance(points, str):
+            fault, points = points or "it did not answer", []
+        else:
+            fault = self.find_fault(points, bid, slope)
+        self.received += len(points)
+        if fault:
+            # From here on everyone is asked: which owner failed may depend on a coin.
             self.drop(owner, fault)
             self.failed = True
             return
         self.pool += points
         self.sent.setdefault(owner, []).extend(bid.index.tolist())
 
-    def _find_fault(self, points: list[Point], bid: Bid, slope: FloatArray) -> str:
+    def find_fault(self, points: list[Point], bid: Bid, slope: FloatArray) -> str:
         """What is wrong with points: not finite, sent before, or not what was bid."""
         if not points:
             return ""
@@ -257,6 +260,7 @@ class RoundTable:
         now = [row.tobytes() for row in X]
         if len(set(now)) != len(now) or set(now) & before:
             return "a point twice"
+        # An owner that bids high and sends another point would choose what enters the summary.
         scores = _score(points, slope)
         if not np.allclose(scores, bid.scores, rtol=TOLERANCE, atol=TOLERANCE * float(np.abs(slope).sum())):
             return "a point that does not match its bid"
@@ -272,7 +276,7 @@ class RoundTable:
             y=None if any(label is None for label in labels) else np.array(labels),
             owner=np.array([point.owner for point in self.chosen]),
             allocation=allocation,
-            points_seen=self.seen,
+            points_seen=self.received,
             faults=tuple(self.faults),
             embedding=self.embedding,
         )
@@ -328,6 +332,7 @@ def greedy_rounds(
     joining = _participation(matching, batch=batch, ask_share=ask_share, coalition=coalition)
     _points_question(matching, (), batch=batch, number=10**6)  # refuses a salt that will be too long
     target, variance = yield from ask_validation(consumer, validation_size, participants, matching)
+    # Every owner pays for all rounds before the first one shows anything.
     participants.keep_answering((yield [AskOwner(name, joining) for name in participants.sizes]))
     table = RoundTable(
         embedding=matching.embedding,
@@ -430,6 +435,7 @@ def _points_question(
 
 
 def _play_round(table: RoundTable, plan: RoundPlan, matching: Matching, turn: int) -> Rounds[None]:
+    # By the schedule, not by how many points there are: that number depends on rows.
     planned, mechanism = plan.planned(turn), plan.broadcast
     count = table.start_size + planned
     noisy = yield NoisySum(table.summary_features(), mechanism)
@@ -445,6 +451,7 @@ def _collect_bids(
     table: RoundTable, matching: Matching, broadcast: FloatArray, count: int, batch: int
 ) -> Rounds[dict[str, Bid]]:
     """Bids of all that take part; one without a point has none this time, and is asked again."""
+    # The list is filled up to a public length, so that the length of the question tells nothing.
     most_sent = table.collections * batch
     asks = [
         AskOwner(
@@ -474,12 +481,12 @@ def _ask_for_points(
     """Ask some owners for their points; if anybody fails, ask the others too, now and from here on."""
     scores = {name: bid.scores for name, bid in bids.items()}
     standing = ranks(scores, table.pooled_scores(slope), batch=plan.batch)
+    # After a failure everyone is asked: the best remaining points could be missing because of a coin.
     rule = Everyone() if table.failed else plan.rule
     chosen = yield AskedOwners(standing, rule)
     offers = {name: bid for name, bid in bids.items() if name in chosen}
     yield from _collect_points(table, matching, offers, slope)
     if table.failed and not isinstance(rule, Everyone):
-        # Else the best remaining points could be missing because of a coin.
         rest = {name: bid for name, bid in bids.items() if name not in chosen}
         yield from _collect_points(table, matching, rest, slope)
 
@@ -488,6 +495,7 @@ def _collect_points(
     table: RoundTable, matching: Matching, bids: Mapping[str, Bid], slope: FloatArray
 ) -> Rounds[None]:
     """Ask for the points of some bids: everybody gets a question that looks alike to all others."""
+    # Owners that are not asked for a point get a question for none, of the same length.
     offers = {name: bids.get(name, NO_BID) for name in table.playing}
     number = table.collections = table.collections + 1
     asks = [

@@ -74,6 +74,7 @@ def estimate_shares(sizes: npt.ArrayLike, counts: npt.ArrayLike, *, variance: fl
     spread = variance / n**2
     tau2 = float(np.average((shares - np.average(shares, weights=n)) ** 2 - spread, weights=n**2))
     for _ in range(20):
+        # The spread of owners beyond noise, by moments; where noise explains all, there is none.
         tau2 = max(tau2, 0.0)
         precision = 1 / (tau2 + spread)
         theta = float(np.average(shares, weights=precision))
@@ -185,6 +186,7 @@ class Allocation:
         dropped = tuple(absent)
         names = [name for name in self.sizes if name not in {owner.owner for owner in dropped}]
         unasked = np.array([self.sizes[name] - self.rows[name] for name in names], dtype=np.int64)
+        # By public numbers alone: what was asked for, and the owners' sizes.
         more = min(sum(lost.values()), int(unasked.sum()))
         rows = {name: self.rows[name] for name in names}
         if more:
@@ -245,6 +247,7 @@ def herd(features: npt.ArrayLike, target: npt.ArrayLike, size: int) -> IntArray:
         best = int(np.argmax(score))
         chosen[step] = best
         score[best] = -np.inf
+        # g·h - h_best·h for all rows h, without another array of their size.
         np.dot(H, H[best], out=moved)
         np.subtract(pull, moved, out=moved)
         score += moved
@@ -260,6 +263,7 @@ def marginal_gains(features: npt.ArrayLike, target: npt.ArrayLike) -> tuple[IntA
     g = np.asarray(target, dtype=np.float64)
     order = herd(H, g, len(H))
     sums = np.concatenate([np.zeros((1, H.shape[1])), np.cumsum(H[order], axis=0)])
+    # |g|² - |g - mean|² = 2 g·mean - |mean|², for every prefix of the order at once.
     means = sums / np.maximum(np.arange(len(sums)), 1)[:, None]
     worth = 2 * means @ g - np.sum(means**2, axis=1)
     return order, np.diff(worth)

@@ -106,6 +106,7 @@ class FourierEmbedding:
         scale = math.sqrt(2 * _check.positive(gamma=gamma))
         if not orthogonal:
             return cls(frequencies=rng.normal(size=(pairs, width)) * scale)
+        # Each block has orthogonal directions, and lengths as independent normal vectors have.
         blocks = []
         for _ in range(-(-pairs // width)):
             directions, _ = np.linalg.qr(rng.normal(size=(width, width)))
@@ -165,9 +166,9 @@ def mmd2(X: npt.ArrayLike, Y: npt.ArrayLike, *, gamma: float) -> float:
     """
     from scipy.spatial.distance import cdist
 
-    left, right = _check.matrix(X=X), _check.matrix(Y=Y)
-    if left.shape[1] != right.shape[1]:
-        raise InputError(f"Expected X and Y of one width, got {left.shape[1]} and {right.shape[1]}.")
+    first, second = _check.matrix(X=X), _check.matrix(Y=Y)
+    if first.shape[1] != second.shape[1]:
+        raise InputError(f"Expected X and Y of one width, got {first.shape[1]} and {second.shape[1]}.")
     _check.positive(gamma=gamma)
 
     def mean_kernel(A: FloatArray, B: FloatArray) -> float:
@@ -175,8 +176,8 @@ def mmd2(X: npt.ArrayLike, Y: npt.ArrayLike, *, gamma: float) -> float:
         total = math.fsum(np.exp(-gamma * cdist(block, B, "sqeuclidean")).sum() for block in blocks)
         return float(total / (len(A) * len(B)))
 
-    within = mean_kernel(left, left) + mean_kernel(right, right)
-    return max(0.0, within - 2 * mean_kernel(left, right))
+    within = mean_kernel(first, first) + mean_kernel(second, second)
+    return max(0.0, within - 2 * mean_kernel(first, second))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -229,6 +230,7 @@ class EmbeddingSum(Question):
         replaces = self.guarantee.relation is not Relation.ADD_REMOVE
         if isinstance(self.guarantee, PureDP):
             grid = Grid.finer_than_both(1.0, rows * math.sqrt(d) / self.guarantee.epsilon)
+            # Truncation lets a difference of d numbers grow by a step in each.
             l1 = 2 * math.sqrt(d) + grid.step * d if replaces else math.sqrt(d)
             noise = Laplace.calibrated(sensitivity=rows * l1, epsilon=self.guarantee.epsilon, grid=grid)
             return Plan(draws={"sum": noise})

@@ -204,6 +204,7 @@ class RoundPlan:
     def broadcast(self) -> Gaussian:
         """The noise on each broadcast sum: each point is truncated to the grid, so a swap moves it by 2."""
         mu = self.guarantee.gaussian_mu() * math.sqrt((1 - self.ask_share) / self.rounds)
+        # Points are truncated one by one, so a swap moves the sum by 2 without any slack.
         grid = Grid.finer_than(min(1.0, 1 / mu) * 2.0**-20)
         return Gaussian.calibrated(sensitivity=2.0 * self.steps, mu=mu, grid=grid)
 
@@ -451,6 +452,7 @@ def ranks(
     best unsent one, counting at most ``batch`` of each owner. At rank above 1, batch others are better: none
     of its unsent points is among the best. b moves by at most one when one point of one other owner changes.
     """
+    # What was sent counts like what was not: a rank must not depend on earlier coins.
     best = {}
     for name in {*bids, *pooled}:
         joint = np.concatenate([bids.get(name, np.zeros(0)), pooled.get(name, np.zeros(0))])
@@ -480,6 +482,7 @@ def order_points(scores: FloatArray, X: FloatArray, *, most: int) -> IntArray:
     >>> order_points(np.array([1.0, 2.0, 2.0]), np.array([[0.0], [5.0], [4.0]]), most=2).tolist()
     [2, 1]
     """
+    # Only points that can be among the best are sorted; all ties of the last one are kept.
     if len(scores) > most:
         least = np.partition(scores, -most)[-most]
         candidates = np.flatnonzero(scores >= least)
