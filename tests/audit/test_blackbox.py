@@ -1,8 +1,4 @@
-"""The black-box auditor: sound, tight, and able to fail.
-
-Noise is seeded, so these tests are deterministic. "False alarm" is the
-probability, over seeds, that a test fails although the code is right.
-"""
+"""The black box: claims as points and curves; bounds that catch faults; searches."""
 
 import json
 import math
@@ -11,8 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from privada.audit import audit_mechanism, audit_question, audit_samples
+from privada import CellClassifier
+from privada.audit import audit_mechanism, audit_question, audit_samples, audit_search
+from privada.audit.blackbox import claims, points
+from privada.audit.events import Curve, Point
 from privada.exceptions import InputError
+from privada.model_selection import PrivateSearchCV
+from privada.model_selection import search as searching
 from privada.parties.rows import Rows
 from privada.parties.schema import Schema
 from privada.privacy import ZCDP, ApproxDP, Gaussian, KNorm, Laplace, PureDP, Question, RandomisedResponse
@@ -20,6 +21,49 @@ from privada.privacy.accounting import curves
 from privada.privacy.mechanism import Plan
 
 ONE = PureDP(epsilon=1.0, relation="add/remove")
+
+
+def test_claims_become_points():
+    assert points(ONE) == (Point(epsilon=1.0, delta=0.0, first=True),)
+    approximate = ApproxDP(epsilon=2.0, delta=1e-5, relation="add/remove")
+    assert points(approximate) == (Point(epsilon=2.0, delta=1e-5, first=True),)
+    zcdp = ZCDP(rho=0.1, relation="add/remove")
+    assert all(point.epsilon == pytest.approx(zcdp.epsilon_at(point.delta)) for point in points(zcdp))
+
+
+def test_a_gaussian_plan_adds_points_of_its_exact_profile():
+    plan = Plan(draws={"x": Gaussian.calibrated(sensitivity=1, mu=0.5)})
+    charged = points(ApproxDP(epsilon=2.0, delta=1e-5, relation="add/remove"), plan)[1:]
+    assert len(charged) == 4
+    for point in charged:
+        assert point.epsilon == pytest.approx(curves.gaussian_epsilon(point.delta, 0.5), rel=1e-6)
+
+
+def test_a_plan_of_gaussian_noise_is_tried_on_its_whole_curve_and_others_are_not():
+    claimed = ApproxDP(epsilon=2.0, delta=1e-5, relation="add/remove")
+    gaussian = claims(claimed, Plan(draws={"x": Gaussian.calibrated(sensitivity=1, mu=0.5)}))
+    assert isinstance(gaussian[-1], Curve)
+    assert gaussian[-1].mu == pytest.approx(0.5, rel=1e-6)
+    mixed = claims(claimed, Plan(draws={"x": Laplace(sensitivity=1, scale=1.0)}))
+    assert not any(isinstance(claim, Curve) for claim in mixed)
+    assert Point(epsilon=1.0, delta=0.0) in mixed
+
+
+def test_bounds_are_exact_on_probabilities_that_attain_the_claim():
+    from scipy.special import ndtr
+
+    low, high = np.array([0.5]), np.array([(0.5 - 0.1) / np.e])
+    assert Point(epsilon=1.0, delta=0.1).bounds(low, high) == pytest.approx(1.0)
+    assert Curve(mu=1.0).bounds(ndtr(np.array([1.5])), ndtr(np.array([0.5]))) == pytest.approx(1.0)
+
+
+def test_bounds_stay_numbers_where_an_event_never_or_always_happens():
+    never, always = np.array([0.0]), np.array([1.0])
+    for claim in (Point(epsilon=1.0, delta=0.1), Curve(mu=1.0)):
+        assert np.isfinite(claim.bounds(never, always)).all()
+        assert (claim.bounds(never, always) < 0).all()
+
+
 PRINTED = PureDP(epsilon=1 / 66, relation="add/remove")  # what paper 001 claims at λ = 66
 
 
@@ -372,3 +416,110 @@ def test_infinite_outcomes_do_not_stop_an_audit(rng):
     first, second = laplace_pair(rng, 400)
     first[rng.random(400) < 0.5] = np.inf
     assert not audit_samples(first, second, claimed=ONE).passed
+
+
+CENTERS = [[[0.5]], [[0.2], [0.8]]]
+pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
+
+
+def make(choice, *, epsilon, selection_epsilon, runs=2):
+    model = CellClassifier(classes=(0, 1), bounds=(0, 1), epsilon=epsilon)
+    return PrivateSearchCV(
+        model,
+        {"centers": CENTERS},
+        selection_epsilon=selection_epsilon,
+        choice=choice,
+        runs=runs,
+        held_out=0.5,
+    )
+
+
+X = np.array([[0.1]] + [[0.15]] * 3 + [[0.85]] * 4)  # of eight rows; the odd one is the first
+Y = np.repeat([0, 1], 4)
+
+
+def hold_out_by_place(self, X, person, fit):
+    """Which rows were held out until 0.2: those in places that public randomness drew."""
+    units = len(X) if person is None else len(np.unique(person))
+    return np.random.default_rng(0).permutation(units) < np.ceil(self.held_out * units)
+
+
+def sorted_neighbours(size=400):
+    """Two files, sorted by their first column, of which one has a first row and the other a last one instead.
+
+    All rows between are in the place before. Their labels are such that by the old rule no row of label 1 is
+    held out of the first file.
+    """
+    held = np.random.default_rng(0).permutation(size) < np.ceil(0.5 * size)
+    rank, y = np.linspace(0.01, 0.99, size)[:, None], (~held).astype(int)
+    first = np.hstack([rank, np.full((size, 1), 0.5)]), y
+    second = np.vstack([first[0][1:], [[1.0, 0.5]]]), np.append(y[1:], y[0])
+    return first, second
+
+
+def make_replaced(choice, epsilon=0.25):
+    model = CellClassifier(classes=(0, 1), bounds=(0, 1), epsilon=epsilon, relation="replace-one", size=200)
+    centers = [[[0.5, 0.5]], [[0.5, 0.4], [0.5, 0.6]]]
+    return PrivateSearchCV(
+        model, {"centers": centers}, selection_epsilon=epsilon, choice=choice, runs=2, held_out=0.5
+    )
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("choice", ["exponential", "random stopping"])
+def test_a_search_keeps_its_price(choice):
+    search = make(choice, epsilon=2.0, selection_epsilon=2.0)
+    found = audit_search(search, (X, Y), (X[1:], Y[1:]), trials=100)
+    assert found.passed, str(found)
+    assert found.epsilon_claimed == {"exponential": 4.0, "random stopping": 6.0}[choice]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("choice", ["exponential", "random stopping"])
+def test_a_search_of_a_sorted_file_keeps_its_price_under_replace_one(choice):
+    search = make_replaced(choice)
+    found = audit_search(search, *sorted_neighbours(), trials=100)
+    assert found.passed, str(found)
+    assert found.epsilon_claimed == {"exponential": 0.5, "random stopping": 0.75}[choice]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("choice", ["exponential", "random stopping"])
+def test_rows_that_are_held_out_by_their_place_are_caught(monkeypatch, choice):
+    monkeypatch.setattr(searching.PrivateSearchCV, "_hold_out", hold_out_by_place)
+    found = audit_search(make_replaced(choice), *sorted_neighbours(), trials=100)
+    assert not found.passed, str(found)
+    assert found.epsilon_lower > 2 * found.epsilon_claimed
+
+
+@pytest.mark.statistical
+def test_runs_that_cost_more_than_is_charged_are_caught(monkeypatch):
+    uncharged = searching._uncharged
+    monkeypatch.setattr(searching, "_uncharged", lambda model: uncharged(model).set_params(epsilon=30.0))
+    search = make("random stopping", epsilon=0.1, selection_epsilon=0.1, runs=1)
+    search.set_params(held_out=0.01)  # else the secret division hides the odd row well enough
+    found = audit_search(search, (X, Y), (X[1:], Y[1:]), trials=100)
+    assert not found.passed, str(found)
+    assert found.epsilon_lower > 3 * found.epsilon_claimed
+
+
+@pytest.mark.statistical
+def test_rows_that_decide_where_others_go_are_caught(monkeypatch):
+    """An error that somebody could make: one row more, and all others change sides."""
+
+    def by_number(self, X, person, fit):
+        return (np.arange(len(X)) < len(X) // 2) == (len(X) % 2 == 0)
+
+    monkeypatch.setattr(searching.PrivateSearchCV, "_hold_out", by_number)
+    X = np.vstack([np.full((150, 1), 0.1), np.full((150, 1), 0.9)])
+    y = np.repeat([0, 1], 150)
+    search = make("exponential", epsilon=0.1, selection_epsilon=0.1)
+    found = audit_search(search, (X, y), (X[1:], y[1:]), trials=100)
+    assert not found.passed, str(found)
+
+
+def test_a_search_on_public_rows_has_nothing_to_lose():
+    rows = np.zeros((2, 1)), [0, 1]
+    search = PrivateSearchCV(CellClassifier(classes=(0, 1)), {"centers": CENTERS}, public=rows)
+    with pytest.raises(InputError, match="loses nothing"):
+        audit_search(search, rows, (rows[0][:1], [0]))

@@ -1,9 +1,14 @@
-"""Statistics, scores and thresholds: what is missing or infinite is scored too, and ratios are exact."""
+"""Statistics, scores and events; an event is chosen on some outcomes and bounded on others."""
 
 import numpy as np
 import pytest
 
-from privada.audit.events import Centres, Mixture, Statistic, scores, statistics, thresholds
+from privada.audit import events
+from privada.audit.blackbox import points
+from privada.audit.events import Centres, Mixture, Outcomes, Point, Statistic, scores, statistics, thresholds
+from privada.privacy import (
+    PureDP,
+)
 
 GAPS = np.array([[0.0, np.nan], [np.inf, 2.0], [-1.0, 0.0]])
 
@@ -75,3 +80,59 @@ def test_the_ratio_of_mixtures_is_that_of_their_densities():
     expected = sum(log_density(x, second) - log_density(x, first) for x in (0.3, 1.9))
     assert mixture.ratio(rows)[0] == pytest.approx(expected)
     assert "likelihood ratio of sampled rows" in every(GAPS, GAPS, mixture=mixture)
+
+
+ONE = PureDP(epsilon=1.0, relation="add/remove")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(2024)
+
+
+def test_clopper_pearson_is_exact_at_every_count():
+    """P(count >= k) at the lower bound, and P(count <= k) at the upper, are the stated error."""
+    from scipy.special import bdtr, bdtrc
+
+    lows, highs = events.clopper_pearson(50, 0.01)
+    assert lows[0] == 0
+    assert highs[50] == 1
+    np.testing.assert_allclose(bdtrc(np.arange(50), 50, lows[1:]), 0.01, rtol=1e-6)
+    np.testing.assert_allclose(bdtr(np.arange(50), 50, highs[:-1]), 0.01, rtol=1e-6)
+
+
+def null_pair(rng, trials=800, width=5):
+    return rng.normal(size=(trials, width)), rng.normal(size=(trials, width))
+
+
+@pytest.mark.statistical
+def test_without_the_split_the_coverage_would_be_lost(rng, monkeypatch):
+    """Bounding on the outcomes that the event was chosen on exceeds the truth: the test above can fail."""
+    monkeypatch.setattr(events, "CAUTION", 1.0)
+    above = 0
+    for _ in range(20):
+        outcomes = Outcomes.of(*null_pair(rng))
+        guesses = events.guess_events(outcomes, points(ONE), 0.2)
+        above += max(events.bound_event(guess, outcomes.halves()[1], 0.2) for guess in guesses) > 0
+    assert above >= 15
+
+
+def test_the_event_that_tells_two_data_sets_apart_is_chosen(rng):
+    """Coordinate 3 alone moves, by more than its noise is wide."""
+    first, second = null_pair(rng)
+    second[:, 3] += 20.0
+    guesses = events.guess_events(Outcomes.of(first, second), points(ONE), 0.01)
+    assert {guess.direction for guess in guesses} == {0, 1}
+    for guess in guesses:
+        assert guess.rank[0]
+        assert events.bound_event(guess, Outcomes.of(first, second), 0.01) > 3
+
+
+def test_a_violation_outranks_a_tight_bound_and_a_point_that_is_not_named_comes_last():
+    def guess(bound, *, first):
+        claim = Point(epsilon=1.0, delta=0.0, first=first)
+        return events.Guess(score=None, threshold=0.0, direction=0, claim=claim, bound=bound)
+
+    violated, tight, aside = guess(1.1, first=False), guess(0.99, first=True), guess(0.99, first=False)
+    assert max([aside, tight, violated], key=lambda each: each.rank) is violated
+    assert max([aside, tight], key=lambda each: each.rank) is tight

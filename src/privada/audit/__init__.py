@@ -11,9 +11,9 @@ bound exceeds the claim, the claim is false.
 * `check_laws` tests whether the noise has its declared distribution and is independent
   (`privada.audit.laws`).
 * `audit_row_function` checks that what is decided of a row depends on that row alone
-  (`privada.audit.rows.functions`), and `audit_traffic` that a reader of an exchange learns nothing from
-  what is sent, where and how long it is (`privada.audit.traffic`).
-* `audit_search` bounds from below what a private search for settings loses (`privada.audit.search`).
+  (`privada.audit.functions`), and `audit_traffic` that a reader of an exchange learns nothing from
+  what is sent, where and how long it is (`privada.audit.views`).
+* `audit_search` bounds from below what a private search for settings loses (`privada.audit.blackbox`).
 * `audit_method` runs all of them over a registered method's example.
 
 All are for generated rows. None is a proof: passing means that no violation was found.
@@ -24,18 +24,17 @@ from __future__ import annotations
 from privada._lazy import attach
 
 _HOMES = {
-    "blackbox": ("AuditResult", "audit_mechanism", "audit_question", "audit_samples"),
-    "rows.arrangements": ("Chain", "arranged_neighbours", "growing_crowds"),
-    "rows.functions": ("RowFunctionAudit", "audit_row_function"),
+    "blackbox": ("AuditResult", "audit_mechanism", "audit_question", "audit_samples", "audit_search"),
+    "functions": ("RowFunctionAudit", "audit_row_function"),
     "laws": ("LawResult", "check_laws"),
     "method": ("QuestionAudit", "audit_example", "audit_method"),
-    "rows.pairs": ("Pair", "across_batches", "neighbours"),
-    "rows.records": ("landmarks",),
+    "pairs": ("Chain", "Pair", "across_batches", "arranged_neighbours", "growing_crowds", "neighbours"),
     "replaying": ("ReplayResult", "replay", "replay_chain"),
-    "rows.sample": ("Sample",),
-    "search": ("audit_search",),
-    "traffic": ("TrafficAudit", "audit_traffic"),
-    "views": ("RoundAudit", "ViewAudit", "replay_rounds", "replay_views"),
+    "rows": ("Sample", "landmarks"),
+    "views": (
+        *("RoundAudit", "TrafficAudit", "ViewAudit"),
+        *("audit_traffic", "replay_rounds", "replay_views"),
+    ),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

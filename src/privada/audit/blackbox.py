@@ -10,12 +10,13 @@ the second (Clopper and Pearson, exact for every sample size) the right side is
 a lower confidence bound on ε.
 
 Where the plan's noise is Gaussian, the same two probabilities bound μ from below
-(`privada.audit.claims.Curve`), and a bound above the plan's μ refutes the plan without any
-assumption, far sooner than at δ = 1e-5. Read as an ε (``epsilon_lower_gdp``) it assumes that the true
-trade-off is Gaussian; nothing fails because of that number.
+(`Curve`): a plan of Gaussian noise alone is μ-Gaussian private, so that for every event E
+``Φ⁻¹(P(M(D) in E)) - Φ⁻¹(P(M(D') in E)) <= μ`` (Dong, Roth and Su 2022). A bound above the plan's μ refutes
+the plan without any assumption, with far fewer trials than at δ = 1e-5. Read as an ε
+(``epsilon_lower_gdp``), it assumes that the true trade-off is Gaussian; no audit fails because of it.
 
 **What is proved.** The event, and the δ where a claim names several, are chosen
-(`privada.audit.selection`) on the first half of the outcomes, the counts are taken on the second half, so
+(`privada.audit.events`) on the first half of the outcomes, the counts are taken on the second half, so
 that no correction for the many events tried is needed. Each of the two
 directions (D over D' and D' over D) gets half of the error, each of its two
 probabilities a quarter; where points and a curve are tried, each gets half of that.
@@ -35,44 +36,113 @@ J. Dong, A. Roth and W. Su, *Gaussian Differential Privacy*, JRSS B 2022.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from privada import _check
-from privada.audit import sampling
-from privada.audit.claims import Claim, Curve, Point, claims, points
-from privada.audit.selection import Guess, bound_event, guess_events
+from privada._arrays import FloatArray
+from privada.audit.events import Claim, Curve, Guess, Outcomes, Point, bound_event, guess_events
+from privada.audit.transcript import flat, sample_function, sample_question
+from privada.exceptions import InputError
 from privada.parties.rows import Rows
 from privada.privacy.accounting import curves
-from privada.privacy.guarantee import Guarantee
+from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
+from privada.privacy.mechanism import Plan
 from privada.privacy.noise import Noise, SecureNoise
 from privada.privacy.release import Question
 
+if TYPE_CHECKING:
+    from privada.model_selection.search import PrivateSearchCV
+
 TRIALS = 20_000
+SEARCH_TRIALS = 400  # a search of some fits takes a tenth of a second
 CONFIDENCE = 0.99
 DIRECTIONS = ("D over D'", "D' over D")
+DELTAS = (0.001, 0.01, 0.05, 0.2)
+COARSE_PLD_STEP = 1e-3  # step of a privacy-loss distribution that only chooses points to try
+
+
+def claims(guarantee: Guarantee, plan: Plan | None = None) -> tuple[Claim, ...]:
+    """Return the points of a guarantee and its plan, and the plan's curve if its noise is Gaussian."""
+    from privada.privacy.accounting import accountant
+
+    if plan is not None and accountant.only_gaussian(plan.event):
+        return (*points(guarantee, plan), Curve(mu=accountant.gaussian_mu(plan.event)))
+    return points(guarantee, plan)
+
+
+def points(guarantee: Guarantee, plan: Plan | None = None) -> tuple[Point, ...]:
+    """Return the points of a guarantee, and of the plan that is charged for it.
+
+    A pure claim is tried at δ = 0, an approximate one at its δ, and zCDP at a
+    few δ through its conversion. A plan of Gaussian noise alone has an exact
+    profile, and is tried on it at the same δ; any other plan on the profile of its
+    privacy-loss distribution, and at its pure epsilon if it has one.
+
+    >>> from privada.privacy import PureDP, ZCDP
+    >>> points(PureDP(epsilon=1, relation="add/remove"))
+    (Point(epsilon=1.0, delta=0.0, first=True),)
+    >>> [f"{p.epsilon:.3f} at {p.delta:g}" for p in points(ZCDP(rho=0.1, relation="add/remove"))]
+    ['0.979 at 0.01', '1.356 at 0.001', '0.622 at 0.05', '0.148 at 0.2']
+    """
+    first: tuple[Point, ...]
+    if isinstance(guarantee, PureDP):
+        first = (Point(epsilon=guarantee.epsilon, delta=0.0, first=True),)
+    elif isinstance(guarantee, ApproxDP):
+        first = (Point(epsilon=guarantee.epsilon, delta=guarantee.delta, first=True),)
+    elif isinstance(guarantee, ZCDP):
+        middle, *others = sorted(DELTAS, key=lambda delta: abs(delta - 0.01))
+        first = (
+            Point(epsilon=guarantee.epsilon_at(middle), delta=middle, first=True),
+            *(Point(epsilon=guarantee.epsilon_at(delta), delta=delta) for delta in others),
+        )
+    else:
+        raise InputError(f"A {type(guarantee).__name__} guarantee has no points to try.")
+    return first if plan is None else (*first, *_points_of_plan(guarantee, plan))
+
+
+def _points_of_plan(guarantee: Guarantee, plan: Plan) -> tuple[Point, ...]:
+    from privada.privacy.accounting import accountant
+
+    if accountant.only_gaussian(plan.event):
+        return tuple(Point(epsilon=accountant.epsilon(plan.event, delta), delta=delta) for delta in DELTAS)
+    if isinstance(guarantee, PureDP):
+        return ()
+    pure = () if plan.epsilon is None else (Point(epsilon=plan.epsilon, delta=0.0),)
+    # A zCDP event has no privacy-loss distribution
+    if any(type(leaf).__name__ == "ZCDpEvent" for _, leaf, _ in accountant.leaves(plan.event)):
+        return pure
+    try:
+        distribution = accountant.privacy_loss_distribution(plan.event, step=COARSE_PLD_STEP)
+    except (InputError, ArithmeticError, ValueError):
+        return pure
+    epsilons = [max(float(distribution.get_epsilon_for_delta(delta)), 0.0) for delta in DELTAS]
+    return (
+        *pure,
+        *(Point(epsilon=epsilon, delta=delta) for epsilon, delta in zip(epsilons, DELTAS, strict=True)),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class AuditResult:
-    """What a black-box audit found.
+    """The result of a black-box audit.
 
     Attributes
     ----------
     epsilon_lower : float
         With probability ``confidence``, the true ε at ``delta`` is at least this.
     epsilon_claimed, delta : float
-        The claim's point at which it was tried.
+        The point of the claim that was tried.
     claimed : Guarantee
-        The claim.
     trials : int
-        Outcomes of each data set.
+        Number of outcomes of each data set.
     statistic, threshold, direction
-        The event: the score is at least the threshold; which data set it favours.
+        The event, "this score is at least the threshold", and which data set it favours.
     mu_lower, mu_claimed : float or None
         Where the plan's noise is Gaussian: with the same confidence the trade-off is no better than that of
         ``mu_lower``, and the plan says ``mu_claimed``.
@@ -133,17 +203,15 @@ class AuditResult:
         return self.epsilon_lower - self.epsilon_claimed
 
     def __str__(self) -> str:
-        return (
+        text = (
             f"{'passed' if self.passed else 'FAILED'}: ε >= {self.epsilon_lower:.3g} at δ = {self.delta:g} "
             f"with {100 * self.confidence:.6g} % confidence, "
-            f"claimed {self.epsilon_claimed:.3g} [{self.claimed}]{self._said_of_curve()}"
+            f"claimed {self.epsilon_claimed:.3g} [{self.claimed}]"
         )
-
-    def _said_of_curve(self) -> str:
         if self.mu_lower is None or self.epsilon_lower_gdp is None:
-            return ""
+            return text
         return (
-            f"; μ >= {self.mu_lower:.3g}, claimed {self.mu_claimed:.3g} "
+            f"{text}; μ >= {self.mu_lower:.3g}, claimed {self.mu_claimed:.3g} "
             f"(ε >= {self.epsilon_lower_gdp:.3g} if the trade-off is Gaussian)"
         )
 
@@ -183,28 +251,25 @@ def audit_question(
     question : Question
     rows, neighbour : Rows
         Neighbours under the question's relation and unit.
-    trials : int
-        Answers to each.
-    confidence : float
-        Of the bound; a sound question fails at most ``1 - confidence`` of the time.
-    noise : Noise, optional
+    trials : int, default=20000
+        Answers on each of the two.
+    confidence : float, default=0.99
+        Confidence of the bound; a sound question fails at most ``1 - confidence`` of the time.
+    noise : Noise, default=None
         By default the operating system's.
 
     Notes
     -----
-    Beside the guarantee, what the ledger is charged (the plan's event) is
-    tried: a Gaussian plan by its whole curve, where errors of calibration show with
+    What the ledger is charged (the plan's event) is tried in addition to the
+    guarantee: a Gaussian plan by its whole curve, where errors of calibration show with
     far fewer trials than at δ = 1e-5. Outcomes of mechanisms that are flagged
     "idealised arithmetic" are rounded first (see `audit_mechanism`).
     """
+    _check.count(least=100, trials=trials)
     source = SecureNoise() if noise is None else noise
-    outcomes = sampling.sample_question(question, rows, neighbour, trials=_trials(trials), noise=source)
-    return _audit(
-        outcomes,
-        claimed=question.guarantee,
-        tried=claims(question.guarantee, question.plan),
-        confidence=confidence,
-    )
+    outcomes = sample_question(question, rows, neighbour, trials=trials, noise=source)
+    tried = claims(question.guarantee, question.plan)
+    return _audit(outcomes, tried, claimed=question.guarantee, confidence=confidence)
 
 
 def audit_mechanism(
@@ -227,13 +292,13 @@ def audit_mechanism(
     claimed : Guarantee
     trials, confidence
         As for `audit_question`.
-    exact : pair of arrays, optional
+    exact : pair of arrays, default=None
         The values without noise on both data sets, if they are known; they
         sharpen the statistics and are otherwise estimated.
-    resolution : float, optional
+    resolution : float, default=None
         Round outcomes to multiples of this. A proof about real numbers says
-        nothing of the last bits of a float, and those of ``1 + rng.laplace()``
-        give the 1 away (Mironov 2012): without rounding the auditor finds that.
+        nothing about the last bits of a float, and those of ``1 + rng.laplace()``
+        give the 1 away (Mironov 2012): without rounding, the auditor finds that.
 
     Examples
     --------
@@ -245,11 +310,12 @@ def audit_mechanism(
     ...                 resolution=2**-10).passed
     False
     """
-    known = None if exact is None else (sampling.flat(exact[0]), sampling.flat(exact[1]))
-    outcomes = sampling.sample_function(
-        mechanism, data, neighbour, trials=_trials(trials), exact=known, resolution=resolution
+    _check.count(least=100, trials=trials)
+    centres = None if exact is None else (flat(exact[0]), flat(exact[1]))
+    outcomes = sample_function(
+        mechanism, data, neighbour, trials=trials, exact=centres, resolution=resolution
     )
-    return _audit(outcomes, claimed=claimed, tried=points(claimed), confidence=confidence)
+    return _audit(outcomes, points(claimed), claimed=claimed, confidence=confidence)
 
 
 def audit_samples(
@@ -265,45 +331,39 @@ def audit_samples(
 
     The other parameters are those of `audit_mechanism`.
     """
-    known = None if exact is None else (sampling.flat(exact[0]), sampling.flat(exact[1]))
-    outcomes = sampling.Outcomes.of(first, second, exact=known, resolution=resolution)
-    return _audit(outcomes, claimed=claimed, tried=points(claimed), confidence=confidence)
-
-
-def _trials(trials: int) -> int:
-    return _check.count(least=100, trials=trials)
+    centres = None if exact is None else (flat(exact[0]), flat(exact[1]))
+    outcomes = Outcomes.of(first, second, exact=centres, resolution=resolution)
+    return _audit(outcomes, points(claimed), claimed=claimed, confidence=confidence)
 
 
 def _audit(
-    outcomes: sampling.Outcomes, *, claimed: Guarantee, tried: tuple[Claim, ...], confidence: float
+    outcomes: Outcomes, tried: tuple[Claim, ...], *, claimed: Guarantee, confidence: float
 ) -> AuditResult:
-    error = 1 - _check.probability(confidence=confidence)
-    chosen, counted = outcomes.halves()
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        guesses = guess_events(chosen, tried, error)
-    result = count_events(guesses, counted, claimed=claimed, confidence=confidence)
+    # Events are chosen on one half of the outcomes and counted on the other: see "What is proved" above.
+    choosing, counting = outcomes.halves()
+    guesses = guess_events(choosing, tried, 1 - _check.probability(confidence=confidence))
+    result = count_events(guesses, counting, claimed=claimed, confidence=confidence)
     return replace(result, trials=len(outcomes.first))
 
 
 def count_events(
     guesses: list[Guess],
-    outcomes: sampling.Outcomes,
+    outcomes: Outcomes,
     *,
     claimed: Guarantee,
     confidence: float,
     pair: str = "",
 ) -> AuditResult:
-    """Bounds from outcomes that the events were not chosen on."""
-    kinds = len({type(guess.claim) for guess in guesses})
-    error = (1 - confidence) / kinds
-    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        found = [(guess, guess.claim, bound_event(guess, outcomes, error)) for guess in guesses]
+    """Bound a claim by outcomes on which the events were not chosen."""
+    # Points and a curve share the error
+    error = (1 - confidence) / len({type(guess.claim) for guess in guesses})
+    bounds = [(guess, guess.claim, bound_event(guess, outcomes, error)) for guess in guesses]
     guess, point, bound = max(
-        ((guess, claim, bound) for guess, claim, bound in found if isinstance(claim, Point)),
-        key=lambda each: each[2] - each[1].epsilon,
+        ((guess, claim, bound) for guess, claim, bound in bounds if isinstance(claim, Point)),
+        key=lambda candidate: candidate[2] - candidate[1].epsilon,
     )
     curve = max(
-        ((bound, claim.mu) for _, claim, bound in found if isinstance(claim, Curve)), default=(None, None)
+        ((bound, claim.mu) for _, claim, bound in bounds if isinstance(claim, Curve)), default=(None, None)
     )
     return AuditResult(
         epsilon_lower=max(bound, 0.0),
@@ -321,4 +381,78 @@ def count_events(
     )
 
 
-__all__ = ["AuditResult", "audit_mechanism", "audit_question", "audit_samples", "count_events"]
+def audit_search(
+    search: PrivateSearchCV,
+    rows: tuple[Any, Any],
+    neighbour: tuple[Any, Any],
+    *,
+    trials: int = SEARCH_TRIALS,
+    confidence: float = CONFIDENCE,
+    **public: Any,
+) -> AuditResult:
+    """Audit a private search for settings, against the price that it states.
+
+    The search runs as it is, ledgers and all, on both sets of rows, many times. An outcome is what
+    whoever gets the fitted search can see: which candidate was chosen, and every array of its release.
+
+    Parameters
+    ----------
+    search : PrivateSearchCV
+        Not fitted; every trial fits a clone.
+    rows, neighbour : (X, y)
+        Generated rows, neighbours under the estimator's relation and unit. Try one whose odd row is held out
+        and one in which it is fitted on.
+    trials : int, default=400
+        Searches on each of the two.
+    confidence : float, default=0.99
+        A sound search fails at most ``1 - confidence`` of the time.
+    **public
+        Further arguments of the search's ``fit``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privada import CellClassifier
+    >>> from privada.model_selection import PrivateSearchCV
+    >>> model = CellClassifier(classes=(0, 1), bounds=(0, 1), epsilon=1)
+    >>> search = PrivateSearchCV(model, {"centers": [[[0.5]], [[0.2], [0.8]]]}, selection_epsilon=1)
+    >>> X, y = np.linspace(0, 1, 20)[:, None], np.repeat([0, 1], 10)
+    >>> audit_search(search, (X, y), (X[1:], y[1:]), trials=100).passed
+    True
+    """
+    from sklearn.base import clone
+
+    from privada.parties.one_process.process_ledger import public_rows
+
+    if search.public is not None:
+        raise InputError("Expected a search that chooses on private rows: one on public rows loses nothing.")
+
+    def fit(data: tuple[Any, Any]) -> FloatArray:
+        fitted = clone(search)
+        with public_rows(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted.fit(*data, **public)
+        release = fitted.best_estimator_.release_
+        numbers = [np.ravel(release[name]).astype(np.float64) for name in sorted(release.payload)]
+        return np.concatenate([[float(fitted.best_index_)], *numbers])
+
+    return audit_mechanism(
+        fit,
+        rows,
+        neighbour,
+        claimed=search.price(),
+        trials=trials,
+        confidence=confidence,
+    )
+
+
+__all__ = [
+    "AuditResult",
+    "audit_mechanism",
+    "audit_question",
+    "audit_samples",
+    "audit_search",
+    "claims",
+    "count_events",
+    "points",
+]

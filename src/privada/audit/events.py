@@ -1,24 +1,72 @@
-"""Where two output distributions may differ: statistics of an outcome, and events made of them.
+"""Where two output distributions may differ: statistics of an outcome, events made of them, and their bounds.
 
 A *statistic* is one number per outcome. A *score* turns it into something
 whose large values are suspicious: the number itself, its opposite, or how much
 more often its histogram bin occurs on one data set than on the other. An
-*event* is "the score is at least t". Everything here is fitted on one half of
-the outcomes; what is claimed of an event is counted on the other half.
+*event* is "the score is at least t".
+
+Statistics are fitted on a first part of the outcomes and compared on a second,
+so that a histogram that remembers its own outcomes is not preferred to one that
+tells the data sets apart. Which event is chosen has no influence on the validity of a
+bound from other outcomes, only on how good it is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from privada._arrays import FloatArray
+from privada.exceptions import InputError
 
+LEAST_OUTCOMES = 40
 MOST_COORDINATES = 32
 BINS = 48
+CAUTION = 0.05  # events are compared by bounds of a smaller error, since the best of many flatters
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """The claim "(ε, δ)-private"; ``first`` marks the point that the guarantee itself names."""
+
+    epsilon: float
+    delta: float
+    first: bool = False
+
+    @property
+    def claimed(self) -> float:
+        """What a bound must not exceed."""
+        return self.epsilon
+
+    def bounds(self, lows: FloatArray, highs: FloatArray) -> FloatArray:
+        """Compute lower bounds on ε at δ, from bounds on the two probabilities of events."""
+        return np.log(np.maximum(lows - self.delta, 1e-300) / highs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve:
+    """The claim "μ-Gaussian private": all points of a Gaussian profile at once."""
+
+    mu: float
+
+    @property
+    def claimed(self) -> float:
+        """What a bound must not exceed."""
+        return self.mu
+
+    def bounds(self, lows: FloatArray, highs: FloatArray) -> FloatArray:
+        """Compute lower bounds on μ, from bounds on the two probabilities of events."""
+        from scipy.special import ndtri
+
+        return ndtri(np.maximum(lows, 1e-300)) - ndtri(np.minimum(highs, 1 - 1e-16))
+
+
+Claim = Point | Curve
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,20 +79,20 @@ class Statistic:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TurnedStatistic:
-    """A statistic, transformed so that large values are evidence for one data set."""
+    """A statistic that is turned so that large values are evidence for one data set."""
 
     name: str
     statistic: Statistic
     turn: Callable[[FloatArray], FloatArray]
 
     def of(self, outcomes: FloatArray) -> FloatArray:
-        """Score of each outcome."""
+        """Compute the score of each outcome."""
         return self.turn(self.statistic.of(outcomes))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Centres:
-    """Where the outcomes of the two data sets lie, coordinate by coordinate, and how widely.
+    """Where the outcomes of the two data sets lie, coordinate by coordinate, and how widely they spread.
 
     ``first`` and ``second`` are the exact values if they are known (the
     projection on their difference is then the likelihood ratio of Gaussian noise,
@@ -60,7 +108,8 @@ class Centres:
         cls, first: FloatArray, second: FloatArray, exact: tuple[FloatArray, FloatArray] | None
     ) -> Centres:
         """Fit on outcomes; ``exact`` replaces the medians."""
-        centres = (_median(first), _median(second)) if exact is None else exact
+        medians = _quantiles(first, 0.5)[0], _quantiles(second, 0.5)[0]
+        centres = medians if exact is None else exact
         spread = np.maximum(_spread(first), _spread(second))
         return cls(
             first=np.nan_to_num(centres[0]),
@@ -90,7 +139,7 @@ class Mixture:
     second: FloatArray
 
     def ratio(self, outcomes: FloatArray) -> FloatArray:
-        """Logarithm of the densities' ratio, the second data set's over the first's."""
+        """Compute the logarithm of the densities' ratio, the second data set's over the first's."""
         rows = outcomes[:, self.at].reshape(-1, self.width)
         gain = self._log_density(rows, self.second) - self._log_density(rows, self.first)
         return np.asarray(np.nan_to_num(gain).reshape(len(outcomes), -1).sum(axis=1))
@@ -103,6 +152,51 @@ class Mixture:
         return logsumexp(nearness / self.scale**2 + np.log(counts / len(centres)), axis=1)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcomes:
+    """Outcomes of D and of D', one per row, and the exact values if they are known."""
+
+    first: FloatArray
+    second: FloatArray
+    exact: tuple[FloatArray, FloatArray] | None = None
+    mixture: Mixture | None = None
+
+    @classmethod
+    def of(
+        cls,
+        first: npt.ArrayLike,
+        second: npt.ArrayLike,
+        *,
+        exact: tuple[FloatArray, FloatArray] | None = None,
+        resolution: float | None = None,
+    ) -> Outcomes:
+        """Make matrices of one width; missing numbers of an outcome are NaN."""
+        sides = []
+        for outcomes in (first, second):
+            array = np.asarray(outcomes, dtype=np.float64)
+            array = array.reshape(len(array), int(np.prod(array.shape[1:])))
+            sides.append(array if resolution is None else np.round(array / resolution) * resolution)
+        if len(sides[0]) != len(sides[1]) or len(sides[0]) < LEAST_OUTCOMES:
+            raise InputError(f"Expected as many outcomes of both data sets, at least {LEAST_OUTCOMES} each.")
+        width = max(side.shape[1] for side in sides)
+        centres = None if exact is None else (pad(exact[0][None], width)[0], pad(exact[1][None], width)[0])
+        return cls(pad(sides[0], width), pad(sides[1], width), centres)
+
+    def halves(self) -> tuple[Outcomes, Outcomes]:
+        """Split them into two independent halves."""
+        middle = len(self.first) // 2
+        early, late = slice(0, middle), slice(middle, 2 * middle)
+        return (
+            replace(self, first=self.first[early], second=self.second[early]),
+            replace(self, first=self.first[late], second=self.second[late]),
+        )
+
+
+def pad(outcomes: FloatArray, width: int) -> FloatArray:
+    """Fill outcomes with NaN up to a width."""
+    return np.pad(outcomes, ((0, 0), (0, width - outcomes.shape[1])), constant_values=np.nan)
+
+
 def statistics(
     first: FloatArray,
     second: FloatArray,
@@ -110,7 +204,7 @@ def statistics(
     mixture: Mixture | None = None,
     coordinates: int = MOST_COORDINATES,
 ) -> Iterator[Statistic]:
-    """Every statistic that is tried on outcomes of two data sets."""
+    """Yield every statistic that is tried on outcomes of two data sets."""
     if mixture is not None:
         yield Statistic(name="likelihood ratio of sampled rows", of=mixture.ratio)
     a, b, scale, gap = centres.first, centres.second, centres.scale, centres.gap
@@ -127,12 +221,12 @@ def statistics(
     yield Statistic(name="smallest", of=lambda x: _filled(x, np.inf).min(axis=1, initial=np.inf))
     yield Statistic(name="missing numbers", of=lambda x: _count(np.isnan(x)))
     yield Statistic(name="zeros", of=lambda x: _count(x == 0))
-    for j in _telling(first, second, centres, coordinates):
+    for j in _most_different(first, second, centres, coordinates):
         yield Statistic(name=f"coordinate {j}", of=lambda x, j=j: x[:, j])  # type: ignore[misc]
 
 
 def scores(statistic: Statistic, first: FloatArray, second: FloatArray) -> Iterator[TurnedStatistic]:
-    """Turn a statistic: rising, falling, and by the ratio of its histograms in both directions.
+    """Yield the scores of a statistic: rising, falling, and the ratio of its histograms in both directions.
 
     ``first`` and ``second`` are its values on the two data sets.
     """
@@ -144,16 +238,21 @@ def scores(statistic: Statistic, first: FloatArray, second: FloatArray) -> Itera
 
 
 def thresholds(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Levels of a score that are tried: quantiles of both data sets together, dense at the ends."""
+    """Choose the levels of a score to try: quantiles of both data sets together, dense at the ends."""
     ordered = np.sort(np.concatenate([first, second]))
     tail = 2.0 ** -np.arange(3, 17)
     levels = np.concatenate([np.linspace(0, 1, 101), tail, 1 - tail])
-    return np.unique(_at(ordered, levels))
+    return np.unique(_pick_quantiles(ordered, levels))
 
 
 def _histogram_ratio(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
-    """How much more often a value's bin occurs on the first data set; every atom has a bin of its own."""
-    edges = _edges(np.concatenate([first, second]))
+    """Measure how much more often a value's bin occurs on the first data set; each atom has its own bin."""
+    values = np.concatenate([first, second])
+    values = np.sort(values[~np.isnan(values)])
+    edges = np.unique(values)
+    # Few distinct values are all edges; otherwise quantiles are, among which all heavy atoms are
+    if len(edges) > 4 * BINS:
+        edges = np.unique(_pick_quantiles(values, np.linspace(0, 1, BINS + 1)))
 
     def bins(values: FloatArray) -> npt.NDArray[np.int64]:
         at = np.searchsorted(edges, values, side="right") + np.searchsorted(edges, values, side="left")
@@ -164,22 +263,13 @@ def _histogram_ratio(first: FloatArray, second: FloatArray) -> Callable[[FloatAr
     return lambda values: ratio[bins(values)]
 
 
-def _edges(values: FloatArray) -> FloatArray:
-    """Few distinct values: all of them; else quantiles, among which are all heavy atoms."""
-    seen = values[~np.isnan(values)]
-    distinct = np.unique(seen)
-    if len(distinct) <= 4 * BINS:
-        return distinct
-    return np.unique(_at(np.sort(seen), np.linspace(0, 1, BINS + 1)))
-
-
-def _at(ordered: FloatArray, levels: FloatArray) -> FloatArray:
-    """Quantiles without interpolation: infinite values may be among them."""
+def _pick_quantiles(ordered: FloatArray, levels: FloatArray) -> FloatArray:
+    """Take quantiles without interpolation: infinite values may be among them."""
     return ordered[np.ceil(levels * (len(ordered) - 1)).astype(np.int64)]
 
 
-def _telling(first: FloatArray, second: FloatArray, centres: Centres, most: int) -> list[int]:
-    """The coordinates that seem to differ most, at most so many of them."""
+def _most_different(first: FloatArray, second: FloatArray, centres: Centres, most: int) -> list[int]:
+    """Choose the coordinates that seem to differ most."""
     moved = np.abs(centres.gap)
     missing = np.abs(np.isnan(first).mean(axis=0) - np.isnan(second).mean(axis=0))
     widened = np.abs(_spread(first) - _spread(second)) / centres.scale
@@ -200,7 +290,7 @@ def _count(holds: npt.NDArray[np.bool_]) -> FloatArray:
 
 
 def _quantiles(outcomes: FloatArray, *levels: float) -> list[FloatArray]:
-    """Quantiles of each coordinate over the outcomes that have it; NaN if none has."""
+    """Compute quantiles of each coordinate over the outcomes that have it; NaN if none has."""
     ordered = np.sort(outcomes, axis=0)  # NaN last
     present = (~np.isnan(outcomes)).sum(axis=0)
     at = [np.clip((level * present).astype(int), 0, np.maximum(present - 1, 0)) for level in levels]
@@ -208,13 +298,114 @@ def _quantiles(outcomes: FloatArray, *levels: float) -> list[FloatArray]:
     return [np.asarray(ordered[index, columns]) for index in at]
 
 
-def _median(outcomes: FloatArray) -> FloatArray:
-    return _quantiles(outcomes, 0.5)[0]
-
-
 def _spread(outcomes: FloatArray) -> FloatArray:
     low, high = _quantiles(outcomes, 0.25, 0.75)
     return np.asarray(np.nan_to_num(high - low))
 
 
-__all__ = ["Centres", "Mixture", "Statistic", "TurnedStatistic", "scores", "statistics", "thresholds"]
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Guess:
+    """An event, and the part of the claim that it tries."""
+
+    score: TurnedStatistic
+    threshold: float
+    direction: int
+    claim: Claim
+    bound: float  # by the outcomes on which it was chosen
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """The size of a violation if there is one; otherwise how tight the claim is."""
+        excess = self.bound - self.claim.claimed
+        if excess > 0:
+            return True, excess
+        is_secondary = isinstance(self.claim, Point) and not self.claim.first
+        return False, -math.inf if is_secondary else self.bound
+
+
+def guess_events(
+    outcomes: Outcomes, claims: tuple[Claim, ...], error: float, *, coordinates: int = MOST_COORDINATES
+) -> list[Guess]:
+    """Choose the best event of each direction, for points and for a curve."""
+    best: dict[tuple[int, type[Claim]], Guess] = {}
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        for guess in _try_events(outcomes, claims, error * CAUTION, coordinates):
+            kind = guess.direction, type(guess.claim)
+            if kind not in best or guess.rank > best[kind].rank:
+                best[kind] = guess
+    return list(best.values())
+
+
+def _try_events(
+    outcomes: Outcomes, claims: tuple[Claim, ...], error: float, coordinates: int
+) -> Iterator[Guess]:
+    """Yield the best event of every score, direction and claim."""
+    fitted, compared = outcomes.halves()
+    lows, highs = clopper_pearson(len(compared.first), error / 4)
+    centres = Centres.of(fitted.first, fitted.second, fitted.exact)
+    for statistic in statistics(fitted.first, fitted.second, centres, fitted.mixture, coordinates):
+        values = statistic.of(compared.first), statistic.of(compared.second)
+        for score in scores(statistic, statistic.of(fitted.first), statistic.of(fitted.second)):
+            turned = [score.turn(side) for side in values]
+            levels = thresholds(*turned)
+            # How many outcomes reach each level, on either data set
+            counts = [len(side) - np.searchsorted(np.sort(side), levels, side="left") for side in turned]
+            for direction in (0, 1):
+                favoured, other = lows[counts[direction]], highs[counts[1 - direction]]
+                for claim in claims:
+                    bounds = claim.bounds(favoured, other)
+                    best = int(np.argmax(bounds))
+                    yield Guess(
+                        score=score,
+                        threshold=float(levels[best]),
+                        direction=direction,
+                        claim=claim,
+                        bound=float(bounds[best]),
+                    )
+
+
+def bound_event(guess: Guess, outcomes: Outcomes, error: float) -> float:
+    """Bound a claim by a chosen event and other outcomes; half of ``error`` is this direction's."""
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        sides = [guess.score.of(side) >= guess.threshold for side in (outcomes.first, outcomes.second)]
+        counts = [int(np.sum(side)) for side in sides]
+        lows, highs = clopper_pearson(len(outcomes.first), error / 4)
+        bounds = guess.claim.bounds(lows[[counts[guess.direction]]], highs[[counts[1 - guess.direction]]])
+    return float(bounds[0])
+
+
+@lru_cache(maxsize=16)
+def clopper_pearson(n: int, error: float) -> tuple[FloatArray, FloatArray]:
+    """Compute one-sided exact bounds on a probability for every count from 0 to ``n``, each with this error.
+
+    >>> lows, highs = clopper_pearson(100, 0.025)
+    >>> f"{lows[10]:.4f} {highs[10]:.4f}"
+    '0.0490 0.1762'
+    """
+    from scipy.special import betaincinv
+
+    k = np.arange(n + 1)
+    lows, highs = np.zeros(n + 1), np.ones(n + 1)
+    lows[1:] = betaincinv(k[1:], n - k[1:] + 1.0, error)
+    highs[:-1] = betaincinv(k[:-1] + 1.0, n - k[:-1], 1 - error)
+    return lows, highs
+
+
+__all__ = [
+    "Centres",
+    "Claim",
+    "Curve",
+    "Guess",
+    "Mixture",
+    "Outcomes",
+    "Point",
+    "Statistic",
+    "TurnedStatistic",
+    "bound_event",
+    "clopper_pearson",
+    "guess_events",
+    "pad",
+    "scores",
+    "statistics",
+    "thresholds",
+]

@@ -52,7 +52,7 @@ MOST_DRAWS_TESTED = 8
 
 @dataclass(frozen=True, kw_only=True)
 class LawTest:
-    """One test of one draw: how unlikely what was seen is under the declared law."""
+    """One test of one draw: how unlikely the numbers are under the declared law."""
 
     name: str
     probability: float
@@ -61,7 +61,7 @@ class LawTest:
 
     @property
     def passed(self) -> bool:
-        """Whether it is not too unlikely."""
+        """Whether they are not too unlikely."""
         return self.probability >= self.error
 
     def __str__(self) -> str:
@@ -110,41 +110,52 @@ def check_laws(
     question : Question
     data_sets : sequence of Rows
         Answered in turn, each twice in succession.
-    answers : int
-        How many in all.
-    numbers : int
+    answers : int, default=240
+        Number of answers in all.
+    numbers : int, default=16000
         If the answers contain fewer numbers of a draw, its mechanism is applied again.
-    error : float
+    error : float, default=0.005
         A sound question fails with at most this probability.
     noise : Noise
     """
-    answered = list(_answers(question, data_sets, answers, noise))
-    judged = np.random.default_rng(len(answered))  # public: splits atoms of discrete laws
-    gathered = _gathered(answered, judged)
-    tests = [*_laws(gathered, numbers, noise, judged), *_independence(gathered)]
-    each = error / max(1, len(tests))
+    tapes = _record_answers(question, data_sets, answers, noise)
+    rng = np.random.default_rng(len(tapes))  # public: splits the atoms of discrete laws
+    draws: dict[str, _Draw] = {}
+    for tape in tapes:
+        for drawn in tape[:MOST_DRAWS_TESTED]:
+            call = drawn.call
+            uniforms = uniform(call.mechanism, call.exact, drawn.output, rng)
+            if uniforms is not None:
+                draw = draws.setdefault(call.name, _Draw(call.name, call.mechanism, [], []))
+                draw.exact.append(call.exact)
+                draw.uniform.append(uniforms)
+    tests = [test for draw in draws.values() for test in _test_law(draw, numbers, noise, rng)]
+    tests += _test_independence(list(draws.values()))
+    # All tests of a question share its error
+    share = error / max(1, len(tests))
     return LawResult(
         tests=tuple(
-            LawTest(name=name, probability=probability, error=each, numbers=seen)
-            for name, probability, seen in tests
+            LawTest(name=name, probability=probability, error=share, numbers=count)
+            for name, probability, count in tests
         )
     )
 
 
-def _answers(
+def _record_answers(
     question: Question, data_sets: Sequence[Rows], answers: int, noise: Noise
-) -> Iterator[list[Drawn]]:
+) -> list[list[Drawn]]:
+    tapes: list[list[Drawn]] = []
     for turn in range(answers):
-        rows = data_sets[turn // 2 % len(data_sets)]
         try:
-            yield record_draws(question, rows, noise)[0]
-        except Exception:  # a replay says so
-            return
+            tapes.append(record_draws(question, data_sets[turn // 2 % len(data_sets)], noise)[0])
+        except Exception:  # a replay reports answers that fail
+            break
+    return tapes
 
 
 @dataclass(frozen=True, eq=False)
 class _Draw:
-    """All uniform numbers of one draw, one array for each answer, and where the exact value was zero."""
+    """All uniform numbers of one draw, one array for each answer, with the exact values."""
 
     name: str
     mechanism: Mechanism
@@ -152,98 +163,68 @@ class _Draw:
     uniform: list[FloatArray]
 
 
-def _gathered(answers: list[list[Drawn]], rng: np.random.Generator) -> list[_Draw]:
-    found: dict[str, _Draw] = {}
-    for tape in answers:
-        for drawn in tape[:MOST_DRAWS_TESTED]:
-            call = drawn.call
-            numbers = uniform(call.mechanism, call.exact, drawn.output, rng)
-            if numbers is None:
-                continue
-            draw = found.setdefault(call.name, _Draw(call.name, call.mechanism, [], []))
-            draw.exact.append(call.exact)
-            draw.uniform.append(numbers)
-    return list(found.values())
-
-
-def _laws(
-    draws: list[_Draw], numbers: int, noise: Noise, rng: np.random.Generator
-) -> Iterator[tuple[str, float, int]]:
-    for draw in draws:
-        pools: dict[bool, list[FloatArray]] = defaultdict(list)
-        for exact, found in [*zip(draw.exact, draw.uniform, strict=True), *_more(draw, numbers, noise, rng)]:
-            zero = _zeros(exact, found)
-            pools[True].append(found[zero])
-            pools[False].append(found[~zero])
-        for empty, parts in pools.items():
-            pool = np.concatenate(parts)
-            if len(pool):
-                where = " at an exact value of zero" if empty else ""
-                name = f"{draw.name}: the noise{where} is not {draw.mechanism.family} as declared"
-                yield name, _dkw(pool), len(pool)
-
-
-def _zeros(exact: npt.NDArray[Any], found: FloatArray) -> npt.NDArray[np.bool_]:
-    same = exact.size == found.size
-    return exact.ravel() == 0 if same else np.zeros(found.size, dtype=np.bool_)
-
-
-def _more(
+def _test_law(
     draw: _Draw, numbers: int, noise: Noise, rng: np.random.Generator
-) -> Iterator[tuple[npt.NDArray[Any], FloatArray]]:
-    """Ask the mechanism itself again, on the same exact values, until there are enough numbers."""
-    left = numbers - sum(len(found) for found in draw.uniform)
-    if left <= 0 or not isinstance(draw.mechanism, (Lattice, RandomisedResponse)):
-        return
-    distinct = {exact.tobytes(): exact for exact in draw.exact if exact.size}
-    for exact in distinct.values():
-        times = math.ceil(left / len(distinct) / exact.size)
-        copies = np.tile(exact.ravel(), (times, 1))
-        found = uniform(draw.mechanism, copies, draw.mechanism.draw(copies, noise), rng)
-        assert found is not None
-        yield copies, found
+) -> Iterator[tuple[str, float, int]]:
+    """Test whether the numbers of a draw are uniform, at exact values of zero and elsewhere."""
+    pairs = list(zip(draw.exact, draw.uniform, strict=True))
+    missing = numbers - sum(len(uniforms) for uniforms in draw.uniform)
+    if missing > 0 and isinstance(draw.mechanism, (Lattice, RandomisedResponse)):
+        # Apply the mechanism itself again, on the same exact values, until there are enough numbers
+        distinct = {exact.tobytes(): exact for exact in draw.exact if exact.size}
+        for exact in distinct.values():
+            times = math.ceil(missing / len(distinct) / exact.size)
+            copies = np.tile(exact.ravel(), (times, 1))
+            more = uniform(draw.mechanism, copies, draw.mechanism.draw(copies, noise), rng)
+            assert more is not None
+            pairs.append((copies, more))
+    pools: dict[bool, list[FloatArray]] = defaultdict(list)
+    for exact, uniforms in pairs:
+        zero = np.zeros(uniforms.size, dtype=np.bool_)
+        if exact.size == uniforms.size:
+            zero = exact.ravel() == 0
+        pools[True].append(uniforms[zero])
+        pools[False].append(uniforms[~zero])
+    for is_zero, parts in pools.items():
+        pool = np.concatenate(parts)
+        if len(pool):
+            where = " at an exact value of zero" if is_zero else ""
+            name = f"{draw.name}: the noise{where} is not {draw.mechanism.family} as declared"
+            yield name, _bound_unevenness(pool), len(pool)
 
 
-def _dkw(numbers: FloatArray) -> float:
-    """Bound on the probability that uniform numbers are as uneven as these."""
+def _bound_unevenness(numbers: FloatArray) -> float:
+    """Bound the probability that uniform numbers are as uneven as these (Dvoretzky-Kiefer-Wolfowitz)."""
     ordered, n = np.sort(numbers), len(numbers)
     above = float((np.arange(1, n + 1) / n - ordered).max())
     below = float((ordered - np.arange(n) / n).max())
     return min(1.0, 2 * math.exp(-2 * n * max(above, below) ** 2))
 
 
-def _independence(draws: list[_Draw]) -> Iterator[tuple[str, float, int]]:
+def _test_independence(draws: list[_Draw]) -> Iterator[tuple[str, float, int]]:
     for draw in draws:
-        yield from _tested(
-            f"{draw.name}: the noise of successive answers is related", _successive(draw.uniform)
-        )
-        yield from _tested(
-            f"{draw.name}: the noise of numbers side by side is related",
-            ((part[0 : len(part) - 1 : 2], part[1::2]) for part in draw.uniform),
-        )
+        successive = zip(draw.uniform[::2], draw.uniform[1::2], strict=False)
+        yield from _test_pairs(f"{draw.name}: the noise of successive answers is related", successive)
+        neighbours = ((part[: len(part) - 1 : 2], part[1::2]) for part in draw.uniform)
+        yield from _test_pairs(f"{draw.name}: the noise of numbers side by side is related", neighbours)
     for first, second in combinations(draws, 2):
         pairs = zip(first.uniform, second.uniform, strict=False)
-        yield from _tested(f"{first.name} and {second.name}: their noise is related", _cut(pairs))
+        yield from _test_pairs(f"{first.name} and {second.name}: their noise is related", pairs)
 
 
-def _successive(parts: list[FloatArray]) -> Iterator[tuple[FloatArray, FloatArray]]:
-    return _cut(zip(parts[::2], parts[1::2], strict=False))
-
-
-def _cut(pairs: Iterable[tuple[FloatArray, FloatArray]]) -> Iterator[tuple[FloatArray, FloatArray]]:
-    for a, b in pairs:
-        shared = min(len(a), len(b))
-        yield a[:shared], b[:shared]
-
-
-def _tested(name: str, pairs: Iterable[tuple[FloatArray, FloatArray]]) -> Iterator[tuple[str, float, int]]:
-    """How unlikely it is that so many, or so few, pairs lie on one side of 1/2."""
+def _test_pairs(
+    name: str, pairs: Iterable[tuple[FloatArray, FloatArray]]
+) -> Iterator[tuple[str, float, int]]:
+    """Compute how unlikely it is that so many, or so few, pairs lie on one side of 1/2."""
     from scipy.stats import binomtest
 
-    agreed = [(a > 0.5) == (b > 0.5) for a, b in pairs]
-    seen = np.concatenate(agreed) if agreed else np.zeros(0, dtype=np.bool_)
-    if len(seen):
-        yield name, float(binomtest(int(seen.sum()), len(seen), 0.5).pvalue), len(seen)
+    sides = []
+    for a, b in pairs:
+        shared = min(len(a), len(b))
+        sides.append((a[:shared] > 0.5) == (b[:shared] > 0.5))
+    agreements = np.concatenate(sides) if sides else np.zeros(0, dtype=np.bool_)
+    if len(agreements):
+        yield name, float(binomtest(int(agreements.sum()), len(agreements), 0.5).pvalue), len(agreements)
 
 
 @singledispatch
@@ -253,7 +234,7 @@ def uniform(
     output: npt.NDArray[Any],  # noqa: ARG001
     rng: np.random.Generator,  # noqa: ARG001
 ) -> FloatArray | None:
-    """Numbers that are independent and uniform if the mechanism draws its law; None if it is not known.
+    """Compute numbers that are independent and uniform if the mechanism draws its law; None if unknown.
 
     A mechanism of your own registers its rule: ``@uniform.register``.
     """
@@ -265,7 +246,8 @@ def _(
     mechanism: Lattice, exact: npt.NDArray[Any], output: npt.NDArray[Any], rng: np.random.Generator
 ) -> FloatArray:
     steps = np.rint(output / mechanism.grid.step - exact).ravel()
-    below, upto = (_distribution(mechanism, steps - 1), _distribution(mechanism, steps))
+    # Randomised within the atom of each step
+    below, upto = (_cumulate_noise(mechanism, steps - 1), _cumulate_noise(mechanism, steps))
     return below + (upto - below) * rng.random(len(steps))
 
 
@@ -276,11 +258,11 @@ def _(
     output: npt.NDArray[Any],
     rng: np.random.Generator,
 ) -> FloatArray:
-    kept = mechanism.channel()[0, 0]
-    turn = (output.ravel() - exact.ravel()) % mechanism.n_classes  # 0: kept; else which of the others
-    other = (1 - kept) / (mechanism.n_classes - 1)
-    start = np.where(turn == 0, 0.0, kept + (turn - 1) * other)
-    return np.asarray(start + np.where(turn == 0, kept, other) * rng.random(len(turn)))
+    truth = mechanism.channel()[0, 0]
+    turn = (output.ravel() - exact.ravel()) % mechanism.n_classes  # 0: the truth; else which other class
+    other = (1 - truth) / (mechanism.n_classes - 1)
+    start = np.where(turn == 0, 0.0, truth + (turn - 1) * other)
+    return np.asarray(start + np.where(turn == 0, truth, other) * rng.random(len(turn)))
 
 
 @uniform.register
@@ -321,8 +303,8 @@ def _(
     return np.asarray(gammainc(moved.shape[1], mechanism.budget * np.maximum(np.abs(moved[:, 0]), sums)))
 
 
-def _distribution(mechanism: Lattice, steps: FloatArray) -> FloatArray:
-    """P(noise <= steps), the noise in whole grid steps."""
+def _cumulate_noise(mechanism: Lattice, steps: FloatArray) -> FloatArray:
+    """Compute P(noise <= steps), the noise in whole grid steps."""
     from scipy.special import ndtr
 
     scale = mechanism.steps
@@ -339,7 +321,7 @@ def _distribution(mechanism: Lattice, steps: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=32)
 def _gaussian_table(scale: float) -> tuple[FloatArray, int]:
-    """Distribution function of the discrete Gaussian from -most - 1, where it is 0, to most."""
+    """Tabulate the discrete Gaussian's distribution function from -most - 1, where it is 0, to most."""
     most = math.ceil(40 * scale)
     weights = np.exp(-np.square(np.arange(-most, most + 1) / scale) / 2)
     return np.concatenate([[0.0], np.cumsum(weights) / weights.sum()]), most

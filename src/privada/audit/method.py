@@ -6,29 +6,43 @@ For each question
   seeds each, along crowds of equal rows that grow one by one, and again with every row a person's where the
   question can be asked so: no false alarms;
 * *laws*: whether the noise has its declared law and is independent, by real answers;
-* the *black box* over all pairs: all are screened, the best few confirmed on fresh answers.
+* the *black box* over all pairs (`audit_pairs`).
 
 The error that ``confidence`` leaves is shared by laws and black box, half each.
+
+A question is wrong if one pair of neighbours refutes it, and nobody knows beforehand which. So
+every pair gets a few answers, the most suspicious ones more, on which their events are chosen, and
+then fresh ones, on which those are counted. Screening and choosing have no influence on the
+validity of what fresh outcomes say; the error is divided by the number of pairs that are
+confirmed (Bonferroni). Hence a sound question fails with probability at most that error.
+
+Where answers are drawn many at once, each step takes as many as were asked for. Otherwise the answers of
+all steps together are as many: a quarter screens, a quarter chooses, half is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from privada import _check
-from privada.audit.blackbox import CONFIDENCE, TRIALS, AuditResult
+from privada.audit.blackbox import CONFIDENCE, TRIALS, AuditResult, claims, count_events
+from privada.audit.events import LEAST_OUTCOMES, Claim, Curve, Point, guess_events
 from privada.audit.laws import LawResult, check_laws
-from privada.audit.replaying import ReplayResult, repeats, replay, replay_chain, shuffles
-from privada.audit.rows.arrangements import FAR_APART, arranged_neighbours, growing_crowds
-from privada.audit.rows.pairs import Pair, across_batches, neighbours
-from privada.audit.rows.records import landmarks
-from privada.audit.rows.sample import Sample
-from privada.audit.screening import audit_pairs
-from privada.audit.transcript import coupled
+from privada.audit.pairs import (
+    FAR_APART,
+    Pair,
+    across_batches,
+    arranged_neighbours,
+    growing_crowds,
+    neighbours,
+)
+from privada.audit.replaying import ReplayResult, repeats, replay, replay_chain
+from privada.audit.rows import Sample, landmarks
+from privada.audit.transcript import AnswerSource, coupled, shuffles
 from privada.exceptions import PrivadaError
 from privada.methods.example import Case, Example
 from privada.methods.method import Method
@@ -41,6 +55,12 @@ SEEDS = (0, 1, 2)
 PERSONS = (1, 2)  # rows of a person, where a question of rows is asked again of persons
 MOST_PERSON_PAIRS = 16
 MOST_DATA_SETS = 8
+SCREENING_ERROR = 0.5  # error of the bounds by which pairs are ranked: they only choose
+SCREENED_AT_ONCE = 800
+SCREENED_COORDINATES = 4
+MOST_ROWS = 5_000  # of a pair that is answered one by one
+MOST_SCREENED = 24  # pairs that are answered one by one
+CONFIRMED_AT_ONCE, CONFIRMED = 3, 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +74,7 @@ class QuestionAudit:
     replays : tuple of ReplayResult
         For each pair of neighbours the worst of all seeds; for each growing crowd the worst step.
     confirmed : tuple of AuditResult
-        Black-box audits of the pairs that were most suspicious.
+        Black-box audits of the most suspicious pairs.
     laws : LawResult
         Tests of the noise.
     """
@@ -73,12 +93,12 @@ class QuestionAudit:
 
     @property
     def blackbox(self) -> AuditResult:
-        """The black-box audit that failed, or else came nearest to the claim."""
+        """The black-box audit that failed, or otherwise came nearest to the claim."""
         return max(self.confirmed, key=lambda result: (not result.passed, result.tightness))
 
     @property
     def worst(self) -> ReplayResult:
-        """The replay that failed, or else used most of the proof's bound."""
+        """The replay that failed, or otherwise used most of the proof's bound."""
         return _worst(self.replays)
 
     def __str__(self) -> str:
@@ -117,15 +137,15 @@ def audit_method(
     ----------
     method : Method
         From `privada.methods`.
-    trials : int
+    trials : int, default=20000
         Answers of each data set to each question.
-    confidence : float
+    confidence : float, default=0.99
         A sound method fails with probability at most ``1 - confidence`` for each question.
-    noise : Noise, optional
+    noise : Noise, default=None
         By default the operating system's.
-    seed : int
-        Of the public randomness that makes neighbours.
-    track : callable
+    seed : int, default=0
+        Seed of the public randomness that makes neighbours.
+    track : callable, default=iter
         Passes the questions on and may show progress.
 
     Notes
@@ -151,36 +171,54 @@ def audit_example(
     source = SecureNoise() if noise is None else noise
     cases = {case.questions[0]: case for case in example.single_cases if not case.questions[0].discloses}
     return [
-        _audited(question, cases[question], trials=trials, error=error, noise=source, seed=seed)
+        _audit_question(question, cases[question], trials=trials, error=error, noise=source, seed=seed)
         for question in track(list(cases))
     ]
 
 
-def _audited(
+def _audit_question(
     question: Question, case: Case, *, trials: int, error: float, noise: Noise, seed: int
 ) -> QuestionAudit:
     sample = Sample.of(schema=case.schema, **case.data)
-    pairs = list(_pairs(question, sample, seed))
-    hidden = shuffles(question, sample.rows(coupled(0)))
-    replays = {pair.name: _replayed(question, pair) for pair in pairs if not (pair.reordered and hidden)}
-    shares = [_priority(replays.get(pair.name), pair, hidden=hidden) for pair in pairs]
-    checked = check_laws(question, _data_sets(sample, pairs), error=error / 2, noise=noise)
-    confirmed = audit_pairs(question, pairs, shares, trials=trials, error=error / 2, noise=noise)
-    more = (
-        *_repeated(question, sample),
-        *_replayed_crowds(question, sample, seed),
-        *_replayed_persons(question, sample, seed),
-    )
+    pairs = list(_make_pairs(question, sample, seed))
+    has_secrets = shuffles(question, sample.rows(coupled(0)))
+    replays: dict[str, ReplayResult] = {}
+    priorities = []
+    for pair in pairs:
+        # Replays share a secret order or sample, which picks other rows where common rows are moved
+        if not (pair.reordered and has_secrets):
+            seeds = SEEDS if len(pair.sample) < BATCH else SEEDS[:1]
+            replays[pair.name] = _worst(
+                replay(question, *_rows_of(pair), seed=seed, pair=pair.name) for seed in seeds
+            )
+        result = replays.get(pair.name)
+        if has_secrets and pair.name.endswith(FAR_APART):
+            priorities.append(1e9)  # a secret sample hides least where a row stands out
+        elif result is None:
+            priorities.append(1.0)
+        else:
+            priorities.append(result.share if result.passed else 1e6)
+    laws = check_laws(question, _choose_data_sets(sample, pairs), error=error / 2, noise=noise)
+    confirmed = audit_pairs(question, pairs, priorities, trials=trials, error=error / 2, noise=noise)
+
+    more: list[ReplayResult] = []
+    if faults := tuple(repeats(question, sample.rows(coupled(0)))):
+        more.append(ReplayResult(claimed=question.guarantee, faults=faults, pair="the same rows twice"))
+    rng = np.random.default_rng(seed)
+    for chain in growing_crowds(sample, relation=question.guarantee.relation, rng=rng):
+        crowds = [side.rows(coupled(0)) for side in chain.samples]
+        more.append(_worst(replay_chain(question, crowds, pair=chain.name)))
+    more += _replay_persons(question, sample, seed)
     return QuestionAudit(
         question=question.kind,
         digest=question.digest,
         replays=(*replays.values(), *more),
         confirmed=confirmed,
-        laws=checked,
+        laws=laws,
     )
 
 
-def _pairs(question: Question, sample: Sample, seed: int) -> Iterator[Pair]:
+def _make_pairs(question: Question, sample: Sample, seed: int) -> Iterator[Pair]:
     marks, relation = landmarks(question, sample.schema), question.guarantee.relation
     rng = np.random.default_rng(seed)
     yield from neighbours(sample, relation=relation, rng=rng, landmarks=marks)
@@ -189,86 +227,135 @@ def _pairs(question: Question, sample: Sample, seed: int) -> Iterator[Pair]:
         yield across_batches(sample, relation=relation)
 
 
-def _replayed(question: Question, pair: Pair) -> ReplayResult:
-    """The worst of several seeds."""
-    seeds = SEEDS if len(pair.sample) < BATCH else SEEDS[:1]
-    results = [replay(question, *_rows(pair), seed=seed, pair=pair.name) for seed in seeds]
-    return _worst(results)
-
-
 def _worst(results: Iterable[ReplayResult]) -> ReplayResult:
     return max(results, key=lambda result: (not result.passed, result.share))
 
 
-def _priority(result: ReplayResult | None, pair: Pair, *, hidden: bool) -> float:
-    """What a replay found; replays share a secret sample, so then pairs whose row stands out come first."""
-    if hidden and pair.name.endswith(FAR_APART):
-        return 1e9
-    if result is None:
-        return 1.0
-    return result.share if result.passed else 1e6
-
-
-def _repeated(question: Question, sample: Sample) -> Iterator[ReplayResult]:
-    faults = tuple(repeats(question, sample.rows(coupled(0))))
-    if faults:
-        yield ReplayResult(claimed=question.guarantee, faults=faults, pair="the same rows twice")
-
-
-def _replayed_crowds(question: Question, sample: Sample, seed: int) -> Iterator[ReplayResult]:
-    """The worst step of each crowd of equal rows that grows one by one."""
-    rng = np.random.default_rng(seed)
-    for chain in growing_crowds(sample, relation=question.guarantee.relation, rng=rng):
-        steps = replay_chain(question, [side.rows(coupled(0)) for side in chain.samples], pair=chain.name)
-        yield _worst(steps)
-
-
-def _replayed_persons(question: Question, sample: Sample, seed: int) -> Iterator[ReplayResult]:
-    """The same question asked of persons, if it can be: one row each, and several."""
-    if sample.schema.person_id is not None:
-        return
-    for most in PERSONS:
-        asked = _of_persons(question, sample, most)
-        if asked is None:
-            continue
-        about, people = asked
-        hidden = shuffles(about, people.rows(coupled(0)))
-        pairs = list(_pairs(about, people, seed))
-        step = max(1, len(pairs) // MOST_PERSON_PAIRS)
-        for turn, pair in enumerate(pairs[::step]):
-            if not (pair.reordered and hidden):
-                name = f"{pair.name} (persons of at most {most} rows)"
-                yield replay(about, *_rows(pair), seed=turn % 2, pair=name)
-
-
-def _of_persons(question: Question, sample: Sample, most: int) -> tuple[Question, Sample] | None:
-    """A question about persons, and rows of persons, a few less than announced; None if it refuses them."""
-    unit = Unit(name="person", max_rows=most)
-    try:
-        asked = replace(question, guarantee=replace(question.guarantee, unit=unit))
-        schema = replace(sample.schema, person_id="person of the row", max_rows=most)
-        asked.fits(schema)
-        _ = asked.plan
-    except PrivadaError:
-        return None
-    fewer = sample.take(np.arange(max(1, len(sample) - 3 * most)))
-    return asked, replace(fewer, schema=schema, person=np.arange(len(fewer)) // most)
-
-
-def _data_sets(sample: Sample, pairs: list[Pair]) -> list[Rows]:
-    """Different small data sets of the pairs: whether noise has its law may depend on the rows."""
-    found = {id(sample): sample}
-    for pair in pairs:
-        for side in (pair.sample, pair.neighbour if "alone" in pair.name else pair.sample):
-            if len(side) < BATCH:
-                found.setdefault(id(side), side)
-    kept = list(found.values())
-    step = max(1, len(kept) // MOST_DATA_SETS)
-    return [side.rows(coupled(0)) for side in kept[::step]]
-
-
-def _rows(pair: Pair) -> tuple[Rows, Rows]:
+def _rows_of(pair: Pair) -> tuple[Rows, Rows]:
     return pair.sample.rows(coupled(0)), pair.neighbour.rows(coupled(0))
 
 
-__all__ = ["QuestionAudit", "audit_example", "audit_method"]
+def _replay_persons(question: Question, sample: Sample, seed: int) -> Iterator[ReplayResult]:
+    """Replay the same question asked of persons, if it can be: of one row each, and of several."""
+    if sample.schema.person_id is not None:
+        return
+    for most in PERSONS:
+        unit = Unit(name="person", max_rows=most)
+        try:
+            of_persons = replace(question, guarantee=replace(question.guarantee, unit=unit))
+            schema = replace(sample.schema, person_id="person of the row", max_rows=most)
+            of_persons.fits(schema)
+            _ = of_persons.plan
+        except PrivadaError:  # the question refuses persons
+            continue
+        # A few rows less than the question may have announced
+        fewer = sample.take(np.arange(max(1, len(sample) - 3 * most)))
+        people = replace(fewer, schema=schema, person=np.arange(len(fewer)) // most)
+        has_secrets = shuffles(of_persons, people.rows(coupled(0)))
+        pairs = list(_make_pairs(of_persons, people, seed))
+        step = max(1, len(pairs) // MOST_PERSON_PAIRS)
+        for turn, pair in enumerate(pairs[::step]):
+            if not (pair.reordered and has_secrets):
+                name = f"{pair.name} (persons of at most {most} rows)"
+                yield replay(of_persons, *_rows_of(pair), seed=turn % 2, pair=name)
+
+
+def _choose_data_sets(sample: Sample, pairs: list[Pair]) -> list[Rows]:
+    """Choose different small data sets of the pairs: whether noise has its law may depend on the rows."""
+    small = {id(sample): sample}
+    for pair in pairs:
+        for side in (pair.sample, pair.neighbour if "alone" in pair.name else pair.sample):
+            if len(side) < BATCH:
+                small.setdefault(id(side), side)
+    sides = list(small.values())
+    step = max(1, len(sides) // MOST_DATA_SETS)
+    return [side.rows(coupled(0)) for side in sides[::step]]
+
+
+def audit_pairs(
+    question: Question,
+    pairs: Sequence[Pair],
+    priorities: Sequence[float],
+    *,
+    trials: int,
+    error: float,
+    noise: Noise,
+) -> tuple[AuditResult, ...]:
+    """Audit a question on the most suspicious of many pairs: screen all, confirm the best few.
+
+    Parameters
+    ----------
+    question : Question
+    pairs : sequence of Pair
+    priorities : sequence of float
+        Which pairs to screen first if there are too few trials for all; the first is always confirmed.
+    trials : int
+        Answers of each data set, see above.
+    error : float
+        A sound question fails with at most this probability.
+    noise : Noise
+    """
+    order = sorted(range(len(pairs)), key=lambda index: -priorities[index])
+    small = [pairs[index] for index in order if len(pairs[index].sample) <= MOST_ROWS]
+    candidates = _find_sources(question, small or [pairs[index] for index in order], trials, noise)
+    at_once = all(source.at_once for _, source in candidates)
+
+    # Screen: the pair of highest priority, and those that a few answers tell apart best
+    tried = claims(question.guarantee, question.plan)
+    answers = max(2 * LEAST_OUTCOMES, trials // 4 // len(candidates))
+    if at_once:
+        answers = min(trials, SCREENED_AT_ONCE)
+    strengths = [_estimate_excess(source, answers, tried) for _, source in candidates]
+    best = sorted(range(len(candidates)), key=lambda index: -strengths[index])
+    most = CONFIRMED_AT_ONCE if at_once else CONFIRMED
+    chosen = [candidates[index] for index in list(dict.fromkeys([0, *best]))[:most]]
+
+    # Confirm: choose events on some answers, count them on fresh ones
+    choosing = counting = trials
+    if not at_once:
+        choosing = max(2 * LEAST_OUTCOMES, trials // 4 // len(chosen))
+        counting = max(2 * LEAST_OUTCOMES, trials // 2 // len(chosen))
+    share = error / len(chosen)
+    results = []
+    for pair, source in chosen:
+        guesses = guess_events(source.draw(choosing), tried, share)
+        fresh = source.draw(counting)
+        results.append(
+            count_events(guesses, fresh, claimed=question.guarantee, confidence=1 - share, pair=pair.name)
+        )
+    return tuple(results)
+
+
+def _find_sources(
+    question: Question, pairs: list[Pair], trials: int, noise: Noise
+) -> list[tuple[Pair, AnswerSource]]:
+    """Take pairs in order while there are answers for them; of those drawn at once, one of each kind."""
+    candidates: list[tuple[Pair, AnswerSource]] = []
+    signatures: set[Hashable] = set()
+    slow = 0
+    for pair in pairs:
+        if slow >= min(MOST_SCREENED, max(1, trials // 4 // (2 * LEAST_OUTCOMES))):
+            break
+        source = AnswerSource.of(question, *_rows_of(pair), noise=noise)
+        slow += not source.at_once
+        if source.signature is None or source.signature not in signatures:
+            signatures.add(source.signature)
+            candidates.append((pair, source))
+    return candidates
+
+
+def _estimate_excess(source: AnswerSource, answers: int, tried: tuple[Claim, ...]) -> float:
+    """Estimate how far above the claim a pair is, in units of the claim."""
+    first = tuple(claim for claim in tried if isinstance(claim, Point) and claim.first)
+    curves = tuple(claim for claim in tried if isinstance(claim, Curve))
+    # The claim's own point and a curve are enough to rank pairs
+    coarse: tuple[Claim, ...] = (*first, *curves) if curves else tried
+    guesses = guess_events(source.draw(answers), coarse, SCREENING_ERROR, coordinates=SCREENED_COORDINATES)
+    return max(
+        (guess.bound - guess.claim.claimed)
+        / (first[0].epsilon if isinstance(guess.claim, Point) else guess.claim.mu)
+        for guess in guesses
+    )
+
+
+__all__ = ["QuestionAudit", "audit_example", "audit_method", "audit_pairs"]

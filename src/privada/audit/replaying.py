@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from privada.audit.transcript import Call, WatchedNoise, coupled, draw_outputs, play_back, same, witnessed
+from privada.audit.transcript import Call, coupled, draw_outputs, play_back, same, witnessed
 from privada.exceptions import InputError, RelationError
 from privada.parties.rows import Rows
 from privada.privacy.accounting.accountant import keeps
@@ -51,7 +51,7 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One bound of the proof: what the pair used of what is allowed."""
+    """One bound of the proof: how much of it the pair used."""
 
     name: str
     used: float
@@ -73,7 +73,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayResult:
-    """What a replay found; it names draws and says how far they moved, never a row.
+    """The result of a replay. It names draws and says how far they moved, never a row.
 
     Attributes
     ----------
@@ -132,21 +132,20 @@ def replay(question: Question, rows: Rows, neighbour: Rows, *, seed: int = 0, pa
     question : Question
     rows, neighbour : Rows
         Neighbours under the question's relation and unit.
-    seed : int
-        Of the outputs that are fixed; those of an odd seed are drawn for ``neighbour``, of an even one for
-        ``rows``. What a draw reveals may depend on earlier outputs, so try several.
-    pair : str
+    seed : int, default=0
+        Seed of the outputs that are fixed; those of an odd seed are drawn for ``neighbour``, of an even one
+        for ``rows``. What a draw reveals may depend on earlier outputs, so try several.
+    pair : str, default=""
         A name for messages.
     """
     try:
         side = neighbour if seed % 2 else rows
-        said = draw_outputs(witnessed(question, side, coupled(seed))[0], coupled(seed))
-        before = play_back(question, rows, said, coupled(seed))
-        after = play_back(question, neighbour, said, coupled(seed))
-    except Exception as error:  # whether an answer fails must not depend on the rows; nor is a row shown
-        fault = f"the answer fails on some rows ({type(error).__name__})"
-        return ReplayResult(claimed=question.guarantee, faults=(fault,), pair=pair)
-    return _compared(question, before, after, pair)
+        outputs = draw_outputs(witnessed(question, side, coupled(seed))[0], coupled(seed))
+        before = play_back(question, rows, outputs, coupled(seed))
+        after = play_back(question, neighbour, outputs, coupled(seed))
+    except Exception as error:
+        return _report_failure(question, error, pair)
+    return _compare_answers(question, before, after, pair)
 
 
 def replay_chain(
@@ -161,138 +160,115 @@ def replay_chain(
     ----------
     question : Question
     chain : sequence of Rows
-    seed : int
-        Of the outputs that are fixed; they are drawn for the data set in the middle.
-    pair : str
+    seed : int, default=0
+        Seed of the outputs that are fixed; they are drawn for the data set in the middle.
+    pair : str, default=""
         A name for messages, to which the number of the step is added.
     """
     try:
-        said = draw_outputs(witnessed(question, chain[len(chain) // 2], coupled(seed))[0], coupled(seed))
-        plays = [play_back(question, rows, said, coupled(seed)) for rows in chain]
-    except Exception as error:  # as in a replay
-        fault = f"the answer fails on some rows ({type(error).__name__})"
-        return [ReplayResult(claimed=question.guarantee, faults=(fault,), pair=pair)]
-    steps = enumerate(pairwise(plays), start=1)
-    return [_compared(question, before, after, f"{pair}, step {number}") for number, (before, after) in steps]
+        calls, _ = witnessed(question, chain[len(chain) // 2], coupled(seed))
+        outputs = draw_outputs(calls, coupled(seed))
+        plays = [play_back(question, rows, outputs, coupled(seed)) for rows in chain]
+    except Exception as error:
+        return [_report_failure(question, error, pair)]
+    return [
+        _compare_answers(question, before, after, f"{pair}, step {number}")
+        for number, (before, after) in enumerate(pairwise(plays), start=1)
+    ]
 
 
-def _compared(
+def _report_failure(question: Question, error: Exception, pair: str) -> ReplayResult:
+    # Whether an answer fails must not depend on the rows. Its message may show a row: only its type is told.
+    fault = f"the answer fails on some rows ({type(error).__name__})"
+    return ReplayResult(claimed=question.guarantee, faults=(fault,), pair=pair)
+
+
+def _compare_answers(
     question: Question,
     before: tuple[list[Call], dict[str, Any]],
     after: tuple[list[Call], dict[str, Any]],
     pair: str,
 ) -> ReplayResult:
     """Check every step of the proof on two answers with the same outputs: their calls and their payloads."""
-    calls = before[0], after[0]
-    comparable = [(a, b) for a, b in zip(*calls, strict=False) if _form(a) == _form(b)]
+    faults: list[str] = []
+    comparable = []
+    # a. names, order, shapes and types of the calls
+    same_calls = [call.name for call in before[0]] == [call.name for call in after[0]]
+    if not same_calls:
+        faults.append("the draws differ in number or order")
+    for a, b in zip(before[0], after[0], strict=False):
+        if (a.name, a.exact.shape, a.exact.dtype) == (b.name, b.exact.shape, b.exact.dtype):
+            comparable.append((a, b))
+        elif same_calls:
+            faults.append(f"{a.name}: shape or type depends on the rows")
+    # e. what is released beside the outputs
+    faults += [
+        f"payload {name!r}: depends on the rows beside the draws"
+        for name in sorted(before[1].keys() | after[1].keys())
+        if name not in before[1] or name not in after[1] or not same(before[1][name], after[1][name])
+    ]
+    # d. the plan
+    try:
+        if not keeps(question.plan, question.guarantee):
+            faults.append(f"the plan does not keep {question.guarantee}")
+    except RelationError as error:
+        faults.append(f"the plan has no price under {question.guarantee.relation}: {error}")
+    moves = [(a.mechanism, move(a.mechanism, a.exact, b.exact)) for a, b in comparable]
     return ReplayResult(
         claimed=question.guarantee,
-        draws=tuple(_single(a, b) for a, b in comparable),
-        joint=tuple(_joint(question.plan, comparable)),
-        faults=(*_calls(*calls), *_payloads(before[1], after[1]), *_plan(question)),
+        draws=tuple(  # b. every value by itself
+            Check(name=a.name, used=moved, allowed=mechanism.sensitivity)
+            for (a, _), (mechanism, moved) in zip(comparable, moves, strict=True)
+        ),
+        joint=tuple(_check_total(question.plan, moves)),  # c. all of them together
+        faults=tuple(faults),
         pair=pair,
     )
 
 
-def repeats(question: Question, rows: Rows) -> Iterator[str]:
-    """What changes between two answers on the same rows with the same outputs and the same source of noise.
-
-    Such randomness is neither a mechanism's nor the owner's: its distribution and its secrecy are unknown.
-    """
-    try:
-        said = draw_outputs(witnessed(question, rows, coupled(0))[0], coupled(0))
-        plays = [play_back(question, rows, said, coupled(0)) for _ in range(2)]
-    except Exception:  # a replay says so
-        return
-    for name in sorted(plays[0][1].keys() & plays[1][1].keys()):
-        if not same(plays[0][1][name], plays[1][1][name]):
-            yield f"payload {name!r}: noise that no planned mechanism drew"
-    for a, b in zip(plays[0][0], plays[1][0], strict=False):
-        if not same(a.exact, b.exact):
-            yield f"{a.name}: its exact value has noise that no planned mechanism drew"
-
-
-def shuffles(question: Question, rows: Rows) -> bool:
-    """Whether an answer uses secret randomness beside its mechanisms, such as an order or a sample.
-
-    Replays share that randomness between two data sets. Where common rows stand in other places, one
-    order or sample picks other rows, so such pairs are for the black box.
-    """
-    try:
-        said = draw_outputs(witnessed(question, rows, coupled(0))[0], coupled(0))
-        source = WatchedNoise(coupled(1))
-        play_back(question, rows, said, source)
-    except Exception:  # a replay says so
-        return False
-    return source.used
-
-
-def _form(call: Call) -> tuple[str, tuple[int, ...], Any]:
-    return call.name, call.exact.shape, call.exact.dtype
-
-
-def _calls(before: list[Call], after: list[Call]) -> Iterator[str]:
-    """Differences in names, order, shapes and types."""
-    if [call.name for call in before] != [call.name for call in after]:
-        yield "the draws differ in number or order"
-        return
-    for a, b in zip(before, after, strict=True):
-        if _form(a) != _form(b):
-            yield f"{a.name}: shape or type depends on the rows"
-
-
-def _payloads(first: dict[str, Any], second: dict[str, Any]) -> Iterator[str]:
-    """What is released beside what the mechanisms said."""
-    for name in sorted(first.keys() | second.keys()):
-        if name not in first or name not in second or not same(first[name], second[name]):
-            yield f"payload {name!r}: depends on the rows beside the draws"
-
-
-def _plan(question: Question) -> Iterator[str]:
-    try:
-        kept = keeps(question.plan, question.guarantee)
-    except RelationError as error:
-        yield f"the plan has no price under {question.guarantee.relation}: {error}"
-        return
-    if not kept:
-        yield f"the plan does not keep {question.guarantee}"
-
-
-def _single(before: Call, after: Call) -> Check:
-    moved = move(before.mechanism, before.exact, after.exact)
-    return Check(name=before.name, used=moved, allowed=before.mechanism.sensitivity)
-
-
-def _joint(plan: Plan, pairs: list[tuple[Call, Call]]) -> Iterator[Check]:
-    """Bounds on all moves together, in each currency in which the plan has one."""
+def _check_total(plan: Plan, moves: list[tuple[Mechanism, float]]) -> Iterator[Check]:
+    """Bound all moves together, in each currency in which the plan has a bound."""
     from privada.privacy.accounting import accountant, curves
 
-    losses = [(a.mechanism, move(a.mechanism, a.exact, b.exact)) for a, b in pairs]
     gaussian = math.fsum(
-        _mu(mechanism, moved) ** 2 for mechanism, moved in losses if isinstance(mechanism, Gaussian)
+        (moved / mechanism.sensitivity * mechanism.mu) ** 2
+        for mechanism, moved in moves
+        if isinstance(mechanism, Gaussian)
     )
-    pure = [loss(mechanism, moved) for mechanism, moved in losses if not isinstance(mechanism, Gaussian)]
+    pure = [loss(mechanism, moved) for mechanism, moved in moves if not isinstance(mechanism, Gaussian)]
     if plan.epsilon is not None:
         yield Check(name="all draws, epsilon", used=math.fsum(pure), allowed=plan.epsilon)
     if accountant.only_gaussian(plan.event):
         yield Check(name="all draws, μ²", used=gaussian, allowed=accountant.gaussian_mu(plan.event) ** 2)
-    laplace = [
+    laplace = math.fsum(
         curves.laplace_to_zcdp(loss(mechanism, moved))
-        for mechanism, moved in losses
+        for mechanism, moved in moves
         if isinstance(mechanism, Laplace) and moved
-    ]
-    yield Check(
-        name="all draws, ρ", used=gaussian / 2 + math.fsum(laplace), allowed=accountant.zcdp(plan.event)
     )
+    yield Check(name="all draws, ρ", used=gaussian / 2 + laplace, allowed=accountant.zcdp(plan.event))
 
 
-def _mu(mechanism: Gaussian, moved: float) -> float:
-    return moved / mechanism.sensitivity * mechanism.mu
+def repeats(question: Question, rows: Rows) -> Iterator[str]:
+    """Say what changes between two answers on the same rows with the same outputs and source of noise.
+
+    Such randomness is neither a mechanism's nor the owner's: its distribution and its secrecy are unknown.
+    """
+    try:
+        outputs = draw_outputs(witnessed(question, rows, coupled(0))[0], coupled(0))
+        first, second = (play_back(question, rows, outputs, coupled(0)) for _ in range(2))
+    except Exception:  # a replay reports answers that fail
+        return
+    for name in sorted(first[1].keys() & second[1].keys()):
+        if not same(first[1][name], second[1][name]):
+            yield f"payload {name!r}: noise that no planned mechanism drew"
+    for a, b in zip(first[0], second[0], strict=False):
+        if not same(a.exact, b.exact):
+            yield f"{a.name}: its exact value has noise that no planned mechanism drew"
 
 
 @singledispatch
 def move(mechanism: Mechanism, before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:  # noqa: ARG001
-    """How far a mechanism's input moved, in the norm and units of its sensitivity.
+    """Measure how far a mechanism's input moved, in the norm and units of its sensitivity.
 
     A mechanism of your own registers its rule: ``@move.register``.
     """
@@ -318,7 +294,7 @@ def _(mechanism: KNorm, before: npt.NDArray[Any], after: npt.NDArray[Any]) -> fl
 
 @move.register
 def _(mechanism: KNormCylinder, before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:
-    """Sum over cells of the cylinder's norm, times the radius."""
+    """Add up the cylinder's norm over cells, times the radius."""
     moved = (after - before).astype(np.float64)
     sums = np.linalg.norm(moved[:, 1:], axis=1)
     return float(np.maximum(np.abs(moved[:, 0]) * mechanism.sensitivity, sums).sum())
@@ -326,18 +302,18 @@ def _(mechanism: KNormCylinder, before: npt.NDArray[Any], after: npt.NDArray[Any
 
 @move.register
 def _(mechanism: Exponential, before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:  # noqa: ARG001
-    """The largest move of one score."""
+    """Measure the largest move of one score."""
     return float(np.abs(after - before).max(initial=0.0))
 
 
 @move.register
 def _(mechanism: RandomisedResponse, before: npt.NDArray[Any], after: npt.NDArray[Any]) -> float:  # noqa: ARG001
-    """The number of rows whose code changed."""
+    """Count the rows whose code changed."""
     return float(np.count_nonzero(after != before))
 
 
 def loss(mechanism: Mechanism, moved: float) -> float:
-    """Pure epsilon that a move costs."""
+    """Compute the pure epsilon that a move costs."""
     if isinstance(mechanism, Laplace):
         return moved / mechanism.scale
     if isinstance(mechanism, RandomisedResponse):
@@ -345,4 +321,4 @@ def loss(mechanism: Mechanism, moved: float) -> float:
     return math.inf if mechanism.epsilon is None else moved / mechanism.sensitivity * mechanism.epsilon
 
 
-__all__ = ["Check", "ReplayResult", "keeps", "loss", "move", "repeats", "replay", "replay_chain", "shuffles"]
+__all__ = ["Check", "ReplayResult", "keeps", "loss", "move", "repeats", "replay", "replay_chain"]

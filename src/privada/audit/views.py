@@ -1,4 +1,6 @@
-"""Check the transcripts of many-party runs: what one owner sees must not depend on another owner's rows.
+"""Check what others see: owners of many-party runs, and readers of an exchange.
+
+What one owner sees must not depend on another owner's rows.
 
 `replay_views` runs a protocol in two worlds that differ in one party's rows. Releases of the
 first world are recorded and played back in the second, as if noise had made them equal; raw
@@ -10,16 +12,21 @@ played back (noisy sums and asking bits); everything that is worked out from it 
 numbers of points, who is asked, and when it ends. Exact sums may differ by no more than a broadcast's
 sensitivity, ranks by no more than the steps that were paid for.
 
-**What is proved.** A difference is a counterexample on this pair of worlds; no difference proves
-nothing about others.
+Somebody who sees all traffic of an exchange and opens none of it still sees that messages were sent, where
+they lie and how long they are; and reads what travels unsealed. `audit_traffic` runs a whole protocol in two
+worlds, several times each, in turn. What is the same in every run of one world, the same in every run of the
+other, and different between them, is a function of the rows that noise does not cover: a counterexample.
+
+**What is proved.** A difference is a counterexample on this pair of worlds; of traffic, up to an accident of
+probability about 2^-(2 runs - 1) for a single random bit. No difference proves nothing about other worlds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,20 +41,23 @@ from privada.privacy.mechanism import Gaussian
 from privada.privacy.noise import Noise
 from privada.privacy.release import Question, Release
 
+W = TypeVar("W")
+Message = tuple[str, bytes]  # where it lies or for whom it is, and its bytes
 Run = Callable[[Sequence[OwnerNode]], Any]
 Tape = dict[tuple[str, str], Release]
+RUNS = 8
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One field of one message that a party was shown in one world and not in the other.
+    """One field of a message that a party was shown in one world and not in the other.
 
     Attributes
     ----------
     owner : str
-        Who was shown it.
+        Who was shown the message.
     message : int
-        Which message, from 0 on.
+        Number of the message, from 0 on.
     field : str
         A field of the question, "kind" or "to"; "shown" if the message came in one world only;
         "noted" if only the party's own transcript differs.
@@ -65,10 +75,10 @@ class ViewAudit:
     Attributes
     ----------
     differing : tuple of str
+        Parties.
     compared : int
         How many parties' views were compared.
     differences : tuple of Difference
-        In what they differed.
     """
 
     differing: tuple[str, ...]
@@ -77,7 +87,7 @@ class ViewAudit:
 
     @property
     def passed(self) -> bool:
-        """Whether no view did."""
+        """Whether no view differed."""
         return not self.differing
 
 
@@ -93,7 +103,7 @@ class RoundAudit:
     rounds : int
         Broadcasts of each run.
     differences : tuple of Difference
-        All that owners were shown and that is not the same once noise and bits are.
+        Whatever owners were shown that differs although noise and bits are the same.
     messages : int
         How many messages were compared.
     """
@@ -126,17 +136,18 @@ def replay_views(
         The same parties in both; the rows of ``changed`` differ.
     changed : str
     """
-    names = _others(world, neighbour, changed)
+    names = _name_others(world, neighbour, changed)
     tape: Tape = {}
-    first = _watched(world, tape, live=True)
+    first = _watch_nodes(world, tape, live=True)
     run(world)
-    second = _watched(neighbour, tape, live=False)
+    second = _watch_nodes(neighbour, tape, live=False)
     run(neighbour)
-    found = tuple(each for name in names for each in first[name].differences(second[name]))
-    return ViewAudit(tuple(dict.fromkeys(each.owner for each in found)), len(names), found)
+    differences = tuple(difference for name in names for difference in first[name].differences(second[name]))
+    owners = tuple(dict.fromkeys(difference.owner for difference in differences))
+    return ViewAudit(owners, len(names), differences)
 
 
-def _others(world: Sequence[OwnerNode], neighbour: Sequence[OwnerNode], changed: str) -> list[str]:
+def _name_others(world: Sequence[OwnerNode], neighbour: Sequence[OwnerNode], changed: str) -> list[str]:
     names = [node.name for node in world]
     if names != [node.name for node in neighbour] or changed not in names:
         raise InputError("Expected the same parties in both worlds, the changed one among them.")
@@ -144,18 +155,22 @@ def _others(world: Sequence[OwnerNode], neighbour: Sequence[OwnerNode], changed:
 
 
 class _Watch:
-    """Writes down every field of every message that a node is shown, and answers from the tape."""
+    """Records every field of every message that a node is shown, and answers from the tape."""
 
     def __init__(self, node: OwnerNode, tape: Tape, *, live: bool) -> None:
-        self.node, self.shown = node, list[Mapping[str, Any]]()
+        self.node, self.messages = node, list[Mapping[str, Any]]()
         self.start = len(node.view.entries)
         self._answer, self._reply = node.answer, node.reply
         self._tape, self._live = tape, live
+        # Stand between the node and whoever asks it
         node.answer = self.answer  # type: ignore[method-assign]
         node.reply = self.reply  # type: ignore[method-assign]
 
     def reply(self, ask: AskOwner) -> Any:
-        self.shown.append(_fields(ask))
+        question = ask.question
+        plain, arrays = question.parts()
+        about = {"kind": question.kind, "to": ask.to, "guarantee": question.guarantee, "salt": question.salt}
+        self.messages.append({**about, **plain, **arrays, "digest": question.digest})
         return self._reply(ask)
 
     def answer(self, question: Question) -> Release:
@@ -168,48 +183,40 @@ class _Watch:
 
     def restart(self) -> None:
         """Forget what was shown: another run begins."""
-        self.shown, self.start = [], len(self.node.view.entries)
+        self.messages, self.start = [], len(self.node.view.entries)
 
     def differences(self, other: _Watch) -> list[Difference]:
-        """All fields of all messages that are not the same to the last bit."""
+        """List all fields of all messages that are not the same to the last bit."""
         name = self.node.name
-        found = [
+        differences = [
             Difference(name, number, field)
-            for number, pair in enumerate(zip_longest(self.shown, other.shown))
-            for field in _unlike(*pair)
+            for number, pair in enumerate(zip_longest(self.messages, other.messages))
+            for field in _compare_messages(*pair)
         ]
-        noted = self.node.view.entries[self.start :], other.node.view.entries[other.start :]
-        if not found and noted[0] != noted[1]:
-            found.append(Difference(name, len(self.shown), "noted"))
-        return found
+        notes = self.node.view.entries[self.start :], other.node.view.entries[other.start :]
+        if not differences and notes[0] != notes[1]:
+            differences.append(Difference(name, len(self.messages), "noted"))
+        return differences
 
 
-def _watched(nodes: Sequence[OwnerNode], tape: Tape, *, live: bool) -> dict[str, _Watch]:
+def _watch_nodes(nodes: Sequence[OwnerNode], tape: Tape, *, live: bool) -> dict[str, _Watch]:
     return {node.name: _Watch(node, tape, live=live) for node in nodes}
 
 
-def _fields(ask: AskOwner) -> dict[str, Any]:
-    """All that a message says: what its digest is made of, and for whom the reply is."""
-    question = ask.question
-    plain, arrays = question.parts()
-    about = {"kind": question.kind, "to": ask.to, "guarantee": question.guarantee, "salt": question.salt}
-    return {**about, **plain, **arrays, "digest": question.digest}
-
-
-def _unlike(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> list[str]:
+def _compare_messages(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> list[str]:
     if left is None or right is None:
         return ["shown"]
     if left["kind"] != right["kind"]:
         return ["kind"]
     if left.keys() != right.keys():
         return sorted(left.keys() ^ right.keys())
-    found = [name for name in left if name != "digest" and not same(left[name], right[name])]
-    return found or ([] if left["digest"] == right["digest"] else ["digest"])
+    fields = [name for name in left if name != "digest" and not same(left[name], right[name])]
+    return fields or ([] if left["digest"] == right["digest"] else ["digest"])
 
 
 @dataclass
 class _RoundRecord:
-    """What the curator drew in one run, and what it drew it from."""
+    """What the curator drew in one run, and from what."""
 
     exact: list[FloatArray] = field(default_factory=list)
     noisy: list[FloatArray] = field(default_factory=list)
@@ -219,45 +226,45 @@ class _RoundRecord:
 
 
 class _Recorder(CuratorNoise):
-    """Draws, and remembers exact sums, ranks and bits; what was drawn before is drawn again.
+    """Draws, and records exact sums, ranks and bits; what an earlier run drew is played back.
 
     Bits are played back for ``viewers`` only: the coins of all others are theirs, and no viewer may
     notice how they fell.
     """
 
     def __init__(
-        self, noise: Noise, said: _RoundRecord, played: _RoundRecord | None, viewers: Sequence[str]
+        self, noise: Noise, record: _RoundRecord, earlier: _RoundRecord | None, viewers: Sequence[str]
     ) -> None:
         super().__init__(noise)
-        self.said, self.played, self.viewers = said, played, viewers
+        self.record, self.earlier, self.viewers = record, earlier, viewers
 
     def noisy_sum(self, wanted: NoisySum) -> FloatArray:
-        turn, mechanism = len(self.said.exact), wanted.mechanism
-        self.said.mechanism = mechanism
-        self.said.exact.append(mechanism.grid.values(mechanism.grid.truncate(wanted.features).sum(axis=0)))
-        again = self.played is not None and turn < len(self.played.noisy)
-        noisy = self.played.noisy[turn] if again and self.played else super().noisy_sum(wanted)
-        self.said.noisy.append(noisy)
+        turn, mechanism = len(self.record.exact), wanted.mechanism
+        self.record.mechanism = mechanism
+        self.record.exact.append(mechanism.grid.values(mechanism.grid.truncate(wanted.features).sum(axis=0)))
+        if self.earlier is not None and turn < len(self.earlier.noisy):
+            noisy = self.earlier.noisy[turn]
+        else:
+            noisy = super().noisy_sum(wanted)
+        self.record.noisy.append(noisy)
         return noisy
 
     def asked_owners(self, wanted: AskedOwners) -> set[str]:
-        turn, found, rule = len(self.said.ranks), wanted.ranks, wanted.rule
-        self.said.ranks.append(dict(found))
-        asked = super().asked_owners(wanted)
-        if self.played is not None and turn < len(self.played.ranks):
+        turn, ranks = len(self.record.ranks), wanted.ranks
+        self.record.ranks.append(dict(ranks))
+        owners = super().asked_owners(wanted)
+        if self.earlier is not None and turn < len(self.earlier.ranks):
             for name in self.viewers:
-                asked = self._again(asked, name, turn, found, rule)
-        self.said.asked.append(asked)
-        return asked
-
-    def _again(self, asked: set[str], name: str, turn: int, found: Mapping[str, int], rule: Any) -> set[str]:
-        """The bit that was drawn before, wherever the rule could draw it."""
-        assert self.played is not None
-        if name not in found or name not in self.played.ranks[turn]:
-            return asked
-        bit, miss = name in self.played.asked[turn], rule.miss(found[name])
-        possible = miss < 1 if bit else miss > 0
-        return (asked | {name} if bit else asked - {name}) if possible else asked
+                if name not in ranks or name not in self.earlier.ranks[turn]:
+                    continue
+                # The bit that was drawn before, wherever the rule could draw it
+                was_asked, miss = name in self.earlier.asked[turn], wanted.rule.miss(ranks[name])
+                if was_asked and miss < 1:
+                    owners = owners | {name}
+                elif not was_asked and miss > 0:
+                    owners = owners - {name}
+        self.record.asked.append(owners)
+        return owners
 
 
 def replay_rounds(
@@ -280,70 +287,68 @@ def replay_rounds(
     steps : int
         Ranks that one unit of the relation may move (`RoundPlan.steps`).
     noise : Noise
-        Of broadcasts and coins.
+        Noise of broadcasts and coins.
     runs : int, default=1
-        How often, each time with other noise. In the first run all owners but ``changed`` are taken together,
-        and see the bits that they saw before. In each further run one of them is, in turn; the coins of
+        Number of runs, each with other noise. In the first run, all owners but ``changed`` are viewers, and
+        see the bits that they saw before. In each further run one of them is, in turn; the coins of
         others fall anew.
     """
-    names = _others(world, neighbour, changed)
+    names = _name_others(world, neighbour, changed)
     tape: Tape = {}
-    sides = (world, _watched(world, tape, live=True)), (neighbour, _watched(neighbour, tape, live=False))
-    found = []
+    first, second = _watch_nodes(world, tape, live=True), _watch_nodes(neighbour, tape, live=False)
+    audits = []
     for number in range(_check.count(runs=runs)):
         viewers = names if number == 0 else [names[number % len(names)]]
-        found.append(_replay_once(run, sides, viewers, noise))
+        for watch in (*first.values(), *second.values()):
+            watch.restart()
+        before, after = _RoundRecord(), _RoundRecord()
+        run(world, _Recorder(noise, before, None, viewers).draw)
+        run(neighbour, _Recorder(noise, after, before, viewers).draw)
+        audits.append(_compare_rounds(before, after, first, second, viewers))
     return RoundAudit(
-        moved=max(each.moved for each in found),
-        allowed=found[0].allowed,
-        rank_shift=max(each.rank_shift for each in found),
+        moved=max(audit.moved for audit in audits),
+        allowed=audits[0].allowed,
+        rank_shift=max(audit.rank_shift for audit in audits),
         rank_allowed=steps,
-        rounds=found[0].rounds,
-        differences=tuple(difference for each in found for difference in each.differences),
-        messages=sum(each.messages for each in found),
+        rounds=audits[0].rounds,
+        differences=tuple(difference for audit in audits for difference in audit.differences),
+        messages=sum(audit.messages for audit in audits),
     )
 
 
-def _replay_once(
-    run: Callable[[Sequence[OwnerNode], Callable[[Draw], Any]], Any],
-    sides: Sequence[tuple[Sequence[OwnerNode], Mapping[str, _Watch]]],
+def _compare_rounds(
+    before: _RoundRecord,
+    after: _RoundRecord,
+    first: Mapping[str, _Watch],
+    second: Mapping[str, _Watch],
     viewers: Sequence[str],
-    noise: Noise,
 ) -> RoundAudit:
-    """One run in each world, of which the second hears what was drawn in the first."""
-    said: list[_RoundRecord] = []
-    for nodes, watches in sides:
-        for watch in watches.values():
-            watch.restart()
-        said.append(_RoundRecord())
-        run(nodes, _Recorder(noise, said[-1], said[0] if len(said) > 1 else None, viewers).draw)
-    first, second = said
-    assert first.mechanism is not None
-    here, there = (watches for _, watches in sides)
-    moves = [float(np.linalg.norm(a - b)) for a, b in zip(first.exact, second.exact, strict=False)]
-    shifts = [shift for name in viewers for shift in _shifts(name, first, second)]
+    """Compare one run of each world; differences after a bit that was paid for are not counted."""
+    assert before.mechanism is not None
+    moves = [float(np.linalg.norm(a - b)) for a, b in zip(before.exact, after.exact, strict=False)]
+    rank_shift, differences = 0, list[Difference]()
+    for name in viewers:
+        split = _first_split(name, before, after)
+        if split is None:
+            differences += first[name].differences(second[name])
+        for turn, (left, right) in enumerate(zip(before.ranks, after.ranks, strict=False)):
+            if split is not None and turn > split:
+                break
+            if name in left and name in right:
+                rank_shift = max(rank_shift, abs(left[name] - right[name]))
     return RoundAudit(
         moved=max(moves),
-        allowed=first.mechanism.sensitivity,
-        rank_shift=max(shifts, default=0),
+        allowed=before.mechanism.sensitivity,
+        rank_shift=rank_shift,
         rank_allowed=0,
-        rounds=len(first.exact),
-        differences=tuple(each for name in viewers for each in _unpaid_differences(name, here, there, said)),
-        messages=sum(len(here[name].shown) for name in viewers),
+        rounds=len(before.exact),
+        differences=tuple(differences),
+        messages=sum(len(first[name].messages) for name in viewers),
     )
-
-
-def _unpaid_differences(
-    name: str, here: Mapping[str, _Watch], there: Mapping[str, _Watch], said: Sequence[_RoundRecord]
-) -> list[Difference]:
-    """What an owner was shown in one world only, unless a bit that was paid for distinguishes the worlds."""
-    if _first_split(name, *said) is not None:
-        return []
-    return here[name].differences(there[name])
 
 
 def _first_split(name: str, first: _RoundRecord, second: _RoundRecord) -> int | None:
-    """The first round in which an owner with a bid in both worlds was asked in one of them only."""
+    """Find the first round in which an owner with a bid in both worlds was asked in one of them only."""
     for turn, (left, right) in enumerate(zip(first.ranks, second.ranks, strict=False)):
         both = name in left and name in right
         if both and (name in first.asked[turn]) != (name in second.asked[turn]):
@@ -351,14 +356,98 @@ def _first_split(name: str, first: _RoundRecord, second: _RoundRecord) -> int | 
     return None
 
 
-def _shifts(name: str, first: _RoundRecord, second: _RoundRecord) -> Iterator[int]:
-    """How far an owner's rank moved, for as long as it was asked alike."""
-    last = _first_split(name, first, second)
-    for turn, (left, right) in enumerate(zip(first.ranks, second.ranks, strict=False)):
-        if name in left and name in right:
-            yield abs(left[name] - right[name])
-        if turn == last:
-            return
+@dataclass(frozen=True)
+class TrafficAudit:
+    """Which part of the traffic depends on the rows.
+
+    Attributes
+    ----------
+    differences : tuple of str
+        "number of messages", "lengths of messages", or what differs of which message. None
+        of them shows its content.
+    messages : int
+        How many messages were compared in each run.
+    """
+
+    differences: tuple[str, ...]
+    messages: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether no difference was found."""
+        return not self.differences
+
+    def __str__(self) -> str:
+        if self.passed:
+            return f"passed: {self.messages} messages tell the worlds not apart"
+        return f"FAILED: {'; '.join(self.differences)}"
 
 
-__all__ = ["Difference", "RoundAudit", "ViewAudit", "replay_rounds", "replay_views"]
+def audit_traffic(
+    run: Callable[[W], Iterable[Message]], world: W, neighbour: W, *, runs: int = RUNS
+) -> TrafficAudit:
+    """Run a protocol in both worlds, and compare the bytes that a reader of the exchange sees.
+
+    Parameters
+    ----------
+    run : callable
+        Runs the protocol in a world with fresh keys and noise, and returns all messages as (place, bytes), in
+        the order that a reader sees. Noisy answers must have so much noise that they differ between
+        runs, or be played back (as `replay_views` does): this audit is about what noise does not cover.
+    world, neighbour
+        Arguments of ``run`` in which the rows of one party differ.
+    runs : int, default=8
+        Number of runs in each world.
+
+    Examples
+    --------
+    >>> import os
+    >>> def disclose(rows):  # sealed, but as long as its content
+    ...     yield "owner/rows.sealed", os.urandom(8 * len(set(rows)) + 28)
+    >>> print(audit_traffic(disclose, [1, 2, 3], [1, 2, 2]))
+    FAILED: lengths of messages; length of message 0
+    """
+    _check.count(least=2, runs=runs)
+    first, second = list[list[Message]](), list[list[Message]]()
+    for _ in range(runs):  # in turn, so that what depends on the time is the same in neither
+        first.append(list(run(world)))
+        second.append(list(run(neighbour)))
+    return TrafficAudit(tuple(_compare_traffic(first, second)), min(map(len, first + second)))
+
+
+def _compare_traffic(first: list[list[Message]], second: list[list[Message]]) -> Iterator[str]:
+    if _tell_apart([len(side) for side in first], [len(side) for side in second]):
+        yield "number of messages"
+    lengths = [[sorted(len(blob) for _, blob in side) for side in sides] for sides in (first, second)]
+    if _tell_apart(*lengths):
+        yield "lengths of messages"
+    for number in range(min(map(len, first + second))):
+        sides = [[side[number] for side in sides] for sides in (first, second)]
+        if _tell_apart(*([place for place, _ in side] for side in sides)):
+            yield f"place of message {number}"
+        blobs = [[blob for _, blob in side] for side in sides]
+        if _tell_apart(*([len(blob) for blob in side] for side in blobs)):
+            yield f"length of message {number}"
+        else:
+            # The bytes at each place, as far as all messages go
+            columns = zip(*(zip(*side, strict=False) for side in blobs), strict=False)
+            if any(_tell_apart(*places) for places in columns):
+                yield f"content of message {number}"
+
+
+def _tell_apart(first: Sequence[object], second: Sequence[object]) -> bool:
+    """Whether something is constant in each world and not the same in both."""
+    constant = all(value == first[0] for value in first) and all(value == second[0] for value in second)
+    return constant and first[0] != second[0]
+
+
+__all__ = [
+    "Difference",
+    "Message",
+    "RoundAudit",
+    "TrafficAudit",
+    "ViewAudit",
+    "audit_traffic",
+    "replay_rounds",
+    "replay_views",
+]

@@ -1,7 +1,7 @@
 """Functions of rows, such as digests, folds and hold-outs: each row's value must be its own.
 
-A data set is a multiset, so what is decided of a row (on which side it stands, by which digest it is
-recognised) may depend on that row and on public things only. A function that takes all rows at once can
+A data set is a multiset, so what is decided about a row (on which side it stands, by which digest it is
+recognised) may depend only on that row and on public things. A function that takes all rows at once can
 break this without any noise being involved: by the places of rows, by their number, or by a type that is
 chosen for all of them together. `audit_row_function` shows it the same rows in other company.
 """
@@ -23,12 +23,12 @@ OTHER_VALUES = (0.5, -0.0, 2**53 + 1, -(2**63), 1e300, float("nan"), float("inf"
 
 @dataclass(frozen=True)
 class RowFunctionAudit:
-    """In which company a row had another value.
+    """The companies in which a row had another value.
 
     Attributes
     ----------
     differing : tuple of (str, int)
-        What was changed around the rows, and how many of them had another value then.
+        What was changed around the rows, and how many of them then had another value.
     refused : tuple of str
         Rows beside which the function refused to answer. That is no difference: whether a row is
         acceptable at all is for the schema.
@@ -59,28 +59,28 @@ def audit_row_function(
     replaces: bool = False,
     seed: int = 0,
 ) -> RowFunctionAudit:
-    """Check that what a function says of a row does not depend on the other rows.
+    """Check that a function's value for a row does not depend on the other rows.
 
     Parameters
     ----------
     function : callable
         Takes a list of rows and returns one value for each: a number, a text, bytes or an array. It must be
-        deterministic; give it its key or seed beforehand.
+        deterministic; bind its key or seed beforehand.
     rows : sequence of sequences
         Generated rows, at least two, as Python values. Include what is hard to represent, such as whole
         numbers above 2^53. They must differ from each other.
     replaces : bool, default=False
-        Whether the number of rows is public (replace-one and attribute): then it is kept.
+        Whether the number of rows is public (replace-one and attribute); then it stays the same.
     seed : int, default=0
-        Of the orders that are tried.
+        Seed of the orders that are tried.
 
     Examples
     --------
     >>> rows = [[2**53 + 1], [2**53 + 3], [2**53 + 5]]
     >>> print(audit_row_function(lambda rows: [row[0] % 2 for row in rows], rows))
     passed: every row has the same value in 23 companies
-    >>> found = audit_row_function(lambda rows: np.asarray(rows)[:, 0] % 2, rows)  # one type for all rows
-    >>> found.passed, found.differing[0]
+    >>> audit = audit_row_function(lambda rows: np.asarray(rows)[:, 0] % 2, rows)  # one type for all rows
+    >>> audit.passed, audit.differing[0]
     (False, ('beside 0.5', 3))
     """
     if len(rows) < 2:
@@ -96,11 +96,11 @@ def audit_row_function(
         except Exception:
             if not name.startswith("beside"):
                 raise
-            refused.append(name)  # another row that a schema would not let in
+            refused.append(name)  # a strange row, which a schema would not let in
             continue
         _check_length(values, company)
         compared += 1
-        changed = sum(_comparable(values[at]) != expected[row] for at, row in places.items())
+        changed = sum(_comparable(values[place]) != expected[row] for place, row in places.items())
         if changed:
             differing.append((name, changed))
     return RowFunctionAudit(tuple(differing), tuple(refused), compared)
@@ -109,7 +109,7 @@ def audit_row_function(
 def _companies(
     rows: list[Row], *, replaces: bool, seed: int
 ) -> Iterator[tuple[str, list[Row], dict[int, int]]]:
-    """Names, rows, and which of the original rows stands at which place."""
+    """Yield companies: a name, the rows, and which of the original rows stands at which place."""
     n = len(rows)
     rng = np.random.default_rng(seed)
     for name, order in {"reversed": np.arange(n)[::-1], "in a random order": rng.permutation(n)}.items():
@@ -140,9 +140,9 @@ def _check_length(values: list[Any], rows: Sequence[Row]) -> None:
 
 
 def _comparable(value: Any) -> Any:
-    """Plain Python values, so that 1 and 1.0 of different array types are the same value."""
+    """Turn a value into plain Python, so that 1 and 1.0 of different array types are the same."""
     if isinstance(value, np.ndarray):
-        return tuple(_comparable(each) for each in value.tolist())
+        return tuple(_comparable(part) for part in value.tolist())
     plain = value.item() if isinstance(value, np.generic) else value
     return "nan" if isinstance(plain, float) and np.isnan(plain) else plain
 

@@ -1,1 +1,0 @@
-"""Generated rows to audit with: samples, single records, neighbours, arrangements."""
