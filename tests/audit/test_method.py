@@ -58,7 +58,7 @@ def answer_count(question, rows, draw):
 def eight(question):
     schema = Schema.of_numbers(bounds=(0, 1), width=1, size=8)
     data = {"data": np.linspace(0, 1, 8)[:, None]}
-    return Example(schema=schema, data=data, questions=(question,), learner=None)
+    return Example(schema=schema, data=data, questions=(question,), inquiry=None)
 
 
 def persons(unit=PERSON):
@@ -69,7 +69,7 @@ def persons(unit=PERSON):
         guarantee=PureDP(epsilon=1.0, relation="add/remove", unit=unit),
     )
     data = {"data": np.linspace(0, 1, 12)[:, None], "person": np.arange(12) // 4}
-    return Example(schema=schema, data=data, questions=(question,), learner=None)
+    return Example(schema=schema, data=data, questions=(question,), inquiry=None)
 
 
 def persons_by_row():

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from privada.audit.rows.records import middle, near_low, records
 
 from privada.audit import Sample, landmarks, neighbours
+from privada.audit.rows import middle, near_low, records
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import Bins, NearestCells
 from privada.methods.cells.questions.statistics import CellStatistics
