@@ -6,7 +6,7 @@ from importlib import metadata
 
 import pytest
 
-from privada.methods import method
+from privada.methods.method import find_method
 
 
 def test_demo_shows_rows_ledger_and_page(cli, tmp_path):
@@ -33,7 +33,7 @@ def test_a_sound_method_passes(cli):
     """With noise from the operating system; false alarm: 1e-6 for each of its questions."""
     plain = cli.json("audit", "cells", "--trials", "400", "--confidence", "0.999999")
     assert plain["passed"]
-    assert len(plain["audits"]) == len(method("cells").example().questions)
+    assert len(plain["audits"]) == len(find_method("cells").example().questions)
     assert all(audit["blackbox"]["trials"] == 400 for audit in plain["audits"])
     assert all(audit["laws"]["tests"] > 0 for audit in plain["audits"])
 

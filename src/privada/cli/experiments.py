@@ -68,11 +68,11 @@ def audit(
     Ends with 6 if one finds a violation. Passing is not a proof.
     """
     from privada.audit import audit_method
-    from privada.methods import registry
+    from privada.methods.method import find_method, methods
 
-    methods = registry.methods().values() if method is None else [registry.method(method)]
+    chosen = methods().values() if method is None else [find_method(method)]
     audits: list[QuestionAudit] = []
-    for audited in methods:
+    for audited in chosen:
         with show.progress(quiet=as_json) as track:
             audits += audit_method(
                 audited,
