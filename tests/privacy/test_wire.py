@@ -302,7 +302,7 @@ def test_a_plain_file_in_the_way_is_named(tmp_path, root):
     with pytest.raises(WireError, match="clinic is a link or a file where a folder should be"):
         wire.write(tmp_path / "releases" / "clinic" / "a", b"x", root=tmp_path if root else None)
     with pytest.raises(WireError, match="clinic is a link or a file"):
-        wire.plain_folder(tmp_path, "releases", "clinic")
+        wire.probe(tmp_path / "releases" / "clinic", root=tmp_path)
 
 
 def test_a_target_that_is_no_plain_file_is_refused(tmp_path):
@@ -324,14 +324,6 @@ def test_a_path_outside_of_its_root_is_refused(tmp_path):
             wire.write(path, b"x", root=tmp_path / "a")
 
 
-def test_plain_folders(tmp_path):
-    assert wire.plain_folder(tmp_path / "exchange", "releases", "clinic").is_dir()
-    assert wire.plain_folder(tmp_path / "exchange", "releases", "clinic").is_dir()
-    for part in ("", ".", "..", "a/b", "/etc"):
-        with pytest.raises(WireError, match="Expected names of folders"):
-            wire.plain_folder(tmp_path, "releases", part)
-
-
 def test_the_same_without_handles_of_folders(tmp_path, monkeypatch):
     """Windows has no handles of folders: paths are looked at one by one."""
     monkeypatch.setattr("privada.privacy.wire._HANDLES", False)
@@ -342,7 +334,7 @@ def test_the_same_without_handles_of_folders(tmp_path, monkeypatch):
         with pytest.raises(WireError, match="refused is a link"):
             wire.write(tmp_path / "refused" / "a", b"x", root=root)
     with pytest.raises(WireError, match="a is a link or a file"):
-        wire.plain_folder(tmp_path, "releases", "clinic", "a")
+        wire.probe(tmp_path / "releases" / "clinic" / "a", root=tmp_path)
 
 
 WRITE_AND_STOP = """

@@ -67,20 +67,9 @@ _UNSEEN = ("Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp", "Zs")
 class Asker:
     """The learner that asks a question.
 
-    Parameters
-    ----------
-    learner : str
-        The learner's name, of at most 100 characters.
-    key : str
-        The public half of the learner's key, 64 hexadecimal digits.
-    project : str, default=""
-        The project, of at most 200 characters.
-    purpose : str, default=""
-        What the answer is for, in the learner's words, of at most 1000 characters.
-
-    Privacy
-    -------
-    The learner writes everything here. It is public, and none of it depends on a row.
+    The learner writes everything here. It is public, and none of it depends on a row. The ``key`` is the
+    public half of the learner's key, 64 hexadecimal digits. The name ``learner`` has at most 100 characters,
+    the ``project`` 200, and the ``purpose``, which says what the answer is for, 1000.
     """
 
     learner: str

@@ -1,8 +1,8 @@
-"""Public limits of rows, declared before any row is seen.
+"""Public limits of rows, declared before any row is read.
 
-Rows outside a limit are clipped, never rejected and never counted exactly.
-Clipped values are put on a public power-of-two grid by truncation toward
-zero, so that sums are sums of integers: exact, and the same in every order.
+Rows outside a limit are clipped, never rejected and never counted exactly. Clipped values are truncated
+toward zero on a public power-of-two grid, so that sums are sums of integers: exact, and the same in every
+order.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from privada import _check
 from privada._arrays import FloatArray, IntArray
 from privada.exceptions import BoundsError, SchemaError
 
-_INSIDE = 1 - 2.0**-40  # keeps a clipped vector inside its ball whatever the last bits round to
+_INSIDE = 1 - 2.0**-40  # keeps a clipped vector inside its ball however its last bits are rounded
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,9 @@ class Grid:
 
     @classmethod
     def finer_than_both(cls, unit: float, scale: float) -> Grid:
-        """A grid 2^20 times finer than both a unit and its noise, within what integers can hold.
-
-        It is never finer than 2^-30 of the unit, so that sums of 2^32 rows fit 64 bits, nor than 2^-45 of the
-        noise, so that no draw needs more than 2^45 steps.
-        """
+        """A grid 2^20 times finer than both a unit and its noise, within what integers can hold."""
+        # Never finer than 2^-30 of the unit, so that sums of 2^32 rows fit 64 bits, nor than 2^-45 of the
+        # noise, so that no draw needs more than 2^45 steps.
         return cls.finer_than(max(min(unit, scale) * 2.0**-20, unit * 2.0**-30, scale * 2.0**-45))
 
 

@@ -23,8 +23,7 @@ from privada.exceptions import InputError, RelationError
 from privada.privacy.accounting import curves
 from privada.privacy.relation import ROW, Relation, Unit
 
-LOOSE_EPSILON = 5.0
-LOOSE_RHO = 0.5
+LOOSE = {"epsilon": 5.0, "rho": 0.5}  # users are warned above these
 _ZCDP_MARGIN = 1 - 1e-9  # of ρ that stands for (ε, δ): more than rounding in a ledger can be off by
 
 
@@ -32,14 +31,14 @@ _ZCDP_MARGIN = 1 - 1e-9  # of ρ that stands for (ε, δ): more than rounding in
 class Guarantee(ABC):
     """A bound on what a release reveals about one unit, under one neighbouring relation.
 
-    ``a <= b`` reads "a is at least as strong as b": whatever satisfies ``a``
-    satisfies ``b``. The order is partial: a zCDP guarantee never implies a
-    pure one, and relations that say nothing about each other do not compare.
+    ``a <= b`` means that a is at least as strong as b: whatever satisfies ``a`` satisfies ``b``. The order
+    is partial: a zCDP guarantee never implies a pure one, and unrelated relations do not compare.
     """
 
     relation: Relation
     unit: Unit = ROW
     kind: ClassVar[str]
+    formula: ClassVar[str]  # a format of the numbers, without relation and unit
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "relation", Relation.parse(self.relation))
@@ -76,14 +75,10 @@ class Guarantee(ABC):
     def _repeated(self, steps: int) -> Self:
         """The guarantee over ``steps`` steps of the relation (group privacy)."""
 
-    @abstractmethod
-    def _formula(self) -> str:
-        """The numbers, without relation and unit."""
-
     @property
-    @abstractmethod
     def loose(self) -> bool:
         """Whether the numbers are so large that users should be warned."""
+        return any(getattr(self, name) > LOOSE.get(name, math.inf) for name in self.parameter_names())
 
     def under(self, relation: Relation | str) -> Self:
         """Convert to another relation, or raise `RelationError` if this one does not imply it.
@@ -127,7 +122,7 @@ class Guarantee(ABC):
 
     def __str__(self) -> str:
         joint = " one " if self.relation is not Relation.REPLACE_ONE else " "
-        return f"{self._formula()}, {self.relation}{joint}{self.unit}"
+        return f"{self.formula.format(self)}, {self.relation}{joint}{self.unit}"
 
     def _repr_html_(self) -> str:
         numbers = [(name, f"{getattr(self, name):g}") for name in self.parameter_names()]
@@ -158,6 +153,7 @@ class PureDP(Guarantee):
 
     epsilon: float
     kind: ClassVar[str] = "pure"
+    formula: ClassVar[str] = "ε = {0.epsilon:g} (pure)"
 
     def delta_at(self, epsilon: float) -> float:
         """Exact: the profile of binary randomised response, which dominates every pure mechanism."""
@@ -173,13 +169,6 @@ class PureDP(Guarantee):
     def _repeated(self, steps: int) -> Self:
         return replace(self, epsilon=steps * self.epsilon)
 
-    def _formula(self) -> str:
-        return f"ε = {self.epsilon:g} (pure)"
-
-    @property
-    def loose(self) -> bool:
-        return self.epsilon > LOOSE_EPSILON
-
     def _follows_from(self, other: Guarantee) -> bool:
         return isinstance(other, PureDP) and other.epsilon <= self.epsilon
 
@@ -191,6 +180,7 @@ class ApproxDP(Guarantee):
     epsilon: float
     delta: float
     kind: ClassVar[str] = "approximate"
+    formula: ClassVar[str] = "(ε = {0.epsilon:g}, δ = {0.delta:g})"
 
     def delta_at(self, epsilon: float) -> float:
         """Exact for the worst mechanism that satisfies (ε, δ)."""
@@ -209,19 +199,13 @@ class ApproxDP(Guarantee):
         return replace(self, epsilon=curves.gaussian_epsilon(self.delta, mu))
 
     def _repeated(self, steps: int) -> Self:
-        worst = (steps - 1) * self.epsilon
-        growth = sum(math.exp(step * self.epsilon) for step in range(steps)) if worst <= 700 else math.inf
+        # δ is multiplied by the sum of e^(iε) over the steps, unless that overflows.
+        largest = (steps - 1) * self.epsilon
+        growth = sum(math.exp(step * self.epsilon) for step in range(steps)) if largest <= 700 else math.inf
         delta = self.delta * growth
         if not delta < 1:
             raise RelationError(f"{self} gives no guarantee over {steps} steps: delta would be {delta:g}.")
         return replace(self, epsilon=steps * self.epsilon, delta=delta)
-
-    def _formula(self) -> str:
-        return f"(ε = {self.epsilon:g}, δ = {self.delta:g})"
-
-    @property
-    def loose(self) -> bool:
-        return self.epsilon > LOOSE_EPSILON
 
     def _follows_from(self, other: Guarantee) -> bool:
         return other.delta_at(self.epsilon) <= self.delta
@@ -233,6 +217,7 @@ class ZCDP(Guarantee):
 
     rho: float
     kind: ClassVar[str] = "zcdp"
+    formula: ClassVar[str] = "ρ = {0.rho:g} (zCDP)"
 
     def delta_at(self, epsilon: float) -> float:
         """The bound of Canonne, Kamath and Steinke 2020."""
@@ -255,13 +240,6 @@ class ZCDP(Guarantee):
 
     def _repeated(self, steps: int) -> Self:
         return replace(self, rho=steps**2 * self.rho)
-
-    def _formula(self) -> str:
-        return f"ρ = {self.rho:g} (zCDP)"
-
-    @property
-    def loose(self) -> bool:
-        return self.rho > LOOSE_RHO
 
     def _follows_from(self, other: Guarantee) -> bool:
         return other.zcdp_constant() <= self.rho
@@ -301,22 +279,9 @@ _KINDS: dict[str, type[Guarantee]] = {kind.kind: kind for kind in (PureDP, Appro
 def split_budget(whole: Guarantee, *shares: float, gaussian: bool = False) -> tuple[Guarantee, ...]:
     """Split a guarantee: one part for each share, and the rest as the last part.
 
-    Parameters
-    ----------
-    whole : Guarantee
-    *shares : float
-        Between 0 and 1; together less than 1.
-    gaussian : bool, default=False
-        Whether every part is spent on Gaussian noise alone, of which an (ε, δ) guarantee buys more.
-
-    Returns
-    -------
-    tuple of Guarantee
-        `PureDP` parts of a pure guarantee, otherwise `ZCDP`, under the same relation and unit.
-
-    Notes
-    -----
-    What adds up depends on the guarantee and on the noise that will be drawn:
+    Shares are between 0 and 1, and together less than 1. The parts of a pure guarantee are `PureDP`, others
+    `ZCDP`, under the same relation and unit. What adds up depends on the guarantee and on the noise that will
+    be drawn; with ``gaussian=True`` all of it is Gaussian:
 
     ============  ====================================  ==============================================
     whole         parts, whatever is drawn              parts, if all noise is Gaussian
@@ -331,8 +296,6 @@ def split_budget(whole: Guarantee, *shares: float, gaussian: bool = False) -> tu
     zCDP composes adaptively by adding ρ, and ρ-zCDP implies (ε, δ) at the sum; Gaussian mechanisms compose
     adaptively to one at the root of the summed μ² (the filter ``"gaussian"``).
 
-    Examples
-    --------
     >>> small, rest = split_budget(PureDP(epsilon=1, relation="add/remove"), 0.25)
     >>> small.epsilon, rest.epsilon
     (0.25, 0.75)

@@ -46,8 +46,8 @@ _FIELD = 2**255 - 19  # both curves are over the integers modulo this prime
 class SigningKey:
     """An Ed25519 key; `OwnerKey` and `LearnerKey` say whose.
 
-    The private half never shows in a repr and never leaves by pickle; it is
-    written only by `save`, into a new file that its user alone may read.
+    The private half is never in a repr and never pickled. Only `save` writes it, into a new file that only
+    its user may read.
 
     Attributes
     ----------
@@ -73,13 +73,8 @@ class SigningKey:
     def load(cls, path: str | os.PathLike[str], *, passphrase: str | None = None) -> Self:
         """Read a key that `save` wrote; refuse one that other users can read.
 
-        Parameters
-        ----------
-        path : path
-            The file.
-        passphrase : str, optional
-            Of a key that has one. By default it is taken from the environment
-            variable ``PRIVADA_KEY_PASSPHRASE``, else asked for on the terminal.
+        The passphrase of a protected key is by default that of the environment variable
+        ``PRIVADA_KEY_PASSPHRASE``; without it, you are asked on the terminal.
         """
         file = Path(path)
         try:
@@ -90,9 +85,11 @@ class SigningKey:
             raise LedgerError(f"The {cls.whose} key {file} cannot be read: {reason}") from None
         if os.name == "posix" and mode & 0o077:
             raise LedgerError(f"The {cls.whose} key {file} is open to other users; run chmod 600 on it.")
-        if is_protected(pem) and passphrase is None:
-            return cls(find_passphrase(file, lambda words: cls._decrypt(file, pem, words)))
-        return cls(cls._decrypt(file, pem, passphrase if is_protected(pem) else None))
+        if not is_protected(pem):
+            return cls(cls._decrypt(file, pem, None))
+        if passphrase is None:
+            return cls(find_passphrase(file, lambda typed: cls._decrypt(file, pem, typed)))
+        return cls(cls._decrypt(file, pem, passphrase))
 
     @classmethod
     def _decrypt(cls, file: Path, pem: bytes, passphrase: str | None) -> Ed25519PrivateKey:
@@ -115,8 +112,7 @@ class SigningKey:
     def save(self, path: str | os.PathLike[str], *, passphrase: str | None = None) -> None:
         """Write the key to a new file with mode 0600; an existing file is never touched.
 
-        With a passphrase the file is encrypted (PKCS #8); a copy of it is
-        useless without the passphrase.
+        With a passphrase the file is encrypted (PKCS #8), and useless to anybody who has only the file.
         """
         from cryptography.hazmat.primitives.serialization import (
             BestAvailableEncryption,
@@ -246,7 +242,7 @@ def check_public_key(**named: Any) -> str:
 
 
 def check_passphrase(passphrase: str) -> str:
-    """The passphrase, if it is neither too short nor too long; it is never shown."""
+    """Return the passphrase if it is neither too short nor too long; no message contains it."""
     if not SHORTEST <= len(passphrase.encode()) <= LONGEST:
         raise InputError(f"Expected a passphrase of {SHORTEST} to {LONGEST} bytes.")
     return passphrase

@@ -50,16 +50,9 @@ _MARGIN = 1 + 1e-9  # calibrated scales are rounded up by this, so that no last 
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism(ABC):
-    """Turns an exact value into a released one.
+    """Turns an exact value into a released one."""
 
-    Attributes
-    ----------
-    sensitivity : float
-        Largest change of the exact value between neighbours, in the mechanism's
-        norm, grid slack included.
-    """
-
-    sensitivity: float
+    sensitivity: float  # the largest change between neighbours, in the norm, rounding to the grid included
     family: ClassVar[str]
     norm: ClassVar[int]
     idealised: ClassVar[bool] = False
@@ -266,10 +259,7 @@ class Gaussian(Lattice):
     def calibrated(
         cls, *, sensitivity: float, mu: float, grid: Grid | None = None, whole: bool = False
     ) -> Self:
-        """The least noise at ``mu``; the grid defaults to 2^-20 of it.
-
-        ``whole=True`` is for whole numbers: the grid is never coarser than 1.
-        """
+        """The least noise at ``mu``; the default grid is 2^-20 of it, and at most 1 for ``whole`` numbers."""
         sigma = sensitivity / _check.positive(mu=mu) * _MARGIN
         if grid is None:
             grid = Grid.finer_than(min(sigma * 2.0**-20, 1.0 if whole else math.inf))
@@ -293,7 +283,7 @@ class Gaussian(Lattice):
         return noise.discrete_gaussian(self.steps, shape)
 
     def half_width(self, confidence: float) -> float:
-        """Normal quantile, rounded up to the grid."""
+        """The normal quantile, rounded up to the grid."""
         quantile = NormalDist().inv_cdf((1 + _check.probability(confidence=confidence)) / 2)
         return math.ceil(quantile * self.steps) * self.grid.step
 
@@ -445,13 +435,8 @@ M = TypeVar("M", bound=Mechanism)
 class Plan:
     """All draws of one question, fixed by public parameters before any row is opened.
 
-    Attributes
-    ----------
-    draws : mapping of name to Mechanism
-        Each is drawn exactly once.
-    event, epsilon
-        Joint accounting of all draws. By default they compose; a question
-        whose proof is tighter (parallel cells, joint sensitivity) says so.
+    Each mechanism is drawn exactly once. ``event`` and ``epsilon`` account for all draws together: by default
+    the draws compose, but a question with a tighter proof (parallel cells, joint sensitivity) states its own.
     """
 
     draws: Mapping[str, Mechanism]

@@ -6,26 +6,11 @@
     ├── SecureNoise          words from the operating system; the only private one
     └── Rehearsal(seed)      the same draws from seeded words, for tests: not private
 
-===========================  ====================================================
-draw                         arithmetic
-===========================  ====================================================
-`Noise.discrete_laplace`     exact: statistical distance zero from the stated law
-`Noise.discrete_gaussian`    exact
-`Noise.randomised_response`  exact
-`Noise.exponential`          exact, for scores on a public grid
-`Noise.permutation`          exact
-`Noise.below`                exact
-`Noise.integers_below`       exact
-`Noise.uniform`              53-bit floats: *idealised arithmetic*
-`Noise.k_norm_ball`          float64: *idealised arithmetic*
-`Noise.k_norm_cylinder`      float64: *idealised arithmetic*
-===========================  ====================================================
-
-"Exact" means that the drawn value has the stated law to the last bit. A parameter stands for the
-rational number that its float is. `privada.privacy.samplers` has the algorithms. "Idealised
-arithmetic" means that the proof is about real numbers but the draw is made of floats. The low-order
-bits of a float release can reveal more than the proof allows (Mironov 2012), so such a draw is
-never a default.
+Draws of integers are *exact*: they have the stated law to the last bit, at statistical distance zero. A
+parameter stands for the rational number that its float is. `privada.privacy.samplers` has the algorithms.
+`Noise.uniform` and the two K-norm draws use *idealised arithmetic*: the proof is about real numbers, but the
+draw is made of floats, whose low-order bits can reveal more than the proof allows (Mironov 2012). Such a draw
+is never a default.
 
 Running times depend on the noise alone; `Noise.exponential` describes one exception.
 
@@ -159,10 +144,10 @@ class Noise(ABC):
 
         Privacy
         -------
-        ``epsilon``-differentially private, and of bounded range ``epsilon``, in finite
-        arithmetic, even if rounding changes the computed score of a neighbour by up to a grid
-        step more than the sensitivity. If adding a record changes all scores in one direction
-        (*monotonic* scores), you may pass ``2 * epsilon`` for the same guarantee.
+        ``epsilon``-differentially private, and of bounded range ``epsilon``, in finite arithmetic,
+        even if rounding changes the score of a neighbour by up to a grid step more than the
+        sensitivity. If adding a record changes all scores in one direction (*monotonic* scores),
+        you may pass ``2 * epsilon`` for the same guarantee.
 
         The number of candidates that are tried depends on the scores: do not let an
         adversary measure the running time.

@@ -28,12 +28,12 @@ class Receipt:
     Attributes
     ----------
     dataset : str
-        The identity of the data set.
+        The name of the data set.
     index : int
         The number of the line in the chain of that data set; 0 opens its budget.
     kind : str
-        ``"charge"``, ``"budget"``, or the kind of a zero-cost note such as
-        ``"disclosure"``, which is not differentially private.
+        ``"charge"``, ``"budget"``, or the kind of a free note such as ``"disclosure"``, which is
+        not differentially private.
     digest : str
         SHA-256 of the line, which holds the digest of the line before it.
     head : str
@@ -70,11 +70,8 @@ class Receipt:
     def verify(self, public: str | None = None) -> None:
         """Raise `TamperError` unless the owner signed exactly this receipt.
 
-        Parameters
-        ----------
-        public : str, optional
-            The owner's public key. Without it the check says only that the
-            receipt was not changed, not who signed it.
+        Without the owner's ``public`` key, the check says only that nobody changed the receipt, not who
+        signed it.
         """
         where = f"The receipt of line {self.index} of {self.dataset!r}"
         if public is not None and public != self.public:
@@ -89,7 +86,7 @@ class Receipt:
     def _repr_html_(self) -> str:
         names = ("dataset", "index", "kind", "time", "question", "digest", "public")
         facts = [(name, str(getattr(self, name))) for name in names]
-        return describe("Receipt", [fact for fact in facts if fact[1]])
+        return describe("Receipt", [(name, text) for name, text in facts if text])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form for headers and files."""

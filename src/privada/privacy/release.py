@@ -88,30 +88,16 @@ class PublicSchema(Protocol):
 class QuestionHeader:
     """What a question's file says before the question is made: enough to refuse it, or to let it wait.
 
-    Attributes
-    ----------
-    kind : str
-    guarantee : Guarantee
-    digest : str
-        The digest that the question will have, if the file turns out to be a valid one.
-    size : int
-        Bytes of the file.
-    salt : str
-    turn : (int, int) or None
-        Number of a round and of all rounds, if the file says that it is part of a plan.
-
-    Notes
-    -----
     The method that the question is for has not checked anything here. A question that is made of the same
     bytes must have the same digest; compare both.
     """
 
     kind: str
     guarantee: Guarantee
-    digest: str
-    size: int
+    digest: str  # that the question will have, if the file turns out to be a valid one
+    size: int  # bytes of the file
     salt: str = ""
-    turn: tuple[int, int] | None = None
+    turn: tuple[int, int] | None = None  # number of a round and of all rounds, if it is part of a plan
 
     @property
     def method(self) -> str:

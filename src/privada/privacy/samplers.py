@@ -104,18 +104,10 @@ def exp_bounds(t: Fraction, bits: int) -> tuple[int, int]:
 def below(prefix: int, bits: int, enclosure: Enclosure, source: Source) -> bool:
     """Decide whether a uniform number in [0, 1) lies below an enclosed one, exactly.
 
-    Parameters
-    ----------
-    prefix, bits
-        The first ``bits`` bits of the uniform number. More are drawn if they are needed.
-    enclosure
-        ``enclosure(b)`` returns two integers around ``2**b`` times the enclosed number,
-        closer and closer (in units of ``2**-b``) as ``b`` grows.
-    source
-        Draws uniform 64-bit words.
+    ``prefix`` has the first ``bits`` bits of the uniform number; more are drawn if they are needed.
+    ``enclosure(b)`` returns two integers around ``2**b`` times the enclosed number, which become closer (in
+    units of ``2**-b``) as ``b`` grows.
 
-    Examples
-    --------
     >>> def one_over_e(bits):
     ...     return exp_bounds(Fraction(1), bits)
     >>> below(4, 4, one_over_e, source=None)  # at most 5/16 = 0.31: below, whatever follows
@@ -264,21 +256,18 @@ def _log_width(scale: float) -> int:
 
 @lru_cache(maxsize=64)
 def cumulative(law: Law, bits: int) -> tuple[list[int], list[int]]:
-    """Enclose ``2**bits`` times the share of the envelope before strip 1, 2, 3, ...
-
-    The weights follow from the first ratio by products alone, since
-    ``w[k+1]/w[k]`` is ``q`` (Laplace) or ``q**(2k+1)`` (Gaussian). The sum beyond the
-    last listed strip is at most geometric, since the ratios fall.
-    """
+    """Enclose ``2**bits`` times the share of the envelope before strip 1, 2, 3, ..."""
     work = bits + 32
     one = 1 << work
     ratio = exp_bounds(law.rate * 2 ** (law.power * law.log_width), work)
     change = product(ratio, ratio, work) if law.power == 2 else (one, one)
+    # The weights follow from the first ratio by products alone: w[k+1]/w[k] is q (Laplace) or q**(2k+1).
     weight, lows, highs = (one, one), [0], [0]
     while weight[0]:
         lows.append(lows[-1] + weight[0])
         highs.append(highs[-1] + weight[1])
         weight, ratio = product(weight, ratio, work), product(ratio, change, work)
+    # The sum beyond the last listed strip is at most geometric, because the ratios fall.
     tail = -(-(weight[1] << work) // (one - ratio[1]))
     least, most = lows[-1], highs[-1] + tail
     return (

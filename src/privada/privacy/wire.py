@@ -4,13 +4,13 @@
 another kind, or that does not match its digest raises `WireError`; nothing in it is executed. `peek` reads
 the header and computes the digest without making an array, so that a file can be refused early.
 
-**Writing.** Users who do not trust each other share an exchange folder: what one of them puts there may be
-replaced by a link before the other writes. So folders are entered one by one by handles, and a file is made,
+**Writing.** Users who do not trust each other share an exchange folder, and one of them may replace what is
+there by a link before the other writes. So folders are entered one by one by handles, and a file is made,
 synced and renamed relative to the handle of its folder. A file is written completely or not at all.
 
-A process that is killed leaves the hidden file that it was writing. The name of that file says whose it is,
-and it is locked while its process lives. So the next process of the same user on the same machine can tell
-it from a file that is being written, and remove it (`remove_leftovers`).
+A process that is killed leaves the hidden file that it was writing. The file's name says whose it is, and it
+is locked while its process lives, so that another process of the same user on the same machine can recognise
+and remove it (`remove_leftovers`).
 """
 
 from __future__ import annotations
@@ -243,25 +243,9 @@ def read(path: str | os.PathLike[str], *, largest: int = LARGEST_FILE) -> bytes:
 def write(path: str | os.PathLike[str], blob: bytes, *, root: str | os.PathLike[str] | None = None) -> Path:
     """Write a file completely or not at all: to a temporary name, synced, then renamed.
 
-    File and folders get the modes that the umask allows, so that the other party, as another user, can
-    read them. Nothing is written through a link.
-
-    Parameters
-    ----------
-    path : path
-        The file; an existing plain file is replaced.
-    blob : bytes
-        The content of the file.
-    root : path, optional
-        A trusted folder above ``path``: every folder below it is made, or must not be a link. Without it
-        only the file's own folder is checked.
-
-    Raises
-    ------
-    WireError
-        A link, or something other than a folder, is in the path; or the file exists and is not plain.
-    OSError
-        The system cannot write: the disk is full, the folder is not yours.
+    An existing plain file is replaced. Nothing is written through a link: folders below ``root`` (or, without
+    it, the file's own folder) are made, or must be real folders, else a `WireError` is raised. File and
+    folders get the modes that the umask allows, so that the other party, as another user, can read them.
     """
     target = Path(path)
     top, parts = (target.parent, ()) if root is None else (Path(root), _list_folders(target, Path(root)))
@@ -281,8 +265,7 @@ def create(path: str | os.PathLike[str], blob: bytes, *, root: str | os.PathLike
     """Create a file below a trusted folder as `write` does; if the name is taken, return False.
 
     The file is linked to its name when it is complete and synced, so that one of several writers wins and
-    readers never see a part of it. File systems without hard links, such as that of a memory stick, get the
-    file under its own name from the beginning.
+    readers never see a part of it.
     """
     target = Path(path)
     with _open_folder(Path(root), _list_folders(target, Path(root)), follow=True) as folder:
@@ -297,6 +280,7 @@ def create(path: str | os.PathLike[str], blob: bytes, *, root: str | os.PathLike
                 except OSError as error:
                     if error.errno not in _NO_LINKS:
                         raise
+                    # No hard links, as on a memory stick: readers may see a part of the file.
                     _write_new(name, blob, folder)
         except FileExistsError:
             return False
@@ -314,14 +298,6 @@ def probe(folder: str | os.PathLike[str], *, root: str | os.PathLike[str]) -> No
     ):
         file.write(b"\n")
         file.flush()
-
-
-def plain_folder(root: str | os.PathLike[str], *parts: str) -> Path:
-    """The folder ``parts`` below ``root``, made one by one; a link or a file in the way is a `WireError`."""
-    if any(part in ("", ".", "..") or {"/", os.sep} & set(part) for part in parts):
-        raise WireError(f"Expected names of folders, got {quoted('/'.join(parts))}.")
-    with _open_folder(Path(root), parts, follow=True):
-        return Path(root, *parts)
 
 
 def remove_leftovers(root: str | os.PathLike[str], parts: Sequence[str]) -> None:

@@ -14,9 +14,8 @@ compositions, so a repetition cannot be forgotten.
 1.0
 
 **Totals of several uses.** A filter has a budget and refuses what exceeds it. An odometer (`state_total`) has
-no budget: it states what was spent so far. The statement must hold although each use, its price, and whether
-there is another one, are chosen after seeing all earlier answers. For the uses of one unit, in the order in
-which they happened:
+no budget and states what was spent so far. The statement must hold although each use, its price, and whether
+there is another one, are chosen after seeing all earlier answers. For the uses of one unit, in their order:
 
 ===================  =====================================================================================
 uses                 statement
@@ -99,9 +98,9 @@ def leaves(event: DpEvent, times: int = 1) -> Iterator[tuple[Rule[Any], Any, int
 def check_relation(event: DpEvent, relation: Relation) -> None:
     """Raise `RelationError` if the event relies on a secret sample under another relation than replace-one.
 
-    A secret sample amplifies between samples that contain a record and samples that contain another one
-    instead. If two data sets differ in one attribute, the other attributes reveal who was drawn; and data
-    sets of different sizes are sampled at different rates (privacy.md, section 3 (c)).
+    The proof of amplification compares samples with a record to samples with another record instead. If two
+    data sets differ in one attribute, the other attributes reveal who was drawn; and data sets of different
+    sizes are sampled at different rates (privacy.md, section 3 (c)).
     """
     if amplifies_wrongly(event, relation):
         raise RelationError(
@@ -306,9 +305,9 @@ def _satisfies_cached(event: str, guarantee: Guarantee) -> bool:
 def calibrate(make: Callable[[float], DpEvent], guarantee: Guarantee) -> float:
     """Smallest scale for which ``make(scale)`` keeps the guarantee.
 
-    ``make`` turns a noise scale into the events of a whole plan; larger scales
-    must lose less. The answer is rounded up (by 1e-9 for Gaussian plans, by 1e-4
-    where a privacy-loss distribution is needed), so it always keeps the guarantee.
+    ``make`` turns a noise scale into the event of a whole plan; larger scales must lose less. The result is
+    rounded up (by 1e-9 for Gaussian plans, by 1e-4 where a privacy-loss distribution is needed), so it
+    always keeps the guarantee.
 
     >>> import dp_accounting
     >>> plan = lambda sigma: dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(sigma), 100)
@@ -374,13 +373,12 @@ class Price:
         One application, relative to the sensitivity under ``guarantee.relation``.
     guarantee : Guarantee
         What one application satisfies by itself; it names the relation and the unit.
-    epsilon : float or None
-        Pure epsilon of one application where there is one. It can be smaller
-        than what the event alone shows (an event may be an upper bound).
-    times : int
+    epsilon : float or None, default=None
+        Pure epsilon of one application, if any. The event may be only an upper bound of it.
+    times : int, default=1
         How often the event is applied.
-    computed_under : Relation or None
-        The relation under which the event was computed, where the price was converted from another one.
+    computed_under : Relation or None, default=None
+        The relation under which the event was computed, if the price was converted from another one.
     """
 
     event: DpEvent
@@ -469,12 +467,7 @@ class Use:
 def state_total(uses: Sequence[Use]) -> Guarantee:
     """The guarantee of all uses of one unit together, in the order in which they happened.
 
-    Raises
-    ------
-    InputError
-        There is no use.
-    RelationError
-        Uses protect different units, which are never converted.
+    Uses that protect different units raise a `RelationError`, because units are never converted.
     """
     if not uses:
         raise InputError("Expected at least one use.")
@@ -509,7 +502,7 @@ def _least_epsilon(prices: Sequence[Sequence[Price]], delta: float) -> float:
 
 
 def weakest(guarantees: Sequence[Guarantee]) -> Guarantee:
-    """One guarantee that follows from each of several, as small as their numbers allow."""
+    """A guarantee that follows from each of several, as strong as their numbers allow."""
     for guarantee in guarantees:
         if all(other.implies(guarantee) for other in guarantees):
             return guarantee

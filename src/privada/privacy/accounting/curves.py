@@ -1,8 +1,8 @@
 """The formulas between ε, δ, ρ and μ (privacy.md, section 0).
 
-Everything here is a function of public numbers. The Gaussian curve is exact
-(Balle and Wang 2018), pure-to-zCDP is exact (Harrison and Manurangsi 2025),
-zCDP-to-approximate is the bound of Canonne, Kamath and Steinke 2020.
+Every function here takes public numbers only. The Gaussian curve is exact (Balle and Wang 2018),
+pure-to-zCDP is exact (Harrison and Manurangsi 2025), and zCDP-to-approximate is the bound of Canonne,
+Kamath and Steinke 2020.
 
 >>> f"{gaussian_sigma(epsilon=1, delta=1e-5):.4f}"
 '3.7306'
@@ -39,7 +39,7 @@ def pure_to_zcdp(epsilon: float) -> float:
 def response(epsilon: float) -> float:
     """``2 / (1 + e^ε)``: how often binary randomised response at ε answers by a fair coin.
 
-    Beyond ε = 700, where floats end, it is 0: a loss without bound, never too small a one.
+    It is 0 above ε = 700, where floats overflow: the loss is then infinite, never too small.
     """
     return 2 * math.exp(-epsilon) / (1 + math.exp(-epsilon)) if epsilon <= 700 else 0.0
 
@@ -55,14 +55,11 @@ def bounded_range_to_zcdp(eta: float) -> float:
 
 
 def pure_to_gaussian(epsilon: float) -> float:
-    """Smallest μ for which pure ε implies μ-Gaussian differential privacy.
-
-    The trade-off curve of pure ε is two chords that meet at
-    ``a = 1/(1+e^ε)``; the Gaussian curve that passes through the same point is
-    convex with the same ends, so it lies below both chords.
-    """
+    """Smallest μ for which pure ε implies μ-Gaussian differential privacy."""
     from scipy.special import ndtri
 
+    # The trade-off curve of pure ε is two chords that meet at a = 1/(1+e^ε). The Gaussian curve through the
+    # same point is convex with the same ends, so it lies below both chords.
     return float(-2 * ndtri(response(epsilon) / 2))
 
 
@@ -141,8 +138,7 @@ def renyi_delta(epsilon: float, order: float, divergence: float) -> float:
 
     Canonne, Kamath and Steinke 2020, proposition 12.
     """
-    log_delta = (order - 1) * (divergence - epsilon) + _order_term(order)
-    return math.exp(min(0.0, log_delta))
+    return math.exp(min(0.0, (order - 1) * (divergence - epsilon) + _order_term(order)))
 
 
 def renyi_epsilon(delta: float, order: float, divergence: float) -> float:
@@ -162,7 +158,7 @@ def _order_term(order: float) -> float:
 
 
 def best_order(*, epsilon: float, delta: float) -> float:
-    """The order at which a Gaussian may be largest and still imply (ε, δ)."""
+    """The order at which Gaussian noise may have the largest μ and still imply (ε, δ)."""
     from scipy.optimize import minimize_scalar
 
     _check.positive(epsilon=epsilon)
@@ -188,7 +184,7 @@ def zcdp_delta(epsilon: float, rho: float, xi: float = 0.0) -> float:
 
 
 def zcdp_deltas(epsilons: FloatArray, rho: float, xi: float = 0.0) -> FloatArray:
-    """`zcdp_delta` at many ε. Every order bounds δ, so none that is nearly the best can be wrong."""
+    """`zcdp_delta` at many ε. Every order bounds δ, so an order that is only nearly the best is safe."""
     # ξ is added to every divergence, so it is subtracted from ε.
     excess_epsilons = np.asarray(epsilons, dtype=np.float64) - xi
     if rho == 0:  # the divergence is ξ at every order, hence the loss is never larger

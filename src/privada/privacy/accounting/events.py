@@ -249,7 +249,7 @@ class VisibleSample(Rule[Sampled]):
     """A sample whose members are visible: ``γ δ(ε)``.
 
     This holds for every sample, secret or not, under every relation: which rows are drawn does not depend on
-    any value, so the profile is a mixture of the mechanism's and of nothing (privacy.md, section 3 (c)).
+    any value, so the profile is a mixture of the mechanism's and zero (privacy.md, section 3 (c)).
     """
 
     def rate(self, event: Sampled) -> float:

@@ -1,10 +1,9 @@
 """Privacy filters: when a ledger must refuse, although the questions are chosen adaptively.
 
-A filter is fixed when a budget is opened. Every charge has a cost that is a
-whole number of `GRAIN`, costs add up, and a charge that would pass the
-capacity is refused. That this bounds *fully adaptive* composition (the learner
-chooses each question, and its price, after seeing all earlier answers) is a
-theorem for each of the four filters:
+A filter is fixed when a budget is opened. Every charge costs a whole number of `GRAIN`, costs add up, and a
+charge that would exceed the capacity is refused. For each of the four filters it is a theorem that this
+bounds *fully adaptive* composition, in which the learner chooses each question, and its price, after seeing
+all earlier answers:
 
 ========  ========================  ===============================================================
 filter    what adds up              theorem
@@ -19,14 +18,14 @@ gaussian  μ²                        Smith and Thakurta 2022, "Fully adaptive c
 ========  ========================  ===============================================================
 
 **What is spent.** The theorems are about the whole capacity. A learner may also stop earlier, when the
-answers look good, and what it has spent by then is a matter of luck. `Filter.guarantee` states only what
-holds at *every* moment that a learner may choose: the running sum where that is a theorem too (pure, and
-Rényi at one order), the whole budget where it is not (zCDP and Gaussian: stating the running sum's own ε
-was wrong by a factor of 12 in δ). The proofs are in ``docs/explanation/accounting.md``.
+answers look good. `Filter.guarantee` states only what holds at *every* moment that a learner may choose: the
+running sum where that is a theorem too (pure, and Rényi at one order), the whole budget where it is not
+(zCDP and Gaussian: stating the ε of the running sum was wrong by a factor of 12 in δ). The proofs are in
+``docs/explanation/accounting.md``.
 
-The Rényi filter takes any event and is the default for (ε, δ). The Gaussian
-filter is exact for Gaussian noise (a question of (1, 1e-5) uses up a budget of
-(1, 1e-5)) and charges a pure event more than the Rényi filter does.
+The Rényi filter takes any event and is the default for (ε, δ). The Gaussian filter is exact for Gaussian
+noise (a question of (1, 1e-5) uses up a budget of (1, 1e-5)) and charges more for a pure event than the
+Rényi filter does.
 
 An `Allowance` is a second filter, for the questions of one learner. A `Vintage` divides the rows of a data
 set by a date, so that each period has a budget of its own.
@@ -65,8 +64,8 @@ LONGEST_VINTAGE_NAME = 90  # characters; the names of data set and vintage toget
 class Filter(ABC):
     """The rule by which one budget is spent.
 
-    Costs are rounded to the nearest `GRAIN`, so that ten charges of 0.1 use up
-    exactly 1; a million charges are off by at most 5e-10.
+    Costs are rounded to the nearest `GRAIN`, so that ten charges of 0.1 use up exactly 1. The error of a
+    million charges is at most 5e-10.
     """
 
     budget: Guarantee
@@ -113,10 +112,9 @@ class Filter(ABC):
         return self.recorded_cost(price)
 
     def recorded_cost(self, price: Price) -> int:
-        """Grains that a price took when it was recorded.
+        """Grains that a price took when it was recorded, without the checks of new charges.
 
-        Ledgers of 0.1.0 builds may hold secret samples priced at attribute level. These can no longer be
-        charged, because too little was taken for them.
+        Ledgers of 0.1.0 builds may hold secret samples priced at attribute level, which cost too little.
         """
         if price.guarantee.unit != self.budget.unit:
             raise RelationError(
@@ -197,9 +195,8 @@ class ZCDPFilter(Filter):
 class RenyiFilter(Filter):
     """Rényi divergences at one order add up. Feldman and Zrnic 2021.
 
-    The order is the one at which a Gaussian that uses up the budget may be
-    largest; it is fixed by the budget alone, before any question is seen.
-    A filter that is read back gets the order that was fixed then. At one order
+    The budget alone fixes the order, before any question is asked: it is the one at which Gaussian noise
+    that uses up the budget may have the largest μ. A filter that is read back keeps its order. At one order
     the running sum is a guarantee too, by the same supermartingale.
     """
 
@@ -297,27 +294,17 @@ class Allowance:
     """What one learner may spend of a data set's budget, and until when.
 
     An allowance is a second filter, over the questions of one learner only. It counts the same events as the
-    budget does, in the same way, and a question is charged only if both filters can pay for it. So all
-    learners together keep the budget, however they share what they know; and the answers to one learner keep
-    its allowance if its questions depend on its own answers only, not on those of other learners
-    (accounting.md, "One learner's part"). Allowances may add up to more than the budget: then the first to
-    ask are answered.
+    budget does, and a question is charged only if both filters can pay for it. So all learners together keep
+    the budget, however they share what they know; and the answers to one learner keep its allowance if its
+    questions do not depend on the answers to others (accounting.md, "One learner's part"). Allowances may add
+    up to more than the budget: then the first to ask are answered.
 
-    Questions of the learner's name count, and so do those of its key: neither a new key nor a new name for an
-    old key starts the count again. A release that another learner paid for counts too, for whoever else
-    receives it.
+    The questions of the learner's name and those of its key both count, so that neither a new key nor a new
+    name starts the count again. A release that another learner paid for counts for whoever receives it.
 
-    Attributes
-    ----------
-    learner, key : str
-        The learner's name and public key, as the owner knows them.
-    filter : Filter or None
-        Counts the learner's own questions; None leaves it the whole budget.
-    expires : date or None
-        The last day (UTC) on which the learner may ask.
+    ``learner`` and ``key`` are the learner's name and public key as the owner knows them. Without a
+    ``filter`` the learner may spend the whole budget. ``expires`` is the last day (UTC) on which it may ask.
 
-    Examples
-    --------
     >>> from privada.privacy import PureDP
     >>> allowance = Allowance.of("alice", "ab" * 32, PureDP(epsilon=0.5, relation="add/remove"))
     >>> print(allowance.filter.budget)
@@ -373,8 +360,8 @@ def check_part(part: Guarantee, budget: Guarantee) -> Guarantee:
 class Vintage:
     """The rows of a data set whose date is in a half-open period.
 
-    A budget is never renewed. What can be renewed are the rows: those of a new period have not been asked
-    about, so they get a budget of their own.
+    A budget is never renewed. But nobody has asked about the rows of a new period, so they get a budget of
+    their own.
 
     Parameters
     ----------
@@ -393,8 +380,6 @@ class Vintage:
     Everything that is ever asked about a row is charged to that vintage's budget. A person may have rows in
     several vintages; their losses add up (`add_up`). Proof: accounting.md, "Vintages".
 
-    Examples
-    --------
     >>> year = Vintage(of="patients", name="2026", column="admitted", since="2026-01-01", until="2027-01-01")
     >>> print(year)
     rows of 'patients' whose 'admitted' is from 2026-01-01 and before 2027-01-01
@@ -458,6 +443,7 @@ def check_apart(
     ``same`` says whether two names of data sets are the same.
     """
     for name, other in others:
+        # Two budgets for all rows and for some, or for overlapping periods, would both be spent on one row.
         if vintage is not None and same(name, vintage.of):
             raise LedgerError(
                 f"{name!r} has a budget for all of its rows; a vintage of it would be a second one for some."
