@@ -187,7 +187,7 @@ def test_a_column_and_a_data_set(cli, tmp_path):
     result = cli("owner", "init", tmp_path / "clinic", "--data", data, "--label", "z", expect=2)
     check(result.stderr)
     error = cli("owner", "init", tmp_path / "clinic", "--data", data, "--name", EVIL, expect=2).stderr
-    assert "no character that nobody sees" in error
+    assert "no invisible character" in error
     assert not OBEYED.search(error)
     cli("owner", "init", tmp_path / "clinic", "--data", data, "--name", "patients")
     error = cli("owner", "schema", tmp_path / "clinic" / "owner.toml", expect=2).stderr

@@ -65,19 +65,19 @@ def test_mixtures_by_privacy_loss_distribution():
         labels = dp_accounting.RandomizedResponseDpEvent(rest, 10)
         return dp_accounting.ComposedDpEvent([dp_accounting.GaussianDpEvent(sigma), labels])
 
-    wanted = ApproxDP(epsilon=8, delta=1e-5, relation="replace-one")
-    assert accountant.satisfies(plan(0.738), wanted)
-    assert not accountant.satisfies(plan(0.735), wanted)
+    guarantee = ApproxDP(epsilon=8, delta=1e-5, relation="replace-one")
+    assert accountant.satisfies(plan(0.738), guarantee)
+    assert not accountant.satisfies(plan(0.735), guarantee)
 
 
 def test_calibrate_is_tight_and_never_overspends():
     def plan(sigma):
         return dp_accounting.SelfComposedDpEvent(dp_accounting.GaussianDpEvent(sigma), 7)
 
-    for wanted in (ApproxDP(epsilon=1, delta=1e-5, relation=AR), ZCDP(rho=0.3, relation=AR)):
-        sigma = accountant.calibrate(plan, wanted)
-        assert accountant.satisfies(plan(sigma), wanted)
-        assert not accountant.satisfies(plan(sigma * (1 - 1e-6)), wanted)
+    for guarantee in (ApproxDP(epsilon=1, delta=1e-5, relation=AR), ZCDP(rho=0.3, relation=AR)):
+        sigma = accountant.calibrate(plan, guarantee)
+        assert accountant.satisfies(plan(sigma), guarantee)
+        assert not accountant.satisfies(plan(sigma * (1 - 1e-6)), guarantee)
     scale = accountant.calibrate(dp_accounting.LaplaceDpEvent, PureDP(epsilon=0.25, relation=AR))
     assert scale == pytest.approx(4, rel=1e-8)
 
@@ -148,14 +148,14 @@ def test_zcdp_composed_with_itself_says_something():
 def test_a_plan_keeps_its_guarantee_or_not():
     noisy = Gaussian.calibrated(sensitivity=1, mu=1.0)
     plan = Plan(draws={"sums": noisy})
-    for guarantee, kept in (
+    for guarantee, is_kept in (
         (ZCDP(rho=0.5, relation=AR), True),
         (ZCDP(rho=0.49, relation=AR), False),
         (ApproxDP(epsilon=1, delta=0.127, relation=AR), True),
         (ApproxDP(epsilon=1, delta=0.126, relation=AR), False),
         (PureDP(epsilon=100, relation=AR), False),
     ):
-        assert accountant.keeps(plan, guarantee) is kept
+        assert accountant.keeps(plan, guarantee) is is_kept
     both = Plan(draws={"sums": noisy, "counts": Laplace(sensitivity=1, scale=2.0)})
     assert accountant.keeps(both, ApproxDP(epsilon=3, delta=1e-2, relation=AR))
     assert not accountant.keeps(both, ApproxDP(epsilon=1, delta=1e-2, relation=AR))
@@ -163,19 +163,19 @@ def test_a_plan_keeps_its_guarantee_or_not():
 
 def test_what_a_distribution_said_is_remembered():
     draws = {"sums": Gaussian.calibrated(sensitivity=1, mu=0.3), "counts": Laplace(sensitivity=1, scale=4.0)}
-    plan, wanted = Plan(draws=draws), ApproxDP(epsilon=2, delta=1e-4, relation=AR)
-    assert accountant.keeps(plan, wanted)
+    plan, guarantee = Plan(draws=draws), ApproxDP(epsilon=2, delta=1e-4, relation=AR)
+    assert accountant.keeps(plan, guarantee)
     before = accountant._satisfies_cached.cache_info().hits
-    assert accountant.keeps(Plan(draws=draws), wanted)
+    assert accountant.keeps(Plan(draws=draws), guarantee)
     assert accountant._satisfies_cached.cache_info().hits == before + 1
 
 
 @pytest.mark.parametrize("epsilon", [1e-12, 1e-6, 1.0])
 def test_a_plan_far_from_its_guarantee_is_found_out_without_a_huge_distribution(epsilon):
     """A step that is small beside ε alone would need 1e10 points for these."""
-    wanted = ApproxDP(epsilon=epsilon, delta=1e-9, relation=AR)
+    guarantee = ApproxDP(epsilon=epsilon, delta=1e-9, relation=AR)
     draws = {"sums": Gaussian.calibrated(sensitivity=1, mu=8.0), "counts": Laplace(sensitivity=1, scale=0.1)}
-    assert not accountant.keeps(Plan(draws=draws), wanted)
+    assert not accountant.keeps(Plan(draws=draws), guarantee)
 
 
 @pytest.mark.parametrize("times", [0.5, 0, -2, True])
@@ -262,10 +262,10 @@ def test_epsilons_add_up():
 
 def test_gaussians_cost_less_than_their_epsilons_and_no_less_than_their_composition():
     for count in (2, 5, 20, 100):
-        found = state_total([gaussian(1.0)] * count)
+        total = state_total([gaussian(1.0)] * count)
         mu = curves.gaussian_mu(epsilon=1, delta=1e-5) * math.sqrt(count)
-        assert curves.gaussian_epsilon(found.delta, mu) < found.epsilon < count
-        assert found.delta == pytest.approx(2e-5)
+        assert curves.gaussian_epsilon(total.delta, mu) < total.epsilon < count
+        assert total.delta == pytest.approx(2e-5)
 
 
 def test_the_statement_holds_for_somebody_who_stops_when_it_looks_good():
@@ -284,22 +284,22 @@ def test_the_statement_holds_for_somebody_who_stops_when_it_looks_good():
 
 
 def test_rho_is_stated_at_a_delta_because_its_sum_is_no_rho():
-    found = state_total([concentrated(0.1), concentrated(0.1)])
-    assert found.delta == pytest.approx(2 * STATED_DELTA)
-    assert found.epsilon > curves.zcdp_epsilon(2 * STATED_DELTA, 0.2)
+    total = state_total([concentrated(0.1), concentrated(0.1)])
+    assert total.delta == pytest.approx(2 * STATED_DELTA)
+    assert total.epsilon > curves.zcdp_epsilon(2 * STATED_DELTA, 0.2)
 
 
 def test_pure_uses_before_the_first_other_one_add_to_it():
-    found, alone = state_total([pure(0.5), gaussian(1.0)]), state_total([gaussian(1.0)] * 2)
-    assert found.delta == pytest.approx(1e-5)
-    assert 0.5 + 1.0 < found.epsilon < 0.5 + alone.epsilon
+    total, alone = state_total([pure(0.5), gaussian(1.0)]), state_total([gaussian(1.0)] * 2)
+    assert total.delta == pytest.approx(1e-5)
+    assert 0.5 + 1.0 < total.epsilon < 0.5 + alone.epsilon
     assert state_total([gaussian(1.0), pure(0.5)]).epsilon < 1.5 + 0.5
 
 
 def test_order_of_later_uses_does_not_matter_and_more_uses_never_cost_less():
     uses = [gaussian(1.0), pure(0.2), concentrated(0.05), pure(0.7)]
-    found = {round(state_total([uses[0], *rest]).epsilon, 9) for rest in itertools.permutations(uses[1:])}
-    assert len(found) == 1
+    epsilons = {round(state_total([uses[0], *rest]).epsilon, 9) for rest in itertools.permutations(uses[1:])}
+    assert len(epsilons) == 1
     totals = [state_total(uses[: count + 1]).epsilon for count in range(1, 4)]
     assert totals == sorted(totals)
 
@@ -320,8 +320,8 @@ def test_the_weakest_follows_from_all():
         ZCDP(rho=0.2, relation=REPLACE),
     ]
     for guarantees in itertools.permutations(some):
-        found = weakest(guarantees)
-        assert all(each.implies(found) for each in guarantees)
+        common = weakest(guarantees)
+        assert all(guarantee.implies(common) for guarantee in guarantees)
     assert weakest(some[:1] * 2) == some[0]
 
 
@@ -345,5 +345,5 @@ def test_statements_of_other_answers_add_up():
 
 @pytest.mark.parametrize(("a", "b"), [(a, b) for a in (-2.0, -0.1, 0.0, 0.3) for b in (-1.0, 0.0, 2.0)])
 def test_the_inequality_that_their_proof_uses(a, b):
-    excess = [max(0.0, 1 - math.exp(each)) for each in (a + b, a, b)]
+    excess = [max(0.0, 1 - math.exp(loss)) for loss in (a + b, a, b)]
     assert excess[0] <= excess[1] + excess[2] + 1e-15

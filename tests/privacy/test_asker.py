@@ -44,10 +44,10 @@ def test_what_a_terminal_would_obey_is_no_name(field, bad):
 
 @pytest.mark.parametrize(("field", "longest"), [("learner", 100), ("project", 200), ("purpose", 1000)])
 def test_every_text_has_a_largest_length(field, longest):
-    told = {"learner": "alice", "key": KEY}
-    Asker(**(told | {field: "x" * longest}))
+    fields = {"learner": "alice", "key": KEY}
+    Asker(**(fields | {field: "x" * longest}))
     with pytest.raises(InputError, match=f"Expected {field} to be text of at most {longest} characters"):
-        Asker(**(told | {field: "x" * (longest + 1)}))
+        Asker(**(fields | {field: "x" * (longest + 1)}))
 
 
 def test_a_learner_has_a_name_and_a_key():
@@ -204,7 +204,7 @@ def test_vintages_of_one_data_set_are_those_of_its_name(ledger):
     third = Vintage(of="c\u00adaf\u00e9", name="b", column="day", since="2026-06-01", until="2027-06-01")
     ledger.open_budget(first.dataset, BUDGET, vintage=first)
     for vintage in (second, third):
-        with pytest.raises(InputError, match="no character that nobody sees"):
+        with pytest.raises(InputError, match="no invisible character"):
             ledger.open_budget(vintage.dataset, BUDGET, vintage=vintage)
 
 
@@ -212,10 +212,10 @@ def test_vintages_of_one_data_set_are_those_of_its_name(ledger):
 def test_letters_of_other_alphabets_warn(letters):
     assert skeleton(letters) == skeleton(LOOK_ALIKE[letters])
     for other, plain in zip(letters, LOOK_ALIKE[letters], strict=True):
-        new, known = normal_name(f"x{other}y"), f"x{plain}y"
-        if new != known:
+        new, existing = normal_name(f"x{other}y"), f"x{plain}y"
+        if new != existing:
             with pytest.warns(PrivacyLeakWarning, match="look like"):
-                check_distinct(new, [known])
+                check_distinct(new, [existing])
 
 
 def test_every_character_that_unicode_says_looks_like_ascii_is_recognised():
@@ -254,7 +254,7 @@ def test_learners_have_names_that_can_be_told_apart():
         lambda name: LearnerCard(name=name, public_key="ab" * 32),
     ):
         make("alice")
-        with pytest.raises(InputError, match="no character that nobody sees"):
+        with pytest.raises(InputError, match="no invisible character"):
             make("alice\u200b")
     alike = [KnownLearner(name="alice", key="ab" * 32), KnownLearner(name="\u0430lice", key="cd" * 32)]
     with pytest.warns(PrivacyLeakWarning, match="look the same"):

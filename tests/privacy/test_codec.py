@@ -96,13 +96,13 @@ def test_what_was_written_is_read_back_through_json():
     import json
 
     plain, arrays = write_fields(example())
-    made = read(json.loads(json.dumps(plain)), arrays)
-    again = write_fields(made)
+    value = read(json.loads(json.dumps(plain)), arrays)
+    again = write_fields(value)
     assert again[0] == plain
     assert {name: array.tolist() for name, array in again[1].items()} == {
         name: array.tolist() for name, array in arrays.items()
     }
-    assert made.shapes[0] == Dot((1.0, 2.0)), "a list in the file is a tuple"
+    assert value.shapes[0] == Dot((1.0, 2.0)), "a list in the file is a tuple"
 
 
 shapes = st.recursive(
@@ -154,14 +154,14 @@ def test_many_values_are_read_in_one_pass():
     codec = Group.__dataclass_fields__["members"].metadata["privada.codec"]
     plain, arrays = {}, {}
     codec.write("members", several, plain, arrays)
-    made = codec.read("members", plain, Counted(arrays))
+    members = codec.read("members", plain, Counted(arrays))
     assert Counted.looks == 1
-    assert [shape.points[0] for shape in made] == list(range(12))
+    assert [shape.points[0] for shape in members] == list(range(12))
 
 
 def test_no_class_takes_the_name_of_another():
-    made = read(*write_fields(example()))
-    assert type(made.title) is Cloud
+    value = read(*write_fields(example()))
+    assert type(value.title) is Cloud
 
 
 def test_a_field_that_is_not_there_has_its_default():

@@ -16,8 +16,8 @@ EPSILONS = (0.5, 1, 2, 3, 4, 8, 10)
 
 @pytest.mark.parametrize("delta", TABLE)
 def test_the_table_of_sigmas(delta):
-    found = [curves.gaussian_sigma(epsilon=epsilon, delta=delta) for epsilon in EPSILONS]
-    np.testing.assert_allclose(found, TABLE[delta], atol=5e-5)
+    sigmas = [curves.gaussian_sigma(epsilon=epsilon, delta=delta) for epsilon in EPSILONS]
+    np.testing.assert_allclose(sigmas, TABLE[delta], atol=5e-5)
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 1, 5, 20])

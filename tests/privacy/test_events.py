@@ -29,11 +29,11 @@ def test_a_sample_that_shows_loses_at_the_same_epsilon():
     """γ δ(ε), and below 0 what symmetry says; attained where the other rows are far apart."""
     event = VisiblySampledDpEvent(10, 3, GaussianDpEvent(0.8))
     for epsilon in (0.0, 0.5, 2.0, 6.0):
-        wanted = 0.3 * curves.gaussian_delta(epsilon, 1.25)
-        assert accountant.delta(event, epsilon) == pytest.approx(wanted, rel=1e-12)
+        delta = 0.3 * curves.gaussian_delta(epsilon, 1.25)
+        assert accountant.delta(event, epsilon) == pytest.approx(delta, rel=1e-12)
         certified = accountant.privacy_loss_distribution(event, step=1e-3).get_delta_for_epsilon(epsilon)
-        assert wanted <= certified * (1 + 1e-9)
-        assert certified == pytest.approx(wanted, rel=1e-3)
+        assert delta <= certified * (1 + 1e-9)
+        assert certified == pytest.approx(delta, rel=1e-3)
 
 
 @pytest.mark.parametrize("order", [1.2, 3.0, 17.8])
@@ -49,9 +49,9 @@ def test_its_divergence_is_that_of_a_mixture(order):
 
 
 def test_a_whole_sample_is_the_mechanism():
-    whole = VisiblySampledDpEvent(7, 7, GaussianDpEvent(2.0))
-    assert accountant.delta(whole, 1.0) == accountant.delta(whole.event, 1.0)
-    assert accountant.renyi(whole, 5.0) == pytest.approx(accountant.renyi(whole.event, 5.0))
+    sampled = VisiblySampledDpEvent(7, 7, GaussianDpEvent(2.0))
+    assert accountant.delta(sampled, 1.0) == accountant.delta(sampled.event, 1.0)
+    assert accountant.renyi(sampled, 5.0) == pytest.approx(accountant.renyi(sampled.event, 5.0))
 
 
 def test_it_reads_back_from_its_plain_form_and_cannot_be_changed():
@@ -107,8 +107,8 @@ def test_a_discrete_laplace_of_many_steps_loses_what_the_continuous_one_does(par
     fine = DiscreteLaplaceDpEvent(parameter, shift)
     continuous = dp_accounting.LaplaceDpEvent(1 / (parameter * shift))
     for order in (1.1, 2.0, 8.0, 64.0):
-        wanted = accountant.renyi(continuous, order)
-        assert accountant.renyi(fine, order) == pytest.approx(wanted, rel=1e-4)
+        divergence = accountant.renyi(continuous, order)
+        assert accountant.renyi(fine, order) == pytest.approx(divergence, rel=1e-4)
     assert accountant.renyi(DiscreteLaplaceDpEvent(0.0, 3), 2.0) == 0.0
 
 
@@ -133,13 +133,18 @@ def test_a_discrete_laplace_moves_whole_steps(shift):
 def test_the_distribution_of_zcdp_has_mass_one_and_keeps_its_bound(rho):
     """The bound on δ is steeper at ε = 0 than a profile can be: connected as it was, masses were 1.21."""
     event = dp_accounting.ZCDpEvent(rho)
-    found = accountant.privacy_loss_distribution(event, step=1e-3)
-    masses = found._pmf_remove.to_dense_pmf()
+    distribution = accountant.privacy_loss_distribution(event, step=1e-3)
+    masses = distribution._pmf_remove.to_dense_pmf()
     assert masses._probs.sum() + masses._infinity_mass == pytest.approx(1, abs=1e-9)
     assert (masses._probs >= -1e-15).all()
     for epsilon in (0.0, 0.1, 1.0, 4.0):
-        assert found.get_delta_for_epsilon(epsilon) <= curves.zcdp_delta(epsilon, rho) * (1 + 1e-3) + 1e-14
-        assert curves.gaussian_delta(epsilon, math.sqrt(2 * rho)) <= found.get_delta_for_epsilon(epsilon)
+        assert (
+            distribution.get_delta_for_epsilon(epsilon)
+            <= curves.zcdp_delta(epsilon, rho) * (1 + 1e-3) + 1e-14
+        )
+        assert curves.gaussian_delta(epsilon, math.sqrt(2 * rho)) <= distribution.get_delta_for_epsilon(
+            epsilon
+        )
 
 
 @pytest.mark.parametrize("xi", [0.3, 2.0])
@@ -147,8 +152,8 @@ def test_xi_of_a_zcdp_event_is_paid_for(xi):
     """A loss of exactly ξ has divergence ξ at every order; its distribution once left ξ out."""
     event, plain = dp_accounting.ZCDpEvent(0.1, xi), dp_accounting.ZCDpEvent(0.1)
     for epsilon in (0.0, 1.0, 3.0):
-        found = accountant.delta(event, epsilon + xi, step=1e-3)
-        assert found == pytest.approx(curves.zcdp_delta(epsilon + xi, 0.1, xi), rel=1e-2, abs=1e-9)
+        delta = accountant.delta(event, epsilon + xi, step=1e-3)
+        assert delta == pytest.approx(curves.zcdp_delta(epsilon + xi, 0.1, xi), rel=1e-2, abs=1e-9)
         assert accountant.delta(event, epsilon, step=1e-3) > accountant.delta(plain, epsilon, step=1e-3)
     assert curves.zcdp_delta(xi, 0.0, xi) == 0
     assert curves.zcdp_delta(xi - 1e-9, 0.0, xi) == 1
@@ -172,8 +177,8 @@ def test_mu_is_an_upper_bound_on_delta_where_there_is_one(event):
     if math.isfinite(rule.mu(event)):
         spread = rule.pld(event, 1e-3)
         for epsilon in (0.0, 0.2, 1.0):
-            wanted = curves.gaussian_delta(epsilon, rule.mu(event))
-            assert spread.get_delta_for_epsilon(epsilon) <= wanted * (1 + 1e-3) + 1e-9
+            bound = curves.gaussian_delta(epsilon, rule.mu(event))
+            assert spread.get_delta_for_epsilon(epsilon) <= bound * (1 + 1e-3) + 1e-9
     else:
         assert isinstance(event, dp_accounting.ZCDpEvent)
 
@@ -205,7 +210,7 @@ def test_xi_does_not_survive_another_relation():
 def test_a_symmetric_profile_is_continued_below_zero():
     """δ(-ε) is what the definition gives for the exchanged pair: here, by numbers, of a Gaussian."""
     epsilons = np.array([0.0, 0.5, 1.5])
-    deltas = np.array([curves.gaussian_delta(each, 0.8) for each in epsilons])
+    deltas = np.array([curves.gaussian_delta(level, 0.8) for level in epsilons])
     sides = two_sided(epsilons, deltas)
     x = np.linspace(-12, 12, 200_001)
     p, q = np.exp(-(x**2) / 2), np.exp(-((x - 0.8) ** 2) / 2)
@@ -245,26 +250,26 @@ def test_what_was_claimed_at_attribute_level_was_far_too_little(
     )
     visible = shown(GaussianDpEvent(1 / mu), size=size, drawn=drawn, batches=batches)
     assert accountant.delta(secret, epsilon, step=1e-3) == pytest.approx(claimed, rel=0.02)
-    found = accountant.delta(visible, epsilon, step=1e-3)
-    assert found >= true
+    delta = accountant.delta(visible, epsilon, step=1e-3)
+    assert delta >= true
     exact = by_counting(epsilon, mu=mu, size=size, drawn=drawn, batches=batches)
-    assert exact <= found * (1 + 1e-9)
-    assert found == pytest.approx(exact, rel=1e-4)
+    assert exact <= delta * (1 + 1e-9)
+    assert delta == pytest.approx(exact, rel=1e-4)
 
 
 @pytest.mark.parametrize("relation", ["attribute", "add/remove"])
 def test_a_secret_sample_amplifies_under_replace_one_only(relation):
     secret = SelfComposedDpEvent(SampledWithoutReplacementDpEvent(100, 5, GaussianDpEvent(1.0)), 4)
-    wanted = ApproxDP(epsilon=8, delta=1e-3, relation=relation)
+    guarantee = ApproxDP(epsilon=8, delta=1e-3, relation=relation)
     with pytest.raises(RelationError, match=f"replace-one only, not under {relation}"):
-        accountant.satisfies(secret, wanted)
-    price = Price(event=secret, guarantee=wanted)
+        accountant.satisfies(secret, guarantee)
+    price = Price(event=secret, guarantee=guarantee)
     for accounting in ("renyi", "gaussian"):
         with pytest.raises(RelationError, match="VisiblySampledDpEvent"):
-            open_filter(wanted, accounting=accounting).cost(price)
+            open_filter(guarantee, accounting=accounting).cost(price)
     hidden = VisiblySampledDpEvent(100, 50, ComposedDpEvent([secret, GaussianDpEvent(9.0)]))
     with pytest.raises(RelationError):
-        accountant.check_relation(hidden, wanted.relation)
+        accountant.check_relation(hidden, guarantee.relation)
 
 
 def test_a_price_computed_under_replace_one_stays_sound_at_attribute_level():
@@ -287,9 +292,9 @@ LABELLED = ComposedDpEvent([GaussianDpEvent(2.0), RandomizedResponseDpEvent(0.6,
 def test_a_gaussian_beside_one_response_has_a_closed_profile():
     certified = accountant.privacy_loss_distribution(LABELLED, step=1e-4)
     for epsilon in (0.0, 0.3, 1.0, 2.5, 4.0):
-        found = accountant.delta(LABELLED, epsilon)
-        assert found <= certified.get_delta_for_epsilon(epsilon) * (1 + 1e-9)
-        assert found == pytest.approx(certified.get_delta_for_epsilon(epsilon), rel=1e-3)
+        delta = accountant.delta(LABELLED, epsilon)
+        assert delta <= certified.get_delta_for_epsilon(epsilon) * (1 + 1e-9)
+        assert delta == pytest.approx(certified.get_delta_for_epsilon(epsilon), rel=1e-3)
     assert accountant.delta(LABELLED, accountant.epsilon(LABELLED, 1e-6)) == pytest.approx(1e-6)
 
 
@@ -301,10 +306,10 @@ def test_every_sampled_event_has_a_price(kind, inner, epsilon):
     event = kind(958, 128, inner)
     budget = ApproxDP(epsilon=epsilon, delta=1e-6, relation="replace-one")
     order = open_filter(budget).order
-    found = accountant.renyi(event, order)
-    assert 0 < found <= accountant.renyi(inner, order) * (1 + 1e-12)
+    divergence = accountant.renyi(event, order)
+    assert 0 < divergence <= accountant.renyi(inner, order) * (1 + 1e-12)
     for level in (0.05, 0.5, 2.0):
-        assert accountant.delta(event, level) <= curves.renyi_delta(level, order, found) * (1 + 1e-6)
+        assert accountant.delta(event, level) <= curves.renyi_delta(level, order, divergence) * (1 + 1e-6)
     assert open_filter(budget).cost(Price(event=event, guarantee=budget)) > 0
 
 
@@ -345,7 +350,7 @@ def test_a_sample_is_not_carried_to_another_relation():
 
 
 def test_zcdp_of_a_sample_that_shows_is_kept_by_its_price():
-    wanted = ZCDP(rho=0.5, relation="attribute")
+    guarantee = ZCDP(rho=0.5, relation="attribute")
     event = shown(GaussianDpEvent(2.0), size=40, drawn=4, batches=4)
-    assert accountant.satisfies(event, wanted)
+    assert accountant.satisfies(event, guarantee)
     assert not accountant.satisfies(event, ZCDP(rho=0.499, relation="attribute"))

@@ -92,11 +92,11 @@ def test_mixed_grants_are_private_by_privacy_loss_distributions():
 @pytest.mark.parametrize("one", FILTERS, ids=lambda f: f.name)
 def test_spending_everything_is_the_budget_and_nothing_is_nothing(one):
     assert one.guarantee(0) is None
-    whole = one.guarantee(one.capacity)
+    spent = one.guarantee(one.capacity)
     for name in ("epsilon", "rho"):
         if hasattr(one.budget, name):
-            assert getattr(whole, name) == pytest.approx(getattr(one.budget, name), rel=1e-6)
-    assert one.guarantee(one.capacity // 2) <= whole
+            assert getattr(spent, name) == pytest.approx(getattr(one.budget, name), rel=1e-6)
+    assert one.guarantee(one.capacity // 2) <= spent
 
 
 @pytest.mark.parametrize("one", FILTERS, ids=lambda f: f.name)
@@ -150,8 +150,8 @@ def stopping_value(stated, square):
     value = np.zeros_like(losses)
     for number in range(CHARGES, 0, -1):
         value = np.maximum(value, -np.expm1(np.minimum(stated(number) - losses, 0.0)))
-        beside = np.pad(value, len(moves) // 2, mode="edge")
-        value = np.convolve(beside, chances[::-1] / chances.sum(), mode="valid")
+        padded = np.pad(value, len(moves) // 2, mode="edge")
+        value = np.convolve(padded, chances[::-1] / chances.sum(), mode="valid")
     return float(np.interp(0.0, losses, value))
 
 
@@ -177,8 +177,8 @@ def test_the_running_sums_own_epsilon_does_not_survive_it(epsilon, delta):
     rho = curves.zcdp_rho(epsilon=epsilon, delta=delta) / CHARGES
     zcdp_sum = stopping_value(lambda number: curves.zcdp_epsilon(delta, number * rho), 2 * rho)
     assert zcdp_sum > 2 * delta
-    whole = ZCDP(rho=CHARGES * rho, relation=AR)
-    stated = open_filter(whole).guarantee(1).epsilon_at(delta)
+    budget = ZCDP(rho=CHARGES * rho, relation=AR)
+    stated = open_filter(budget).guarantee(1).epsilon_at(delta)
     assert stopping_value(lambda _: stated, 2 * rho) <= delta * 1.001
 
 
@@ -252,8 +252,8 @@ def year(number, *, of="patients", column="admitted", months=12):
 
 @pytest.fixture
 def ledger():
-    with Ledger.open(":memory:", OwnerKey.generate()) as made:
-        yield made
+    with Ledger.open(":memory:", OwnerKey.generate()) as empty:
+        yield empty
 
 
 def test_periods_are_half_open():
@@ -332,7 +332,7 @@ def test_verification_finds_two_budgets_for_the_same_rows():
     accounts = [
         Account.opened(name, keeps, year(2026, months=months)) for name, months in (("a", 12), ("b", 6))
     ]
-    chains = {each.dataset: [opening(each.dataset, each, key)] for each in accounts}
+    chains = {account.dataset: [opening(account.dataset, account, key)] for account in accounts}
     with pytest.raises(TamperError, match="Line 0 of 'b' opens a second budget"):
         verify(chains, (), public=key.public)
     assert verify({"a": chains["a"]}, (), public=key.public).datasets == 1

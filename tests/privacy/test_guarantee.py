@@ -148,8 +148,8 @@ def test_parts_add_up_to_no_more_than_the_whole_exactly(whole, given_shares):
 @example(1e-6, 1e-12, [0.05])
 @example(50.0, 1e-9, [0.05])
 def test_zcdp_parts_of_an_approximate_guarantee_imply_it(epsilon, delta, given_shares):
-    whole = approximate(epsilon, delta)
-    total = sum(Fraction(part.rho) for part in split_budget(whole, *given_shares))
+    guarantee = approximate(epsilon, delta)
+    total = sum(Fraction(part.rho) for part in split_budget(guarantee, *given_shares))
     assert curves.zcdp_delta(epsilon, float(total)) <= delta
 
 
@@ -158,13 +158,13 @@ def test_zcdp_parts_of_an_approximate_guarantee_imply_it(epsilon, delta, given_s
 @example(1e-6, 1e-12, [0.05])
 @example(50.0, 1e-9, [0.05])
 def test_gaussian_parts_of_an_approximate_guarantee_imply_it(epsilon, delta, given_shares):
-    whole = approximate(epsilon, delta)
-    parts = split_budget(whole, *given_shares, gaussian=True)
+    guarantee = approximate(epsilon, delta)
+    parts = split_budget(guarantee, *given_shares, gaussian=True)
     total = sum(Fraction(part.rho) for part in parts)
-    assert total <= Fraction(whole.gaussian_mu() ** 2 / 2)
+    assert total <= Fraction(guarantee.gaussian_mu() ** 2 / 2)
     drawn = [Gaussian.calibrated(sensitivity=1.0, mu=part.gaussian_mu()).mu for part in parts]
     joint = float(sum(Fraction(mu) ** 2 for mu in drawn)) ** 0.5
-    assert joint <= whole.gaussian_mu()
+    assert joint <= guarantee.gaussian_mu()
     assert curves.gaussian_delta(epsilon, joint) <= delta
 
 
@@ -172,9 +172,12 @@ def test_gaussian_parts_of_an_approximate_guarantee_imply_it(epsilon, delta, giv
 @given(st.floats(0.2, 50.0), st.floats(1e-9, 1e-6), shares)
 @example(50.0, 1e-9, [0.05])
 def test_a_ledger_pays_for_all_parts(epsilon, delta, given_shares):
-    whole = approximate(epsilon, delta)
-    keeps = open_filter(whole, accounting="gaussian")
-    for parts in (split_budget(whole, *given_shares, gaussian=True), split_alike(whole, *given_shares)):
+    guarantee = approximate(epsilon, delta)
+    keeps = open_filter(guarantee, accounting="gaussian")
+    for parts in (
+        split_budget(guarantee, *given_shares, gaussian=True),
+        split_alike(guarantee, *given_shares),
+    ):
         cost = 0
         for part in parts:
             drawn = Gaussian.calibrated(sensitivity=1.0, mu=part.gaussian_mu())
@@ -186,13 +189,13 @@ def test_a_ledger_pays_for_all_parts(epsilon, delta, given_shares):
 @given(epsilons, deltas, shares)
 @example(50.0, 1e-9, [0.05])
 def test_parts_of_the_same_kind_compose_to_no_more(epsilon, delta, given_shares):
-    whole = approximate(epsilon, delta)
-    least = curves.gaussian_epsilon(delta, whole.gaussian_mu() * min(*given_shares, 0.05) ** 0.5)
+    guarantee = approximate(epsilon, delta)
+    least = curves.gaussian_epsilon(delta, guarantee.gaussian_mu() * min(*given_shares, 0.05) ** 0.5)
     assume(least > 0)  # else it is refused, see below
-    parts = split_alike(whole, *given_shares)
+    parts = split_alike(guarantee, *given_shares)
     assert {part.delta for part in parts} == {delta}
     squares = [Fraction(part.gaussian_mu()) ** 2 for part in parts]
-    assert float(sum(squares)) <= whole.gaussian_mu() ** 2 * (1 + 1e-15)
+    assert float(sum(squares)) <= guarantee.gaussian_mu() ** 2 * (1 + 1e-15)
 
 
 def test_parts_keep_kind_relation_and_unit():
@@ -200,13 +203,15 @@ def test_parts_keep_kind_relation_and_unit():
     assert split_budget(pure, 0.25) == (pure.part(0.25), pure.part(0.75)) == split_alike(pure, 0.25)
     assert split_budget(zcdp, 0.25) == (zcdp.part(0.25), zcdp.part(0.75)) == split_alike(zcdp, 0.25)
     assert split_budget(zcdp) == (zcdp,)
-    whole = approximate(1, 1e-6)
-    assert {(type(part), part.relation) for part in split_budget(whole, 0.5)} == {(ZCDP, whole.relation)}
+    guarantee = approximate(1, 1e-6)
+    assert {(type(part), part.relation) for part in split_budget(guarantee, 0.5)} == {
+        (ZCDP, guarantee.relation)
+    }
 
 
 def test_gaussian_noise_alone_is_given_more():
-    whole = approximate(1, 1e-6)
-    assert zcdp_within(whole, gaussian=True).rho > 1.1 * zcdp_within(whole).rho
+    guarantee = approximate(1, 1e-6)
+    assert zcdp_within(guarantee, gaussian=True).rho > 1.1 * zcdp_within(guarantee).rho
     with pytest.raises(InputError, match="it is pure"):
         zcdp_within(PureDP(epsilon=1, relation=AR))
 

@@ -193,20 +193,20 @@ def test_a_person_types_it_once(key: OwnerKey, locked: Path) -> None:
     child, terminal = pty.fork()
     if child == 0:
         os.execv(sys.executable, [sys.executable, "-c", code])
-    seen = b""
-    while b"Passphrase of key: " not in seen:
-        seen += os.read(terminal, 1000)
+    output = b""
+    while b"Passphrase of key: " not in output:
+        output += os.read(terminal, 1000)
     os.write(terminal, WORDS.encode() + b"\n")
     try:
         while chunk := os.read(terminal, 1000):
-            seen += chunk
+            output += chunk
     except OSError:  # the terminal ends with the child
         pass
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     os.close(terminal)
-    assert key.public.encode() in seen
-    assert seen.count(b"Passphrase of") == 1
-    assert WORDS.encode() not in seen
+    assert key.public.encode() in output
+    assert output.count(b"Passphrase of") == 1
+    assert WORDS.encode() not in output
 
 
 @pytest.mark.parametrize("words", ["", "short", "x" * 1001, "é" * 501])

@@ -43,8 +43,8 @@ class Replay(Noise):
         self._rest = np.random.Philox(0)
 
     def words(self, n: int) -> np.ndarray:
-        told, self.script = self.script[:n], self.script[n:]
-        return np.array(told + self._rest.random_raw(n - len(told)).tolist(), dtype=np.uint64)
+        words, self.script = self.script[:n], self.script[n:]
+        return np.array(words + self._rest.random_raw(n - len(words)).tolist(), dtype=np.uint64)
 
 
 def draw(source: Noise, law: str, scale: float, size):
@@ -80,17 +80,17 @@ def goodness(x: np.ndarray, law: str, scale: float, bins: int = 400) -> float:
     edges = np.unique(np.concatenate([edges, [0, 1]]))
     below = np.concatenate([[0.0], tail_below(law, scale, edges), [1.0]])
     expected = np.diff(below) * x.size
-    seen = np.bincount(np.searchsorted(edges, x, side="right"), minlength=len(expected))
+    counts = np.bincount(np.searchsorted(edges, x, side="right"), minlength=len(expected))
     rare = expected < 5
     if rare.any():
         expected = np.append(expected[~rare], max(expected[rare].sum(), 1e-9))
-        seen = np.append(seen[~rare], seen[rare].sum())
+        counts = np.append(counts[~rare], counts[rare].sum())
         if expected[-1] < 5:  # too little for a chi-square: count it exactly, and leave it out
-            assert stats.poisson.sf(seen[-1] - 1, expected[-1]) > ALARM
-            expected, seen = expected[:-1], seen[:-1]
+            assert stats.poisson.sf(counts[-1] - 1, expected[-1]) > ALARM
+            expected, counts = expected[:-1], counts[:-1]
     if len(expected) < 2:
         return 1.0
-    return float(stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), len(expected) - 1))
+    return float(stats.chi2.sf(((counts - expected) ** 2 / expected).sum(), len(expected) - 1))
 
 
 # --- the laws ----------------------------------------------------------------------------
@@ -110,8 +110,8 @@ def test_every_integer_near_the_centre_has_its_share(law):
     x = draw(seeded(2), law, 100.0, 1_000_000)
     values = np.arange(-300, 302)
     share = np.diff(tail_below(law, 100.0, values)) * x.size
-    seen = np.array([(x == v).sum() for v in values[:-1]])
-    assert stats.chi2.sf(((seen - share) ** 2 / share).sum(), len(share)) > ALARM
+    counts = np.array([(x == v).sum() for v in values[:-1]])
+    assert stats.chi2.sf(((counts - share) ** 2 / share).sum(), len(share)) > ALARM
 
 
 @pytest.mark.statistical
@@ -240,11 +240,11 @@ def test_fast_and_exact_attempts_agree(law, scale):
     first[::4] |= np.uint64(0xFFF) << np.uint64(52)  # far strips
     first[1::4] |= np.uint64(0x3FF) << np.uint64(64 - table.strip_bits - 10)  # late accept bits
     last = last if table.words_per_attempt == 2 else first
-    values, kept, unsettled = samplers.attempt(table, first, last)
+    values, succeeded, unsettled = samplers.attempt(table, first, last)
     assert unsettled.size < 100
     for i in np.setdiff1d(np.arange(4000), unsettled):
         assert samplers.resolve(table, int(first[i]), int(last[i]), source.words) == (
-            values[i] if kept[i] else None
+            values[i] if succeeded[i] else None
         )
 
 
@@ -257,8 +257,8 @@ def test_a_word_on_a_threshold_is_settled_by_further_bits(law, scale):
             bits = int(mpmath.floor(share * 2 ** (table.strip_bits + 128)))
             prefix, second, third = bits >> 128, (bits >> 64) % 2**64, bits % 2**64
             word = prefix << (64 - table.strip_bits)  # first place of the strip, accepted at once
-            given = np.array([word], dtype=np.uint64)
-            assert samplers.attempt(table, given, given * np.uint64(0))[2].tolist() == [0]
+            words = np.array([word], dtype=np.uint64)
+            assert samplers.attempt(table, words, words * np.uint64(0))[2].tolist() == [0]
             before, after = k << table.law.log_width, (k + 1) << table.law.log_width
             for more, expected in (
                 ([second - 1], before),
@@ -283,8 +283,8 @@ def test_accept_bits_on_the_threshold_are_settled_by_further_bits(law):
         bits = int(mpmath.floor(chance * 2 ** (table.accept_bits + 64)))
     field, more = bits >> 64, bits % 2**64
     word = prefix << (64 - table.strip_bits) | field << table.low_bits | offset << 1
-    given = np.array([word], dtype=np.uint64)
-    assert samplers.attempt(table, given, given)[2].tolist() == [0]
+    words = np.array([word], dtype=np.uint64)
+    assert samplers.attempt(table, words, words)[2].tolist() == [0]
     value = (strip << table.law.log_width) + offset
     middle = 1 << 63  # settles the strip, which is drawn first
     assert samplers.resolve(table, word, word, Replay(middle, more - 1).words) == value
@@ -296,8 +296,8 @@ def test_accept_bits_on_the_threshold_are_settled_by_further_bits(law):
 def test_the_tail_beyond_the_table_is_reached(law):
     table = samplers.make_table(getattr(samplers, law)(1000.0))
     word = (2**table.strip_bits - 1) << (64 - table.strip_bits)
-    given = np.array([word], dtype=np.uint64)
-    assert samplers.attempt(table, given, given)[2].tolist() == [0]
+    words = np.array([word], dtype=np.uint64)
+    assert samplers.attempt(table, words, words)[2].tolist() == [0]
     far = samplers.resolve(table, word, 0, Replay(2**64 - 2**20).words)
     share = 1 - Fraction(2**20, 2 ** (64 + table.strip_bits))
     with mpmath.workdps(200):
@@ -310,8 +310,8 @@ def test_an_unsettled_attempt_inside_a_draw_is_resolved():
     table = samplers.make_table(samplers.gaussian(1000.0))
     word = int(table.lows[4]) << (64 - table.strip_bits)
     low, high = Replay(), Replay()
-    asked = 3 * 17 // 16 + 16
-    filler = [0] * (asked - 1)  # zeros: strip 0, place 0, accepted
+    attempts = 3 * 17 // 16 + 16
+    filler = [0] * (attempts - 1)  # zeros: strip 0, place 0, accepted
     low.script, high.script = [word, *filler, 0], [word, *filler, 2**64 - 1]
     assert low.discrete_gaussian(1000.0, 3)[0] == 4 << table.law.log_width
     assert high.discrete_gaussian(1000.0, 3)[0] == 5 << table.law.log_width
@@ -389,8 +389,8 @@ def test_ball_has_its_law(dimension):
 def test_randomised_response_confuses_as_it_says():
     q, n = 4, 400_000
     true = np.arange(n) % q
-    said = seeded(12).randomised_response(true, n_classes=q, epsilon=EPSILON)
-    share = np.array([np.bincount(said[true == c], minlength=q) for c in range(q)]) / (n / q)
+    replies = seeded(12).randomised_response(true, n_classes=q, epsilon=EPSILON)
+    share = np.array([np.bincount(replies[true == c], minlength=q) for c in range(q)]) / (n / q)
     keep = math.exp(EPSILON) / (math.exp(EPSILON) + q - 1)
     expected = np.where(np.eye(q, dtype=bool), keep, (1 - keep) / (q - 1))
     assert (abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / (n / q))).all()
@@ -402,9 +402,9 @@ def test_randomised_response_is_settled_by_further_bits():
     with mpmath.workdps(100):
         keep = 1 / (1 + (q - 1) * mpmath.exp(-mpmath.mpf(EPSILON)))
         word, more = divmod(int(mpmath.floor(keep * 2**128)), 2**64)
-    for low_bits, kept in ((more - 1, True), (more + 1, False)):
+    for low_bits, is_kept in ((more - 1, True), (more + 1, False)):
         reply = Replay(word, low_bits, 1).randomised_response(np.array([2]), n_classes=q, epsilon=EPSILON)
-        assert reply.tolist() == ([2] if kept else [1])
+        assert reply.tolist() == ([2] if is_kept else [1])
 
 
 def test_randomised_response_keeps_shape_and_bounds():
@@ -424,14 +424,14 @@ def test_randomised_response_never_shows_a_code(codes):
 def test_exponential_has_its_probabilities():
     scores = np.array([3.0, 1.0, 2.5, -40.0, 3.0])
     source, n = seeded(13), 6000
-    seen = np.bincount(
+    counts = np.bincount(
         [source.exponential(scores, epsilon=EPSILON, sensitivity=0.7) for _ in range(n)], minlength=5
     )
     weight = np.exp(EPSILON * scores / (2 * 0.7))
     expected = n * weight / weight.sum()
-    assert seen[3] == 0
+    assert counts[3] == 0
     common = expected > 5
-    assert stats.chisquare(seen[common], expected[common] * n / expected[common].sum()).pvalue > ALARM
+    assert stats.chisquare(counts[common], expected[common] * n / expected[common].sum()).pvalue > ALARM
 
 
 def test_exponential_is_settled_by_further_bits():
@@ -470,8 +470,8 @@ def test_scores_on_the_grid_keep_their_sensitivity():
         b = a + sensitivity * rng.choice([-1, 1, 0.5], size=2000)
         a, b = (np.append(x, [-5e-324, sensitivity]) for x in (a, b))
         allowed = Fraction(sensitivity) + step
-        (left, most), (right, _) = (samplers.on_grid(x, sensitivity) for x in (a, b))
-        for x, y, i, j in zip(a, b, left, right, strict=True):
+        (first, most), (right, _) = (samplers.on_grid(x, sensitivity) for x in (a, b))
+        for x, y, i, j in zip(a, b, first, right, strict=True):
             assert int(i) == math.floor(Fraction(x) / step)
             if abs(Fraction(x) - Fraction(y)) <= allowed:
                 assert abs(int(i) - int(j)) <= most
@@ -487,11 +487,11 @@ def test_exponential_refuses_unusable_scores(scores):
 @pytest.mark.statistical
 def test_permutations_are_equally_likely():
     source = seeded(16)
-    seen = np.zeros(24)
+    counts = np.zeros(24)
     index = {p: i for i, p in enumerate(itertools.permutations(range(4)))}
     for _ in range(4800):
-        seen[index[tuple(source.permutation(4).tolist())]] += 1
-    assert stats.chisquare(seen).pvalue > ALARM
+        counts[index[tuple(source.permutation(4).tolist())]] += 1
+    assert stats.chisquare(counts).pvalue > ALARM
 
 
 def test_permutation_redraws_ties_and_takes_nothing():
@@ -541,11 +541,11 @@ def test_secure_noise_never_repeats():
 @pytest.mark.parametrize("size", [1, 3, 1000, 5000])
 def test_every_secure_draw_is_made_of_the_operating_systems_words(law, size, monkeypatch):
     """Small draws came from OpenDP's own generator (OpenSSL's), against what the module says."""
-    asked = []
+    requests = []
     truly = noise.os.urandom
-    monkeypatch.setattr(noise.os, "urandom", lambda n: asked.append(n) or truly(n))
+    monkeypatch.setattr(noise.os, "urandom", lambda n: requests.append(n) or truly(n))
     draw(SecureNoise(), law, 2.5, size)
-    assert sum(asked) >= 8 * size
+    assert sum(requests) >= 8 * size
     monkeypatch.setattr(noise.os, "urandom", lambda n: np.random.Philox(5).random_raw(n // 8).tobytes())
     one, two = (draw(SecureNoise(), law, 2.5, size).tolist() for _ in range(2))
     assert one == two, "nothing but these words decides the noise"

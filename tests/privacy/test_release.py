@@ -26,7 +26,7 @@ QUESTION = CellStatistics(
 
 
 @pytest.fixture(scope="module")
-def house():
+def owner():
     return Owner(
         np.full((9, 1), 0.1),
         schema=Schema.of_numbers(bounds=(0, 1), width=1),
@@ -36,8 +36,8 @@ def house():
 
 
 @pytest.fixture(scope="module")
-def release(house):
-    return house.answer(QUESTION)
+def release(owner):
+    return owner.answer(QUESTION)
 
 
 def header_of(blob):
@@ -171,16 +171,16 @@ def test_pickles_and_oversized_files_are_refused(tmp_path):
         Question.from_bytes(struct.pack("<Q", len(deep)) + deep)
 
 
-def test_nothing_was_charged_by_reading(house):
-    before = house.ledger.spent("clinic")
+def test_nothing_was_charged_by_reading(owner):
+    before = owner.ledger.spent("clinic")
     for blob in (b"", b"junk", QUESTION.to_bytes()[:50]):
         with pytest.raises(PrivadaError):
-            house.answer(Question.from_bytes(blob))
-    assert house.ledger.spent("clinic") == before
+            owner.answer(Question.from_bytes(blob))
+    assert owner.ledger.spent("clinic") == before
 
 
-def test_verify_finds_another_key_question_and_receipt(house, release):
-    release.verify(public=house.public_key)
+def test_verify_finds_another_key_question_and_receipt(owner, release):
+    release.verify(public=owner.public_key)
     with pytest.raises(TamperError, match="another owner"):
         release.verify(public="00" * 32)
     salted = CellStatistics(tables=QUESTION.tables, guarantee=QUESTION.guarantee, salt="x")
@@ -198,13 +198,13 @@ def test_releases_explain_their_noise(release):
 
 
 @pytest.mark.statistical
-def test_intervals_hold(house):
+def test_intervals_hold(owner):
     """40 releases of 2 counts: at 99 %, more than 6 misses of 80 has probability below 1e-4."""
     misses = 0
     cells = (NearestCells(centers=np.array([[0.2], [0.8]])),)
     for i in range(40):
-        asked = CellStatistics(tables=cells, guarantee=PureDP(epsilon=0.01, relation=AR), salt=str(i))
-        low, high = house.answer(asked).interval(confidence=0.99)["counts"]
+        question = CellStatistics(tables=cells, guarantee=PureDP(epsilon=0.01, relation=AR), salt=str(i))
+        low, high = owner.answer(question).interval(confidence=0.99)["counts"]
         misses += int(np.sum((low > [9, 0]) | (high < [9, 0])))
     assert misses <= 6
 
@@ -212,8 +212,13 @@ def test_intervals_hold(house):
 def test_a_device_without_end_a_pipe_and_a_folder_are_not_read(tmp_path):
     (tmp_path / "endless").symlink_to("/dev/zero")
     os.mkfifo(tmp_path / "pipe")
-    said = {"endless": "but a device", "pipe": "but a pipe", ".": "but a folder", "absent": "No such file"}
-    for name, why in said.items():
+    messages = {
+        "endless": "but a device",
+        "pipe": "but a pipe",
+        ".": "but a folder",
+        "absent": "No such file",
+    }
+    for name, why in messages.items():
         with pytest.raises(WireError, match=rf"^Cannot read .*{why}"):
             wire.read(tmp_path / name)
     (tmp_path / "long").write_bytes(bytes(11))
@@ -222,12 +227,12 @@ def test_a_device_without_end_a_pipe_and_a_folder_are_not_read(tmp_path):
         wire.read(tmp_path / "long", largest=10)
 
 
-def test_a_release_is_saved_below_a_root_through_no_link(house, tmp_path):
+def test_a_release_is_saved_below_a_root_through_no_link(owner, tmp_path):
     cells = (NearestCells(centers=np.array([[0.2], [0.8]])),)
-    asked = CellStatistics(tables=cells, guarantee=PureDP(epsilon=0.01, relation=AR))
+    question = CellStatistics(tables=cells, guarantee=PureDP(epsilon=0.01, relation=AR))
     (tmp_path / "elsewhere" / "clinic").mkdir(parents=True)
     (tmp_path / "releases").symlink_to(tmp_path / "elsewhere")
-    for what in (asked, house.answer(asked)):
+    for what in (question, owner.answer(question)):
         with pytest.raises(WireError, match="releases is a link"):
             what.save(tmp_path / "releases" / "clinic" / "a", root=tmp_path)
         what.save(tmp_path / "plain" / "clinic" / "a", root=tmp_path)

@@ -50,9 +50,9 @@ def test_the_digest_is_that_of_the_question_for_every_method(name, tmp_path):
     for case in methods()[name].example().single_cases:
         (question,) = case.questions
         for source in (question.to_bytes(), question.save(tmp_path / "q")):
-            found = Question.peek(source)
-            assert found.digest == question.digest
-            assert (found.kind, found.method, found.guarantee) == (
+            header = Question.peek(source)
+            assert header.digest == question.digest
+            assert (header.kind, header.method, header.guarantee) == (
                 question.kind,
                 question.method,
                 question.guarantee,
@@ -191,11 +191,11 @@ def test_a_round_of_a_plan_says_so():
     from privada.methods.marginals import OutcomeTables
 
     bins = (Bins(feature=0, edges=np.array([0.0])),)
-    asked = OutcomeTables(
+    question = OutcomeTables(
         tables=bins, count="labels", round=1, rounds=3, salt="plan", guarantee=QUESTION.guarantee
     )
-    found = Question.peek(asked.to_bytes())
-    assert (found.turn, found.salt) == ((1, 3), "plan")
+    header = Question.peek(question.to_bytes())
+    assert (header.turn, header.salt) == ((1, 3), "plan")
 
 
 NOBODY = 65534
@@ -402,12 +402,12 @@ def test_what_others_write_and_other_hidden_files_stay(tmp_path, monkeypatch):
 def test_a_draft_that_is_taken_for_a_leftover_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
     import fcntl
 
-    lock, taken = fcntl.flock, []
+    lock, removed = fcntl.flock, []
 
     def late(handle, how):
-        if not taken:
-            taken.extend(tmp_path.rglob(".*.partial"))
-            taken[0].unlink()
+        if not removed:
+            removed.extend(tmp_path.rglob(".*.partial"))
+            removed[0].unlink()
         lock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", late)

@@ -26,7 +26,7 @@ its lines verify.
 >>> check_name(dataset="caf\u00e9\u200b", longest=200)  # doctest: +ELLIPSIS
 Traceback (most recent call last):
     ...
-privada.exceptions.InputError: Expected dataset to have no character that nobody sees, ...'café\u200b'...
+privada.exceptions.InputError: Expected dataset to have no invisible character, ...'café\u200b'...
 >>> is_confusable("scope", "\u0455\u0441\u043e\u0440\u0435")
 True
 """
@@ -117,7 +117,7 @@ def check_name(*, longest: int, **named: Any) -> str:
     if isinstance(value, str) and len(value) <= longest and invisible is not None:
         character = f"U+{ord(invisible):04X} ({unicodedata.name(invisible, 'without a name')})"
         raise InputError(
-            f"Expected {name} to have no character that nobody sees, got {show_name(value)}, which has "
+            f"Expected {name} to have no invisible character, got {show_name(value)}, which has "
             f"{character}: remove it."
         )
     return check_line(**named, longest=longest)

@@ -215,7 +215,7 @@ def only_of(family: type[Any], *, key: str | None = None, path: str | None = Non
 
 
 def inlined(kind: type[Any]) -> Mapping[str, Any]:
-    """Metadata of a field whose own fields stand among those of the class that holds it."""
+    """Metadata of a field that holds a dataclass, whose fields are written among those of this class."""
 
     def write(name: str, value: Any, plain: Plain, arrays: Arrays) -> None:  # noqa: ARG001
         inner_plain, inner_arrays = write_fields(value)

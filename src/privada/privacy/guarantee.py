@@ -324,7 +324,9 @@ def zcdp_within(whole: Guarantee, *, gaussian: bool = False) -> ZCDP:
 
 
 def split_alike(whole: Guarantee, *shares: float) -> tuple[Guarantee, ...]:
-    """Parts of the whole's own kind; those of (ε, δ) have its δ and are for Gaussian noise alone.
+    """Split a guarantee into parts of its own kind.
+
+    Parts of (ε, δ) have its δ and are for Gaussian noise alone.
 
     >>> whole = ApproxDP(epsilon=1, delta=1e-6, relation="add/remove")
     >>> print(*split_alike(whole, 0.25), sep="; ")

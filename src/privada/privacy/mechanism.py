@@ -192,7 +192,9 @@ class Laplace(Lattice):
     @property
     def variance(self) -> float:
         """``2q/(1-q)²`` steps² with ``q = exp(-1/b)``, a little under ``2b²``."""
-        return self.grid.step**2 * self._variance
+        # Where noise is so rare that the number underflows, this is 0.
+        steps_squared = 2 * math.exp(-1 / self.steps) / math.expm1(-1 / self.steps) ** 2
+        return self.grid.step**2 * steps_squared
 
     @property
     def mean_absolute(self) -> float:
@@ -206,12 +208,8 @@ class Laplace(Lattice):
 
     def characteristic(self, theta: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """``1 / (1 + 2 v sin²(theta/2))`` with v the variance and theta in radians per step."""
-        return 1 / (1 + 2 * self._variance * np.sin(theta * self.grid.step / 2) ** 2)
-
-    @property
-    def _variance(self) -> float:
-        """In steps²; 0 where noise is so rare that the number underflows."""
-        return 2 * math.exp(-1 / self.steps) / math.expm1(-1 / self.steps) ** 2
+        variance = self.variance / self.grid.step**2
+        return 1 / (1 + 2 * variance * np.sin(theta * self.grid.step / 2) ** 2)
 
     def _integers(self, shape: tuple[int, ...], noise: Noise) -> IntArray:
         return noise.discrete_laplace(self.steps, shape)

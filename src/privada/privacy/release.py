@@ -86,7 +86,7 @@ class PublicSchema(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionHeader:
-    """What a question's file says before the question is made: enough to refuse it, or to let it wait.
+    """The header of a question's file: enough to refuse the question, or to let it wait, before it is made.
 
     The method that the question is for has not checked anything here. A question that is made of the same
     bytes must have the same digest; compare both.
@@ -504,7 +504,7 @@ class Release:
         return widths
 
     def explain(self, confidence: float = 0.95) -> str:
-        """Say in words what was released, at what cost, and how noisy each number is."""
+        """Describe in words what was released, at what cost, and how noisy each number is."""
         lines = [f"{self.kind} of {self.receipt.dataset}: {self.guarantee}"]
         lines += [f"NOTE {stamp}" for stamp in self.stamps]
         widths = self.half_widths(confidence)

@@ -117,7 +117,7 @@ def unpack(blob: bytes, *, kind: str, largest: int = LARGEST_FILE) -> tuple[dict
 
 @dataclass(frozen=True, kw_only=True)
 class Peeked:
-    """What a file says about itself before its arrays are made: header, digest and size in bytes."""
+    """Header, digest and size in bytes of a file, read before its arrays are made."""
 
     header: Mapping[str, Any]
     digest: str

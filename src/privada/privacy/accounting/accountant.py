@@ -73,7 +73,7 @@ LEAST_EPSILON = 1e-15
 
 
 def leaves(event: DpEvent, times: int = 1) -> Iterator[tuple[Rule[Any], Any, int]]:
-    """Reduce an event to its single applications: rule, event of the rule's kind, how often."""
+    """Reduce an event to its single applications: rule, event of the rule's kind, number of times."""
     import attr
     import dp_accounting
 
@@ -458,7 +458,7 @@ class Price:
 
 @dataclass(frozen=True, kw_only=True)
 class Use:
-    """One use of some rows: what it promised by itself, and the prices that were charged for it."""
+    """One use of some rows: the guarantee that it states by itself, and the prices charged for it."""
 
     guarantee: Guarantee
     prices: tuple[Price, ...]
@@ -514,7 +514,7 @@ def weakest(guarantees: Sequence[Guarantee]) -> Guarantee:
 
 
 def add_statements(statements: Sequence[Guarantee]) -> Guarantee:
-    """What several statements about one unit, each on other answers, imply together, in whatever order.
+    """The guarantee that statements about one unit, each on other answers, imply together, in any order.
 
     Epsilons and deltas add up, also where every answer is chosen after seeing those of all others
     (accounting.md, "Rows that are used again").

@@ -69,7 +69,7 @@ Sampled = SampledWithoutReplacementDpEvent | VisiblySampledDpEvent
 
 
 class Rule(ABC, Generic[E]):
-    """What is known of one kind of event, per single application."""
+    """The privacy loss of one kind of event, per single application."""
 
     @abstractmethod
     def renyi(self, event: E, order: float) -> float:

@@ -91,14 +91,14 @@ class Filter(ABC):
 
     @abstractmethod
     def _capacity(self) -> float:
-        """The budget in what this filter adds up."""
+        """The budget in the unit that this filter adds up."""
 
     @abstractmethod
     def _loss(self, price: Price) -> float:
-        """What one application of the price adds."""
+        """The loss that one application of the price adds."""
 
     def _spent(self, loss: float) -> Guarantee:  # noqa: ARG002
-        """What holds whenever a learner stops at a total loss > 0."""
+        """The guarantee that holds if a learner stops at a total loss > 0."""
         return self.budget
 
     @property
@@ -134,7 +134,7 @@ class Filter(ABC):
         return price.times * max(1, math.ceil(grains) if grains < _FEW_GRAINS else round(grains))
 
     def guarantee(self, grains: int) -> Guarantee | None:
-        """What holds whenever a learner stops with ``grains`` spent, or None for nothing.
+        """The guarantee that holds if a learner stops with ``grains`` spent, or None for nothing.
 
         >>> from privada.privacy import ZCDP, PureDP
         >>> for budget in (PureDP(epsilon=1, relation="add/remove"), ZCDP(rho=1, relation="add/remove")):
@@ -267,7 +267,7 @@ def open_filter(budget: Guarantee, *, accounting: str | None = None) -> Filter:
 
 
 def accountings(budget: Guarantee, prices: Iterable[Price]) -> tuple[str, ...]:
-    """Names of the filters on which an unspent budget pays for all prices.
+    """Names of the filters under which an unspent budget pays for all prices.
 
     >>> import dp_accounting
     >>> from privada.privacy import ApproxDP
@@ -326,7 +326,7 @@ class Allowance:
         accounting: str | None = None,
         expires: date | None = None,
     ) -> Self:
-        """The terms under which a learner spends at most a guarantee, counted as the budget is."""
+        """Make the terms under which a learner may spend at most ``most``, counted like the budget."""
         learner_filter = None if most is None else open_filter(most, accounting=accounting)
         return cls(learner=learner, key=key, filter=learner_filter, expires=expires)
 
@@ -406,7 +406,7 @@ class Vintage:
 
     @property
     def dataset(self) -> str:
-        """The name under which its budget is."""
+        """The name of its budget."""
         return f"{self.of}-{self.name}"
 
     @property
@@ -468,7 +468,7 @@ def check_apart(
 
 
 def add_up(budgets: Sequence[Guarantee]) -> Guarantee | None:
-    """What holds for a person who has rows in all of some vintages; None if their kinds differ.
+    """The guarantee for a person with rows in several vintages, or None if their kinds differ.
 
     >>> first, second = (PureDP(epsilon=epsilon, relation="add/remove") for epsilon in (1, 2))
     >>> add_up([first, second]).epsilon >= 3
