@@ -196,20 +196,22 @@ def ask_for_answers(owner: NewOwner, label: str | None) -> Answers:
 
 
 def _ask_about_column(header: ColumnHeader) -> ColumnAnswer:
-    from privada.service.answers import KINDS, LEFT_OUT, WARNINGS, ColumnAnswer, is_right
+    from privada.parties.columns import KINDS
+    from privada.service.answers import LEFT_OUT, WARNINGS, ColumnAnswer, is_right, list_kinds
 
     typer.echo(f"\nColumn {header.name!r}" + (f", declared as {header.kind}" if header.kind else ""))
-    kind = _choose("What is it?", KINDS, header.kind or "number")
+    kind = _choose("What is it?", list_kinds(), header.kind or "number")
     if kind == LEFT_OUT:
         return ColumnAnswer(name=header.name, kind=kind)
     while True:
         low = high = values = ""
-        if kind in ("number", "integer", "date"):
+        declared = KINDS[kind][0]
+        if declared.asks == "bounds":
             typer.echo(f"  ! {WARNINGS['bounds']}")
             low, high = typer.prompt("  Lowest"), typer.prompt("  Highest")
-        if kind in ("category", "ordered"):
+        if declared.asks == "values":
             typer.echo(f"  ! {WARNINGS['values']}")
-            order = ", in order" if kind == "ordered" else ""
+            order = f", {declared.hint}" if declared.hint else ""
             values = typer.prompt(f"  All values, separated by semicolons{order}")
         missing = typer.confirm("  May values be missing?", default=False)
         answer = ColumnAnswer(name=header.name, kind=kind, low=low, high=high, values=values, missing=missing)

@@ -19,7 +19,7 @@ from privada import _files
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.parties.csv_files import CsvFile, Dialect
-from privada.parties.schema import Category, Number, Schema
+from privada.parties.schema import Number, Schema
 
 PARQUET = b"PAR1"
 BATCH = 65_536
@@ -131,9 +131,9 @@ class PublicFile:
         return words
 
     def _unnamed_labels(self, labels: npt.NDArray[np.str_]) -> npt.NDArray[Any]:
-        if not isinstance(self.schema.label, Category):
+        if not self.schema.class_names:
             return _as_finite(labels)
-        known = {str(value): value for value in self.schema.label.values}
+        known = {str(value): value for value in self.schema.class_names}
         if strange := sorted(set(labels) - set(known)):
             raise InputError(f"{strange[0]} is not one of the classes {', '.join(known)}.")
         return self.schema.classes.encode(np.array([known[text] for text in labels]))

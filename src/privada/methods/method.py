@@ -332,9 +332,7 @@ class Method:
         InputError
             The method learns no model of it.
         """
-        from privada.parties.schema import Number
-
-        kind = "none" if schema.label is None else "number" if isinstance(schema.label, Number) else "class"
+        kind = "none" if schema.label is None else "number" if schema.label_bounds else "class"
         path = cls.estimators.get(kind, cls.estimators.get("any"))
         if path is None:
             able = ", ".join(name for name, method in methods().items() if method.estimators)

@@ -275,13 +275,12 @@ class MethodEstimator(PrivateEstimator):
     def of_study(cls, model: Any, *, method: Method, schema: Schema, guarantee: Guarantee) -> Self:
         """A fitted estimator of what a study has learnt."""
         columns = replace(schema, label=None, size=None, person_id=None, max_rows=None)
-        label = schema.label
         values: dict[str, Any] = {
             "schema": columns,
             "relation": guarantee.relation.value,
             "size": schema.size,
-            "classes": tuple(schema.classes.names) if isinstance(label, Category) else None,
-            "label_bounds": (label.low, label.high) if isinstance(label, Number) else None,
+            "classes": schema.class_names or None,
+            "label_bounds": schema.label_bounds,
         }
         values |= {name: getattr(guarantee, name, None) for name in ("epsilon", "delta", "rho")}
         values |= {each.name: getattr(method, each.name) for each in fields(method)}

@@ -245,7 +245,7 @@ class Kind:
     asks : {"bounds", "values", ""}
         What must be declared: ``low`` and ``high``, ``values``, or nothing.
     hint : str, default=""
-        How bounds are written, if they are not numbers.
+        How bounds are written, if they are not numbers, or in which order values are.
     settings : mapping, default={}
         Fields of the column that the word alone decides.
     """
@@ -289,10 +289,15 @@ def read_column(section: Section) -> Column:
     return column
 
 
+def column_types() -> list[Any]:
+    """All registered types of columns."""
+    return list(dict.fromkeys(column_type for _, column_type in KINDS.values()))
+
+
 def suggest_kind(arrow_type: Any) -> str:
     """The kind that the declared type of a column suggests; it is a category if no other type claims it."""
-    types = dict.fromkeys(column_type for _, column_type in KINDS.values())
-    return next((word for each_type in types if (word := each_type.suggest_kind(arrow_type))), "category")
+    words = (column_type.suggest_kind(arrow_type) for column_type in column_types())
+    return next(filter(None, words), "category")
 
 
 @register_column(
@@ -518,6 +523,7 @@ class Date(Column):
         word="ordered",
         meaning="one of a list of values that have an order",
         asks="values",
+        hint="in order",
         settings={"ordered": True},
     ),
 )
@@ -741,6 +747,7 @@ __all__ = [
     "Date",
     "Kind",
     "Number",
+    "column_types",
     "is_missing",
     "read_column",
     "register_column",

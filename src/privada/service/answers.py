@@ -14,20 +14,12 @@ from typing import Any
 
 from privada._toml import Section
 from privada.exceptions import InputError, PrivadaError, StudyError
+from privada.parties.columns import KINDS
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee, make_guarantee
 from privada.privacy.relation import Relation
 
 LEFT_OUT = "left out"
-KINDS = {
-    "number": "a number between two bounds",
-    "integer": "a whole number between two bounds",
-    "date": "a date or a time between two bounds, as 2024-01-31",
-    "boolean": "true or false",
-    "category": "one of a list of values",
-    "ordered": "one of a list of values that have an order",
-    LEFT_OUT: "not used: no question can ask for it",
-}
 RELATIONS = {
     "add/remove": "whether somebody is in the data is protected, too",
     "replace-one": "the number of rows is public, and must be declared; the noise is the same or less",
@@ -42,6 +34,12 @@ WARNINGS = {
 }
 
 
+def list_kinds() -> dict[str, str]:
+    """The kinds of columns and what they hold, in words; or that a column is left out."""
+    meanings = {word: kind.meaning for word, (kind, _) in KINDS.items()}
+    return meanings | {LEFT_OUT: "not used: no question can ask for it"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ColumnAnswer:
     """What is declared of one column, as text.
@@ -50,9 +48,9 @@ class ColumnAnswer:
     ----------
     name : str
     kind : str
-        One of `KINDS`.
+        One of `list_kinds`.
     low, high : str, default=""
-        For numbers and dates.
+        For kinds with bounds, such as numbers and dates.
     values : str, default=""
         For categories: separated by semicolons or lines, or by commas if there is neither.
     missing : bool, default=False
@@ -73,14 +71,15 @@ class ColumnAnswer:
     def pairs(self) -> dict[str, Any]:
         """Return the keys of its table in owner.toml."""
         if self.kind not in KINDS:
-            raise InputError(f"Column {self.name!r}: expected one of {', '.join(KINDS)}, got {self.kind!r}.")
+            kinds = ", ".join(list_kinds())
+            raise InputError(f"Column {self.name!r}: expected one of {kinds}, got {self.kind!r}.")
+        kind, column_type = KINDS[self.kind]
         pairs: dict[str, Any] = {"name": self.name, "kind": self.kind}
-        if self.kind in ("number", "integer"):
-            pairs["low"] = read_number(f"low of column {self.name!r}", self.low)
-            pairs["high"] = read_number(f"high of column {self.name!r}", self.high)
-        if self.kind == "date":
-            pairs |= {"low": self.low.strip(), "high": self.high.strip()}
-        if self.kind in ("category", "ordered"):
+        if kind.asks == "bounds":
+            for key, text in (("low", self.low), ("high", self.high)):
+                what = f"{key} of column {self.name!r}"
+                pairs[key] = read_number(what, text) if column_type.holds_floats else text.strip()
+        if kind.asks == "values":
             pairs["values"] = split_values(self.values)
         return pairs | ({"missing": True} if self.missing else {})
 
@@ -217,6 +216,6 @@ def read_form(form: Mapping[str, str], names: list[str]) -> Answers:
 
 
 __all__ = [
-    "KINDS", "LEFT_OUT", "RELATIONS", "WARNINGS", "Answers", "ColumnAnswer", "is_right", "read_form",
-    "read_number", "read_schema", "read_whole", "split_values",
+    "LEFT_OUT", "RELATIONS", "WARNINGS", "Answers", "ColumnAnswer", "is_right", "list_kinds",
+    "read_form", "read_number", "read_schema", "read_whole", "split_values",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from privada._text import escape_in_json
 from privada.exceptions import InputError, SchemaError
+from privada.parties.columns import KINDS, suggest_kind
 from privada.parties.sources.databases import Database
 from privada.privacy.asker import check_name
 from privada.privacy.ledger import Ledger
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 TOML, KEY, LEDGER = "owner.toml", "owner.key", "ledger.sqlite"
 FILL_IN = "FILL IN"
+KNOWN_BY_KEYS = ("number", "category")  # kinds that low and high, or values, declare
 
 _TOP = """\
 # What this owner holds and allows. Replace every "{fill}"; until then it cannot be loaded.
@@ -134,7 +136,7 @@ def read_header(path: Path, dialect: Dialect | None = None) -> list[ColumnHeader
     except (pa.ArrowInvalid, OSError) as error:
         kind = type(error).__name__
         raise InputError(f"--data: {path.name} is neither CSV nor Parquet ({kind}).") from None
-    return [ColumnHeader(field.name, _suggest_kind(field.type)) for field in fields]
+    return [ColumnHeader(field.name, suggest_kind(field.type)) for field in fields]
 
 
 def read_table_header(database: Database) -> list[ColumnHeader]:
@@ -144,21 +146,8 @@ def read_table_header(database: Database) -> list[ColumnHeader]:
     with ENGINES[database.engine](database) as session:
         declared = session.declared(database.select(()))
     return [
-        ColumnHeader(name, None if kind is None else _suggest_kind(kind)) for name, kind in declared.items()
+        ColumnHeader(name, None if kind is None else suggest_kind(kind)) for name, kind in declared.items()
     ]
-
-
-def _suggest_kind(declared: Any) -> str:
-    """The kind that an Arrow type suggests; what is no number, date or boolean is a category."""
-    from pyarrow import types
-
-    if types.is_integer(declared):
-        return "integer"
-    if types.is_floating(declared) or types.is_decimal(declared):
-        return "number"
-    if types.is_date(declared) or types.is_timestamp(declared):
-        return "date"
-    return "boolean" if types.is_boolean(declared) else "category"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -308,11 +297,17 @@ def _write_open_column(column: ColumnHeader) -> str:
     category = f'values = "{FILL_IN}"  # all categories, as a list; others are an error\n'
     number = f'low = "{FILL_IN}"  # values beyond the bounds are clipped\nhigh = "{FILL_IN}"\n'
     other = '# values = ["a", "b"]  # instead of low and high, if it is a category\n'
-    other += '# kind = "integer"  # or "date" with low = 1990-01-31, "boolean", "ordered" with values\n'
-    date = number.replace("\nhigh", "; a date, as 2024-01-31\nhigh")
-    bodies = {"boolean": "", "date": date, "category": category, None: number + other}
-    body = f'kind = "{column.kind}"\n' if column.kind in ("integer", "date", "boolean") else ""
-    body += bodies.get(column.kind, number)
+    hints = {word: f" ({kind.hint})" if kind.hint else "" for word, (kind, _) in KINDS.items()}
+    first, *others = (f'"{word}"{hint}' for word, hint in hints.items() if word not in KNOWN_BY_KEYS)
+    other += f"# kind = {first}  # or {', '.join(others)}\n"
+    if column.kind is None:
+        body = number + other
+    else:
+        kind, _ = KINDS[column.kind]
+        hint = f"; {kind.hint}" if kind.hint else ""
+        bodies = {"bounds": number.replace("\nhigh", f"{hint}\nhigh"), "values": category, "": ""}
+        stated = column.kind not in KNOWN_BY_KEYS
+        body = (f'kind = "{column.kind}"\n' if stated else "") + bodies[kind.asks]
     return f"name = {_write_value(column.name)}\n{body}# missing = true  # if values may be missing\n"
 
 

@@ -18,7 +18,7 @@ from fastapi.responses import HTMLResponse, Response
 from starlette.background import BackgroundTask
 
 from privada.exceptions import PrivadaError
-from privada.service.answers import KINDS, RELATIONS, WARNINGS, read_form
+from privada.service.answers import RELATIONS, WARNINGS, list_kinds, read_form
 from privada.service.new_owner import NewOwner
 from privada.service.web import make_pages, open_templates
 
@@ -65,7 +65,7 @@ class SetUp:
             owner=self.owner,
             form=form,
             path=self.path,
-            kinds=KINDS,
+            kinds=list_kinds(),
             relations=RELATIONS,
             warnings=WARNINGS,
             written=self.written,

@@ -156,7 +156,7 @@ class PrivateEvaluator(PrivateEstimator):
             name="fit",
             owner=owner,
         )
-        names = schema.classes.names if isinstance(schema.label, Category) else ()
+        names = schema.class_names
         learner = learn("owner", question, classes=names, size=schema.size, confidence=self.confidence)
         self.evaluation_: Evaluation = self._ask(learner, {"owner": held})
         self.release_ = self.evaluation_.release
@@ -239,9 +239,10 @@ def ask_about(
 ) -> OutcomeCounts | ErrorMoments:
     """The question about a model that fits a public schema; nothing is charged if it is refused."""
     question: OutcomeCounts | ErrorMoments
-    if isinstance(schema.label, Number):
+    if schema.label_bounds is not None:
         hypothesis = as_hypothesis(model, width=schema.width)
-        bound = (schema.label.high - schema.label.low) ** 2 if largest is None else largest
+        low, high = schema.label_bounds
+        bound = (high - low) ** 2 if largest is None else largest
         question = ErrorMoments(hypothesis=hypothesis, largest=bound, guarantee=guarantee, salt=salt)
     else:
         names = schema.classes.names

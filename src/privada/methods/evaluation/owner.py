@@ -13,7 +13,6 @@ from privada.exceptions import AnswerError
 from privada.methods.evaluation.questions import GRID, ErrorMoments, OutcomeCounts
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
-from privada.parties.schema import Number
 
 
 def answer_outcomes(question: OutcomeCounts, rows: Rows, draw: Draws) -> dict[str, Any]:
@@ -59,10 +58,10 @@ def _predict_by_scores(question: OutcomeCounts, X: FloatArray, labels: IntArray)
 
 def answer_errors(question: ErrorMoments, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Add up rows, clipped errors and their squares, in whole steps, then draw."""
-    label = rows.schema.label
-    if not isinstance(label, Number):
+    if rows.schema.label_bounds is None:
         raise AnswerError("The label is not a number.")
-    totals = rows.total(partial(_add_errors, question, float(label.low), float(label.high)))
+    low, high = map(float, rows.schema.label_bounds)
+    totals = rows.total(partial(_add_errors, question, low, high))
     return {name: draw(name, totals[name]) for name in question.shares()}
 
 

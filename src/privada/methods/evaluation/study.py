@@ -25,7 +25,7 @@ from privada.methods.evaluation.estimator import BINS, ask_about
 from privada.methods.evaluation.learner.intervals import CONFIDENCE
 from privada.methods.evaluation.learner.results import Evaluation, forecast_interval, learn
 from privada.parties.protocol import Inquiry
-from privada.parties.schema import Category, Schema
+from privada.parties.schema import Schema
 from privada.privacy.guarantee import Guarantee
 
 KEYS = ("bins", "positive", "largest")
@@ -56,7 +56,7 @@ def inquire(
     with section.blaming("confidence"):
         confidence = _check.probability(confidence=section.number("confidence", CONFIDENCE))
     section.done()
-    names = schema.classes.names if isinstance(schema.label, Category) else ()
+    names = schema.class_names
     made = learn(owner, question, classes=names, size=schema.size, confidence=confidence)
     return replace(made, forecast=forecast_interval(question, size=schema.size, confidence=confidence))
 

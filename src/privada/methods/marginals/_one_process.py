@@ -60,7 +60,7 @@ class HiddenTargetEstimator(PrivateEstimator, ABC):
         schema = self._schema(rows.shape[1])
         public = Public(
             source=schema.box.clip(rows),
-            classes=schema.classes.names if isinstance(schema.label, Category) else (),
+            classes=schema.class_names,
             classifier=model,
             seed=_check.count(least=0, random_state=self.random_state),
         )

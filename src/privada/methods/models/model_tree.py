@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from privada.exceptions import InputError, WireError
 from privada.methods.method import load, methods
+from privada.parties.columns import column_types
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.release import Question, Release
 
@@ -30,9 +31,6 @@ COMMON = (  # dataclasses of which the models of any method may be made
     "privada.methods.hypotheses.forms:Network",
     "privada.methods.hypotheses.onnx:Onnx",
     "privada.parties.schema:Schema",
-    "privada.parties.columns:Number",
-    "privada.parties.columns:Category",
-    "privada.parties.columns:Date",
 )
 _LINEAR = ("coef_", "intercept_", "n_features_in_")
 _NETWORK = ("coefs_", "intercepts_", "n_layers_", "n_outputs_", "out_activation_", "n_features_in_")
@@ -48,8 +46,9 @@ LEFT_OUT = ("smoothed",)  # fields that say how a model was made, and that no pr
 
 
 def list_parts() -> dict[str, str]:
-    """The dataclasses that a model file may hold, by name: common ones, and those that methods declare."""
-    paths = (*COMMON, *(path for method in methods().values() for path in method.model_parts))
+    """The dataclasses that a model file may hold, by name: common ones, columns, and those of methods."""
+    columns = (f"{column.__module__}:{column.__name__}" for column in column_types())
+    paths = (*COMMON, *columns, *(path for method in methods().values() for path in method.model_parts))
     return {path.rpartition(":")[2]: path for path in paths}
 
 

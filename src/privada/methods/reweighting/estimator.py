@@ -158,8 +158,8 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
 
     def _keep(self, model: AdaptedModel, schema: Schema) -> None:
         super()._keep(model, schema)
-        assert isinstance(schema.label, Number)
-        self.label_bounds_ = (schema.label.low, schema.label.high)
+        assert schema.label_bounds is not None
+        self.label_bounds_ = schema.label_bounds
         linear_form = model.linear_form()
         if linear_form is not None:
             weights, intercepts = linear_form

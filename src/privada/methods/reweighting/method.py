@@ -66,13 +66,12 @@ class Reweighting(Method):
     ) -> Inquiry[AdaptedModel]:
         """Fit the public models, and prepare the steps of the ladder."""
         from privada.methods.reweighting.learner.ladder import plan
-        from privada.parties.schema import Number
 
         ((owner, schema),) = parties.items()
         if schema.label is None or schema.size is None:
             raise InputError("Expected the owner's schema to have a label and a declared size.")
         assert public.y is not None
-        number = schema.label if isinstance(schema.label, Number) else None
+        number = schema.label if schema.label_bounds else None
         with showing("reweighting: models of the public source"):
             ladder = plan(
                 public.X,

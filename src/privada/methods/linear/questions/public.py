@@ -78,9 +78,7 @@ def declared(size: int, schema: PublicSchema, width: int) -> None:
 
 def numeric_label(schema: PublicSchema) -> None:
     """Refuse a schema without a number to predict."""
-    from privada.parties.schema import Number
-
-    if not isinstance(schema.label, Number) or schema.label.missing:
+    if getattr(schema.label, "label_role", "") != "number" or getattr(schema.label, "missing", False):
         raise InputError("Expected the owner's schema to have a numeric label without missing values.")
 
 
