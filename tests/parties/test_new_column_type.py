@@ -13,7 +13,7 @@ import privada
 from privada import Bins, CellStatistics, Owner, PureDP
 from privada._toml import Section
 from privada.audit import Sample, neighbours, replay
-from privada.audit.rows.records import records
+from privada.audit.rows import records
 from privada.exceptions import SchemaError, StudyError
 from privada.methods.models.model_tree import list_parts
 from privada.parties import Category, Number, Rows, Schema, make_dummy_rows
