@@ -16,7 +16,7 @@ from privada.model_selection.random_stopping import (
     RandomStopping,
     best_of_random_runs,
     default_runs,
-    keeping_search,
+    keep_search,
 )
 from privada.parties.answering import answer_rows
 from privada.parties.rows import Rows
@@ -176,7 +176,7 @@ def test_each_candidate_is_tried_with_probability_nine_tenths():
 
 def test_a_search_is_never_sold_below_three_runs():
     ask = {"candidates": 2, "runs": 2}
-    with keeping_search(lambda _: (0.0, 1, None), epsilon=1.0) as name:
+    with keep_search(lambda _: (0.0, 1, None), epsilon=1.0) as name:
         cheap = RandomStopping(search=name, guarantee=claim(2.9), **ask)
         with pytest.raises(InputError, match="3 times"):
             answer_rows(cheap, rows([0, 1]), noise=Rehearsal(0))

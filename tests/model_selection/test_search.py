@@ -15,9 +15,12 @@ from privada import (
     ReweightedRegressor,
     Schema,
 )
-from privada.exceptions import AnswerError, BudgetError, InputError
+from privada.exceptions import AnswerError, BudgetError, InputError, PrivadaError
+from privada.methods.marginals.questions import HypothesisChoice
 from privada.model_selection import PrivateSearchCV, random_stopping
+from privada.model_selection.search import KeptModel, keep_models
 from privada.parties.one_process import process_ledger
+from privada.privacy.noise import SecureNoise
 
 pytestmark = pytest.mark.filterwarnings("ignore::privada.exceptions.PrivadaWarning")
 GRID = {"centers": [[[0.5]], [[0.25], [0.75]], [[0.1], [0.2]]]}
@@ -124,7 +127,7 @@ MANY = {"centers": [[[0.5]], [[0.25], [0.75]], [[0.1], [0.2]], [[0.4]], [[0.9]]]
 def test_the_cheaper_way_to_choose_is_taken_and_both_prices_are_known():
     few, many = (PrivateSearchCV(MODEL, grid, selection_epsilon=0.5) for grid in (GRID, MANY))
     assert [each.epsilon for each in few.prices().values()] == [1.5, 1.5]
-    assert few._chosen() == "exponential"  # equal prices: fewer fits
+    assert few._find_choice() == "exponential"  # equal prices: fewer fits
     assert [each.epsilon for each in many.prices().values()] == [2.5, 1.5]
     assert many.price() == PureDP(epsilon=1.5, relation="add/remove")
     approximate = clone(MODEL).set_params(delta=1e-6)
@@ -253,3 +256,42 @@ def test_a_schema_and_sparse_rows_are_refused_with_a_sentence():
     with pytest.raises(InputError, match="dense"):
         PrivateSearchCV(MODEL, GRID, selection_epsilon=1).fit(csr_matrix(rows()[0]), rows()[1])
     assert len(process_ledger.THE_LEDGER._rows) == 0
+
+
+def test_the_choice_keeps_its_epsilon():
+    """At most e^ε between neighbours, by the frequencies of many choices; false alarms: below 1e-6."""
+    X = np.array([[0.1]] * 6 + [[0.9]])
+    y = np.array([0] * 6 + [1])
+    epsilon, counts = 1.0, []
+    for count in (6, 7):
+        with keep_models([Always(0), Always(1)], (0, 1)) as candidates:
+            counts.append(choose_often(candidates, X[-count:], y[-count:], epsilon, times=4000))
+    assert abs(np.log(counts[0] / counts[1])) < epsilon + 0.35
+    assert counts[0] > 0
+
+
+class Always:
+    def __init__(self, label):
+        self.label = label
+
+    def predict(self, X):
+        return np.full(len(X), self.label)
+
+
+def choose_often(candidates, X, y, epsilon, *, times):
+    """How often the second candidate is chosen, by exact draws of the mechanism."""
+    guarantee = PureDP(epsilon=epsilon, relation="add/remove")
+    draw = HypothesisChoice(candidates=candidates, n_classes=2, guarantee=guarantee).plan.draws["choice"]
+    scores = np.array([int((each.codes(X) == y).sum()) for each in candidates])
+    noise = SecureNoise()
+    return sum(int(draw.draw(scores, noise)[0]) for _ in range(times))
+
+
+def test_a_kept_model_is_known_in_its_block_only():
+    with keep_models([Always(1)], (0, 1)) as (model,):
+        model.fits(3, 2)
+        with pytest.raises(InputError, match="Expected a model of 3 classes"):
+            model.fits(3, 3)
+    with pytest.raises(PrivadaError, match="another process"):
+        model.fits(3, 2)
+    assert isinstance(model, KeptModel)

@@ -1,4 +1,4 @@
-"""Choose settings of estimators without a loss that nobody counts."""
+"""Choose settings of estimators, and count what the choice costs in privacy."""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ from privada.parties.sources.memory import read_persons
 from privada.privacy.noise import Noise, Rehearsal, SecureNoise
 from privada.privacy.relation import Relation
 
-SEED_OF_DIVISIONS = 2**31  # added to a rehearsal's seed: the fits have other noise
+SEED_OF_DIVISIONS = 2**31  # added to a rehearsal's seed, so that the fits have other noise
 
 
 class PrivateKFold(BaseCrossValidator):  # type: ignore[misc]
-    """Folds of private rows, drawn secretly: scikit-learn's ``cv`` for estimators of privada.
+    """Secret folds of private rows: scikit-learn's ``cv`` for estimators of privada.
 
     Every row, or every person, gets the number of a fold from the noise of the operating system. Folds that
     scikit-learn draws divide rows by their places. In a sorted file, one replaced row then moves many others
@@ -108,8 +108,9 @@ class PrivateKFold(BaseCrossValidator):  # type: ignore[misc]
         units = number_units(len(rows), groups)
         noise, size = noise_of_divisions(self.insecure_seed), int(units.max(initial=-1)) + 1
         has_fixed_sizes = Relation.parse(self.relation) is not Relation.ADD_REMOVE
-        drawn = noise.permutation(size) % count if has_fixed_sizes else noise.integers_below(count, size)
-        labels = drawn[units]
+        # One label for each unit, so that all rows of a person are in one fold
+        folds = noise.permutation(size) % count if has_fixed_sizes else noise.integers_below(count, size)
+        labels = folds[units]
         note_division(
             rows,
             labels,
@@ -123,10 +124,10 @@ class PrivateKFold(BaseCrossValidator):  # type: ignore[misc]
 
 
 def hold_out(units: IntArray, *, share: float, relation: Relation, noise: Noise) -> npt.NDArray[np.bool_]:
-    """Which rows are held out: all of a unit or none, in secret.
+    """Choose secretly which rows are held out: all of a unit or none.
 
     Under add/remove each unit is held out by itself with this probability, as their number is not public;
-    otherwise, so many of them are, all choices being equally likely.
+    otherwise this share of them is, and all choices are equally likely.
     """
     count = int(units.max(initial=-1)) + 1
     if relation is Relation.ADD_REMOVE:
@@ -138,7 +139,7 @@ def hold_out(units: IntArray, *, share: float, relation: Relation, noise: Noise)
 
 
 def number_units(rows: int, person: Any = None) -> IntArray:
-    """The number of each row, or that of its person."""
+    """Number the rows, or their persons."""
     if person is None:
         return np.arange(rows)
     people = read_persons(person)
@@ -148,7 +149,7 @@ def number_units(rows: int, person: Any = None) -> IntArray:
 
 
 def noise_of_divisions(insecure_seed: int | None) -> Noise:
-    """Secure noise, or that of a rehearsal, of which the fits have other parts."""
+    """Return secure noise, or seeded noise that the fits do not share."""
     return SecureNoise() if insecure_seed is None else Rehearsal(insecure_seed + SEED_OF_DIVISIONS)
 
 

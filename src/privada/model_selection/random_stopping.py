@@ -1,8 +1,8 @@
-"""Random stopping: the best of a number of private runs that is drawn, and that nobody is told.
+"""Random stopping: the best of a random and secret number of private runs.
 
 One run draws a candidate, fits it privately and scores it privately. After each run a coin decides whether
-it was the last. Only the best leaves. Whoever is told how many runs there were, or sees another run, has a
-release that the price does not cover. The proof is in privacy.md, "Choosing among candidates".
+it was the last. Only the best is released. If somebody learns how many runs there were, or sees another run,
+that is a release that the price does not cover. The proof is in privacy.md, "Choosing among candidates".
 
 References
 ----------
@@ -37,16 +37,16 @@ T = TypeVar("T")
 Run = Callable[[Noise], tuple[float, int, Any]]  # score, place of the candidate, fitted model
 
 FACTOR = 3  # what the best costs, in epsilons of one run
-_KEPT: dict[str, _KeptSearch] = {}
+KEPT_SEARCHES: dict[str, _KeptSearch] = {}
 
 
 def best_of_random_runs(run: Callable[[Noise], tuple[float, T]], *, runs: int, noise: Noise) -> T:
-    """What the best of a random number of runs made; a later one has to be better than an earlier.
+    """Return what the best of a random number of runs made; a later run must be better than an earlier one.
 
     Parameters
     ----------
     run : function of a noise
-        Returns a score and what was made. Calls are independent and have the same law.
+        Returns a score and a result. Calls are independent and have the same law.
     runs : int
         Mean number of runs: after each, the search stops with probability ``1/runs``.
     noise : Noise
@@ -55,16 +55,16 @@ def best_of_random_runs(run: Callable[[Noise], tuple[float, T]], *, runs: int, n
     -------
     If a run (score and all) is ``ε``-private, this is ``3ε``-private, whatever ``runs`` is.
     """
-    best, made = run(noise)
+    best_score, best = run(noise)
     while noise.below(runs):
-        score, other = run(noise)
-        if score > best:
-            best, made = score, other
-    return made
+        score, result = run(noise)
+        if score > best_score:
+            best_score, best = score, result
+    return best
 
 
 def default_runs(candidates: int) -> int:
-    """So many runs on average that each candidate is tried with probability 0.9.
+    """Compute the mean number of runs with which each candidate is tried with probability 0.9.
 
     A candidate is tried with probability ``runs / (runs + candidates - 1)``.
     """
@@ -73,7 +73,7 @@ def default_runs(candidates: int) -> int:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RandomStopping(Question):
-    """Ask for the best of a search that this process keeps under a name; it means nothing in any other.
+    """Ask for the best of a search that this process keeps under a name; no other process knows it.
 
     Parameters
     ----------
@@ -119,81 +119,68 @@ class _KeptSearch:
 
 
 @contextmanager
-def keeping_search(run: Run, *, epsilon: float) -> Iterator[str]:
+def keep_search(run: Run, *, epsilon: float) -> Iterator[str]:
     """Keep a search for the time of one question; ``epsilon`` is that of one run."""
     name = f"search-{uuid.uuid4().hex}"
-    _KEPT[name] = _KeptSearch(run, epsilon)
+    KEPT_SEARCHES[name] = _KeptSearch(run, epsilon)
     try:
         yield name
     finally:
-        del _KEPT[name]
+        del KEPT_SEARCHES[name]
 
 
 def take_winner(name: str, release: Release, key: OwnerKey) -> Any:
-    """The fitted model that the search chose, its releases stamped with what paid for them."""
-    winner = _KEPT[name].winner
-    for each in _releases_in(winner):
-        _stamp(each, release, key)
+    """Return the model that the search chose, with the search's price and receipt on its releases."""
+    winner = KEPT_SEARCHES[name].winner
+    for run_release in _find_releases(winner):
+        # The receipt of the run itself has a time, which would tell which run it was
+        for field in ("guarantee", "price", "question", "receipt"):
+            object.__setattr__(run_release, field, getattr(release, field))
+        vars(run_release).pop("digest", None)
+        object.__setattr__(run_release, "signature", key.sign(run_release.digest.encode()))
     winner.guarantee_ = release.guarantee
     return winner
 
 
 def answer_search(question: RandomStopping, rows: Rows, draw: Draws) -> dict[str, Any]:  # noqa: ARG001
-    """Search; warnings and progress stay here, since they would tell the number of runs."""
-    kept = _find(question)
+    """Search; warnings and progress are silenced, since they would tell the number of runs."""
+    search = KEPT_SEARCHES.get(question.search)
+    if search is None:
+        raise InputError("This search is kept by another process, or no longer.")
+    assert isinstance(question.guarantee, PureDP)
+    if question.guarantee.epsilon < FACTOR * search.epsilon:
+        raise InputError(f"Expected {FACTOR} times the epsilon of one run, got {question.guarantee}.")
 
     def run(noise: Noise) -> tuple[float, tuple[int, Any]]:
-        score, index, model = kept.run(noise)
+        score, index, model = search.run(noise)
         return score, (index, model)
 
-    with public_rows(), hidden(), warnings.catch_warnings():  # all runs are paid for by this question
+    # All runs are paid for by this question: the fits inside charge nothing
+    with public_rows(), hidden(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        index, kept.winner = best_of_random_runs(run, runs=question.runs, noise=draw.noise)
+        index, search.winner = best_of_random_runs(run, runs=question.runs, noise=draw.noise)
     return {"choice": np.array([index], dtype=np.int64)}
 
 
-def _find(question: RandomStopping) -> _KeptSearch:
-    kept = _KEPT.get(question.search)
-    if kept is None:
-        raise InputError("This search is kept by another process, or no longer.")
-    assert isinstance(question.guarantee, PureDP)
-    if question.guarantee.epsilon < FACTOR * kept.epsilon:
-        raise InputError(f"Expected {FACTOR} times the epsilon of one run, got {question.guarantee}.")
-    return kept
-
-
-def _stamp(release: Release, paid: Release, key: OwnerKey) -> None:
-    """Put the search's price and receipt in place of those of a run, whose time would tell which it was."""
-    for name in ("guarantee", "price", "question", "receipt"):
-        object.__setattr__(release, name, getattr(paid, name))
-    vars(release).pop("digest", None)
-    object.__setattr__(release, "signature", key.sign(release.digest.encode()))
-
-
-def _releases_in(model: Any) -> Iterator[Release]:
-    """Every release that a fitted model holds, at whatever depth."""
-    seen: dict[int, Any] = {}
-    left = [model]
-    while left:
-        each = left.pop()
-        if id(each) in seen:
+def _find_releases(model: Any) -> Iterator[Release]:
+    """Yield every release in a fitted model, at any depth."""
+    visited: dict[int, Any] = {}  # the values themselves stay alive, so that no id is used twice
+    stack = [model]
+    while stack:
+        value = stack.pop()
+        if id(value) in visited:
             continue
-        seen[id(each)] = each
-        if isinstance(each, Release):
-            yield each
-        else:
-            left.extend(_parts(each))
-
-
-def _parts(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return list(value)
-    if isinstance(value, (np.ndarray, type)) or callable(value):
-        return []
-    held = [getattr(value, each.name, None) for each in fields(value)] if is_dataclass(value) else []
-    return [*held, *getattr(value, "__dict__", {}).values()]
+        visited[id(value)] = value
+        if isinstance(value, Release):
+            yield value
+        elif isinstance(value, dict):
+            stack.extend(value.values())
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            stack.extend(value)
+        elif not isinstance(value, (np.ndarray, type)) and not callable(value):
+            if is_dataclass(value):
+                stack.extend(getattr(value, field.name, None) for field in fields(value))
+            stack.extend(getattr(value, "__dict__", {}).values())
 
 
 __all__ = [
@@ -202,6 +189,6 @@ __all__ = [
     "answer_search",
     "best_of_random_runs",
     "default_runs",
-    "keeping_search",
+    "keep_search",
     "take_winner",
 ]

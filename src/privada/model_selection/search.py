@@ -1,12 +1,14 @@
-"""Search for settings: scored on public rows, or chosen privately on rows that were held out."""
+"""Search for settings: scored on public rows, or chosen privately on held-out rows."""
 
 from __future__ import annotations
 
 import math
+import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -20,14 +22,14 @@ from privada._progress import track
 from privada.exceptions import InputError
 from privada.methods.cells.questions.partition import NearestCells
 from privada.methods.frames import names_of, refuse_sparse
+from privada.methods.hypotheses.forms import Hypothesis
 from privada.methods.marginals.questions import HypothesisChoice, OutcomeTables
 from privada.model_selection.division import hold_out, noise_of_divisions, number_units
-from privada.model_selection.kept_model import keeping
 from privada.model_selection.random_stopping import (
     FACTOR,
     RandomStopping,
     default_runs,
-    keeping_search,
+    keep_search,
     take_winner,
 )
 from privada.parties.one_process.dataset import Dataset
@@ -51,9 +53,57 @@ from privada.privacy.noise import Noise
 from privada.privacy.relation import Relation
 from privada.privacy.release import Question, Release
 
-LONGEST_ANSWER = 1e9  # seconds: who searches waits for their own machine
-TRIED_ROWS = 64  # public ones, on which candidates are tried before a charge
+LONGEST_ANSWER = 1e9  # seconds: the owner is this process, which may wait for itself
+TRIED_ROWS = 64  # generated rows on which candidates are tried before a charge
+SECONDS_PER_ROW = 1e-2  # upper bound of the time that a kept model takes for one row
 CHOICES = ("auto", "exponential", "random stopping")
+KEPT_MODELS: dict[str, tuple[Any, tuple[Any, ...]]] = {}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KeptModel(Hypothesis):
+    """A fitted model that this process keeps under a name, as a hypothesis; no other process knows it.
+
+    Privacy
+    -------
+    Rows are predicted one by one, so that the class of a record is a function of that record alone: in a
+    matrix product of many rows, rounding could depend on others.
+    """
+
+    name: str
+    form: ClassVar[str] = "kept"
+
+    def codes(self, X: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        model, classes = self._find()
+        codes = {name: code for code, name in enumerate(classes)}
+        return np.array([codes.get(model.predict(row[None])[0], -1) for row in X], dtype=np.int64)
+
+    def fits(self, width: int, n_classes: int) -> None:
+        """Try it on one public row."""
+        _, classes = self._find()
+        if len(classes) != n_classes:
+            raise InputError(f"Expected a model of {n_classes} classes, got one of {len(classes)}.")
+        self.codes(np.zeros((1, width)))
+
+    def seconds(self, width: int) -> float:  # noqa: ARG002
+        return SECONDS_PER_ROW
+
+    def _find(self) -> tuple[Any, tuple[Any, ...]]:
+        if self.name not in KEPT_MODELS:
+            raise InputError("This model is kept by another process, or no longer; nothing was charged.")
+        return KEPT_MODELS[self.name]
+
+
+@contextmanager
+def keep_models(models: Sequence[Any], classes: Sequence[Any]) -> Iterator[tuple[KeptModel, ...]]:
+    """Keep fitted models for the time of one question."""
+    names = [f"{type(model).__name__}-{uuid.uuid4().hex}" for model in models]
+    KEPT_MODELS.update({name: (model, tuple(classes)) for name, model in zip(names, models, strict=True)})
+    try:
+        yield tuple(KeptModel(name=name) for name in names)
+    finally:
+        for name in names:
+            KEPT_MODELS.pop(name, None)
 
 
 class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -91,20 +141,20 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     cv : int, default=5
         Folds of the public rows.
     random_state : None
-        Has no effect, and is going to be removed: which rows are held out is drawn from the noise of the
+        Has no effect and will be removed: which rows are held out is drawn from the noise of the
         operating system, and stays secret.
 
     Attributes
     ----------
     best_params_, best_index_, best_estimator_
     quote_ : Guarantee
-        What the search costs at most, as it was known before it began; see `price`.
+        What the search costs at most, as known before it began; see `price`.
     spent_ : Guarantee or None
-        What everything that these rows were used for has cost, this search included.
+        What all uses of these rows have cost, this search included.
     release_ : Release or None
         The private choice.
     choice_ : str
-        How it was made: "public", "exponential" or "random stopping".
+        How the choice was made: "public", "exponential" or "random stopping".
     scores_ : array or None
         Mean scores of the candidates on public rows; None where the choice was private.
 
@@ -153,14 +203,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def price(self) -> Guarantee:
-        """What a search would cost at most, by itself; no row is needed to know it.
+        """Compute what a search would cost at most, by itself; this needs no row.
 
-        It is the smallest of `prices`, or that of the ``choice`` that was asked for.
+        It is the smallest of `prices`, or that of the parameter ``choice``.
         """
-        return self.prices()[self._chosen()]
+        return self.prices()[self._find_choice()]
 
     def prices(self) -> dict[str, Guarantee]:
-        """What a search would cost at most by each way to choose that there is for these candidates.
+        """Compute what a search would cost at most by each way to choose among these candidates.
 
         By the exponential mechanism, a row is either fitted on or held out, and the larger of both counts;
         on a ledger everything is charged to one data set, and adds up. Random stopping is one charge,
@@ -170,23 +220,26 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         fits = [_requested(model) for model in models]
         if self.public is not None:
             return {"public": weakest(fits)}
-        if any((each.relation, each.unit) != (fits[0].relation, fits[0].unit) for each in fits):
+        if any((fit.relation, fit.unit) != (fits[0].relation, fits[0].unit) for fit in fits):
             raise InputError("Expected candidates of one relation and one unit.")
-        score = self._choice(fits[0])
+        score = self._score_guarantee(fits[0])
         on_ledger = self.estimator._dataset().ledger is not None
-        both = _sum([*fits, score]) if on_ledger else weakest([_sum(fits), score])
-        found: dict[str, Guarantee] = {"exponential": both}
-        if all(isinstance(each, PureDP) for each in fits) and all(map(_is_described, models)):
-            found["random stopping"] = replace(score, epsilon=FACTOR * self._run_epsilon(models))
-        return found
+        both = _add_up([*fits, score]) if on_ledger else weakest([_add_up(fits), score])
+        prices: dict[str, Guarantee] = {"exponential": both}
+        # Random stopping must know classes and bounds before a fit
+        described = all(
+            getattr(model, "classes", None) is not None and model._bounds() is not None for model in models
+        )
+        if described and all(isinstance(fit, PureDP) for fit in fits):
+            prices["random stopping"] = replace(score, epsilon=FACTOR * self._run_epsilon(models))
+        return prices
 
     def _run_epsilon(self, models: Sequence[Any]) -> float:
-        """Of one run of random stopping: a row is fitted on or held out, and any candidate may be drawn."""
+        """Compute the epsilon of one run: a row is fitted on or held out, and any candidate may be drawn."""
         fits = [_requested(model) for model in models]
-        return max(_number(each, "epsilon") for each in (*fits, self._choice(fits[0])))
+        return max(_number(price, "epsilon") for price in (*fits, self._score_guarantee(fits[0])))
 
-    def _chosen(self) -> str:
-        """Which way to choose is taken."""
+    def _find_choice(self) -> str:
         choice = _check.one_of(CHOICES, choice=self.choice)
         prices = self.prices()
         if self.public is not None:
@@ -202,14 +255,22 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, **public: Any) -> Self:
         """Search; ``public`` are further arguments of the estimator's ``fit``, such as its other domain.
 
-        ``person``, an array, may be among them: persons are held out whole.
+        An array ``person`` may be among them: all rows of a person are then held out, or none.
         """
-        self.quote_, self.choice_ = self.price(), self._chosen()
+        self.quote_, self.choice_ = self.price(), self._find_choice()
         models = list(self._candidates())
         self.release_: Release | None = None
         self.scores_: npt.NDArray[np.float64] | None = None
         if self.public is not None:
-            return self._fit_by_public_scores(models, X, y, public)
+            with public_rows():
+                folds = [
+                    cross_val_score(model, *self.public, cv=self.cv, params=dict(public))
+                    for model in track(models, "candidates on public rows")
+                ]
+            self.scores_ = np.array([float(np.mean(scores)) for scores in folds])
+            index = int(self.scores_.argmax())
+            best = models[index].fit(X, y, **public)
+            return self._keep(index, best, best._statement)
         if not hasattr(models[0], "predict_proba"):
             raise InputError("Expected a classifier, whose right labels are counted, or public rows.")
         if any(model.schema is not None for model in models):
@@ -244,55 +305,44 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             model._allow_empty = self.public is None
             yield model
 
-    def _choice(self, fit: Guarantee) -> PureDP:
+    def _score_guarantee(self, fit: Guarantee) -> PureDP:
+        """Return the guarantee of the private choice, or of one score under random stopping."""
         if self.selection_epsilon is None:
             raise InputError("Expected public rows, or selection_epsilon for a private choice.")
         return PureDP(epsilon=self.selection_epsilon, relation=fit.relation, unit=fit.unit)
 
-    def _fit_by_public_scores(self, models: Sequence[Any], X: Any, y: Any, more: Mapping[str, Any]) -> Self:
-        assert self.public is not None
-        rows, labels = self.public
-        with public_rows():
-            found = [
-                cross_val_score(each, rows, labels, cv=self.cv, params=dict(more))
-                for each in track(models, "candidates on public rows")
-            ]
-        self.scores_ = np.array([float(np.mean(each)) for each in found])
-        index = int(self.scores_.argmax())
-        best = models[index].fit(X, y, **more)
-        return self._keep(index, best, best._statement)
-
     def _fit_by_private_choice(
         self, models: Sequence[Any], X: Any, y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
-        person = None if (given := more.get("person")) is None else read_persons(given)
-        held = self._hold_out(X, person, _requested(models[0]))
+        person = None if (people := more.get("person")) is None else read_persons(people)
+        is_held_out = self._hold_out(X, person, _requested(models[0]))
         note_division(
             X,
-            held.astype(np.int64),
+            is_held_out.astype(np.int64),
             count=2,
             has_fixed_sizes=self.quote_.relation is not Relation.ADD_REMOVE,
             person=person,
             columns=names_of(X),
         )
-        rest = ~held
+        fitted_on = ~is_held_out
         if person is not None:
-            more = {**more, "person": person[rest]}
-        waiting = track(models, "candidates")
-        fit_on = _safe_indexing(X, rest)
-        fitted = [next(waiting).fit(fit_on, y[rest], **more)]
-        with warnings.catch_warnings():  # that all candidates use the same rows is in the price
+            more = {**more, "person": person[fitted_on]}
+        candidates_left = track(models, "candidates")
+        rows = _safe_indexing(X, fitted_on)
+        fitted = [next(candidates_left).fit(rows, y[fitted_on], **more)]
+        with warnings.catch_warnings():
+            # That all candidates use the same rows is in the price
             warnings.filterwarnings("ignore", message="Private rows of this fit were used before")
-            fitted += [each.fit(fit_on, y[rest], **more) for each in waiting]
-        with keeping(fitted, fitted[0].classes_) as candidates:
+            fitted += [model.fit(rows, y[fitted_on], **more) for model in candidates_left]
+        with keep_models(fitted, fitted[0].classes_) as candidates:
             question = HypothesisChoice(
                 candidates=candidates,
                 n_classes=len(fitted[0].classes_),
-                guarantee=self._choice(_requested(models[0])),
+                guarantee=self._score_guarantee(_requested(models[0])),
             )
-            people = None if person is None else person[held]
-            rows = fitted[0]._read_rows(_safe_indexing(X, held))
-            holding = self._hold(fitted[0], rows, y[held], people, question)
+            people = None if person is None else person[is_held_out]
+            rows = fitted[0]._read_rows(_safe_indexing(X, is_held_out))
+            holding = self._hold(fitted[0], rows, y[is_held_out], people, question)
             learner = ask_one("owner", question).again(holding.salt)
             with settling([holding]):
                 release = self.release_ = run_learner(learner, {"owner": holding.owner})
@@ -304,11 +354,37 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit_by_random_stopping(
         self, models: Sequence[Any], X: Any, y: npt.NDArray[Any], more: Mapping[str, Any]
     ) -> Self:
-        person = None if (given := more.get("person")) is None else read_persons(given)
-        held = self._hold_out(X, person, _requested(models[0]))
+        person = None if (people := more.get("person")) is None else read_persons(people)
+        is_held_out = self._hold_out(X, person, _requested(models[0]))
         self._try_on_public_rows(models, X.shape[1], more)
-        run = self._run_on(models, X, y, person, held, more)
-        with keeping_search(run, epsilon=self._run_epsilon(models)) as name:
+        fitted_on, guarantee = ~is_held_out, self._score_guarantee(_requested(models[0]))
+        if person is not None:
+            more = {**more, "person": person[fitted_on]}
+        held_out_people = None if person is None else person[is_held_out]
+        fit_rows, held_out_rows = _safe_indexing(X, fitted_on), _safe_indexing(X, is_held_out)
+
+        def run(noise: Noise) -> tuple[float, int, Any]:
+            index = noise.below(len(models))
+            model = _clone_uncharged(models[index])
+            if model.insecure_seed is not None:  # or all fits of a candidate would have the same noise
+                model.set_params(insecure_seed=noise.below(2**31))
+            model.fit(fit_rows, y[fitted_on], **more)
+            rows = model._read_rows(held_out_rows)
+            # The score: right labels less wrong ones, with noise
+            with keep_models([model], model.classes_) as (hypothesis,):
+                question = OutcomeTables(
+                    tables=(NearestCells(centers=np.zeros((1, rows.shape[1]))),),
+                    n_classes=len(model.classes_),
+                    hypothesis=hypothesis,
+                    count="signed",
+                    guarantee=guarantee,
+                )
+                holding = self._hold(model, rows, y[is_held_out], held_out_people, question)
+                with settling([holding]):
+                    release = run_learner(ask_one("owner", question), {"owner": holding.owner})
+            return -float(release["table.0"][0]), index, model
+
+        with keep_search(run, epsilon=self._run_epsilon(models)) as name:
             runs = default_runs(len(models)) if self.runs is None else self.runs
             question = RandomStopping(search=name, candidates=len(models), runs=runs, guarantee=self.quote_)
             (rows,) = clone(models[0])._read_frames(X=X)
@@ -320,69 +396,27 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
                 best = take_winner(name, release, holding.owner.ledger.key)
         warn_of_earlier_uses([holding])
         index = int(release["choice"][0])
-        best.set_params(**{each: getattr(models[index], each) for each in ("dataset", "insecure_seed")})
+        best.set_params(**{name: getattr(models[index], name) for name in ("dataset", "insecure_seed")})
         best._statement = spent
         return self._keep(index, best, spent)
-
-    def _run_on(
-        self,
-        models: Sequence[Any],
-        X: Any,
-        y: npt.NDArray[Any],
-        person: npt.NDArray[Any] | None,
-        held: npt.NDArray[np.bool_],
-        more: Mapping[str, Any],
-    ) -> Callable[[Noise], tuple[float, int, Any]]:
-        """One run: a candidate at random, its fit on some rows, its noisy score on the others."""
-        rest, score = ~held, self._choice(_requested(models[0]))
-        if person is not None:
-            more = {**more, "person": person[rest]}
-        people = None if person is None else person[held]
-        fit_on, held_out = _safe_indexing(X, rest), _safe_indexing(X, held)
-
-        def run(noise: Noise) -> tuple[float, int, Any]:
-            index = noise.below(len(models))
-            model = _uncharged(models[index])
-            if model.insecure_seed is not None:  # or all fits of a candidate would have the same noise
-                model.set_params(insecure_seed=noise.below(2**31))
-            model.fit(fit_on, y[rest], **more)
-            scored = model._read_rows(held_out)
-            return self._score(model, scored, y[held], people, score), index, model
-
-        return run
-
-    def _score(self, model: Any, X: Any, y: Any, person: Any, guarantee: PureDP) -> float:
-        """Right labels less wrong ones, with noise."""
-        with keeping([model], model.classes_) as (hypothesis,):
-            question = OutcomeTables(
-                tables=(NearestCells(centers=np.zeros((1, X.shape[1]))),),
-                n_classes=len(model.classes_),
-                hypothesis=hypothesis,
-                count="signed",
-                guarantee=guarantee,
-            )
-            holding = self._hold(model, X, y, person, question)
-            with settling([holding]):
-                release = run_learner(ask_one("owner", question), {"owner": holding.owner})
-        return -float(release["table.0"][0])
 
     def _try_on_public_rows(self, models: Sequence[Any], width: int, more: Mapping[str, Any]) -> None:
         """Fit every candidate on generated rows: one that cannot be fitted is found before a charge."""
         size = getattr(self.estimator, "size", None) or TRIED_ROWS
-        low, high = (np.broadcast_to(each, (width,)) for each in models[0]._bounds())
+        low, high = (np.broadcast_to(bound, (width,)) for bound in models[0]._bounds())
         X = np.random.default_rng(0).uniform(low, high, size=(size, width))
         y = np.resize(np.asarray(tuple(models[0].classes)), size)
         persons = {"person": np.arange(size)} if more.get("person") is not None else {}
         with public_rows(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for each in track(models, "candidates on generated rows"):
-                _uncharged(each).fit(X, y, **{**more, **persons})
+            for model in track(models, "candidates on generated rows"):
+                _clone_uncharged(model).fit(X, y, **{**more, **persons})
 
     def _hold_out(self, X: Any, person: Any, fit: Guarantee) -> npt.NDArray[np.bool_]:
-        """Which rows are held out, all of a person or none; nobody outside this search may learn it."""
+        """Choose secretly which rows are held out: all of a person, or none."""
         if self.random_state is not None:
             warnings.warn(
-                "random_state has no effect and is going to be removed: rows are held out secretly.",
+                "random_state has no effect and will be removed: rows are held out secretly.",
                 DeprecationWarning,
                 stacklevel=4,
             )
@@ -419,12 +453,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             table=model._dataset().table,
             policy=Policy(longest_answer=LONGEST_ANSWER),
             insecure_seed=model.insecure_seed,
-            allow_empty=True,  # that no row happens to be held out is no public fact
+            allow_empty=True,  # whether no row happens to be held out is not public
         )
 
     @property
     def spent_(self) -> Guarantee | None:
-        """What everything that these rows were used for has cost, up to now."""
+        """What all uses of these rows have cost up to now."""
         if "_statement" not in vars(self):
             raise AttributeError("This PrivateSearchCV is not fitted yet: nothing was spent.")
         return self._statement.read()
@@ -440,35 +474,30 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
 
-def _uncharged(model: Any) -> Any:
-    """A clone that charges no ledger: the search was charged as a whole."""
+def _clone_uncharged(model: Any) -> Any:
+    """Clone a model so that it charges no ledger: the search was charged as a whole."""
     uncharged = clone(model).set_params(dataset=Dataset(max_rows=model._dataset().max_rows))
     uncharged._allow_empty = model._allow_empty
     return uncharged
 
 
-def _is_described(model: Any) -> bool:
-    """Whether classes and bounds are known before a fit."""
-    return getattr(model, "classes", None) is not None and model._bounds() is not None
-
-
 def _requested(model: Any) -> Guarantee:
-    """What one fit of an estimator is asked to keep."""
+    """Make the guarantee that one fit of an estimator is asked for."""
     numbers = {name: getattr(model, name) for name in ("epsilon", "delta", "rho")}
     return make_guarantee(**numbers, relation=getattr(model, "relation", "replace-one"), unit=model._unit())
 
 
-def _sum(guarantees: Sequence[Guarantee]) -> Guarantee:
-    """What fits that are all planned beforehand keep together, by basic composition."""
+def _add_up(guarantees: Sequence[Guarantee]) -> Guarantee:
+    """Add up guarantees of fits that are all planned beforehand, by basic composition."""
     first = guarantees[0]
     about: dict[str, Any] = {"relation": first.relation, "unit": first.unit}
-    if all(isinstance(each, PureDP) for each in guarantees):
-        return PureDP(epsilon=math.fsum(_number(each, "epsilon") for each in guarantees), **about)
-    if not any(isinstance(each, ApproxDP) for each in guarantees):
-        return ZCDP(rho=math.fsum(each.zcdp_constant() for each in guarantees), **about)
-    if any(isinstance(each, ZCDP) for each in guarantees):
+    if all(isinstance(fit, PureDP) for fit in guarantees):
+        return PureDP(epsilon=math.fsum(_number(fit, "epsilon") for fit in guarantees), **about)
+    if not any(isinstance(fit, ApproxDP) for fit in guarantees):
+        return ZCDP(rho=math.fsum(fit.zcdp_constant() for fit in guarantees), **about)
+    if any(isinstance(fit, ZCDP) for fit in guarantees):
         raise InputError("Expected candidates that are all asked for epsilon, or all for rho.")
-    epsilon, delta = (math.fsum(_number(each, name) for each in guarantees) for name in ("epsilon", "delta"))
+    epsilon, delta = (math.fsum(_number(fit, name) for fit in guarantees) for name in ("epsilon", "delta"))
     return ApproxDP(epsilon=epsilon, delta=delta, **about)
 
 
@@ -476,4 +505,4 @@ def _number(guarantee: Guarantee, name: str) -> float:
     return float(getattr(guarantee, name, 0.0))
 
 
-__all__ = ["PrivateSearchCV"]
+__all__ = ["KeptModel", "PrivateSearchCV", "keep_models"]
