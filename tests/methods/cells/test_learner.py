@@ -56,18 +56,18 @@ def test_counts_are_reported_by_class():
 
 
 @pytest.fixture
-def house():
+def owner():
     schema = Schema.of_numbers(bounds=(0, 1), width=1, label=Category(name="y", values=(0, 1)))
     budget = PureDP(epsilon=2, relation="add/remove")
     rows = np.linspace(0, 1, 40)[:, None]
     return Owner(rows, y=(rows[:, 0] > 0.5).astype(int), schema=schema, dataset="rows", budget=budget)
 
 
-def test_estimates_are_the_release_with_the_noise_that_was_planned(house):
+def test_estimates_are_the_release_with_the_noise_that_was_planned(owner):
     guarantee = PureDP(epsilon=1, relation="add/remove")
     cells = NearestCells(centers=np.array([[0.2], [0.8]]))
     question = CellStatistics(tables=(cells,), n_classes=2, guarantee=guarantee)
-    found = run(learn("house", question, classes=("no", "yes")), {"house": house})
+    found = run(learn("owner", question, classes=("no", "yes")), {"owner": owner})
     (table,) = found.tables
     assert np.array_equal(table.counts, found.release["counts"])
     assert table.noise == pytest.approx(np.sqrt(question.plan.draws["counts"].variance))

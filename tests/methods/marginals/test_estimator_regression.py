@@ -58,11 +58,11 @@ def test_it_equals_its_two_sides(rows, fitted):
         bounds=(0.0, 1.0), width=2, size=2000, label=Number(name="label", low=0, high=30)
     )
     with pytest.warns(RehearsalWarning):
-        house = Owner(X, y=y, schema=schema, dataset="rows", budget=whole, insecure_seed=1)
+        owner = Owner(X, y=y, schema=schema, dataset="rows", budget=whole, insecure_seed=1)
     plan = default_regression(source, guarantee=whole, size=2000)
     public = Public(source=source, classes=())
     learner = learn_regression("o", plan.cells, public, bounds=(0.0, 30.0), guarantees=plan.guarantees)
-    for ours, theirs in zip(fitted.releases_, run(learner, {"o": house}).releases, strict=True):
+    for ours, theirs in zip(fitted.releases_, run(learner, {"o": owner}).releases, strict=True):
         assert all(np.array_equal(ours[name], theirs[name]) for name in ours.payload)
 
 

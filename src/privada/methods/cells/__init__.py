@@ -1,6 +1,6 @@
 """Cells: private counts, sums and histograms over public cells.
 
-Other rooms build on this one: clustering needs counts and sums in the cells of
+Other methods build on this one: clustering needs counts and sums in the cells of
 target points, marginals needs counts by bin and outcome.
 
 *Who holds what.* An owner holds private rows, labelled or not. The learner

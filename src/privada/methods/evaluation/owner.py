@@ -17,11 +17,12 @@ from privada.parties.rows import Batch, Rows
 
 def answer_outcomes(question: OutcomeCounts, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Count in integers, then draw; every entry gets noise, empty or not."""
-    counts = rows.total(partial(_count_outcomes, question), numbers=question.hypothesis.outputs)
+    counts = rows.total(partial(count_outcomes, question), numbers=question.hypothesis.outputs)
     return {"table": draw("table", question.plan.lattice("table").place(counts))}
 
 
-def _count_outcomes(question: OutcomeCounts, batch: Batch) -> IntArray:
+def count_outcomes(question: OutcomeCounts, batch: Batch) -> IntArray:
+    """The table of a batch."""
     labels = np.asarray(batch.labels, dtype=np.int64)
     if question.scored:
         predicted, bins = _predict_by_scores(question, batch.X, labels)
@@ -61,11 +62,11 @@ def answer_errors(question: ErrorMoments, rows: Rows, draw: Draws) -> dict[str, 
     if rows.schema.label_bounds is None:
         raise AnswerError("The label is not a number.")
     low, high = map(float, rows.schema.label_bounds)
-    totals = rows.total(partial(_add_errors, question, low, high))
+    totals = rows.total(partial(add_errors, question, low, high))
     return {name: draw(name, totals[name]) for name in question.shares()}
 
 
-def _add_errors(question: ErrorMoments, low: float, high: float, batch: Batch) -> dict[str, IntArray]:
+def add_errors(question: ErrorMoments, low: float, high: float, batch: Batch) -> dict[str, IntArray]:
     """Sums over a batch; a record without a prediction has the largest error."""
     predicted = np.clip(question.hypothesis.scores(batch.X)[:, 0], low, high)
     off = (predicted - batch.labels) / math.sqrt(question.largest)
@@ -74,4 +75,4 @@ def _add_errors(question: ErrorMoments, low: float, high: float, batch: Batch) -
     return {name: np.atleast_1d(GRID.truncate(terms[name]).sum()) for name in question.shares()}
 
 
-__all__ = ["answer_errors", "answer_outcomes"]
+__all__ = ["add_errors", "answer_errors", "answer_outcomes", "count_outcomes"]

@@ -114,17 +114,17 @@ class OutcomeCounts(Question):
         if np.any(np.diff(edges) <= 0):
             raise InputError("Expected edges to be increasing.")
         object.__setattr__(self, "edges", edges)
-        self._check_scores()
+        if len(edges) and not self.scored:
+            raise InputError("Expected a hypothesis with scores for edges; this one has codes only.")
+        if len(edges) and self.n_classes == 2 and self.threshold not in edges:
+            raise InputError(f"Expected threshold to be one of the edges, got {self.threshold!r}.")
+        self._check_positive()
         if math.prod(self.shape) > LARGEST_TABLE:
             raise InputError(
                 f"Expected a table of at most {LARGEST_TABLE} entries, got {math.prod(self.shape)}."
             )
 
-    def _check_scores(self) -> None:
-        if len(self.edges) and not self.scored:
-            raise InputError("Expected a hypothesis with scores for edges; this one has codes only.")
-        if len(self.edges) and self.n_classes == 2 and self.threshold not in self.edges:
-            raise InputError(f"Expected threshold to be one of the edges, got {self.threshold!r}.")
+    def _check_positive(self) -> None:
         if self.positive is None:
             return
         if _check.count(least=0, positive=self.positive) >= self.n_classes:

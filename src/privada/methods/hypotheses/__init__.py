@@ -1,4 +1,4 @@
-"""Hypotheses: what a learner may ask an owner to run, which several rooms judge or choose from.
+"""Hypotheses: what a learner may ask an owner to run, which several methods judge or choose from.
 
 Not a method by itself: no card, no study. Constants, linear scores and networks are our own forms; everything
 else is ONNX, run by the owner in a locked process of its own.

@@ -66,11 +66,17 @@ def inspect(blob: bytes, width: int) -> tuple[int, bool]:
 
     `Refused` is raised for anything beyond what is allowed.
     """
+    import onnx
+
     model = _parse(blob)
     graph = model.graph
     for node in graph.node:
         _check_operator(node)
-    _check_tensors(graph)
+    attributes = [part for node in graph.node for part in node.attribute]
+    tensors = [*graph.initializer, *(part.t for part in attributes if part.HasField("t"))]
+    tensors += [tensor for part in attributes for tensor in part.tensors]
+    if any(tensor.data_type == onnx.TensorProto.STRING for tensor in tensors):
+        raise Refused("Expected an ONNX model without strings")
     _check_places(graph)
     constants = {tensor.name for tensor in graph.initializer}
     inputs = [entry for entry in graph.input if entry.name not in constants]
@@ -128,18 +134,6 @@ def _check_operator(node: Any) -> None:
         cast = node.op_type == "Cast" and part.name == "to" and part.i == onnx.TensorProto.STRING
         if strings or cast or part.name == "value_string":
             raise Refused(f"The ONNX operator {node.op_type} makes strings of numbers, or the reverse")
-
-
-def _check_tensors(graph: Any) -> None:
-    """Refuse strings among initializers and among the tensors in attributes of nodes."""
-    import onnx
-
-    attributes = [part for node in graph.node for part in node.attribute]
-    tensors = [*graph.initializer, *(part.t for part in attributes if part.HasField("t"))]
-    for part in attributes:
-        tensors += part.tensors
-    if any(tensor.data_type == onnx.TensorProto.STRING for tensor in tensors):
-        raise Refused("Expected an ONNX model without strings")
 
 
 def _check_places(graph: Any) -> None:

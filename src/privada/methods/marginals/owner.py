@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from privada._arrays import FloatArray, IntArray
+from privada._arrays import IntArray
 from privada.methods.marginals.questions import (
     GRID,
     HypothesisChoice,
@@ -22,7 +22,7 @@ from privada.parties.rows import Batch, Rows
 
 def answer_outcomes(question: OutcomeTables, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Count in integers, then draw; every entry gets noise, empty or not."""
-    counts = rows.total(partial(_count_outcomes, question))
+    counts = rows.total(partial(count_outcomes, question))
     payload = {}
     for name, table in zip(question.names(), question.tables, strict=True):
         placed = question.plan.lattice(name).place(counts[name])
@@ -30,37 +30,35 @@ def answer_outcomes(question: OutcomeTables, rows: Rows, draw: Draws) -> dict[st
     return payload
 
 
-def _count_outcomes(question: OutcomeTables, batch: Batch) -> dict[str, IntArray]:
+def count_outcomes(question: OutcomeTables, batch: Batch) -> dict[str, IntArray]:
     """Counts of a batch in every table."""
-    codes, signs = _read_outcomes(question, batch)
+    codes, signs = np.zeros(len(batch), dtype=np.int64), None
+    if question.count != "rows":
+        assert batch.y is not None
+        if question.hypothesis is None:
+            codes = batch.y
+        else:
+            wrong = question.hypothesis.codes(batch.X) != batch.y
+            if question.count == "signed":
+                signs = np.where(wrong, 1.0, -1.0)
+            else:
+                right = (~wrong).astype(np.int64)
+                codes = batch.y * 2 + right if question.count == "classes" else right
     entries, counts = math.prod(question.outcomes), {}
     for name, table in zip(question.names(), question.tables, strict=True):
         places = table.assign(batch.X) * entries + codes
         counted = np.bincount(places, weights=signs, minlength=table.n_cells * entries)
-        counts[name] = counted.astype(np.int64)  # a float sum of ±1 is exact below 2^53
+        # A float sum of ±1 is exact below 2^53.
+        counts[name] = counted.astype(np.int64)
     return counts
-
-
-def _read_outcomes(question: OutcomeTables, batch: Batch) -> tuple[IntArray, FloatArray | None]:
-    """Place of each row among its cell's entries, and its sign for signed tables."""
-    if question.count == "rows":
-        return np.zeros(len(batch), dtype=np.int64), None
-    assert batch.y is not None
-    if question.hypothesis is None:
-        return batch.y, None
-    wrong = question.hypothesis.codes(batch.X) != batch.y
-    if question.count == "signed":
-        return np.zeros(len(batch), dtype=np.int64), np.where(wrong, 1.0, -1.0)
-    right = (~wrong).astype(np.int64)
-    return (batch.y * 2 + right if question.count == "classes" else right), None
 
 
 def answer_choice(question: HypothesisChoice, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Score every candidate by its correct labels, then choose."""
-    return {"choice": draw("choice", rows.total(partial(_score_candidates, question)))}
+    return {"choice": draw("choice", rows.total(partial(score_candidates, question)))}
 
 
-def _score_candidates(question: HypothesisChoice, batch: Batch) -> IntArray:
+def score_candidates(question: HypothesisChoice, batch: Batch) -> IntArray:
     """Rows of a batch that each candidate labels correctly."""
     right = [int((candidate.codes(batch.X) == batch.y).sum()) for candidate in question.candidates]
     return np.asarray(right, dtype=np.int64)
@@ -68,7 +66,7 @@ def _score_candidates(question: HypothesisChoice, batch: Batch) -> IntArray:
 
 def answer_squares(question: SquaredErrors, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Counts and clipped squared errors, in whole steps."""
-    totals = rows.total(partial(_add_squares, question))
+    totals = rows.total(partial(add_squares, question))
     payload: dict[str, Any] = {}
     for index in range(len(question.tables)):
         first, second = question.names(index)
@@ -77,10 +75,11 @@ def answer_squares(question: SquaredErrors, rows: Rows, draw: Draws) -> dict[str
     return payload
 
 
-def _add_squares(question: SquaredErrors, batch: Batch) -> dict[str, IntArray]:
+def add_squares(question: SquaredErrors, batch: Batch) -> dict[str, IntArray]:
     """Counts and errors of a batch in every table."""
     assert batch.y is not None
-    with np.errstate(all="ignore"):  # a number beyond floats is an error of 1, not a failure
+    # A number beyond floats is an error of 1, not a failure.
+    with np.errstate(all="ignore"):
         off = question.hypothesis.scores(batch.X)[:, 0] - batch.y
         squares = np.nan_to_num(off * off / question.largest, nan=1.0)
     steps, totals = GRID.truncate(np.minimum(squares, 1.0)), {}
@@ -96,14 +95,23 @@ def _add_squares(question: SquaredErrors, batch: Batch) -> dict[str, IntArray]:
 def answer_histogram(question: LabelHistogram, rows: Rows, draw: Draws) -> dict[str, Any]:
     """Count in integers, then draw; every bin gets noise, empty or not."""
     mechanism = question.plan.lattice("counts")
-    return {"counts": draw("counts", mechanism.place(rows.total(partial(_count_labels, question))))}
+    return {"counts": draw("counts", mechanism.place(rows.total(partial(count_labels, question))))}
 
 
-def _count_labels(question: LabelHistogram, batch: Batch) -> IntArray:
+def count_labels(question: LabelHistogram, batch: Batch) -> IntArray:
     """Labels of a batch by bin; one beyond the bounds is in the first or the last."""
     assert batch.y is not None
     bins = np.searchsorted(question.edges[1:-1], batch.y, side="right")
     return np.bincount(bins, minlength=question.bins).astype(np.int64)
 
 
-__all__ = ["answer_choice", "answer_histogram", "answer_outcomes", "answer_squares"]
+__all__ = [
+    "add_squares",
+    "answer_choice",
+    "answer_histogram",
+    "answer_outcomes",
+    "answer_squares",
+    "count_labels",
+    "count_outcomes",
+    "score_candidates",
+]

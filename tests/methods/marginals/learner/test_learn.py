@@ -69,11 +69,11 @@ def test_cells_label_the_source_and_weigh_it(square):
 def test_rounds_learn_from_single_features(square, estimate):
     X, y, source = square
     plan = Rounds(questions=(feature_bins(source, 6),) * 2, guarantees=(HALF, HALF), estimate=estimate)
-    house = owner_of(X, y)
-    fit = run(learn_rounds("o", plan, public_of(source)), {"o": house})
+    owner = owner_of(X, y)
+    fit = run(learn_rounds("o", plan, public_of(source)), {"o": owner})
     assert accuracy(fit, X, y) > 0.88
     assert len(fit.releases) == len(fit.hypotheses) == 2
-    assert house.ledger.spent("rows").epsilon == pytest.approx(2)
+    assert owner.ledger.spent("rows").epsilon == pytest.approx(2)
 
 
 def test_signed_tables_and_groups_and_any_classifier(square):
@@ -91,10 +91,10 @@ def test_stopping_early_costs_less(square):
     X, y, source = square
     each = PureDP(epsilon=0.5, relation="add/remove")
     plan = Rounds(questions=(feature_bins(source, 4),) * 4, guarantees=(each,) * 4, stop=0.9)
-    house = owner_of(X, y)
-    fit = run(learn_rounds("o", plan, public_of(source)), {"o": house})
+    owner = owner_of(X, y)
+    fit = run(learn_rounds("o", plan, public_of(source)), {"o": owner})
     assert len(fit.releases) == 2
-    assert house.ledger.spent("rows").epsilon == pytest.approx(1)
+    assert owner.ledger.spent("rows").epsilon == pytest.approx(1)
 
 
 def test_several_classes(square):
@@ -216,8 +216,8 @@ def test_domains_that_agree_are_asked_for_signed_cells_with_less_noise(square):
 def test_the_papers_perspectives_learn_too(square, more):
     X, y, source = square
     plan = default_rounds(source, guarantee=PURE, size=800, rounds=2, **more)
-    house = owner_of(X, y, budget=PureDP(epsilon=2.0, relation="add/remove"))
-    fit = run(learn_rounds("o", plan, public_of(source)), {"o": house})
+    owner = owner_of(X, y, budget=PureDP(epsilon=2.0, relation="add/remove"))
+    fit = run(learn_rounds("o", plan, public_of(source)), {"o": owner})
     assert accuracy(fit, X, y) > 0.85
     assert len(fit.releases) == 3 if "separate" in more else 2
     asked = [sum(name.startswith("table") for name in release.payload) for release in fit.releases]
@@ -228,11 +228,11 @@ def test_the_papers_perspectives_learn_too(square, more):
 def test_what_is_foreseen_costs_what_is_then_charged(square, more):
     X, y, source = square
     plan = default_rounds(source, guarantee=PURE, size=800, rounds=3, **more)
-    house = owner_of(X, y, budget=ApproxDP(epsilon=8, delta=1e-6, relation="add/remove"))
+    owner = owner_of(X, y, budget=ApproxDP(epsilon=8, delta=1e-6, relation="add/remove"))
     asking = learn_rounds("o", plan, public_of(source))
-    quote = house.price_all([ask.question for ask in asking.asks])
-    run(asking, {"o": house})
-    assert 1 - house.ledger.remaining("rows").share == pytest.approx(quote.share, rel=1e-9)
+    quote = owner.price_all([ask.question for ask in asking.asks])
+    run(asking, {"o": owner})
+    assert 1 - owner.ledger.remaining("rows").share == pytest.approx(quote.share, rel=1e-9)
 
 
 def test_bins_move_from_round_to_round():
@@ -256,8 +256,8 @@ def test_rounds_of_several_classes():
     y = np.digitize(X[:, 0], [0.35, 0.65])
     tables = feature_bins(source, 6)
     plan = Rounds(questions=(tables, tables), guarantees=(PURE, PURE), count="classes", chosen=1)
-    house = owner_of(X, y, budget=PureDP(epsilon=4, relation="add/remove"), classes=(0, 1, 2))
-    fit = run(learn_rounds("o", plan, Public(source=source, classes=(0, 1, 2))), {"o": house})
+    owner = owner_of(X, y, budget=PureDP(epsilon=4, relation="add/remove"), classes=(0, 1, 2))
+    fit = run(learn_rounds("o", plan, Public(source=source, classes=(0, 1, 2))), {"o": owner})
     assert accuracy(fit, X, y) > 0.8
     assert list(fit.releases[-1].payload) == ["table.0"]
     assert fit.synthetic.probabilities.shape == (500, 3)

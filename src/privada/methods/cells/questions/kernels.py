@@ -68,7 +68,7 @@ def count_bins(tables: Sequence[Bins], X: FloatArray, labels: IntArray, classes:
     cells = [table.n_cells * classes for table in tables]
     count_starts = np.cumsum([0, *cells])
     counts = np.zeros(count_starts[-1], dtype=np.int64)
-    _add_to_bins(
+    add_to_bins(
         counts,
         np.ascontiguousarray(X),
         labels,
@@ -83,7 +83,7 @@ def count_bins(tables: Sequence[Bins], X: FloatArray, labels: IntArray, classes:
 
 
 @numba.njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
-def _add_to_bins(
+def add_to_bins(
     counts: IntArray,
     X: FloatArray,
     labels: IntArray,
@@ -94,6 +94,7 @@ def _add_to_bins(
     count_starts: IntArray,
     classes: int,
 ) -> None:  # pragma: no cover - compiled
+    """Add each row to its bin of every table: where each table's edges and counts begin is given."""
     per_step = np.empty(features.shape[0])
     for t in range(features.shape[0]):
         first, last = edges[edge_starts[t]], edges[edge_starts[t + 1] - 1]
@@ -136,12 +137,13 @@ def forward(X: FloatArray, layers: tuple[tuple[FloatArray, FloatArray], ...], ac
     for index, (weights, bias) in enumerate(layers):
         values = affine(values, weights, bias)
         if index < len(layers) - 1:
-            _activate(values, activation == "relu")
+            activate(values, activation == "relu")
     return values
 
 
 @numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
-def _activate(values: FloatArray, relu: bool) -> None:  # pragma: no cover - compiled
+def activate(values: FloatArray, relu: bool) -> None:  # pragma: no cover - compiled
+    """Apply "relu" or "tanh" to every number, in place."""
     for i in range(values.shape[0]):
         for j in range(values.shape[1]):
             values[i, j] = max(values[i, j], 0.0) if relu else np.tanh(values[i, j])
@@ -181,4 +183,13 @@ def normalise(scores: FloatArray) -> None:  # pragma: no cover - compiled
             scores[i, j] /= total
 
 
-__all__ = ["add_clipped", "affine", "count_bins", "forward", "largest", "normalise"]
+__all__ = [
+    "activate",
+    "add_clipped",
+    "add_to_bins",
+    "affine",
+    "count_bins",
+    "forward",
+    "largest",
+    "normalise",
+]

@@ -194,7 +194,12 @@ def _keep_only(model: Any, scores: str) -> None:
             nodes.append(node)
             needed.update(node.input)
     for node in nodes:
-        _number_classes(node)
+        # Names of classes become numbers: an owner runs no strings.
+        for part in list(node.attribute):
+            if part.name == "classlabels_strings" and part.strings:
+                kind = "classlabels_ints" if node.op_type == "LinearClassifier" else "classlabels_int64s"
+                node.attribute.remove(part)
+                node.attribute.append(onnx.helper.make_attribute(kind, list(range(len(part.strings)))))
     constants = [tensor for tensor in graph.initializer if tensor.name in needed]
     kinds = [
         value.type.tensor_type.elem_type
@@ -207,19 +212,6 @@ def _keep_only(model: Any, scores: str) -> None:
         graph.ClearField(field)
         getattr(graph, field).extend(copies)
     graph.ClearField("value_info")
-
-
-def _number_classes(node: Any) -> None:
-    """Replace names of classes by numbers: an owner runs no strings."""
-    import onnx
-
-    for part in list(node.attribute):
-        if part.name == "classlabels_strings" and part.strings:
-            numbers = onnx.helper.make_attribute("classlabels_int64s", list(range(len(part.strings))))
-            if node.op_type in ("LinearClassifier",):
-                numbers = onnx.helper.make_attribute("classlabels_ints", list(range(len(part.strings))))
-            node.attribute.remove(part)
-            node.attribute.append(numbers)
 
 
 def _reorder(model: Any, names: list[Any], classes: list[Any]) -> None:

@@ -463,8 +463,16 @@ def forecast_interval(
     """
     rows, words = say_size(size)
     if isinstance(question, ErrorMoments):
-        errors = np.geomspace(LEAST_ERROR, MOST_ERROR, POINTS)
-        expected = [_expect_error(question, error, rows, confidence) for error in errors]
+        # The interval of a mean of errors that are spread as an exponential law's.
+        expected, plan = [], question.plan
+        for error in np.geomspace(LEAST_ERROR, MOST_ERROR, POINTS):
+            noise = plan.lattice("errors").variance
+            if question.counts_rows:
+                noise += error**2 * plan.lattice("rows").variance
+            variance = min(error**2, error * (1 - error)) / rows + noise / rows**2
+            expected.append(
+                intervals.normal(error, variance=variance, low=0.0, high=1.0, confidence=confidence)
+            )
         measure = "half the width of the squared error's interval, over its bound"
     else:
         # The interval where the noise happens to be 0.
@@ -487,15 +495,6 @@ def forecast_interval(
         measure=f"{measure} ({confidence:.0%}), {words}",
         nothing=0.5,  # from 0 to 1, without asking
     )
-
-
-def _expect_error(question: ErrorMoments, error: float, rows: int, confidence: float) -> Estimate:
-    """The interval of a mean of errors that are spread as an exponential law's."""
-    noise = question.plan.lattice("errors").variance
-    if question.counts_rows:
-        noise += error**2 * question.plan.lattice("rows").variance
-    variance = min(error**2, error * (1 - error)) / rows + noise / rows**2
-    return intervals.normal(error, variance=variance, low=0.0, high=1.0, confidence=confidence)
 
 
 __all__ = [

@@ -167,20 +167,12 @@ def label_spread(question: LabelHistogram, release: Release, size: int) -> tuple
     where it is larger than everything else. The spread of labels with one sharp peak and long tails would
     be too small, so it is at least the root mean square of the counts, less two of its standard errors.
     """
-    only_releases(release)
-    draw = question.plan.lattice("counts")
-    counts, noise = np.asarray(release["counts"], dtype=np.float64), math.sqrt(draw.variance)
-    edges, half = question.edges, (question.high - question.low) / 2
-    middle, spread = _fit_normal(counts, noise, edges, size)
-    away = ((edges[1:] + edges[:-1]) / 2 - middle) ** 2
-    square = float(counts @ away) / size - 2 * noise * float(np.linalg.norm(away)) / size
-    return middle, math.sqrt(min(max(square, spread**2), half**2))
-
-
-def _fit_normal(counts: FloatArray, noise: float, edges: FloatArray, size: int) -> tuple[float, float]:
-    """Posterior means of a normal law's middle and (on a logarithmic scale) spread."""
     from scipy.special import ndtr
 
+    only_releases(release)
+    counts = np.asarray(release["counts"], dtype=np.float64)
+    noise = math.sqrt(question.plan.lattice("counts").variance)
+    edges = question.edges
     half, centre = (edges[-1] - edges[0]) / 2, (edges[-1] + edges[0]) / 2
     middles = centre + half * (2 * np.arange(MIDDLES) + 1 - MIDDLES) / MIDDLES
     spreads = half * np.geomspace(NARROWEST, WIDEST, SPREADS)
@@ -193,7 +185,13 @@ def _fit_normal(counts: FloatArray, noise: float, edges: FloatArray, size: int) 
     fit -= 0.5 * (np.log(spreads / half / PRIOR_SPREAD) / PRIOR_FACTOR)[:, None] ** 2
     weights = np.exp(fit - fit.max())
     weights /= weights.sum()
-    return float((weights @ middles).sum()), float(math.exp(weights.sum(axis=1) @ np.log(spreads)))
+    # The mean of the spread is taken on a logarithmic scale.
+    middle = float((weights @ middles).sum())
+    spread = float(math.exp(weights.sum(axis=1) @ np.log(spreads)))
+    away = ((edges[1:] + edges[:-1]) / 2 - middle) ** 2
+    square = float(counts @ away) / size - 2 * noise * float(np.linalg.norm(away)) / size
+    limit = (question.high - question.low) / 2
+    return middle, math.sqrt(min(max(square, spread**2), limit**2))
 
 
 __all__ = ["RegressionPlan", "check_regressor", "default_regression", "label_spread", "learn_regression"]
