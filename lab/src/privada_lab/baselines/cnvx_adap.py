@@ -13,8 +13,7 @@ from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.reweighting.questions import problem
 from privada.methods.reweighting.questions.problem import Penalties
-from privada.methods.reweighting.questions.supremum import labelled
-from privada.methods.reweighting.questions.trust_region import least_on_ball
+from privada.methods.reweighting.questions.supremum import labelled, least_on_ball
 
 _INNER = 60
 

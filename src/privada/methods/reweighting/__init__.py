@@ -41,7 +41,7 @@ _HOMES = {
     "learner.adaptation": ("AdaptedPredictor", "learn_convex", "learn_nonconvex"),
     "deep": ("DeepReweightedClassifier", "DeepReweightedRegressor"),
     "learner.ladder": ("AdaptedModel", "Ladder", "plan"),
-    "questions.supremum": ("Supremum", "labelled", "unlabelled"),
+    "questions.supremum": ("Minimum", "Supremum", "labelled", "least_on_ball", "unlabelled"),
     "estimator": ("ReweightedClassifier", "ReweightedRegressor"),
     "questions.problem": ("Bounds", "Penalties"),
     "questions.adaptation": ("ConvexAdaptation", "NonconvexAdaptation", "stopping_delta"),
@@ -51,7 +51,6 @@ _HOMES = {
     "privada.methods.linear.questions.features": ("PublicFeatures",),
     "questions.moments": ("CorrectionMoments", "MixtureMoments"),
     "questions.selection": ("Selection",),
-    "questions.trust_region": ("Minimum", "least_on_ball"),
 }
 
 __all__, __getattr__, __dir__ = attach(__name__, _HOMES)

@@ -121,7 +121,7 @@ class _DeepReweighted(PrivateEstimator):
         schema: Schema,
         guarantee: Guarantee,
     ) -> ModuleAdaptation:
-        from privada.methods.reweighting.questions.gradients import Gradients
+        from privada.methods.reweighting.questions.network import Gradients
 
         warm = network.flat(module)
         public = Gradients(module, task.loss, scaling.rows(source), scaling.labels(task.codes))

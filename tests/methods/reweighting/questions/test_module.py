@@ -17,7 +17,7 @@ from privada.privacy.accounting import accountant
 torch = pytest.importorskip("torch")
 
 from privada.methods.reweighting.owner import module_steps  # noqa: E402
-from privada.methods.reweighting.questions.gradients import Gradients  # noqa: E402
+from privada.methods.reweighting.questions.network import Gradients  # noqa: E402
 
 N, WIDTH = 30, 4
 RNG = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import pytest
 from privada.exceptions import InputError
 from privada.methods.reweighting.example import example
 from privada.methods.reweighting.learner.evidence import symmetric
-from privada.methods.reweighting.owner.ladder import answer_moments
+from privada.methods.reweighting.owner.answer import answer_moments
 from privada.parties import Rows
 from privada.privacy.relation import Unit
 

@@ -120,13 +120,27 @@ def learn_nonconvex(
     """
     _only(NonconvexAdaptation, question)
     share, last = _split(question)
-    weights = _public_hypotheses(question) if hypotheses is None else _given(question, hypotheses)
+    loss = "logistic" if question.n_classes == 2 else "softmax"
+    if hypotheses is None:
+        weights = _public_hypotheses(question, loss)
+    else:
+        weights = np.asarray(hypotheses, dtype=np.float64)
+        if weights.shape[1:] != question.shape or not len(weights):
+            sizes = ", ".join(map(str, question.shape))
+            raise InputError(f"Expected hypotheses of shape (1 or more, {sizes}), got {weights.shape}.")
+        flat = public.matrix(hypotheses=weights.reshape(len(weights), -1))
+        weights = flat.reshape(weights.shape)
+    # mean losses of the public rows, clipped to B
+    scores = (question.source @ w.reshape(len(w), -1) for w in weights)
+    public_losses = [
+        losses.clipped(loss, part, question.source_labels, question.largest_loss).mean() for part in scores
+    ]
     first = FiniteDiscrepancy(
         size=question.size,
         weights=weights,
         intercepts=np.zeros((len(weights), *question.shape[1:])),
-        source_losses=np.array([_mean_loss(question, each) for each in weights]),
-        loss=_loss(question),
+        source_losses=np.array(public_losses),
+        loss=loss,
         largest_loss=question.largest_loss,
         guarantee=share,
         salt=question.salt,
@@ -137,9 +151,8 @@ def learn_nonconvex(
 def _only(kind: type[ConvexAdaptation] | type[NonconvexAdaptation], question: Any) -> None:
     if not isinstance(question, kind):
         raise InputError(f"Expected question to be {kind.__name__}, got {type(question).__name__}.")
-    told = question.penalties.discrepancy
-    if told:
-        raise InputError(f"Expected penalties of discrepancy 0, for it is asked for, got {told:g}.")
+    if discrepancy := question.penalties.discrepancy:
+        raise InputError(f"Expected penalties of discrepancy 0, for it is asked for, got {discrepancy:g}.")
 
 
 def _split(question: Adaptation) -> tuple[Guarantee, Adaptation]:
@@ -154,57 +167,34 @@ def _split(question: Adaptation) -> tuple[Guarantee, Adaptation]:
 def _learned(
     owner: str, first: Discrepancy | FiniteDiscrepancy, last: Adaptation, guarantee: Guarantee
 ) -> Inquiry[AdaptedPredictor]:
-    return Inquiry(
-        (AskOwner(owner, first), AskOwner(owner, last)), lambda: _asking(owner, first, last, guarantee)
-    )
+    """Ask for the discrepancy, then for the descent on the objective that it makes."""
+
+    def asking() -> Learner[AdaptedPredictor]:
+        distance = yield AskOwner(owner, first)
+        only_releases(distance)
+        value = float(np.clip(distance["discrepancy"][0], 0.0, first.largest_loss))
+        question = replace(last, penalties=replace(last.penalties, discrepancy=value))
+        release = yield AskOwner(owner, question)
+        only_releases(release)
+        return AdaptedPredictor(
+            coef=release["coef"],
+            discrepancy=value,
+            guarantee=guarantee,
+            releases=(distance, release),
+            question=question,
+        )
+
+    return Inquiry((AskOwner(owner, first), AskOwner(owner, last)), asking)
 
 
-def _asking(
-    owner: str, first: Discrepancy | FiniteDiscrepancy, last: Adaptation, guarantee: Guarantee
-) -> Learner[AdaptedPredictor]:
-    told = yield AskOwner(owner, first)
-    only_releases(told)
-    value = float(np.clip(told["discrepancy"][0], 0.0, first.largest_loss))
-    asked = replace(last, penalties=replace(last.penalties, discrepancy=value))
-    release = yield AskOwner(owner, asked)
-    only_releases(release)
-    return AdaptedPredictor(
-        coef=release["coef"],
-        discrepancy=value,
-        guarantee=guarantee,
-        releases=(told, release),
-        question=asked,
-    )
-
-
-def _given(question: NonconvexAdaptation, hypotheses: npt.ArrayLike) -> FloatArray:
-    """Hypotheses of the weights' shape, finite."""
-    weights = np.asarray(hypotheses, dtype=np.float64)
-    if weights.shape[1:] != question.shape or not len(weights):
-        sizes = ", ".join(map(str, question.shape))
-        raise InputError(f"Expected hypotheses of shape (1 or more, {sizes}), got {weights.shape}.")
-    return public.matrix(hypotheses=weights.reshape(len(weights), -1)).reshape(weights.shape)
-
-
-def _loss(question: NonconvexAdaptation) -> str:
-    return "logistic" if question.n_classes == 2 else "softmax"
-
-
-def _mean_loss(question: NonconvexAdaptation, w: FloatArray) -> float:
-    """Of the public rows, clipped to B."""
-    scores = (question.source @ w).reshape(len(question.source), -1)
-    each = losses.values(_loss(question), scores, question.source_labels)
-    return float(np.minimum(each, question.largest_loss).mean())
-
-
-def _public_hypotheses(question: NonconvexAdaptation) -> FloatArray:
+def _public_hypotheses(question: NonconvexAdaptation, loss: str) -> FloatArray:
     """Multiples of the predictor that projected gradient finds on the source alone."""
     X, y = Ball(radius=question.r).clip(question.source), question.source_labels
     onehot = y[:, None] if question.n_classes == 2 else np.eye(question.n_classes)[y.astype(np.int64)]
     w = np.zeros((X.shape[1], onehot.shape[1]))
     curvature = max(float((X**2).sum(axis=1).mean()) / 2, 1e-300)
     for _ in range(_FIT_STEPS):
-        push = losses.probabilities(_loss(question), X @ w) - onehot
+        push = losses.probabilities(loss, X @ w) - onehot
         w = w - X.T @ push / (len(X) * curvature)
         w = w * min(1.0, question.A / max(float(np.linalg.norm(w)), 1e-300))
     return np.array([scale * w.reshape(question.shape) for scale in _SCALES])

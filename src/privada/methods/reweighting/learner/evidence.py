@@ -33,12 +33,12 @@ def symmetric(entries: FloatArray, k: int) -> FloatArray:
     >>> symmetric(np.array([1.0, 2.0**0.5, 3.0]), 2).tolist()
     [[1.0, 1.0], [1.0, 3.0]]
     """
-    made = np.zeros((k, k))
-    made[np.triu_indices(k)] = entries
-    diagonal = np.diag(made).copy()
-    made = (made + made.T) / np.sqrt(2)
-    np.fill_diagonal(made, diagonal)
-    return np.asarray(made)
+    matrix = np.zeros((k, k))
+    matrix[np.triu_indices(k)] = entries
+    diagonal = np.diag(matrix).copy()
+    matrix = (matrix + matrix.T) / np.sqrt(2)
+    np.fill_diagonal(matrix, diagonal)
+    return np.asarray(matrix)
 
 
 def approach(noisy: FloatArray, public: FloatArray, noise: float) -> tuple[FloatArray, float]:
@@ -52,8 +52,8 @@ def approach(noisy: FloatArray, public: FloatArray, noise: float) -> tuple[Float
     """
     apart, k = noisy - public, len(noisy)
     expected = noise**2 * k * (k + 1) / 2
-    kept = max(0.0, 1 - expected / max(float((apart**2).sum()), 1e-300))
-    return public + kept * apart, kept
+    share = max(0.0, 1 - expected / max(float((apart**2).sum()), 1e-300))
+    return public + share * apart, share
 
 
 def estimate(
@@ -84,7 +84,7 @@ def estimate(
     """
     eigen, vectors = np.linalg.eigh(A)
     sampling = residual * (vectors * np.maximum(eigen, 0)) @ vectors.T
-    identity, logs, found = np.eye(len(A)), [], []
+    identity, logs, corrections = np.eye(len(A)), [], []
     for sizes in itertools.product(*(block.sizes for block in blocks)):
         prior = np.repeat(np.square(sizes), [block.count for block in blocks])
         loud = noise_products**2 + noise_moments**2 * prior.sum() / 2
@@ -92,9 +92,9 @@ def estimate(
         factor = np.linalg.cholesky(covariance + 1e-10 * np.trace(covariance) / len(A) * identity)
         white = np.linalg.solve(factor, b)
         logs.append(-0.5 * (white**2).sum() - b.shape[1] * np.log(np.diag(factor)).sum())
-        found.append((A * prior).T @ np.linalg.solve(factor.T, white))
+        corrections.append((A * prior).T @ np.linalg.solve(factor.T, white))
     weights = np.exp(np.array(logs) - max(logs))
-    return np.asarray(np.tensordot(weights / weights.sum(), np.array(found), 1))
+    return np.asarray(np.tensordot(weights / weights.sum(), np.array(corrections), 1))
 
 
 __all__ = ["Block", "approach", "estimate", "symmetric"]

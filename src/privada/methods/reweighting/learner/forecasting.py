@@ -37,17 +37,17 @@ def forecast(source: PublicSource, *, size: int, mu: float) -> Forecast:
     """
     gain, band = CLASS_GAIN, CLASSES_BAND
     if source.features.link == "identity":
-        gain, band = LEAST_GAIN - MIXING * min(0.0, _mixing_gain(source)), NUMBERS_BAND
+        # logarithm of the held-out squared error of the models' mean over the linear model's
+        predictions = source.predictions
+        mean, linear = (
+            float(((source.labels - part) ** 2).mean())
+            for part in (predictions.mean(axis=1), predictions[:, 0])
+        )
+        tiny = 1e-12 * max(float(np.var(source.labels)), 1e-300)
+        mixing_gain = math.log((mean + tiny) / (linear + tiny))
+        gain, band = LEAST_GAIN - MIXING * min(0.0, mixing_gain), NUMBERS_BAND
     heard = size * mu / (size * mu + HALF_HEARD)
     return band_around(NOISE_LOSS * (1 - heard) - gain * heard, *band, "the public linear model")
-
-
-def _mixing_gain(source: PublicSource) -> float:
-    """Logarithm of the held-out squared error of the models' mean over the linear model's."""
-    found = source.predictions
-    mean, linear = (float(((source.labels - each) ** 2).mean()) for each in (found.mean(axis=1), found[:, 0]))
-    tiny = 1e-12 * max(float(np.var(source.labels)), 1e-300)
-    return math.log((mean + tiny) / (linear + tiny))
 
 
 __all__ = ["forecast"]

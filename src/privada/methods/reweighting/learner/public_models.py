@@ -58,8 +58,8 @@ class PublicSource:
     @property
     def predictions(self) -> FloatArray:
         """Of held-out rows, shape (held, models, outputs)."""
-        found = self.rows[:, self.features.columns :]
-        return found.reshape(len(found), self.features.models, self.features.outputs)
+        table = self.rows[:, self.features.columns :]
+        return table.reshape(len(table), self.features.models, self.features.outputs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,18 +84,27 @@ def fit_source(
     seed: int = 0,
 ) -> PublicSource:
     """Fit everything to public rows; class labels are codes, and ``n_classes`` is 0 for numbers."""
-    kinds = _kinds(base, n_classes, len(X))
+    kinds: tuple[str, ...] = ("linear",)
+    if base != "linear" and len(X) >= FEWEST:
+        kinds += ("boosted", "kernel") if n_classes else ("boosted", "forest", "kernel")
     scale = _Scale(PublicScale.of(X, each=standardize), public.LARGEST if base == "linear" else LIMIT)
-    held = np.random.default_rng(seed).permutation(len(X))[: max(1, len(X) // HELD_OUT)]
-    rest = np.setdiff1d(np.arange(len(X)), held) if len(X) >= FEWEST else np.arange(len(X))
-    whole = _fit(kinds, X, y, scale, n_classes, seed)
-    chosen = tuple(each.penalty for each in whole[1])  # by all public rows: a second search would say as much
-    fitted = (_fit(kinds, X[rest], y[rest], scale, n_classes, seed, chosen), whole)
+    held_out = np.random.default_rng(seed).permutation(len(X))[: max(1, len(X) // HELD_OUT)]
+    rest = np.setdiff1d(np.arange(len(X)), held_out) if len(X) >= FEWEST else np.arange(len(X))
+    all_rows = _fit(kinds, X, y, scale, n_classes, seed)
+    chosen = tuple(
+        part.penalty for part in all_rows[1]
+    )  # by all public rows: a second search would say as much
+    fitted = (_fit(kinds, X[rest], y[rest], scale, n_classes, seed, chosen), all_rows)
     bounded = (None if base == "linear" else limits) or (-public.LARGEST, public.LARGEST)
     tried = _assemble(fitted[0], scale, n_classes, bounded, None)
-    near = REACH * _differences(tried, X[held])
-    made = [_assemble(each, scale, n_classes, bounded, near) for each in fitted]
-    return PublicSource(made[1], scale.clipped(X), made[0].extend(X[held]), indicate(y[held], n_classes))
+    # root mean squared differences of all models from the linear one, which reaches anywhere itself
+    predictions = tried.predict(X[held_out]).reshape(len(held_out), tried.models, tried.outputs)
+    apart = np.sqrt(((predictions - predictions[:, :1]) ** 2).sum(axis=2).mean(axis=0))
+    near = np.where(np.arange(tried.models) == 0, public.LARGEST, REACH * apart)
+    features = [_assemble(part, scale, n_classes, bounded, near) for part in fitted]
+    return PublicSource(
+        features[1], scale.clipped(X), features[0].extend(X[held_out]), indicate(y[held_out], n_classes)
+    )
 
 
 def indicate(y: npt.NDArray[Any], n_classes: int) -> FloatArray:
@@ -108,12 +117,6 @@ def indicate(y: npt.NDArray[Any], n_classes: int) -> FloatArray:
         return np.asarray(y, dtype=np.float64)[:, None]
     table = np.eye(n_classes)[np.asarray(y, dtype=np.int64)]
     return table[:, 1:] if n_classes == 2 else table
-
-
-def _kinds(base: str, n_classes: int, rows: int) -> tuple[str, ...]:
-    if base == "linear" or rows < FEWEST:
-        return ("linear",)
-    return ("linear", "boosted", "kernel") if n_classes else ("linear", "boosted", "forest", "kernel")
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,14 +159,14 @@ def _fit(
     chosen: tuple[float | None, ...] | None = None,
 ) -> tuple[FloatArray, list[_Scores]]:
     """Weights of the linear model, and the scores of all models; penalties may have been chosen before."""
-    given = chosen or (None,) * len(kinds)
+    penalties = chosen or (None,) * len(kinds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of convergence: these are public models among others
-        weights, start, penalty = _linear(scale.plain(X), y, n_classes, given[0])
-        found = [_Scores(start - scale.mean / scale.spread @ weights, penalty)]
-        for kind, given_penalty in zip(kinds[1:], given[1:], strict=True):
-            found.append(_FITS[kind](X, y, _How(scale, n_classes, seed, given_penalty)))
-    return weights / scale.spread[:, None], found
+        weights, start, penalty = _linear(scale.plain(X), y, n_classes, penalties[0])
+        models = [_Scores(start - scale.mean / scale.spread @ weights, penalty)]
+        for kind, given_penalty in zip(kinds[1:], penalties[1:], strict=True):
+            models.append(_FITS[kind](X, y, _How(scale, n_classes, seed, given_penalty)))
+    return weights / scale.spread[:, None], models
 
 
 def _linear(
@@ -174,8 +177,8 @@ def _linear(
         return _logistic(Z, y, n_classes, penalty)
     from sklearn.linear_model import RidgeCV
 
-    made = RidgeCV(len(Z) * RIDGE).fit(Z, y)
-    return np.asarray(made.coef_)[:, None], np.atleast_1d(made.intercept_), None
+    ridge = RidgeCV(len(Z) * RIDGE).fit(Z, y)
+    return np.asarray(ridge.coef_)[:, None], np.atleast_1d(ridge.intercept_), None
 
 
 def _logistic(
@@ -189,24 +192,24 @@ def _logistic(
     present = counts[counts > 0]
     if len(present) < 2:
         return *_spread_classes(None, y, n_classes, Z.shape[1]), penalty
-    made = LogisticRegression(C=1.0 if penalty is None else penalty, max_iter=300)
+    model = LogisticRegression(C=1.0 if penalty is None else penalty, max_iter=300)
     if penalty is None and present.min() >= 3:
-        search = GridSearchCV(made, {"C": LOGISTIC}, cv=3, scoring="neg_log_loss")
-        made = search.fit(Z, y).best_estimator_
+        search = GridSearchCV(model, {"C": LOGISTIC}, cv=3, scoring="neg_log_loss")
+        model = search.fit(Z, y).best_estimator_
     else:
-        made.fit(Z, y)
-    return *_spread_classes((made.coef_.T, made.intercept_), y, n_classes, Z.shape[1]), float(made.C)
+        model.fit(Z, y)
+    return *_spread_classes((model.coef_.T, model.intercept_), y, n_classes, Z.shape[1]), float(model.C)
 
 
 def _spread_classes(
-    found: tuple[FloatArray, FloatArray] | None, y: npt.NDArray[Any], n_classes: int, width: int
+    fitted: tuple[FloatArray, FloatArray] | None, y: npt.NDArray[Any], n_classes: int, width: int
 ) -> tuple[FloatArray, FloatArray]:
     """Weights for all public classes; those that no public row has keep the score of half a row."""
     counts = np.bincount(y, minlength=n_classes)
     present = np.flatnonzero(counts)
     table, level = np.zeros((width, n_classes)), np.log((counts + 0.5) / (counts + 0.5).sum())
-    if found is not None:
-        coef, start = found
+    if fitted is not None:
+        coef, start = fitted
         if len(present) == 2:  # scikit-learn scores the second of two classes only
             coef, start = np.hstack([-coef, coef]) / 2, np.r_[-start, start] / 2
         table[:, present], level[present] = coef, start
@@ -225,14 +228,14 @@ def _boosted(X: FloatArray, y: npt.NDArray[Any], how: _How) -> _Scores:
     kind = HistGradientBoostingClassifier if how.n_classes else HistGradientBoostingRegressor
     rounds = FEWER_ROUNDS if how.n_classes > 2 else ROUNDS
     leaf = max(1, min(LEAF, len(X) // 20))
-    made = kind(
+    booster = kind(
         max_iter=rounds, min_samples_leaf=leaf, early_stopping=False, random_state=how.seed, **BOOSTED
     )
-    made.fit(X, y)
-    starts, targets = _boosted_outputs(np.ravel(made._baseline_prediction), present, how.n_classes)
+    booster.fit(X, y)
+    starts, targets = _boosted_outputs(np.ravel(booster._baseline_prediction), present, how.n_classes)
     trees = [
         (*_boosted_tree(tree.nodes, sign), output)
-        for stage in made._predictors
+        for stage in booster._predictors
         for tree, outputs_of_tree in zip(stage, targets, strict=True)
         for output, sign in outputs_of_tree
     ]
@@ -250,7 +253,7 @@ def _boosted_outputs(
         starts[present] = [-base[0] / 2, base[0] / 2]
         return starts, [[(int(present[0]), -0.5), (int(present[1]), 0.5)]]
     starts[present] = base
-    return starts, [[(int(each), 1.0)] for each in present]
+    return starts, [[(int(code), 1.0)] for code in present]
 
 
 def _boosted_tree(nodes: Any, sign: float) -> tuple[npt.NDArray[np.int64], FloatArray]:
@@ -265,14 +268,16 @@ def _forest(X: FloatArray, y: npt.NDArray[Any], how: _How) -> _Scores:
     """Extremely randomised trees, for numbers."""
     from sklearn.ensemble import ExtraTreesRegressor
 
-    made = ExtraTreesRegressor(random_state=how.seed, **FOREST).fit(X, y)
+    forest = ExtraTreesRegressor(random_state=how.seed, **FOREST).fit(X, y)
     trees = []
-    for each in made.estimators_:
-        tree = each.tree_
+    for estimator in forest.estimators_:
+        tree = estimator.tree_
         leaf = tree.children_left < 0
         columns = np.where(leaf, -1, tree.feature)
         splits = np.column_stack([columns, tree.children_left, tree.children_right]).astype(np.int64)
-        trees.append((splits, np.where(leaf, tree.value[:, 0, 0] / len(made.estimators_), tree.threshold), 0))
+        trees.append(
+            (splits, np.where(leaf, tree.value[:, 0, 0] / len(forest.estimators_), tree.threshold), 0)
+        )
     return _Scores(np.zeros(1), trees=tuple(trees))
 
 
@@ -284,11 +289,11 @@ def _kernel(X: FloatArray, y: npt.NDArray[Any], how: _How) -> _Scores:
     Z = how.scale.clipped(X)
     count = min(LANDMARKS, len(X) // 3)
     bumps = Nystroem(gamma=BANDWIDTH / X.shape[1], n_components=count, random_state=how.seed).fit(Z)
-    seen, penalty = bumps.transform(Z), None
+    values, penalty = bumps.transform(Z), None
     if how.n_classes:
-        weights, start, penalty = _logistic(seen, y, how.n_classes, how.penalty)
+        weights, start, penalty = _logistic(values, y, how.n_classes, how.penalty)
     else:
-        ridge = RidgeCV(np.logspace(-4, 1, 6)).fit(seen, y)
+        ridge = RidgeCV(np.logspace(-4, 1, 6)).fit(values, y)
         weights, start = np.asarray(ridge.coef_)[:, None], np.atleast_1d(ridge.intercept_)
     return _Scores(start, penalty, (), bumps.components_, bumps.normalization_.T @ weights)
 
@@ -319,7 +324,7 @@ def _assemble(
         spread=scale.spread,
         limit=scale.limit,
         weights=weights,
-        starts=np.concatenate([each.starts for each in models]),
+        starts=np.concatenate([model.starts for model in models]),
         splits=np.vstack(splits) if splits else np.zeros((0, 3), dtype=np.int64),
         cuts=np.concatenate(cuts) if cuts else np.zeros(0),
         trees=np.array(trees, dtype=np.int64).reshape(-1, 2),
@@ -331,14 +336,6 @@ def _assemble(
         low=limits[0],
         high=limits[1],
     )
-
-
-def _differences(features: PublicFeatures, X: FloatArray) -> FloatArray:
-    """Root mean squared differences of all models from the linear one; the linear one reaches anywhere."""
-    found = features.extend(X)[:, features.columns :]
-    table = found.reshape(len(X), features.models, features.outputs)
-    apart = np.sqrt(((table - table[:, :1]) ** 2).sum(axis=2).mean(axis=0))
-    return np.where(np.arange(features.models) == 0, public.LARGEST / REACH, apart)
 
 
 __all__ = ["BASES", "PublicSource", "fit_source", "indicate"]

@@ -33,19 +33,16 @@ class _Side:
 
     def look(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Losses in [0, B], and the factor of each row's features in its gradient, one or one a class."""
-        if self.loss == "softmax":
-            return self._look_at_classes(w)
-        scores = kernels.scored(self.X, w[:, None], np.zeros(1))
-        found = losses.clipped(self.loss, scores, self.y, self.largest)
-        if self.loss == "squared":
-            return found, 2 * (scores[:, 0] - self.y)
-        return found, losses.probabilities("logistic", scores)[:, 0] - self.y
-
-    def _look_at_classes(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
+        W = w.reshape(len(w), -1)
         scores = kernels.scored(self.X, W, np.zeros(W.shape[1]))
-        push = losses.probabilities("softmax", scores)
+        clipped = losses.clipped(self.loss, scores, self.y, self.largest)
+        if self.loss == "squared":
+            return clipped, 2 * (scores[:, 0] - self.y)
+        push = losses.probabilities(self.loss, scores)
+        if self.loss == "logistic":
+            return clipped, push[:, 0] - self.y
         push[np.arange(len(push)), self.y.astype(np.int64)] -= 1
-        return losses.clipped("softmax", scores, self.y, self.largest), push
+        return clipped, push
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +54,9 @@ class _Private:
     sums: IntArray
 
 
-def _public_side(question: Adaptation) -> _Side:
-    source, labels = Ball(radius=question.r).clip(question.source), question.source_labels
-    return _side(question, source, labels)
-
-
 def _side(question: Adaptation, X: FloatArray, y: FloatArray) -> _Side:
-    """Rows in the ball; labels of the convex problem are clipped, too."""
+    """Rows, clipped into the ball; labels of the convex problem are clipped, too."""
+    X = Ball(radius=question.r).clip(X)
     convex = isinstance(question, ConvexAdaptation)
     loss = "squared" if convex else ("logistic" if len(question.shape) == 1 else "softmax")
     return _Side(np.ascontiguousarray(X), np.clip(y, -1, 1) if convex else y, loss, question.largest_loss)
@@ -72,7 +65,7 @@ def _side(question: Adaptation, X: FloatArray, y: FloatArray) -> _Side:
 def _private_side(question: Adaptation, batch: Batch) -> _Private:
     """Private rows before the first step."""
     X, y = labelled(batch)
-    side = _side(question, Ball(radius=question.r).clip(X), y)
+    side = _side(question, X, y)
     least, _ = _least(question)
     return _Private(side, np.full(len(X), least), np.zeros(question.shape, dtype=np.int64))
 
@@ -94,44 +87,55 @@ class _Sizes:
     @classmethod
     def of(cls, question: Adaptation) -> _Sizes:
         penalties, n, m = question.penalties, question.size, len(question.source)
-        left, T = (1 - penalties.alpha) / n, question.steps
-        deviation = left * question.plan.lattice("gradient_0").scale * math.sqrt(math.prod(question.shape))
+        private_share, T = (1 - penalties.alpha) / n, question.steps
+        deviation = (
+            private_share * question.plan.lattice("gradient_0").scale * math.sqrt(math.prod(question.shape))
+        )
         w = question.A / math.sqrt(T * (question.largest_gradient**2 + deviation**2))
         more = question.largest_loss + penalties.kappa1 + penalties.kappa2 + penalties.kappa_inf
         public = m**1.5 / (math.sqrt(T) * penalties.alpha**2 * (question.largest_loss + more))
-        spread = left**2 * more
+        spread = private_share**2 * more
         factor = question.step_scale
         return cls(factor * w, factor * public, factor / math.sqrt(T * n) / spread)
 
 
 def adapt(question: Adaptation, rows: Rows, draw: Draws) -> Iterator[FloatArray]:
     """The iterates w, after each of T steps."""
-    public = _public_side(question)
+    public = _side(question, question.source, question.source_labels)
     private = rows.at_most(question.size, draw.noise).prepared(partial(_private_side, question))
     m, penalties = len(public.X), question.penalties
     p, sizes = penalties.reference(m, question.size)[:m], _Sizes.of(question)
     low = problem.lowest(penalties.reference(m, question.size))[:m]
     w, u = np.zeros(question.shape), low.copy()
     for t in range(question.steps):
-        seen, push = public.look(w)
+        public_losses, push = public.look(w)
         private = private.advanced(partial(_advance, question, w, f"gradient_{t}", sizes.private))
         noisy = draw(f"gradient_{t}", private.total(_sums)) / _most(question)
         slope_w = public.X.T @ (push.T / u).T + noisy
-        slope_u = _separable(question, seen + penalties.discrepancy, u, p)
-        w = _into_ball(w - sizes.w * slope_w, question.A)
+        slope_u = _separable(question, public_losses + penalties.discrepancy, u, p)
+        w = w - sizes.w * slope_w
+        w = w * min(1.0, question.A / max(float(np.linalg.norm(w)), 1e-300))
         u = _lifted(u, sizes.public, slope_u, low)
         yield w
 
 
-def _advance(question: Adaptation, w: FloatArray, name: str, step: float, held: _Private) -> _Private:
+def _advance(question: Adaptation, w: FloatArray, name: str, step: float, private: _Private) -> _Private:
     """One step of private rows, each by itself: what they add to the gradient at w, and their next u."""
-    kept, pull = held.side.look(w)
-    sums, (low, p) = _gradient(question, held.side.X, pull, held.u, name), _least(question)
-    return _Private(held.side, _lifted(held.u, step, _separable(question, kept, held.u, p), low), sums)
+    private_losses, pull = private.side.look(w)
+    # ``Σ ∇l/u``, times `_most`, in grid steps
+    per_step = 1 / question.plan.lattice(name).grid.step
+    sums, factor = np.zeros(question.shape, dtype=np.int64), np.minimum(1.0, _most(question) / private.u)
+    if pull.ndim == 2:
+        kernels.add_outer(sums, private.side.X, pull, factor, question.largest_gradient, per_step)
+    else:
+        kernels.add_weighted(sums, private.side.X, pull * factor, per_step)
+    low, p = _least(question)
+    slope = _separable(question, private_losses, private.u, p)
+    return _Private(private.side, _lifted(private.u, step, slope, low), sums)
 
 
-def _sums(held: _Private) -> IntArray:
-    return held.sums
+def _sums(private: _Private) -> IntArray:
+    return private.sums
 
 
 def _lifted(u: FloatArray, step: float, slope: FloatArray, low: FloatArray | float) -> FloatArray:
@@ -144,17 +148,6 @@ def _most(question: Adaptation) -> float:
     return question.size / (1 - question.penalties.alpha)
 
 
-def _gradient(question: Adaptation, X: FloatArray, pull: FloatArray, u: FloatArray, name: str) -> IntArray:
-    """``Σ ∇l/u`` over private rows, times `_most`, in grid steps."""
-    per_step = 1 / question.plan.lattice(name).grid.step
-    sums, factor = np.zeros(question.shape, dtype=np.int64), np.minimum(1.0, _most(question) / u)
-    if pull.ndim == 2:
-        kernels.add_outer(sums, X, pull, factor, question.largest_gradient, per_step)
-    else:
-        kernels.add_weighted(sums, X, pull * factor, per_step)
-    return sums
-
-
 def _separable(
     question: Adaptation, all_losses: FloatArray, u: FloatArray, p: FloatArray | float
 ) -> FloatArray:
@@ -162,11 +155,6 @@ def _separable(
     penalties = question.penalties
     pull = penalties.kappa1 * p**2 if isinstance(question, ConvexAdaptation) else penalties.kappa1 / u**2
     return np.asarray(pull - all_losses / u**2 - 2 * penalties.kappa2 / u**3)
-
-
-def _into_ball(w: FloatArray, radius: float) -> FloatArray:
-    norm = float(np.linalg.norm(w))
-    return w if norm <= radius else w * (radius / norm)
 
 
 __all__ = ["adapt"]

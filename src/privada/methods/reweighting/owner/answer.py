@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
+import numba
 import numpy as np
 
 from privada._arrays import FloatArray, IntArray
@@ -16,12 +18,14 @@ from privada.methods.reweighting.questions import supremum
 from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
 from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.questions.module import ModuleAdaptation
+from privada.methods.reweighting.questions.moments import CorrectionMoments, MixtureMoments, ResidualMoments
 from privada.methods.reweighting.questions.selection import Selection
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 from privada.privacy.bounds import Grid
 from privada.privacy.release import Question
 
+_INSIDE = 1 - 2.0**-40  # of a norm, for the rounding of its own computation
 FINE, COARSE = (
     Grid(-30),
     Grid(-20),
@@ -37,10 +41,10 @@ def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[s
     total = rows.at_most(question.size, draw.noise).total(partial(_sum_pairs, question))
     gap = question.moments_of(total) - question.source_moments
     if question.labelled:
-        found = supremum.of_moments(gap, question.hypothesis_radius)
+        value = supremum.of_moments(gap, question.hypothesis_radius).value
     else:
-        found = supremum.of_second_moments(gap[:-1, :-1], question.hypothesis_radius)
-    return _released(question, found.value, draw)
+        value = supremum.of_second_moments(gap[:-1, :-1], question.hypothesis_radius).value
+    return _released(question, value, draw)
 
 
 def _sum_pairs(question: Discrepancy, batch: Batch) -> IntArray:
@@ -48,10 +52,10 @@ def _sum_pairs(question: Discrepancy, batch: Batch) -> IntArray:
     X, y = labelled(batch)
     Z = kernels.mapped(X, question.transform, question.shift, float(question.radius))
     base = kernels.scored(X, question.weights[:, None], np.array([float(question.intercept)]))[:, 0]
-    left = np.nan_to_num(y - base, nan=0.0)  # a score that overflows says nothing of its record
-    left = np.clip(left, -question.label_bound, question.label_bound)
+    residuals = np.nan_to_num(y - base, nan=0.0)  # a score that overflows says nothing of its record
+    residuals = np.clip(residuals, -question.label_bound, question.label_bound)
     sums = np.zeros(question.source_moments.shape, dtype=np.int64)
-    kernels.add_pairs(sums, Z / question.radius, left / question.label_bound, 1 / question.grid.step)
+    kernels.add_pairs(sums, Z / question.radius, residuals / question.label_bound, 1 / question.grid.step)
     return sums
 
 
@@ -68,15 +72,15 @@ def _sum_losses(question: FiniteDiscrepancy, batch: Batch) -> IntArray:
     (weights, intercepts), (X, y) = question.table(), labelled(batch)
     scores, wide = kernels.scored(X, weights, intercepts), len(intercepts) // len(question.weights)
     parts = (scores[:, at : at + wide] for at in range(0, len(intercepts), wide))
-    return np.array([_steps(question, each, y, FINE).sum() for each in parts], dtype=np.int64)
+    return np.array([_steps(question, part, y, FINE).sum() for part in parts], dtype=np.int64)
 
 
 def _steps(
     question: FiniteDiscrepancy | Selection, scores: FloatArray, y: FloatArray, grid: Grid
 ) -> IntArray:
     """Clipped losses over the largest, from 0 to 1, in whole steps: their sum is the same in every order."""
-    each = losses.clipped(question.loss, scores, y, question.largest_loss)
-    return grid.truncate(np.minimum(each / question.largest_loss, 1.0))
+    clipped = losses.clipped(question.loss, scores, y, question.largest_loss)
+    return grid.truncate(np.minimum(clipped / question.largest_loss, 1.0))
 
 
 def _released(question: Discrepancy | FiniteDiscrepancy, value: float, draw: Draws) -> dict[str, Any]:
@@ -93,8 +97,9 @@ def answer_selection(question: Selection, rows: Rows, draw: Draws) -> dict[str, 
 def _sum_candidates(question: Selection, batch: Batch) -> IntArray:
     """Losses of every candidate over a batch, in coarse steps."""
     X, y = labelled(batch)
-    scores = (kernels.scored(X, *each) for each in zip(question.weights, question.intercepts, strict=True))
-    return np.array([_steps(question, each, y, COARSE).sum() for each in scores], dtype=np.int64)
+    candidates = zip(question.weights, question.intercepts, strict=True)
+    scores = (kernels.scored(X, weights, intercepts) for weights, intercepts in candidates)
+    return np.array([_steps(question, part, y, COARSE).sum() for part in scores], dtype=np.int64)
 
 
 def answer_convex(question: ConvexAdaptation, rows: Rows, draw: Draws) -> dict[str, Any]:
@@ -120,11 +125,141 @@ def answer_module(question: ModuleAdaptation, rows: Rows, draw: Draws) -> dict[s
 
     stop = int(draw.noise.uniform((1,))[0] * question.steps)
     path, half = module_steps.adapt(question, rows, draw), question.steps // 2
-    taken, mean = question.start, np.zeros_like(question.start)
-    for t, w in enumerate(path):
-        taken = w if t == min(stop, question.steps - 1) else taken
+    stopped, mean = question.start, np.zeros_like(question.start)
+    for t, w in enumerate(path):  # to the end: time must not tell the step
+        stopped = w if t == min(stop, question.steps - 1) else stopped
         mean = mean + w / (question.steps - half) if t >= half else mean
-    return {"weights": np.array(taken if question.stopping == "random" else mean)}
+    return {"weights": np.array(stopped if question.stopping == "random" else mean)}
+
+
+def answer_moments(question: ResidualMoments, rows: Rows, draw: Draws) -> dict[str, Any]:
+    """Exact sums of every record's moments in whole grid steps, then noise."""
+    numbers = question.features.width + question.directions_count * question.outputs
+    totals = rows.total(partial(_moments, question), numbers=numbers)
+    return {name: draw(name, total) for name, total in totals.items()}
+
+
+def _moments(question: ResidualMoments, batch: Batch) -> dict[str, IntArray]:
+    """What a batch adds to every sum, in grid steps."""
+    X, y = labelled(batch)
+    features = question.features.extend(X)
+    if question.features.link == "identity":
+        labels = y[:, None]
+    elif question.outputs == 1:
+        labels = (y == 1.0).astype(np.float64)[:, None]
+    else:
+        labels = (y[:, None] == np.arange(question.outputs)).astype(np.float64)
+    # labels less scores, shortened; a record whose score is not a number has none
+    scores = kernels.scored(features, question.weights, question.intercepts)
+    residuals = np.asarray(_clipped(labels - scores, float(question.clip)))
+    per_step = [1 / _step(question, name) for name in ("moments", "products")]
+    if isinstance(question, MixtureMoments):
+        Phi = _directions(
+            np.ascontiguousarray(features[:, question.features.columns :]),
+            question.directions,
+            question.radius,
+        )
+        squares = np.array([_sum_squares(residuals, 1 / _step(question, "squares"))], dtype=np.int64)
+        return {
+            "moments": _sum_moments(Phi, per_step[0]),
+            "products": _sum_shared(Phi, residuals, per_step[1]),
+            "squares": squares,
+        }
+    assert isinstance(question, CorrectionMoments)
+    Z = kernels.mapped(features, question.transform, question.shift, float(question.radius))
+    return {
+        "moments": _sum_moments(Z[:, :, None], per_step[0]),
+        "products": _sum_outer(Z, residuals, per_step[1]),
+    }
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _clipped(R: FloatArray, most: float) -> FloatArray:  # pragma: no cover - compiled
+    """Rows shortened to a length, each by itself; one that is not finite is 0."""
+    shortened = np.empty(R.shape)
+    for i in range(R.shape[0]):
+        total = 0.0
+        for j in range(R.shape[1]):
+            total += R[i, j] * R[i, j]
+        length = math.sqrt(total)
+        factor = 1.0 if length <= most * _INSIDE else most * _INSIDE / length
+        for j in range(R.shape[1]):
+            shortened[i, j] = R[i, j] * factor if length < np.inf else 0.0
+    return shortened
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _directions(
+    predictions: FloatArray, directions: FloatArray, radius: float
+) -> FloatArray:  # pragma: no cover - compiled
+    """Φ of every record, shortened to the radius."""
+    n, c = predictions.shape
+    k, outputs = directions.shape[0], directions.shape[2]
+    flat = np.empty((n, k * outputs))
+    for i in range(n):
+        for a in range(k):
+            for o in range(outputs):
+                total = directions[a, c, o]
+                for j in range(c):
+                    total += predictions[i, j] * directions[a, j, o]
+                flat[i, a * outputs + o] = total
+    return _clipped(flat, radius).reshape(n, k, outputs)
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _sum_moments(Phi: FloatArray, per_step: float) -> IntArray:  # pragma: no cover - compiled
+    """Entries of ``Φ Φ'`` on and above the diagonal, those above it times √2, truncated toward zero."""
+    n, k, outputs = Phi.shape
+    sums = np.zeros(k * (k + 1) // 2, dtype=np.int64)
+    root = math.sqrt(2.0)
+    for i in range(n):
+        at = 0
+        for a in range(k):
+            for b in range(a, k):
+                total = 0.0
+                for o in range(outputs):
+                    total += Phi[i, a, o] * Phi[i, b, o]
+                sums[at] += np.int64((total if a == b else root * total) * per_step)
+                at += 1
+    return sums
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _sum_shared(Phi: FloatArray, left: FloatArray, per_step: float) -> IntArray:  # pragma: no cover
+    """``Φ r``, truncated toward zero."""
+    n, k, outputs = Phi.shape
+    sums = np.zeros(k, dtype=np.int64)
+    for i in range(n):
+        for a in range(k):
+            total = 0.0
+            for o in range(outputs):
+                total += Phi[i, a, o] * left[i, o]
+            sums[a] += np.int64(total * per_step)
+    return sums
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _sum_outer(Z: FloatArray, left: FloatArray, per_step: float) -> IntArray:  # pragma: no cover
+    """``z r'``, truncated toward zero."""
+    n, k = Z.shape
+    sums = np.zeros((k, left.shape[1]), dtype=np.int64)
+    for i in range(n):
+        for a in range(k):
+            for o in range(left.shape[1]):
+                sums[a, o] += np.int64(Z[i, a] * left[i, o] * per_step)
+    return sums
+
+
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator, unused-ignore]
+def _sum_squares(left: FloatArray, per_step: float) -> np.int64:  # pragma: no cover - compiled
+    """``|r|²``, truncated toward zero."""
+    squares = np.int64(0)
+    for i in range(left.shape[0]):
+        total = 0.0
+        for o in range(left.shape[1]):
+            total += left[i, o] * left[i, o]
+        squares += np.int64(total * per_step)
+    return squares
 
 
 __all__ = [
@@ -132,6 +267,7 @@ __all__ = [
     "answer_discrepancy",
     "answer_finite",
     "answer_module",
+    "answer_moments",
     "answer_nonconvex",
     "answer_selection",
 ]

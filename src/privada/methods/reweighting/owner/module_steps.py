@@ -13,8 +13,8 @@ import numpy as np
 from privada._arrays import FloatArray, IntArray
 from privada.methods.linear.owner.descent import labelled
 from privada.methods.reweighting.questions import network, problem
-from privada.methods.reweighting.questions.gradients import Gradients
 from privada.methods.reweighting.questions.module import ModuleAdaptation
+from privada.methods.reweighting.questions.network import Gradients
 from privada.parties.answering import Draws
 from privada.parties.rows import Batch, Rows
 from privada.privacy.bounds import Grid
@@ -63,15 +63,20 @@ def adapt(question: ModuleAdaptation, rows: Rows, draw: Draws) -> Iterator[Float
     m, n, penalties = public.size, question.size, question.penalties
     low = _lowest(question)[:m]
     w, u = question.start.copy(), low.copy()
-    pace = _pace(question)
+    # the paper's step size of w (line 4), with A and G of the question and its exact noise
+    share = (1 - penalties.alpha) / n
+    deviation = share * question.plan.lattice("gradient_0").scale * math.sqrt(len(question.start))
+    pace = question.step_scale * question.A / math.sqrt(question.steps * (question.clip**2 + deviation**2))
     with one_thread():
         for name in question.names():
-            slope, seen = public.weighted(w, 1 / u)
+            slope, public_losses = public.weighted(w, 1 / u)
             private = private.advanced(partial(_advance, question, w, name))
             slope = slope + draw(name, private.total(_sums)) * (1 - penalties.alpha) / n
-            losses = np.minimum(seen, question.largest_loss) + penalties.discrepancy
+            losses = np.minimum(public_losses, question.largest_loss) + penalties.discrepancy
             u = _reweighted(question, u, low, losses)
-            w = _near(w - pace * slope, question.start, question.A)
+            # the nearest point of the ball around the start
+            away = w - pace * slope - question.start
+            w = question.start + away * min(1.0, question.A / max(float(np.linalg.norm(away)), 1e-300))
             yield w
 
 
@@ -85,38 +90,22 @@ def _private_side(question: ModuleAdaptation, batch: Batch) -> _Private:
     return _Private(side, np.full(len(batch), _lowest(question)[-1]), np.zeros(len(question.start), np.int64))
 
 
-def _advance(question: ModuleAdaptation, w: FloatArray, name: str, held: _Private) -> _Private:
+def _advance(question: ModuleAdaptation, w: FloatArray, name: str, private: _Private) -> _Private:
     """One step of private rows: what they add to the gradient at w, and the next u of each."""
     network.torch_module().set_num_threads(1)
-    sums, losses = _private_sums(question, held.side, w, held.u, name)
-    losses, low = np.minimum(losses, question.largest_loss), _lowest(question)[-1:]
-    return _Private(held.side, _reweighted(question, held.u, low, losses), sums)
-
-
-def _sums(held: _Private) -> IntArray:
-    return held.sums
-
-
-def _private_sums(
-    question: ModuleAdaptation, private: Gradients, w: FloatArray, u: FloatArray, name: str
-) -> tuple[IntArray, FloatArray]:
-    """Exact sum of the private rows' clipped gradients, and their losses (worst where not finite)."""
-    mechanism = question.plan.lattice(name)
-    least = question.size / (1 - question.penalties.alpha)
-    factors = np.minimum(1.0, least / u)
-    sums, losses = np.zeros(len(w), dtype=np.int64), np.zeros(private.size)
-    for at, values, gradients in private.blocks(w):
-        sums += clipped(gradients, factors[at], question.clip, mechanism.grid)
+    grid = question.plan.lattice(name).grid
+    factors = np.minimum(1.0, question.size / (1 - question.penalties.alpha) / private.u)
+    sums, losses = np.zeros(len(w), dtype=np.int64), np.zeros(private.side.size)
+    for at, values, gradients in private.side.blocks(w):
+        sums += clipped(gradients, factors[at], question.clip, grid)
+        # a loss that is not finite counts as the worst
         losses[at] = np.nan_to_num(values, nan=question.largest_loss, posinf=question.largest_loss)
-    return sums, losses
+    losses, low = np.minimum(losses, question.largest_loss), _lowest(question)[-1:]
+    return _Private(private.side, _reweighted(question, private.u, low, losses), sums)
 
 
-def _pace(question: ModuleAdaptation) -> float:
-    """The paper's step size of w (line 4), with A and G of the question and its exact noise."""
-    noise = question.plan.lattice("gradient_0")
-    left = (1 - question.penalties.alpha) / question.size
-    deviation = left * noise.scale * math.sqrt(len(question.start))
-    return question.step_scale * question.A / math.sqrt(question.steps * (question.clip**2 + deviation**2))
+def _sums(private: _Private) -> IntArray:
+    return private.sums
 
 
 def _reweighted(question: ModuleAdaptation, u: FloatArray, low: FloatArray, losses: FloatArray) -> FloatArray:
@@ -131,12 +120,6 @@ def _side(question: ModuleAdaptation, X: FloatArray, y: FloatArray) -> Gradients
     if question.loss == "squared":
         y = (y - question.label_mean) / question.label_scale
     return Gradients(module, question.loss, (X - question.mean) / question.scale, y)
-
-
-def _near(w: FloatArray, start: FloatArray, radius: float) -> FloatArray:
-    """The nearest point of the ball around the start."""
-    away = float(np.linalg.norm(w - start))
-    return w if away <= radius else start + (w - start) * (radius / away)
 
 
 __all__ = ["adapt", "clipped", "one_thread"]

@@ -70,10 +70,7 @@ class _Adaptation(Question):
         self.penalties.check_moderate()
         if self.penalties.kappa_inf:
             raise InputError("Expected kappa_inf to be 0: it couples the weights of the rows.")
-        self._validate_hidden()
         public.few_numbers(self.size * self.source.shape[1], "the private rows")
-
-    def _validate_hidden(self) -> None:
         if not isinstance(self.hidden, bool):
             raise InputError(f"Expected hidden to be true or false, got {self.hidden!r}.")
         if not self.hidden:
@@ -225,8 +222,8 @@ class NonconvexAdaptation(_Adaptation):
         most = _check.count(least=2, n_classes=self.n_classes) - 1
         labels = self.source_labels
         if not ((labels >= 0) & (labels <= most) & (labels == np.floor(labels))).all():
-            wanted = "0 and 1" if most == 1 else f"whole numbers from 0 to {most}, codes of classes"
-            raise InputError(f"Expected source_labels to be {wanted}.")
+            codes = "0 and 1" if most == 1 else f"whole numbers from 0 to {most}, codes of classes"
+            raise InputError(f"Expected source_labels to be {codes}.")
         if self.n_classes > 2:
             public.few_numbers(self.steps * math.prod(self.shape), "the noise on all gradients")
             public.few_numbers((self.size + len(self.source)) * self.n_classes, "the scores of all rows")

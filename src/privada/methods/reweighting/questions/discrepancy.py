@@ -115,15 +115,15 @@ class Discrepancy(Question):
         if len(transform) != len(weights):
             raise InputError(f"Expected transform of {len(weights)} rows, got {len(transform)}.")
         k = transform.shape[1]
-        made = {
+        arrays = {
             "weights": weights,
             "transform": transform,
             "shift": public.vector(shift=self.shift, length=k),
             "source_moments": public.matrix(source_moments=self.source_moments, width=k + 1),
         }
-        if len(made["source_moments"]) != k + 1:
+        if len(arrays["source_moments"]) != k + 1:
             raise InputError(f"Expected source_moments of shape ({k + 1}, {k + 1}).")
-        for name, array in made.items():
+        for name, array in arrays.items():
             object.__setattr__(self, name, array)
         self._moments_of_bounded_rows()
 
@@ -235,12 +235,12 @@ class FiniteDiscrepancy(Question):
         intercepts = public.matrix(intercepts=self.intercepts, width=shape[2])
         if len(intercepts) != shape[0]:
             raise InputError(f"Expected intercepts of {shape[0]} hypotheses, got {len(intercepts)}.")
-        made = {
+        arrays = {
             "weights": flat.reshape(shape),
             "intercepts": intercepts,
             "source_losses": public.vector(source_losses=self.source_losses, length=shape[0]),
         }
-        for name, array in made.items():
+        for name, array in arrays.items():
             object.__setattr__(self, name, array)
 
     def table(self) -> tuple[FloatArray, FloatArray]:

@@ -108,14 +108,14 @@ class ModuleAdaptation(Question):
         _check.count(size=self.size)
         source = public.matrix(source=self.source)
         width = source.shape[1]
-        made = {
+        arrays = {
             "source": source,
             "source_labels": public.vector(source_labels=self.source_labels, length=len(source)),
             "mean": public.vector(mean=self.mean, length=width),
             "scale": public.vector(scale=self.scale, length=width),
             "start": public.vector(start=self.start),
         }
-        for name, array in made.items():
+        for name, array in arrays.items():
             object.__setattr__(self, name, array)
         if not (self.scale > 0).all():
             raise InputError("Expected scale > 0 for every feature.")
@@ -141,20 +141,19 @@ class ModuleAdaptation(Question):
         parameters = len(network.flat(module))
         if parameters != len(self.start) or not parameters:
             raise InputError(f"Expected start to hold {parameters} parameters, got {len(self.start)}.")
-        found = network.n_outputs(module, width=width)
+        outputs = network.n_outputs(module, width=width)
         labels = self.source_labels
         if self.loss == "squared":
-            if found != 1:
-                raise InputError(f"Expected a module of one output for squared loss, got {found}.")
-        elif found < 2 or not np.isin(labels, np.arange(found)).all():
-            raise InputError(f"Expected source_labels to be codes of the module's {found} classes.")
-        object.__setattr__(self, "_outputs", found)
+            if outputs != 1:
+                raise InputError(f"Expected a module of one output for squared loss, got {outputs}.")
+        elif outputs < 2 or not np.isin(labels, np.arange(outputs)).all():
+            raise InputError(f"Expected source_labels to be codes of the module's {outputs} classes.")
+        object.__setattr__(self, "_outputs", outputs)
 
     @property
     def outputs(self) -> int:
         """Number of the module's outputs."""
-        found: int = self._outputs  # type: ignore[attr-defined]
-        return found
+        return int(self._outputs)  # type: ignore[attr-defined]
 
     def fits(self, schema: PublicSchema) -> None:
         """Check size, features and label against the owner's schema."""

@@ -64,7 +64,7 @@ class ResidualMoments(Question):
     intercepts: FloatArray
     radius: float
     clip: float
-    answered_by: ClassVar[str] = "privada.methods.reweighting.owner.ladder:answer_moments"
+    answered_by: ClassVar[str] = "privada.methods.reweighting.owner.answer:answer_moments"
     shares: ClassVar[Mapping[str, float]]  # of μ², by draw
 
     def validate(self) -> None:
@@ -119,7 +119,7 @@ class ResidualMoments(Question):
             if name == "moments":
                 reach += rows * 2 * math.sqrt(k * (k + 1) / 2) * grid.step
             draws[name] = Gaussian.calibrated(sensitivity=reach, mu=part, grid=grid)
-        return Plan(draws=draws, event=gaussian_event(math.hypot(*(each.mu for each in draws.values()))))
+        return Plan(draws=draws, event=gaussian_event(math.hypot(*(draw.mu for draw in draws.values()))))
 
     def noise(self, name: str) -> float:
         """Standard deviation of the noise on each number of a draw."""

@@ -6,12 +6,14 @@ is first made without memory (torch's ``meta`` device) and its parameters and ac
 Every other module is *known*: whoever holds the rows registers it by `keep` under a name, in its own
 process, as its own code. A question then carries the name; an owner that does not know it refuses before
 anything is charged. Needs the extra ``deep`` (torch).
+
+`Gradients` are losses and gradients of single rows: the same arithmetic on both sides.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,19 +81,16 @@ def declare(module: Any) -> list[Layer]:
 
 
 def _declared(name: str, part: Any) -> Layer:
-    made: Layer = {"layer": name}
+    layer: Layer = {"layer": name}
     for key in LAYERS[name]:
         value = getattr(part, key)
-        made[key] = value is not None if key == "bias" else _plain(value)
+        value = list(value) if isinstance(value, tuple) else value
+        layer[key] = value is not None if key == "bias" else value
     with torch_module().device("meta"):
-        same = repr(_layer(made)) == repr(part)
+        same = repr(_layer(layer)) == repr(part)
     if not same:
         raise InputError(f"The layer {part!r} has a setting that cannot be declared.")
-    return made
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    return layer
 
 
 def build(layers: Sequence[Layer], *, width: int) -> Any:
@@ -102,7 +101,15 @@ def build(layers: Sequence[Layer], *, width: int) -> Any:
     try:
         with torch.device("meta"):
             plan = torch.nn.Sequential(*map(_layer, layers))
-            _measure(plan, torch.zeros(1, width))
+            # count parameters and activations without any memory
+            if sum(parameter.numel() for parameter in plan.parameters()) > MOST_PARAMETERS:
+                raise InputError(f"Expected at most {MOST_PARAMETERS:,} parameters.")
+            rows, total = torch.zeros(1, width), 0
+            for part in plan:
+                rows = part(rows)
+                total += rows.numel()
+                if total > MOST_ACTIVATIONS:
+                    raise InputError(f"Expected at most {MOST_ACTIVATIONS:,} activations for one row.")
     except InputError:
         raise
     except (RuntimeError, TypeError, ValueError, IndexError, OverflowError, AssertionError):
@@ -121,18 +128,6 @@ def _layer(entry: Layer) -> Any:
             raise InputError(f"Expected {key} of {name} to be a number, or a list of them.")
         settings[key] = tuple(value) if isinstance(value, list) else value
     return getattr(torch_module().nn, name)(**settings)
-
-
-def _measure(plan: Any, rows: Any) -> None:
-    """Count parameters and activations without any memory."""
-    if sum(each.numel() for each in plan.parameters()) > MOST_PARAMETERS:
-        raise InputError(f"Expected at most {MOST_PARAMETERS:,} parameters.")
-    total = 0
-    for part in plan:
-        rows = part(rows)
-        total += rows.numel()
-        if total > MOST_ACTIVATIONS:
-            raise InputError(f"Expected at most {MOST_ACTIVATIONS:,} activations for one row.")
 
 
 def keep(name: str, module: Any) -> None:
@@ -177,20 +172,83 @@ def n_outputs(module: Any, *, width: int) -> int:
 
 def flat(module: Any) -> FloatArray:
     """All parameters in one vector, in the module's order."""
-    parts = [each.detach().double().cpu().numpy().ravel() for each in module.parameters()]
+    parts = [part.detach().double().cpu().numpy().ravel() for part in module.parameters()]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def shaped(module: Any, vector: FloatArray) -> dict[str, Any]:
     """The parameters that a vector means, by name."""
     torch = torch_module()
-    named = dict(module.named_parameters())
-    parts = torch.split(torch.from_numpy(np.array(vector)), [each.numel() for each in named.values()])
-    return {name: part.reshape(named[name].shape) for name, part in zip(named, parts, strict=True)}
+    own = dict(module.named_parameters())
+    parts = torch.split(torch.from_numpy(np.array(vector)), [part.numel() for part in own.values()])
+    return {name: part.reshape(own[name].shape) for name, part in zip(own, parts, strict=True)}
+
+
+BLOCK = 128
+_BLOCK_NUMBERS = 2**23
+
+
+class Gradients:
+    """Losses and gradients of single rows, in blocks of one shape.
+
+    Parameters
+    ----------
+    module : torch module in double precision
+    loss : "cross-entropy" or "squared"
+    X, y : arrays
+        Rows as the module sees them.
+    """
+
+    def __init__(self, module: Any, loss: str, X: FloatArray, y: FloatArray) -> None:
+        torch = torch_module()
+        self.module, self.loss = module, loss
+        parameters = sum(part.numel() for part in module.parameters())
+        self.block = max(1, min(BLOCK, _BLOCK_NUMBERS // max(1, parameters)))
+        short = -len(X) % self.block
+        self._X = torch.from_numpy(np.vstack([X, np.zeros((short, X.shape[1]))]))
+        kind = np.float64 if loss == "squared" else np.int64
+        self._y = torch.from_numpy(np.r_[y, np.zeros(short)].astype(kind))
+        self.size = len(X)
+
+    def _value(self, parameters: Any, x: Any, y: Any) -> Any:
+        """Loss of one row."""
+        torch = torch_module()
+        scores = torch.func.functional_call(self.module, parameters, (x[None],))
+        if self.loss == "squared":
+            return ((scores[0, 0] - y) ** 2).clone()
+        return torch.nn.functional.cross_entropy(scores, y[None])
+
+    def blocks(self, w: FloatArray) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
+        """For each block: its place, its rows' losses, its rows' gradients of shape (rows, parameters)."""
+        torch = torch_module()
+        one = torch.func.grad_and_value(self._value)
+        parameters = shaped(self.module, w)
+        own = {name: part.expand(self.block, *part.shape) for name, part in parameters.items()}
+        for at in range(0, self.size, self.block):
+            end = at + self.block
+            slopes, values = torch.func.vmap(one)(own, self._X[at:end], self._y[at:end])
+            gradients = torch.cat([part.flatten(1) for part in slopes.values()], dim=1).numpy()
+            live = min(end, self.size) - at
+            yield slice(at, at + live), values.numpy()[:live], gradients[:live]
+
+    def weighted(self, w: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """``Σ q_i ∇l_i`` and all losses, in one pass: for public rows."""
+        torch = torch_module()
+        own = {name: part.requires_grad_() for name, part in shaped(self.module, w).items()}
+        scores = torch.func.functional_call(self.module, own, (self._X[: self.size],))
+        y = self._y[: self.size]
+        if self.loss == "squared":
+            values = (scores[:, 0] - y) ** 2
+        else:
+            values = torch.nn.functional.cross_entropy(scores, y, reduction="none")
+        slopes = torch.autograd.grad((values * torch.from_numpy(q)).sum(), list(own.values()))
+        return np.concatenate([part.numpy().ravel() for part in slopes]), values.detach().numpy()
 
 
 __all__ = [
+    "BLOCK",
     "LAYERS",
+    "Gradients",
     "build",
     "declare",
     "flat",

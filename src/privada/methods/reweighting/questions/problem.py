@@ -114,13 +114,13 @@ def objective_f(losses: FloatArray, u: FloatArray, p: FloatArray, penalties: Pen
 def gradient_f(losses: FloatArray, u: FloatArray, p: FloatArray, penalties: Penalties) -> FloatArray:
     """``∂F/∂u``; the largest weight's penalty acts on the (first) row that attains it."""
     q = 1 / u
-    found = -losses * q**2 + penalties.kappa1 * p**2
+    slope = -losses * q**2 + penalties.kappa1 * p**2
     if penalties.kappa2:
-        found -= penalties.kappa2 * q**3 / np.linalg.norm(q)
+        slope -= penalties.kappa2 * q**3 / np.linalg.norm(q)
     if penalties.kappa_inf:
         at = int(q.argmax())
-        found[at] -= penalties.kappa_inf * q[at] ** 2
-    return np.asarray(found)
+        slope[at] -= penalties.kappa_inf * q[at] ** 2
+    return np.asarray(slope)
 
 
 def objective_j(losses: FloatArray, u: FloatArray, p: FloatArray, penalties: Penalties) -> float:
@@ -140,12 +140,12 @@ def gradient_j(losses: FloatArray, u: FloatArray, p: FloatArray, penalties: Pena
 
     del p
     q = 1 / u
-    found = (penalties.kappa1 - losses) * q**2
+    slope = (penalties.kappa1 - losses) * q**2
     if penalties.kappa2:
-        found -= penalties.kappa2 * q**3 / np.linalg.norm(q)
+        slope -= penalties.kappa2 * q**3 / np.linalg.norm(q)
     if penalties.kappa_inf:
-        found -= penalties.kappa_inf * softmax(penalties.sharpness * q) * q**2
-    return np.asarray(found)
+        slope -= penalties.kappa_inf * softmax(penalties.sharpness * q) * q**2
+    return np.asarray(slope)
 
 
 def best_u(losses: FloatArray, p: FloatArray, kappa1: float) -> FloatArray:
