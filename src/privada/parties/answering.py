@@ -1,6 +1,6 @@
 """Compute an answer and add its noise: the only code path from exact values to a payload.
 
-An answerer (in ``methods/<room>/owner/``) is a function
+An answerer (in ``methods/<method>/owner``) is a function
 ``answer(question, rows, draw) -> payload``. It may pass exact values to
 ``draw`` only; ``draw`` returns them with the noise of the mechanism that the
 question's plan declares under that name. Every declared draw happens exactly
@@ -71,13 +71,6 @@ def answered(question: Question, rows: Rows, draw: Draws) -> Payload:
         return answerer(question)(question, rows, draw)
 
 
-def _check_shapes(question: Question, payload: Payload) -> None:
-    """Refuse a payload whose shapes differ from those that the question's public parameters give."""
-    said = question.answer_shapes()
-    if said and {name: np.shape(value) for name, value in payload.items()} != dict(said):
-        raise AnswerError("The payload has other shapes than the question says.")
-
-
 def answer_rows(
     question: Question, rows: Rows, *, noise: Noise, witness: Witness | None = None
 ) -> dict[str, Any]:
@@ -89,7 +82,10 @@ def answer_rows(
     draw = Draws(question.plan, noise, witness)
     payload = dict(answered(question, rows, draw))
     draw.finish()
-    _check_shapes(question, payload)
+    # Shapes that did not follow from public parameters alone could say something about the rows.
+    shapes = question.answer_shapes()
+    if shapes and {name: np.shape(value) for name, value in payload.items()} != dict(shapes):
+        raise AnswerError("The payload has other shapes than the question says.")
     for name, value in payload.items():
         if not isinstance(value, (np.ndarray, int, float, str, bool)):
             raise AnswerError(f"The payload's {name!r} is not an array or a plain value.")

@@ -96,7 +96,7 @@ class PersonCheck:
     missing: int = 0
     over: int = 0
     dropped: int = 0
-    kept: int = 0
+    counted: int = 0
 
 
 @dataclass
@@ -124,7 +124,7 @@ class CheckReport:
     @property
     def counted(self) -> int:
         """Rows that count: of persons no more than the bound."""
-        return self.rows if self.persons is None else self.persons.kept
+        return self.rows if self.persons is None else self.persons.counted
 
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""
@@ -134,7 +134,8 @@ class CheckReport:
             "columns": [column.to_dict() for column in self.columns],
         }
         if self.persons is not None:
-            plain["persons"] = vars(self.persons)
+            numbers = dict(vars(self.persons))
+            plain["persons"] = numbers | {"kept": numbers.pop("counted")}
         if self.ragged:
             plain |= {"ragged_lines": self.ragged, "first_ragged_line": self.first_ragged_line}
             if self.first_ragged_file is not None:
@@ -214,7 +215,7 @@ def count_persons(people: npt.NDArray[Any], schema: Schema) -> PersonCheck:
         missing=int(absent.sum()),
         over=len(over),
         dropped=int(over.sum() - schema.max_rows * len(over)),
-        kept=int(np.minimum(counts, schema.max_rows).sum()),
+        counted=int(np.minimum(counts, schema.max_rows).sum()),
     )
 
 
@@ -287,11 +288,6 @@ class CheckMemory:
 
 
 __all__ = [
-    "CheckMemory",
-    "CheckReport",
-    "ColumnCheck",
-    "PersonCheck",
-    "check_file",
-    "check_source",
+    "CheckMemory", "CheckReport", "ColumnCheck", "PersonCheck", "check_file", "check_source",
     "count_persons",
-]
+]  # fmt: skip

@@ -740,16 +740,6 @@ def is_missing(values: Sequence[Any] | npt.NDArray[Any]) -> BoolArray:
 
 
 __all__ = [
-    "KINDS",
-    "Category",
-    "Coded",
-    "Column",
-    "Date",
-    "Kind",
-    "Number",
-    "column_types",
-    "is_missing",
-    "read_column",
-    "register_column",
-    "suggest_kind",
-]
+    "KINDS", "Category", "Coded", "Column", "Date", "Kind", "Number", "column_types", "is_missing",
+    "read_column", "register_column", "suggest_kind",
+]  # fmt: skip

@@ -478,16 +478,6 @@ def _regroup(blocks: Iterator[Any], size: int) -> Iterator[Any]:
 
 
 __all__ = [
-    "NULL_WORDS",
-    "CsvFile",
-    "Dialect",
-    "Fields",
-    "cast_words",
-    "is_csv",
-    "parse_distinct",
-    "parse_fields",
-    "parse_flags",
-    "parse_integers",
-    "parse_numbers",
-    "parse_times",
-]
+    "NULL_WORDS", "CsvFile", "Dialect", "Fields", "cast_words", "is_csv", "parse_distinct",
+    "parse_fields", "parse_flags", "parse_integers", "parse_numbers", "parse_times",
+]  # fmt: skip

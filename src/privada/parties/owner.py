@@ -128,21 +128,32 @@ class Owner:
         self.policy = Policy() if policy is None else policy
         self._noise: Noise = SecureNoise() if insecure_seed is None else Rehearsal(insecure_seed)
         self._compute: Engine = Threads() if compute is None else compute
-        beside = {"y": y, "person": person, "vintage": vintage}
-        rows = Rows(data, schema=schema, noise=self._noise, compute=self._compute, **beside)
+        rows = Rows(
+            data,
+            schema=schema,
+            y=y,
+            person=person,
+            noise=self._noise,
+            compute=self._compute,
+            vintage=vintage,
+        )
         self._allow_empty = allow_empty
         _check_size(_count_rows(rows, memory), schema, budget, allow_empty=allow_empty)
         self._rows, self._rows_were_away = Private(rows), False
-        self.ledger = _in_memory(dataset, budget, accounting, vintage) if ledger is None else ledger
+        if ledger is None:  # one that ends with this process
+            ledger = Ledger.open(":memory:", OwnerKey.generate())
+            ledger.open_budget(dataset, budget, accounting=accounting, vintage=vintage)
+        self.ledger = ledger
         self.dataset = self.ledger.check_budget(dataset, budget, accounting=accounting, vintage=vintage)
-        keeps = self.ledger.budget(self.dataset)
-        self.learners = None if learners is None else KnownLearners(learners, budget=keeps)
-        for allowance in () if self.learners is None else self.learners.allowances:
-            self.ledger.declare(self.dataset, allowance)
+        self.learners: KnownLearners | None = None
+        if learners is not None:
+            self.learners = KnownLearners(learners, budget=self.ledger.budget(self.dataset))
+            for allowance in self.learners.allowances:
+                self.ledger.declare(self.dataset, allowance)
         self._admission = Admission(self.ledger, self.dataset, self.learners)
 
     def __repr__(self) -> str:
-        return f"<Owner of {self.dataset}: {self.ledger.budget(self.dataset).budget}>"
+        return f"<Owner of {self.dataset}: {self._budget}>"
 
     @property
     def is_private(self) -> bool:
@@ -150,15 +161,24 @@ class Owner:
         return self._noise.private
 
     def _repr_html_(self) -> str:
-        known = self.learners
+        who = (
+            "whoever the policy allows"
+            if self.learners is None
+            else f"{len(self.learners.learners)} learners"
+        )
         facts = [
-            ("budget", str(self.ledger.budget(self.dataset).budget)),
+            ("budget", str(self._budget)),
             ("left", str(self.ledger.remaining(self.dataset))),
             ("columns", ", ".join(self.schema.features)),
-            ("may ask", "whoever the policy allows" if known is None else f"{len(known.learners)} learners"),
+            ("may ask", who),
             ("public key", self.public_key),
         ]
         return describe(f"Owner of {self.dataset}", facts)
+
+    @property
+    def _budget(self) -> Guarantee:
+        """The budget as the ledger has it."""
+        return self.ledger.budget(self.dataset).budget
 
     @property
     def public_key(self) -> str:
@@ -192,21 +212,20 @@ class Owner:
         except SchemaError as error:
             if not self._rows_were_away:
                 raise SourceError(str(error)) from None  # the owner's affair, not the question's
-            self._load_again(rows)
+            self._rows = Private(self._load_again(rows))
         self._rows_were_away = False
 
-    def _load_again(self, rows: Rows) -> None:
-        """Open and check all rows as when the owner was made."""
+    def _load_again(self, rows: Rows) -> Rows:
+        """The rows of the same place, all read and checked as when the owner was made."""
         try:
-            rows = rows.reopened()
-            budget = self.ledger.budget(self.dataset).budget
-            _check_size(_count_rows(rows, None), self.schema, budget, allow_empty=self._allow_empty)
+            reopened = rows.reopened()
+            _check_size(_count_rows(reopened, None), self.schema, self._budget, allow_empty=self._allow_empty)
         except OutageError:
             raise
         except PrivadaError as error:  # not a question's fault, so it must not become a refusal
             raise SourceError(f"The rows were away and are others now: {error}") from None
-        self._rows = Private(rows)
         _LOG.info("The rows were away and came back as other files; all were read and checked again.")
+        return reopened
 
     def note_use(self, given: GivenBudget, guarantee: Guarantee) -> OpenUse | None:
         """Let this process recognise rows that it holds in memory for the owner, if it uses them again.
@@ -229,8 +248,7 @@ class Owner:
 
     def price(self, question: Question, *, asker: Asker | None = None) -> Quote:
         """What a question would cost, also of the asker's allowance; nothing is charged, no row opened."""
-        budget = self.ledger.budget(self.dataset).budget
-        check_admissible(question, schema=self.schema, budget=budget)
+        check_admissible(question, schema=self.schema, budget=self._budget)
         quote = self.ledger.price(self.dataset, question.price)
         return self._admission.price(quote, [question], asker, self.policy)
 
@@ -269,11 +287,12 @@ class Owner:
             The cluster, the database, the object store, the files or the ledger are away. A charge that was
             made stands; ask again when they are back to get the answer for it.
         """
-        _answerable(question)
-        with self._asked(question, asker) as terms:
-            return self._answered(question, terms, approved=approved)
+        _check_answerable(question)
+        with self._on_terms(question, asker) as terms:
+            return self._answer(question, terms, approved=approved)
 
-    def _answered(self, question: Question, terms: Terms, *, approved: bool) -> Release:
+    def _answer(self, question: Question, terms: Terms, *, approved: bool) -> Release:
+        """Answer on terms: with what was drawn before, or by a charge and a draw."""
         debt, approver = self.ledger.debt(self.dataset, question.digest), ""
         if debt is None:
             approver = self._admit(question, terms, approved=approved)
@@ -283,9 +302,9 @@ class Owner:
                 return Release.from_bytes(self.kept(question.digest))
             self.check_available()  # what is drawn during an outage would count as a try
         with self.ledger.alone(self.dataset):
-            return self._drawn(question, terms, approver)
+            return self._draw(question, terms, approver)
 
-    def _asked(
+    def _on_terms(
         self, question: Question | QuestionHeader, asker: Asker | None
     ) -> AbstractContextManager[Terms]:
         """The terms on which it is asked; a refusal is recorded."""
@@ -312,20 +331,26 @@ class Owner:
             Whole digests of the questions that a person approved.
         """
         header = Question.peek(blob, largest=self.policy.largest_question)
-        with self._asked(header, asker) as terms:
+        with self._on_terms(header, asker) as terms:
             debt = self.ledger.debt(self.dataset, header.digest)
-            agreed = header.digest in approved
+            is_approved = header.digest in approved
             if debt is not None and debt.state != OWED:
-                self._admission.share(header.digest, terms, approved=agreed)
+                self._admission.share(header.digest, terms, approved=is_approved)
                 return self.kept(header.digest)
             if debt is None:
-                agreed = self._admission.is_approved(header.digest, terms, approved=agreed)[0]
-                terms.policy.admit_header(header, approved=agreed)
-            question = Question.from_bytes(blob, largest=self.policy.largest_question)
-            if question.digest != header.digest:
-                raise WireError("The file is not a valid question: its header says another one.")
-            self._answered(_answerable(question), terms, approved=agreed)
+                is_approved, _ = self._admission.is_approved(header.digest, terms, approved=is_approved)
+                terms.policy.admit_header(header, approved=is_approved)
+            question = self._read_question(blob, header)
+            _check_answerable(question)
+            self._answer(question, terms, approved=is_approved)
             return self.kept(header.digest)
+
+    def _read_question(self, blob: bytes, header: QuestionHeader) -> Question:
+        """The question of a file whose header was admitted."""
+        question = Question.from_bytes(blob, largest=self.policy.largest_question)
+        if question.digest != header.digest:
+            raise WireError("The file is not a valid question: its header says another one.")
+        return question
 
     def kept(self, digest: str) -> bytes:
         """The release that is kept for the digest of an answered question, as it was signed."""
@@ -338,7 +363,7 @@ class Owner:
             raise AnswerError("It was answered with seeded noise before; ask again with another salt.")
         return blob
 
-    def _drawn(self, question: Question, terms: Terms, approver: str) -> Release:
+    def _draw(self, question: Question, terms: Terms, approver: str) -> Release:
         """Charge a question once and draw its answer, unless another process has meanwhile."""
         debt, receipt = self.ledger.charge_once(
             self.dataset,
@@ -351,16 +376,17 @@ class Owner:
         )
         if debt.state != OWED:
             return Release.from_bytes(self.kept(question.digest))
+        # The charge is durable from here on; whatever fails below, it stands.
         try:
-            release, blob = self._or_failure(question, lambda: self._sealed(question, receipt))
+            release, blob = self._or_failure(question, lambda: self._seal(question, receipt))
         except AnswerError:
             self.ledger.fail(debt)
             raise
-        kept = self.ledger.keep(debt, blob)
-        return release if kept is blob else Release.from_bytes(kept)
+        first = self.ledger.keep(debt, blob)  # another process may have kept its answer before
+        return release if first is blob else Release.from_bytes(first)
 
-    def _sealed(self, question: Question, receipt: Receipt) -> tuple[Release, bytes]:
-        """The signed release, and its file."""
+    def _seal(self, question: Question, receipt: Receipt) -> tuple[Release, bytes]:
+        """Open the rows and draw; the signed release, and its file."""
         payload = self._open(question)
         release = Release(
             payload=payload,
@@ -371,18 +397,17 @@ class Owner:
             receipt=receipt,
             noise={name: draw.note() for name, draw in question.plan.draws.items() if name in payload},
             rehearsal=not self._noise.private,
-        )
-        signed = release.signed(self.ledger.key)
-        return signed, signed.to_bytes()
+        ).signed(self.ledger.key)
+        return release, release.to_bytes()
 
     def disclose(
         self, question: Question, *, to: str, asker: Asker | None = None, approved: bool = False
     ) -> Disclosure:
         """Give raw rows to a named curator: logged as not differentially private."""
-        self._check_terms(question)
+        check_terms(question, schema=self.schema, budget=self._budget)
         if not question.discloses:
             raise InputError("This question asks for a release; use answer().")
-        with self._asked(question, asker) as terms:
+        with self._on_terms(question, asker) as terms:
             self.policy.admit_curator(to)
             self.policy.admit(question, share=0.0)
             self._admission.wait_for_a_person(question.digest, terms, approved=approved)
@@ -412,27 +437,23 @@ class Owner:
             Whole digests of the questions that a person approved.
         """
         header = Question.peek(blob, largest=self.policy.largest_question)
-        known = None if self.learners is None else self.learners.named(asker)
-        if known is None:
+        curator = None if self.learners is None else self.learners.named(asker)
+        if curator is None:
             raise PolicyError("The owner discloses rows only to curators that it lists under [[learners]].")
-        with self._asked(header, asker) as terms:
-            self.policy.admit_curator(known.learner)
-            agreed = self._admission.is_approved(header.digest, terms, approved=header.digest in approved)[0]
-            terms.policy.admit_header(header, approved=agreed)
-        question = Question.from_bytes(blob, largest=self.policy.largest_question)
-        if question.digest != header.digest:
-            raise WireError("The file is not a valid question: its header says another one.")
-        return self.disclose(question, to=known.learner, asker=asker, approved=agreed)
-
-    def _check_terms(self, question: Question) -> None:
-        check_terms(question, schema=self.schema, budget=self.ledger.budget(self.dataset).budget)
+        with self._on_terms(header, asker) as terms:
+            self.policy.admit_curator(curator.learner)
+            is_approved = header.digest in approved
+            is_approved, _ = self._admission.is_approved(header.digest, terms, approved=is_approved)
+            terms.policy.admit_header(header, approved=is_approved)
+        question = self._read_question(blob, header)
+        return self.disclose(question, to=curator.learner, asker=asker, approved=is_approved)
 
     def _admit(self, question: Question, terms: Terms, *, approved: bool) -> str:
         """Everything that must hold before the charge; returns who approved the question.
 
         Nothing of the question runs before its approval.
         """
-        self._check_terms(question)
+        check_terms(question, schema=self.schema, budget=self._budget)
         self.ledger.check_allowance(self.dataset, question.price, terms.allowance)
         share = self.ledger.price(self.dataset, question.price).share
         self.policy.admit(question, share=share)
@@ -453,10 +474,9 @@ class Owner:
         """Open the rows and draw."""
         loaded = open_private(self._rows)
         with loaded.pinned() as rows:
-            budget = self.ledger.budget(self.dataset).budget
-            if rows is not loaded and _has_public_size(self.schema, budget):
+            if rows is not loaded and _has_public_size(self.schema, self._budget):
                 # a new snapshot of a database may have more or fewer rows than what is public
-                _check_size(rows.check(), self.schema, budget, allow_empty=True)
+                _check_size(rows.check(), self.schema, self._budget, allow_empty=True)
             return answer_rows(question, rows, noise=self._noise)
 
     def _or_failure(self, question: Question, work: Callable[[], T]) -> T:
@@ -499,20 +519,12 @@ class Owner:
         return cls(file.source, **(settings | overrides))
 
 
-def _answerable(question: Question) -> Question:
-    """The question, if it is one that is answered by a release."""
+def _check_answerable(question: Question) -> None:
+    """Refuse what is not answered by a release."""
     if not isinstance(question, Question):
         raise InputError(f"An owner answers Questions, got {type(question).__name__}.")
     if question.discloses:
         raise InputError("This question asks for raw rows; use disclose().")
-    return question
-
-
-def _in_memory(dataset: str, budget: Guarantee, accounting: str | None, vintage: Vintage | None) -> Ledger:
-    """A ledger that ends with this process, its budget opened."""
-    ledger = Ledger.open(":memory:", OwnerKey.generate())
-    ledger.open_budget(dataset, budget, accounting=accounting, vintage=vintage)
-    return ledger
 
 
 def _check_budget(budget: Guarantee, schema: Schema) -> None:
@@ -543,8 +555,8 @@ def _note_loose(budget: Guarantee) -> None:
 
 def _count_rows(rows: Rows, memory: CheckMemory | None) -> int:
     """Read all rows once, unless the same ones were, so that any error in them is known before a charge."""
-    if memory is not None and (known := memory.recall(rows)) is not None:
-        return known
+    if memory is not None and (remembered := memory.recall(rows)) is not None:
+        return remembered
     identity = rows.identity
     with rows.pinned() as now:
         size = now.check()

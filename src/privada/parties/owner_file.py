@@ -103,7 +103,7 @@ class OwnerFile:
         listed = top.sections("learners") if "learners" in top else None
         name = data.string("name")
         vintage = _vintage(data.section("vintage"), name, schema) if "vintage" in data else None
-        made = cls(
+        file = cls(
             dataset=name if vintage is None else vintage.dataset,
             vintage=vintage,
             source=_source(data, home),
@@ -119,7 +119,7 @@ class OwnerFile:
         )
         for section in (data, privacy, ledger, top):
             section.done()
-        return made
+        return file
 
     @property
     def relation(self) -> Relation:
@@ -176,9 +176,10 @@ class OwnerFile:
             return self._admission(ledger).price(quote, questions, asker, self.policy)
 
     def _admission(self, ledger: Ledger) -> Admission:
-        keeps = ledger.budget(self.dataset)
-        known = None if self.learners is None else KnownLearners(self.learners, budget=keeps)
-        return Admission(ledger, self.dataset, known)
+        learners = None
+        if self.learners is not None:
+            learners = KnownLearners(self.learners, budget=ledger.budget(self.dataset))
+        return Admission(ledger, self.dataset, learners)
 
     @contextmanager
     def _as_it_stands(self) -> Iterator[Ledger]:
@@ -215,14 +216,14 @@ class Card:
         owner = top.section("owner")
         with owner.blaming("relation"):
             relation = Relation.parse(owner.string("relation"))
-        made = cls(
+        card = cls(
             schema=Schema.from_section(top.section("schema")),
             relation=relation,
             public_key=owner.string("public_key", None),
         )
         for section in (owner, top):
             section.done()
-        return made
+        return card
 
     def to_toml(self) -> str:
         """The text of ``schema.toml``."""
@@ -262,14 +263,14 @@ def _source(section: Section, home: Path) -> StoredRows | Database:
 
 
 def _vintage(section: Section, of: str, schema: Schema) -> Vintage:
-    """The rows that are meant, of a data set that is divided by a date."""
+    """The rows of a period, of a data set that is divided by a date."""
     days = {name: section.day(name) for name in ("since", "until")}
     with section.blaming("name", "column", *days):
-        made = Vintage(of=of, name=section.string("name"), column=section.string("column"), **days)
+        vintage = Vintage(of=of, name=section.string("name"), column=section.string("column"), **days)
     with section.blaming("column"):
-        with_dates(schema, made)
+        with_dates(schema, vintage)
     section.done()
-    return made
+    return vintage
 
 
 def _budget(section: Section, schema: Schema) -> Guarantee:

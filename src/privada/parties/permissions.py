@@ -556,17 +556,6 @@ class Admission:
 
 
 __all__ = [
-    "Admission",
-    "KnownLearner",
-    "KnownLearners",
-    "LearnerCard",
-    "Policy",
-    "Terms",
-    "check_admissible",
-    "check_distinct",
-    "check_terms",
-    "is_paid",
-    "part_of",
-    "price_all",
-    "read_learners",
-]
+    "Admission", "KnownLearner", "KnownLearners", "LearnerCard", "Policy", "Terms", "check_admissible",
+    "check_distinct", "check_terms", "is_paid", "part_of", "price_all", "read_learners",
+]  # fmt: skip

@@ -47,8 +47,7 @@ def open_private(private: Private[T]) -> T:
     """Open the container. For owner-side modules only, and only after the charge."""
     if not isinstance(private, Private):
         raise InputError(f"Expected Private rows, got {type(private).__name__}.")
-    held: T = private._Private__held  # type: ignore[attr-defined]
-    return held
+    return private._Private__held  # type: ignore[attr-defined]
 
 
 __all__ = ["Private", "open_private"]

@@ -86,9 +86,10 @@ class Rows:
         if self.schema.person_id is None:
             return parts
         parts, people = self._compute.remember(parts, self.schema.person_id)
-        known = [each for each in people if len(each)] or people  # of none there is no type to agree on
-        kept = bounded(np.concatenate(known), self.schema, self._noise)
-        return self._compute.narrow(parts, _split(kept, [len(each) for each in people]))
+        # An empty part says nothing about the type of persons, and must not change that of the others.
+        people_of_rows = np.concatenate([part for part in people if len(part)] or people)
+        chosen = choose_rows(people_of_rows, self.schema, self._noise)
+        return self._compute.narrow(parts, _split(chosen, [len(part) for part in people]))
 
     def __repr__(self) -> str:
         return "<Rows>"
@@ -233,8 +234,8 @@ def _split(whole: npt.NDArray[np.bool_], lengths: Sequence[int]) -> list[npt.NDA
     return np.split(whole, np.cumsum(lengths)[:-1])
 
 
-def bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> npt.NDArray[np.bool_]:
-    """Which rows are kept so that no person has more than ``max_rows``, chosen at random."""
+def choose_rows(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> npt.NDArray[np.bool_]:
+    """Which rows count so that no person has more than ``max_rows``, chosen at random."""
     assert schema.person_id is not None
     assert schema.max_rows is not None
     if noise is None:
@@ -242,26 +243,42 @@ def bounded(people: npt.NDArray[Any], schema: Schema, noise: Noise | None) -> np
     if is_missing(people).any():
         raise SchemaError(f"Column {schema.person_id!r} holds a missing person.")
     codes = number_persons(people, schema.person_id)
+    # All rows in random order, then by person: a person's rows stay in random order, and the first count.
     order = noise.permutation(len(codes))
     order = order[np.argsort(codes[order], kind="stable")]
     grouped = codes[order]
     first = np.flatnonzero(np.r_[True, grouped[1:] != grouped[:-1]]) if len(grouped) else np.zeros(0, int)
     rank = np.arange(len(grouped)) - np.repeat(first, np.diff(np.r_[first, len(grouped)]))
-    kept = np.zeros(len(codes), dtype=np.bool_)
-    kept[order[rank < schema.max_rows]] = True
-    return kept
+    chosen = np.zeros(len(codes), dtype=np.bool_)
+    chosen[order[rank < schema.max_rows]] = True
+    return chosen
 
 
 def number_persons(people: npt.NDArray[Any], name: str) -> npt.NDArray[np.intp]:
     """A number for each person. Columns in which two persons might look the same are refused."""
-    kinds = {_kind(value) for value in people} if people.dtype.kind == "O" else {people.dtype.type}
+    kinds: set[type] = {people.dtype.type}
+    if people.dtype.kind == "O":  # integers are of one type, Python's or NumPy's; true and false are none
+        integers = (int, np.integer)
+        kinds = {
+            int if isinstance(person, integers) and not isinstance(person, bool) else type(person)
+            for person in people
+        }
     if len(kinds) > 1:
         raise SchemaError(f"Column {name!r} holds persons of several types; write all as strings.")
     kind = next(iter(kinds), int)
     if issubclass(kind, (complex, np.complexfloating)):
         raise SchemaError(f"Column {name!r} holds complex numbers; write persons as integers or strings.")
     if issubclass(kind, (float, np.floating)):
-        _check_floats(people.astype(kind), name)
+        # A float can stand for a person only where its type has every whole number: float32 below 2**24.
+        floats = people.astype(kind)
+        bits = np.finfo(floats.dtype).nmant + 1
+        if not (np.abs(floats) < 2.0**bits).all():
+            raise SchemaError(
+                f"Column {name!r} holds persons as {floats.dtype} too large to tell apart: from 2**{bits} on "
+                "one number stands for several; write them as integers or strings."
+            )
+        if not (floats == np.floor(floats)).all():
+            raise SchemaError(f"Column {name!r} holds fractions; write persons as integers or strings.")
     try:
         return np.unique(people, return_inverse=True)[1]
     except (TypeError, ArithmeticError):
@@ -270,21 +287,4 @@ def number_persons(people: npt.NDArray[Any], name: str) -> npt.NDArray[np.intp]:
         ) from None
 
 
-def _kind(value: Any) -> type:
-    """The type of one person; integers are of one."""
-    return int if isinstance(value, (int, np.integer)) and not isinstance(value, bool) else type(value)
-
-
-def _check_floats(people: npt.NDArray[Any], name: str) -> None:
-    """Accept a float as a person only where its type represents every whole number: float32 below 2^24."""
-    bits = np.finfo(people.dtype).nmant + 1
-    if not (np.abs(people) < 2.0**bits).all():
-        raise SchemaError(
-            f"Column {name!r} holds persons as {people.dtype} too large to tell apart: from 2**{bits} on "
-            "one number stands for several; write them as integers or strings."
-        )
-    if not (people == np.floor(people)).all():
-        raise SchemaError(f"Column {name!r} holds fractions; write persons as integers or strings.")
-
-
-__all__ = ["AT_ONCE", "BATCH", "Batch", "Prepared", "Rows", "bounded", "number_persons"]
+__all__ = ["AT_ONCE", "BATCH", "Batch", "Prepared", "Rows", "choose_rows", "number_persons"]

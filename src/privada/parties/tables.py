@@ -166,14 +166,6 @@ def raise_if_out_of_reach(error: BaseException, name: str) -> None:
 
 
 __all__ = [
-    "Coded",
-    "Table",
-    "as_arrow",
-    "check_names",
-    "make_arrow",
-    "raise_if_out_of_reach",
-    "read_batch",
-    "read_column",
-    "read_frame",
-    "read_values",
-]
+    "Coded", "Table", "as_arrow", "check_names", "make_arrow", "raise_if_out_of_reach", "read_batch",
+    "read_column", "read_frame", "read_values",
+]  # fmt: skip

@@ -29,10 +29,10 @@ def small(monkeypatch):
 
 def test_rows_that_do_not_count_are_not_seen():
     kept = WHO % 3 == 0
-    found = list(part(kept=kept).batches())
+    found = list(part(counted=kept).batches())
     assert [len(each) for each in found] == [1, 1, 1, 1]
     assert np.concatenate([each.X[:, 0] for each in found]).tolist() == [0, 3, 6, 9]
-    again = part(kept=kept).only(np.array([True, False, False, True]))
+    again = part(counted=kept).only(np.array([True, False, False, True]))
     assert np.concatenate([each.X[:, 0] for each in again.batches()]).tolist() == [0, 9]
     assert sum(len(each) for each in part().only(kept).batches()) == 4
 

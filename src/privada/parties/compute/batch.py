@@ -90,17 +90,17 @@ class Part:
     ----------
     source : Source
     schema : Schema
-    kept : array of bool, optional
+    counted : array of bool, optional
         Which rows count. By default all.
     people : array, optional
-        The person of each row when ``kept`` was chosen.
+        The person of each row when ``counted`` was chosen.
     names : tuple of str, optional
         The columns that are read. By default all that the schema has.
     """
 
     source: Source
     schema: Schema
-    kept: npt.NDArray[np.bool_] | None = None
+    counted: npt.NDArray[np.bool_] | None = None
     people: npt.NDArray[Any] | None = None
     names: tuple[str, ...] | None = None
 
@@ -133,15 +133,17 @@ class Part:
                 raise SchemaError(
                     "The rows' persons have changed since they were loaded; load the owner again."
                 )
-        return batch if self.kept is None else batch.where(self.kept[raw.start : raw.start + len(batch)])
+        if self.counted is None:
+            return batch
+        return batch.where(self.counted[raw.start : raw.start + len(batch)])
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Part:
         """Those of the rows that count which are chosen."""
         counted = chosen
-        if self.kept is not None:
-            counted = self.kept.copy()
-            counted[self.kept] = chosen
-        return replace(self, kept=counted)
+        if self.counted is not None:
+            counted = self.counted.copy()
+            counted[self.counted] = chosen
+        return replace(self, counted=counted)
 
     def reading(self, names: tuple[str, ...]) -> Part:
         """The same rows, of which some columns are read."""

@@ -191,50 +191,41 @@ class Cluster:
         return [self._submit(keep_value, Part(part, schema)) for part in source.addresses()]
 
     def narrow(self, parts: Handles, masks: Sequence[BoolArray]) -> Handles:
-        """See `Engine`."""
         return [self._submit(narrow_part, part, mask) for part, mask in zip(parts, masks, strict=True)]
 
     def select(self, parts: Handles, names: tuple[str, ...]) -> Handles:
-        """See `Engine`."""
         return [self._submit(select_columns, part, names) for part in parts]
 
     def remember(self, parts: Handles, name: str) -> tuple[Handles, list[npt.NDArray[Any]]]:
-        """See `Engine`."""
         with_people = [self._submit(remember_people, part, name) for part in parts]
         people = self._results([self._submit(people_of, part) for part in with_people])
         pairs = zip(with_people, map(digest_people, people), strict=True)
         return [self._submit(check_people, part, digest) for part, digest in pairs], people
 
     def counts(self, parts: Handles) -> list[int]:
-        """See `Engine`."""
         return self._results([self._submit(count_rows, part) for part in parts])
 
     def batches(self, parts: Handles) -> Iterator[Batch]:
-        """See `Engine`."""
         for part in parts:
             yield from self._results([self._submit(read_batches, part)])[0]
 
     def fold(
         self, parts: Handles, schema: Schema, make: Callable[[Batch], T], fold: Fold[T], numbers: int
     ) -> T:
-        """See `Engine`."""
         task, question = self._describe(make, fold)
         results = [self._submit(fold_part, part, schema, task, question, fold, numbers) for part in parts]
         return self._join(results, fold)
 
     def prepare(self, parts: Handles, schema: Schema, make: Callable[[Batch], Any]) -> Handles:
-        """See `Engine`."""
         task, question = self._describe(make)
         return [self._submit(prepare_part, part, schema, task, question) for part in parts]
 
     def fold_prepared(self, prepared: Handles, make: Callable[[Any], T], fold: Fold[T]) -> T:
-        """See `Engine`."""
         task, question = self._describe(make, fold)
         results = [self._submit(fold_prepared_part, part, task, question, fold) for part in prepared]
         return self._join(results, fold)
 
     def map_prepared(self, prepared: Handles, make: Callable[[Any], Any]) -> Handles:
-        """See `Engine`."""
         task, question = self._describe(make)
         return [self._submit(map_prepared_part, part, task, question) for part in prepared]
 

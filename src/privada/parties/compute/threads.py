@@ -72,25 +72,20 @@ class Threads:
         return True
 
     def narrow(self, parts: Sequence[Part], masks: Sequence[BoolArray]) -> list[Part]:
-        """Let only some rows of each part count."""
         return [part.only(mask) for part, mask in zip(parts, masks, strict=True)]
 
     def select(self, parts: Sequence[Part], names: tuple[str, ...]) -> list[Part]:
-        """Let only some columns of each part be read."""
         return [part.reading(names) for part in parts]
 
     def remember(self, parts: Sequence[Part], name: str) -> tuple[list[Part], list[npt.NDArray[Any]]]:
-        """Parts that know the person of each row; and these persons."""
         people = [np.array(part.source.column(name)) for part in parts]
         return [replace(part, people=names) for part, names in zip(parts, people, strict=True)], people
 
     def batches(self, parts: Sequence[Part]) -> Iterator[Batch]:
-        """All rows that count, in their order."""
         for part in parts:
             yield from part.batches()
 
     def counts(self, parts: Sequence[Part]) -> list[int]:
-        """How many rows of each part count; all are read and checked."""
         counts = dict.fromkeys(map(id, parts), 0)
         lock = threading.Lock()
 
@@ -121,13 +116,11 @@ class Threads:
         return results
 
     def fold_prepared(self, prepared: Sequence[S], make: Callable[[S], T], fold: Fold[T]) -> T:
-        """Join what ``make`` makes of everything that was prepared."""
         joined = _Joined(fold, make(prepared[0]))
         run_each(lambda result: joined.take(make(result)), prepared[1:], threads=self.count)
         return joined.result
 
     def map_prepared(self, prepared: Sequence[S], make: Callable[[S], T]) -> list[T]:
-        """What ``make`` makes of each, in place of it."""
         results: dict[int, T] = {}
 
         def work(numbered: tuple[int, S]) -> None:

@@ -330,10 +330,6 @@ class DatabaseSource(Source):
     def claims(cls, data: Any) -> bool:
         return isinstance(data, Database)
 
-    @classmethod
-    def open(cls, data: Any, schema: Schema) -> Source:
-        return cls(data, schema)
-
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         with self.pinned() as rows:
             yield from rows.tables(size, names)
@@ -429,9 +425,6 @@ class SharedSnapshot(Source):
     snapshot: str
     pages: tuple[int, int | None] | None = None
 
-    def __repr__(self) -> str:
-        return "<SharedSnapshot>"
-
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         with self._open_session() as rows:
             yield from rows.tables(size, names)
@@ -452,13 +445,6 @@ class SharedSnapshot(Source):
 
 
 __all__ = [
-    "ENGINES",
-    "PART_PAGES",
-    "Database",
-    "DatabaseSource",
-    "Session",
-    "SessionRows",
-    "SharedSnapshot",
-    "open_postgresql",
-    "write_literal",
-]
+    "ENGINES", "PART_PAGES", "Database", "DatabaseSource", "Session", "SessionRows", "SharedSnapshot",
+    "open_postgresql", "write_literal",
+]  # fmt: skip

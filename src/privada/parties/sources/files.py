@@ -395,10 +395,6 @@ class LocalFiles(WatchedSource):
     def claims(cls, data: Any) -> bool:
         return isinstance(data, StoredRows) and not data.scheme
 
-    @classmethod
-    def open(cls, data: Any, schema: Schema) -> Source:
-        return cls(data, schema)
-
 
 def _open_csv_files(files: list[Path], rows: StoredRows, schema: Schema) -> Source:
     import pyarrow as pa
@@ -412,20 +408,7 @@ def _open_csv_files(files: list[Path], rows: StoredRows, schema: Schema) -> Sour
 
 
 __all__ = [
-    "PART_ROWS",
-    "ArrowSource",
-    "CsvFiles",
-    "CsvSource",
-    "LocalFiles",
-    "Piece",
-    "StoredRows",
-    "are_settled",
-    "check_readable",
-    "data_files",
-    "divide_dataset",
-    "identify",
-    "identify_files",
-    "is_pattern",
-    "open_csv",
-    "open_parquet",
-]
+    "PART_ROWS", "ArrowSource", "CsvFiles", "CsvSource", "LocalFiles", "Piece", "StoredRows",
+    "are_settled", "check_readable", "data_files", "divide_dataset", "identify", "identify_files",
+    "is_pattern", "open_csv", "open_parquet",
+]  # fmt: skip

@@ -59,10 +59,6 @@ class ArraySource(Source):
     def claims(cls, data: Any) -> bool:
         return isinstance(data, (np.ndarray, list, tuple))
 
-    @classmethod
-    def open(cls, data: Any, schema: Schema) -> Source:
-        return cls(data, schema)
-
     @property
     def is_held(self) -> bool:
         return True
@@ -106,10 +102,6 @@ class LazyFrameSource(Source):
     def claims(cls, data: Any) -> bool:
         return hasattr(data, "collect_schema") and hasattr(data, "collect_batches")
 
-    @classmethod
-    def open(cls, data: Any, schema: Schema) -> Source:
-        return cls(data, schema)
-
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         for batch in self._batches(names or self._schema.needed, size):
             yield read_batch(batch, coded=self._schema.coded)
@@ -144,17 +136,10 @@ class Collection(Source):
     def __post_init__(self) -> None:
         check_names(list(self.frame.columns), self.schema.needed)
 
-    def __repr__(self) -> str:
-        return "<Collection>"
-
     @classmethod
     def claims(cls, data: Any) -> bool:
         """Dask is not imported for it."""
         return all(hasattr(data, name) for name in ("__dask_graph__", "to_delayed", "columns"))
-
-    @classmethod
-    def open(cls, data: Any, schema: Schema) -> Source:
-        return cls(data, schema)
 
     @property
     def travels(self) -> bool:
@@ -184,9 +169,6 @@ class Partition(Source):
 
     delayed: Any
     schema: Schema
-
-    def __repr__(self) -> str:
-        return "<Partition>"
 
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         yield from self._compute().tables(size, names)

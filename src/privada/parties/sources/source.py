@@ -57,8 +57,11 @@ class Source(ABC):
 
     @classmethod
     def open(cls, data: Any, schema: Schema) -> Source:
-        """The rows of data that `claims` said yes to."""
-        raise NotImplementedError
+        """The rows of data that `claims` said yes to; by default, made of the data and the schema."""
+        return cls(data, schema)  # type: ignore[call-arg]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"  # no row, and no place of rows
 
     @abstractmethod
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from privada.exceptions import InputError, SourceError, SourceOutageError
 from privada.parties.schema import Schema
 from privada.parties.sources.files import StoredRows, open_csv, open_parquet
-from privada.parties.sources.source import Source, WatchedSource
+from privada.parties.sources.source import WatchedSource
 
 SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
 READ_AHEAD = 1 << 22
@@ -133,10 +133,6 @@ class BucketSource(WatchedSource):
     @classmethod
     def claims(cls, data: Any) -> bool:
         return isinstance(data, StoredRows) and data.scheme in SCHEMES
-
-    @classmethod
-    def open(cls, data: Any, schema: Schema) -> Source:
-        return cls(data, schema)
 
 
 class _Raw(io.RawIOBase):
