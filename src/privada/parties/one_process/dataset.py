@@ -145,9 +145,9 @@ class GivenBudget:
 def open_ledger(ledger: Any) -> Ledger:
     """A ledger that was given as itself, as a path (its key is ``PATH.key``) or as a URL.
 
-    The key of a ledger at a URL is in the file that the environment variable ``PRIVADA_LEDGER_KEY``
-    names, and its heads are recorded in ``ledger.heads`` beside that.
-    A ledger that does not exist is never created: its budget has to be opened first.
+    The key of a ledger at a URL is in the file that the environment variable ``PRIVADA_LEDGER_KEY`` names,
+    and its heads are recorded in ``ledger.heads`` beside that. A ledger that does not exist is never created:
+    its budget has to be opened first.
     """
     if isinstance(ledger, Ledger):
         return ledger

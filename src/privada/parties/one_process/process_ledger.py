@@ -2,9 +2,9 @@
 
 Every `fit` of an estimator on arrays is a *use* of its rows, with an owner and a budget of its own. That
 alone would state the loss of one fit where a grid search ran ten. So this process remembers, by keyed
-fingerprints (`privada.parties.one_process.recognition`), which rows each use had; what a row has lost is
-what all its uses cost together (`privada.privacy.accounting.odometer`), and what a fit states as ``spent_``
-is that of the row that has lost most (`Statement`).
+fingerprints (`privada.parties.one_process.recognition`), which rows each use had; what a row has lost is what
+all its uses cost together (`privada.privacy.accounting.accountant`), and what a fit states as ``spent_`` is
+that of the row that has lost most (`Statement`).
 
 That is true only if a row is in the same fits whatever the other rows are. So a use is of a table, or of a
 part that was drawn by a secret label for each row. Where fits without a name had different rows that nobody
@@ -14,8 +14,8 @@ A use that a ledger or an owner of the caller pays for is noted, too. Its statem
 budget, together with the other uses of its rows.
 
 It stores twelve bytes per distinct row and what was charged for each use, and nothing else: no row and
-nothing that could be turned back into one. It ends with the process. Worker processes would each forget
-what the others did, so they are refused: there, and wherever a loss has to be known later, give ``ledger=``.
+nothing that could be turned back into one. It ends with the process. Worker processes would each forget what
+the others did, so they are refused: there, and wherever a loss has to be known later, give ``ledger=``.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ class OpenUse:
 class ProcessLedger:
     """Which uses each row had.
 
-    Each row has the number of its *history*, the tuple of its uses. Rows that were always used together
-    share one, so there are few.
+    Each row has the number of its *history*, the tuple of its uses. Rows that were always used together share
+    one, so there are few.
     """
 
     def __init__(self) -> None:

@@ -168,8 +168,8 @@ class Remaining:
     share : float
         Fraction of the budget.
     largest : Guarantee or None
-        The largest single question that still fits: one of Gaussian noise,
-        except on a pure budget, where it is any pure question.
+        The largest single question that still fits: one of Gaussian noise, except on a pure budget, where it
+        is any pure question.
     learner : str, default=""
         Whose allowance it is; empty for the budget.
     """
@@ -438,16 +438,18 @@ def read_grant(line: Line) -> Guarantee | None:
         raise TamperError(f"{line.where} was edited: it holds no allowance.") from None
 
 
-def describe_grant(old: Guarantee | None, allowance: Allowance, *, declared: bool) -> dict[str, Any]:
-    """The detail of a line that changes an allowance."""
+def describe_grant(grants: Sequence[Line], allowance: Allowance, *, declared: bool = False) -> dict[str, Any]:
+    """The fields of the line that changes an allowance, after the lines about it before."""
+    old = read_grant(grants[-1]) if grants else None
     new = None if allowance.filter is None else allowance.filter.budget
-    return {
+    detail = {
         "text": f"may have {new or 'the whole budget'}; before: {old or 'the whole budget'}",
         "old": None if old is None else old.to_dict(),
         "new": None if new is None else new.to_dict(),
         "accounting": "" if allowance.filter is None else allowance.filter.name,
         "declared": declared,
     }
+    return {"kind": ALLOWANCE, "detail": detail, "asker": Asker(allowance.learner, allowance.key)}
 
 
 def stands(lines: Sequence[Line], allowance: Allowance) -> bool:

@@ -1,25 +1,23 @@
 """Lines of a ledger, what makes a sequence of lines a chain, and how its key is handed over.
 
-A line's digest is SHA-256 over the canonical JSON of the line, which contains the
-digest of the line before it. The owner's signature is over the line's receipt,
-which contains the digest, so one signature covers the line and its receipt.
+A line's digest is SHA-256 over the canonical JSON of the line, which contains the digest of the line before
+it. The owner's signature is over the line's receipt, which contains the digest, so one signature covers the
+line and its receipt.
 
-*A new key takes over.* The holder of the old key appends one line of kind ``"key"`` to
-every chain. The line is signed by the old key, costs nothing and names the new key; all
-later lines are signed by the new key. The ledger keeps each `HandOver`, from the key that
-it was created with to the current one.
+*A new key takes over.* The holder of the old key appends one line of kind ``"key"`` to every chain. The line
+is signed by the old key, costs nothing and names the new key; all later lines are signed by the new key. The
+ledger keeps each `HandOver`, from the key that it was created with to the current one.
 
-*Why a stolen old key is worthless afterwards.* The new key signs, too: the hand-over
-itself and, in each chain, the position of the line, the digest of the line before it, the
-sum up to it and the digest of line 0. Whoever holds only the old key can therefore neither
-append after the hand-over (`check_head` requires the new key there), nor rewrite what was
-before it (the new key's signature covers its digest), nor raise a budget (`check_opening`),
-nor cut the hand-over off (a chain must end under the current key). Receipts and releases
-signed by the old key still verify under the old key. That is all it can still do, so
-everybody who knows its public half must be informed.
+*Why a stolen old key is worthless afterwards.* The new key signs, too: the hand-over itself and, in each
+chain, the position of the line, the digest of the line before it, the sum up to it and the digest of line 0.
+Whoever holds only the old key can therefore neither append after the hand-over (`check_head` requires the new
+key there), nor rewrite what was before it (the new key's signature covers its digest), nor raise a budget
+(`check_opening`), nor cut the hand-over off (a chain must end under the current key). Receipts and releases
+signed by the old key still verify under the old key. That is all it can still do, so everybody who knows its
+public half must be informed.
 
-*What is impossible.* Without the old key nobody can hand over: a lost key is a lost
-ledger, and with it the budgets. A key that was replaced never returns.
+*What is impossible.* Without the old key nobody can hand over: a lost key is a lost ledger, and with it the
+budgets. A key that was replaced never returns.
 """
 
 from __future__ import annotations
@@ -70,8 +68,8 @@ class Line:
     dataset, index, kind, time, question
         As in `Receipt`.
     detail : mapping
-        The filter of a budget line, the price of a charge, the text of a note; both price and text of a
-        copy; the old and the new allowance; what a restored ledger lacked.
+        The filter of a budget line, the price of a charge, the text of a note; both price and text of a copy;
+        the old and the new allowance; what a restored ledger lacked.
     cost, spent : int
         Whole grains that this line took, and that all lines up to it took.
     purpose : str

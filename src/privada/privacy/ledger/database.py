@@ -1,9 +1,8 @@
 """A ledger in a SQLite file or in PostgreSQL: connections, locks, transactions and faults.
 
-There is one writer at a time: SQLite by ``BEGIN IMMEDIATE``, PostgreSQL by row and
-advisory locks. A commit is on disk before it returns. A process that answers for a data
-set holds it `alone` meanwhile, and one that serves it can `claim` it; both locks end with
-the process.
+There is one writer at a time: SQLite by ``BEGIN IMMEDIATE``, PostgreSQL by row and advisory locks. A commit
+is on disk before it returns. A process that answers for a data set holds it `alone` meanwhile, and one that
+serves it can `claim` it; both locks end with the process.
 """
 
 from __future__ import annotations
@@ -48,14 +47,15 @@ _FAULTS = {
 class Database(Storage):
     """Short transactions on one database, safe for threads and across a fork.
 
-    One thread at a time uses the connection. Before a fork it is closed, so a
-    child never has a connection of its parent (SQLite forbids it).
+    One thread at a time uses the connection. Before a fork it is closed, so a child never has a connection of
+    its parent (SQLite forbids it).
     """
 
     def __init__(self, url: URL) -> None:
         self.url = url
         self._gate = threading.RLock()
         self._is_closed = False
+        self._claimed: dict[str, Any] = {}  # data sets that this process serves, and what holds each lock
         self.engine = self._make_engine()
         weakref.finalize(self, self.engine.dispose)
         _DATABASES.add(self)
@@ -69,14 +69,9 @@ class Database(Storage):
     def _begin_writing(self, connection: Connection) -> None:
         """Start a durable write transaction."""
 
-    @property
     @abstractmethod
-    def claims(self) -> list[str]:
-        """The data sets that this process has claimed."""
-
-    @abstractmethod
-    def release_claims(self) -> None:
-        """Let other processes serve."""
+    def _release_claim(self, dataset: str) -> None:
+        """Let other processes serve a data set."""
 
     @property
     @abstractmethod
@@ -137,14 +132,15 @@ class Database(Storage):
     def check_reachable(self) -> None:
         with self.reading() as tables:
             tables.connection.exec_driver_sql("SELECT 1")
-        for dataset in self.claims:
+        for dataset in [*self._claimed]:
             self.claim(dataset)
 
     def close(self) -> None:
         with self._gate:
             self._is_closed = True
             self.engine.dispose()
-            self.release_claims()
+            for dataset in [*self._claimed]:
+                self._release_claim(dataset)
 
     def before_fork(self) -> None:
         """Let transactions finish and close the connection."""
@@ -161,7 +157,6 @@ class SQLite(Database):
 
     def __init__(self, url: URL) -> None:
         self._path = Path(str(url.database))
-        self._claimed: dict[str, int] = {}
         create_file(self._path)
         check_private(self._path)
         self._inode = self._path.stat().st_ino
@@ -237,13 +232,8 @@ class SQLite(Database):
             raise _served(dataset) from None
         self._claimed[dataset] = handle
 
-    @property
-    def claims(self) -> list[str]:
-        return [*self._claimed]
-
-    def release_claims(self) -> None:
-        while self._claimed:
-            os.close(self._claimed.popitem()[1])
+    def _release_claim(self, dataset: str) -> None:
+        os.close(self._claimed.pop(dataset))
 
     def free_bytes(self) -> int | None:
         """Also makes sure that the file is still there: SQLite goes on writing to one that was removed."""
@@ -269,10 +259,6 @@ class SQLite(Database):
 
 class PostgreSQL(Database):
     """A shared server; one writer per data set."""
-
-    def __init__(self, url: URL) -> None:
-        self._claimed: dict[str, Connection | None] = {}  # None while its session is lost
-        super().__init__(url)
 
     @property
     def place(self) -> str:
@@ -341,7 +327,7 @@ class PostgreSQL(Database):
                     session.exec_driver_sql("SELECT 1")
                 except DBAPIError:
                     session.close()
-                    self._claimed[dataset] = None
+                    self._claimed[dataset] = None  # its session is lost
                 else:
                     return
             pool = sqlalchemy.pool.NullPool
@@ -352,14 +338,9 @@ class PostgreSQL(Database):
                 raise _served(dataset)
             self._claimed[dataset] = session
 
-    @property
-    def claims(self) -> list[str]:
-        return [*self._claimed]
-
-    def release_claims(self) -> None:
-        while self._claimed:
-            if (session := self._claimed.popitem()[1]) is not None:
-                session.close()
+    def _release_claim(self, dataset: str) -> None:
+        if (session := self._claimed.pop(dataset)) is not None:
+            session.close()
 
 
 def _try_lock(connection: Connection, name: str) -> bool:

@@ -22,8 +22,8 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -65,47 +65,12 @@ from privada.privacy.asker import (
     show_name,
 )
 from privada.privacy.guarantee import Guarantee
+from privada.privacy.ledger import account as accounts
 from privada.privacy.ledger import chain
-from privada.privacy.ledger.account import (
-    Account,
-    AllowanceQuote,
-    Quote,
-    Remaining,
-    Uses,
-    check_asker,
-    describe_grant,
-    find_grants,
-    has_answer,
-    in_force,
-    read_account,
-    read_grant,
-    require_price,
-    stands,
-)
-from privada.privacy.ledger.chain import (
-    ALLOWANCE,
-    APPROVAL,
-    CHARGE,
-    COPY,
-    KINDS,
-    REFUSAL,
-    HandOver,
-    Line,
-    check_digest,
-    check_text,
-)
+from privada.privacy.ledger.account import Account, AllowanceQuote, Quote, Remaining, Uses, read_account
+from privada.privacy.ledger.chain import HandOver, Line
 from privada.privacy.ledger.recovery import Heads, Lost, back_up, continue_chains
-from privada.privacy.ledger.storage import (
-    FAILED,
-    KEPT,
-    MOST_TRIES,
-    OWED,
-    Debt,
-    Storage,
-    Transaction,
-    absent,
-    open_storage,
-)
+from privada.privacy.ledger.storage import FAILED, KEPT, Debt, Storage, Transaction, absent, open_storage
 from privada.privacy.ledger.verify import EXPORT_FORMAT, Verification, export_account, verify
 from privada.privacy.receipt import OwnerKey, Receipt
 from privada.privacy.relation import Relation
@@ -119,8 +84,8 @@ MOST_REFUSALS = 100  # lines that one learner's refusals may fill in a day
 class Ledger:
     """Budgets of data sets and everything charged to them.
 
-    Use `Ledger.open`. A ledger is safe for many threads and processes at
-    once; it cannot be pickled: open it again where it is needed.
+    Use `Ledger.open`. A ledger is safe for many threads and processes at once; it cannot be pickled: open it
+    again where it is needed.
 
     Attributes
     ----------
@@ -138,9 +103,8 @@ class Ledger:
     written under one lock, in whole numbers, and is on disk before `charge`
     returns: rows that are opened after that are paid for. Nothing is refunded.
 
-    Price, relation and unit of a question are checked against the budget: a
-    price under add/remove is converted for a replace-one budget, what cannot
-    be converted is refused.
+    Price, relation and unit of a question are checked against the budget: a price under add/remove is
+    converted for a replace-one budget, what cannot be converted is refused.
     """
 
     def __init__(self, storage: Storage, key: OwnerKey, heads: Heads) -> None:
@@ -166,20 +130,18 @@ class Ledger:
         Parameters
         ----------
         place : str or path
-            A file, ``sqlite:///PATH``, ``postgresql+psycopg://…``, or
-            ``":memory:"`` for a ledger that ends with this process.
+            A file, ``sqlite:///PATH``, ``postgresql+psycopg://…``, or ``":memory:"`` for a ledger that ends
+            with this process.
         key : OwnerKey
             The key that the ledger was created with.
         create : bool, default=True
-            Whether to create a ledger that does not exist. A running owner does
-            not: a lost or mistyped ledger must not start a new budget.
-        heads : path, optional
-            A separate file in which the last line of each chain is recorded, so
-            that a ledger that lost lines is noticed. By default
-            ``PLACE.heads`` beside a SQLite file, and none for PostgreSQL: name one, or a
-            database that was put back from an older copy is not noticed. A ledger with
-            lines of which this file says nothing can be read, and nothing is written to it
-            before `restore`.
+            Whether to create a ledger that does not exist. A running owner does not: a lost or mistyped
+            ledger must not start a new budget.
+        heads : path, default=None
+            A separate file in which the last line of each chain is recorded, so that a ledger that lost lines
+            is noticed. By default ``PLACE.heads`` beside a SQLite file, and none for PostgreSQL: name one, or
+            a database that was put back from an older copy is not noticed. A ledger with lines of which this
+            file says nothing can be read, and nothing is written to it before `restore`.
 
         Raises
         ------
@@ -225,7 +187,7 @@ class Ledger:
             As in `open`.
         by : str
             The person who decides; the lines say so.
-        lost : {"nothing", "everything"}, optional
+        lost : {"nothing", "everything"}, default=None
             What was written after the copy, where the record of heads does not say it: nothing, or nobody
             knows what, and all that was left of the budget counts as spent.
         receipts : iterable of Receipt, default=()
@@ -235,13 +197,6 @@ class Ledger:
         -------
         list of Line
             One of kind ``"restore"`` for each chain that was continued; none if the record is complete.
-
-        Raises
-        ------
-        LedgerError
-            It is not known what was lost, or the copy is older than a budget.
-        TamperError
-            The ledger or a receipt is not genuine.
         """
         storage = open_storage(place, create=False)
         try:
@@ -305,26 +260,21 @@ class Ledger:
         accounting: str | None = None,
         vintage: Vintage | None = None,
     ) -> Receipt:
-        """Open the budget of a data set, once and for all.
+        """Open the budget of a data set, once and for all; the same call again returns the same receipt.
 
         Parameters
         ----------
         dataset : str
-            The name of the data set. It belongs to the data, not to a file: an
-            updated or moved data set keeps its name and its budget.
+            The name of the data set. It belongs to the data, not to a file: an updated or moved data set
+            keeps its name and its budget.
         budget : Guarantee
             The most that can be spent; its relation and unit become the ledger's.
-        accounting : str, optional
-            The filter; by default ``"pure"``, ``"zcdp"`` or ``"renyi"`` by the
-            kind of the budget (``"gaussian"`` is the other choice for (ε, δ)).
-        vintage : Vintage, optional
+        accounting : str, default=None
+            The filter; by default ``"pure"``, ``"zcdp"`` or ``"renyi"`` by the kind of the budget
+            (``"gaussian"`` is the other choice for (ε, δ)).
+        vintage : Vintage, default=None
             The rows that it is for, if it is not for all of a data set; ``dataset`` is the vintage's name.
             Its period must be apart from those of all other vintages in this ledger.
-
-        Returns
-        -------
-        Receipt
-            Of line 0. The same call again returns the same receipt.
         """
         account = _read_budget(dataset, budget, accounting, vintage)
         with self._storage.writing() as tables:
@@ -356,8 +306,7 @@ class Ledger:
     ) -> str:
         """Raise an error unless this very budget is open and can be charged; return its name in the ledger.
 
-        A running owner opens no budget: a changed or mistyped name would start
-        a new one for the same rows.
+        A running owner opens no budget: a changed or mistyped name would start a new one for the same rows.
         """
         expected = _read_budget(dataset, budget, accounting, vintage)
         account = self._account(dataset)
@@ -416,29 +365,17 @@ class Ledger:
     def price_for(
         self, dataset: str, prices: Mapping[str, Price], allowance: Allowance | None
     ) -> AllowanceQuote | None:
-        """What questions would take from a learner's allowance now; nothing is written.
+        """What questions, by their digests, would take from a learner's allowance now; nothing is written.
 
-        Parameters
-        ----------
-        dataset : str
-            The data set.
-        prices : mapping of str to Price
-            The questions' prices, by digest; an answer that the learner has costs it nothing again.
-        allowance : Allowance or None
-            The learner's terms.
-
-        Returns
-        -------
-        AllowanceQuote or None
-            None if the learner may have the whole budget.
+        An answer that the learner has costs it nothing again. None if the learner may have the whole budget.
         """
         name = self._find_name(dataset)
         if allowance is None:
             return None
         with self._storage.reading() as tables:
             lines = ((list(tables.find(name, question=digest)), price) for digest, price in prices.items())
-            due = [price for of_question, price in lines if not has_answer(of_question, allowance)]
-            return self._uses.quote(tables, name, in_force(tables, name, allowance), due)
+            due = [price for of_question, price in lines if not accounts.has_answer(of_question, allowance)]
+            return self._uses.quote(tables, name, accounts.in_force(tables, name, allowance), due)
 
     def charge(
         self,
@@ -463,17 +400,12 @@ class Ledger:
             Digest of the question, in hexadecimal.
         purpose : str, default=""
             What the charge is for, in the owner's words.
-        asker : Asker, optional
+        asker : Asker, default=None
             The learner that asks.
-        allowance : Allowance, optional
+        allowance : Allowance, default=None
             The terms of that learner; they are checked in the transaction of the charge.
         approver : str, default=""
             The person who approved the question.
-
-        Returns
-        -------
-        Receipt
-            The owner's signed statement, for the learner.
 
         Raises
         ------
@@ -500,9 +432,8 @@ class Ledger:
     ) -> tuple[Debt, Receipt]:
         """Charge a question, unless it was charged before; in both cases, return what it is owed.
 
-        This is decided in the transaction of the charge, so that several
-        processes at the same time, on any machines, charge it once. Each
-        call counts as a try at the answer. Parameters and errors are those of `charge`.
+        This is decided in the transaction of the charge, so that several processes at the same time, on any
+        machines, charge it once. Each call counts as a try at the answer. For the rest, see `charge`.
         """
         line = {"question": question, "purpose": purpose, "asker": asker, "approver": approver}
         receipt, debt = self._charge(dataset, price, line, allowance, once=True)
@@ -512,10 +443,10 @@ class Ledger:
     def _charge(
         self, dataset: str, price: Price, fields: dict[str, Any], allowance: Allowance | None, *, once: bool
     ) -> tuple[Receipt, Debt | None]:
-        check_digest(question=fields["question"])
-        check_text(purpose=fields["purpose"], longest=1000, empty=True)
+        chain.check_digest(question=fields["question"])
+        chain.check_text(purpose=fields["purpose"], longest=1000, empty=True)
         check_line(approver=fields["approver"], longest=LONGEST_NAME, empty=True)
-        check_asker(fields["asker"], allowance)
+        accounts.check_asker(fields["asker"], allowance)
         account = self._account(dataset)
         name = account.dataset
         check_single(name, self.datasets)
@@ -523,26 +454,23 @@ class Ledger:
         cost, detail = account.cost(charged), json.loads(canonical(charged.to_dict()))
         if allowance is not None:  # most of the sum, before anybody has to wait
             with self._storage.reading() as tables:
-                self._uses.count(tables, name, in_force(tables, name, allowance))
-        line: Line | None = None
-        with self._storage.writing() as tables:
-            head = tables.lock(name)
+                self._uses.count(tables, name, accounts.in_force(tables, name, allowance))
+        receipt: Receipt | None = None
+        with self._continuing(name) as (tables, head, append):
             debt = tables.debt(name, fields["question"]) if once else None
             if debt is not None:
-                line = self._copy(tables, head, debt, fields["asker"], allowance)
-                receipt, debt = self._read_receipt(tables, debt), _count_try(tables, debt)
+                self._copy(tables, head, append, debt, fields["asker"], allowance)
+                receipt, debt = self._read_receipt(tables, debt), tables.count_try(debt)
             else:
                 self._uses.check(tables, head, allowance, charged)
                 if head.spent + cost <= account.capacity:
-                    line = self._append(tables, head, kind=CHARGE, cost=cost, detail=detail, **fields)
+                    line = append(kind=chain.CHARGE, cost=cost, detail=detail, **fields)
                     receipt = line.receipt(self.key.public)
                     if once:
                         debt = Debt(dataset=name, question=line.question, position=line.index, tries=1)
                         tables.owe(debt)
-        if line is None and debt is None:  # advice takes its time, and nobody should wait for it
+        if receipt is None:  # advice takes its time, and nobody should wait for it
             raise account.quote(price, cost=cost, spent=head.spent).refusal()
-        if line is not None:
-            self._heads.remember(line)
         return receipt, debt
 
     def _read_receipt(self, tables: Transaction, debt: Debt) -> Receipt:
@@ -558,8 +486,7 @@ class Ledger:
 
     def debt(self, dataset: str, question: str) -> Debt | None:
         """What a question that was charged by `charge_once` is owed, None if it never was."""
-        name = self._find_name(dataset)
-        with self._storage.reading() as tables:
+        with self._reading(dataset) as (tables, name):
             return tables.debt(name, question)
 
     def keep(self, debt: Debt, release: bytes) -> bytes:
@@ -585,8 +512,7 @@ class Ledger:
 
     def kept(self, dataset: str, question: str) -> bytes | None:
         """The release that was kept for a question, None if there is none."""
-        name = self._find_name(dataset)
-        with self._storage.reading() as tables:
+        with self._reading(dataset) as (tables, name):
             return tables.release(name, question)
 
     def alone(self, dataset: str) -> AbstractContextManager[None]:
@@ -596,12 +522,7 @@ class Ledger:
     def claim(self, dataset: str) -> None:
         """Be the only process that serves a data set, until the ledger is closed or the process ends.
 
-        Other processes may answer for it meanwhile: this keeps none of them waiting.
-
-        Raises
-        ------
-        ServedError
-            Another process has claimed it.
+        Raises `ServedError` if another process claimed it. Other processes may answer for it meanwhile.
         """
         self._storage.claim(self._find_name(dataset))
 
@@ -626,9 +547,8 @@ class Ledger:
 
     def used(self, dataset: str, allowance: Allowance) -> Remaining:
         """What is left of an allowance, if the budget is not used up before; nothing is written."""
-        name = self._find_name(dataset)
-        with self._storage.reading() as tables:
-            allowance = in_force(tables, name, allowance)
+        with self._reading(dataset) as (tables, name):
+            allowance = accounts.in_force(tables, name, allowance)
             used = self._uses.count(tables, name, allowance)
         if allowance.filter is None:
             return Remaining(dataset=name, share=1.0, largest=None, learner=allowance.learner)
@@ -643,10 +563,7 @@ class Ledger:
             allowance.check_term(chain.moment(last))
 
     def check_allowance(self, dataset: str, price: Price, allowance: Allowance | None) -> None:
-        """Raise an error if a learner's terms would not cover one more answer now; nothing is written.
-
-        The charge decides again, in its transaction: this is to refuse early.
-        """
+        """Raise an error if a learner's terms do not cover one more answer now; the charge decides again."""
         name = self._find_name(dataset)
         if allowance is not None:
             with self._storage.reading() as tables:
@@ -654,51 +571,50 @@ class Ledger:
 
     def has_answer(self, dataset: str, question: str, allowance: Allowance) -> bool:
         """Whether a learner paid for a question's answer, or got a copy of it, and its term is not over."""
-        name = self._find_name(dataset)
-        with self._storage.reading() as tables:
+        with self._reading(dataset) as (tables, name):
             allowance.check_term(chain.moment(tables.last(name)))
-            return has_answer(list(tables.find(name, question=question)), allowance)
+            return accounts.has_answer(list(tables.find(name, question=question)), allowance)
 
     def share(self, dataset: str, question: str, *, asker: Asker | None, allowance: Allowance | None) -> None:
         """Let a learner have an answer that is paid for; one that it did not pay for counts in its allowance.
 
         The budget is not charged again: the same answer tells nothing more about any row. Without an
-        allowance nothing is checked or written.
-
-        Raises
-        ------
-        BudgetError, PolicyError
-            The learner's allowance or term does not cover it.
+        allowance nothing is checked or written; one that does not cover it is a `BudgetError` or
+        `PolicyError`.
         """
-        check_asker(asker, allowance)
+        accounts.check_asker(asker, allowance)
         name = self._find_name(dataset)
         if allowance is None:
             return
-        with self._storage.writing() as tables:
-            head, debt = tables.lock(name), tables.debt(name, question)
+        with self._continuing(name) as (tables, head, append):
+            debt = tables.debt(name, question)
             if debt is None:
                 raise InputError(f"Question {question[:12]} was not charged; there is no answer to share.")
-            line = self._copy(tables, head, debt, asker, allowance)
-        if line is not None:
-            self._heads.remember(line)
+            self._copy(tables, head, append, debt, asker, allowance)
 
     def _copy(
-        self, tables: Transaction, head: Line, debt: Debt, asker: Asker | None, allowance: Allowance | None
-    ) -> Line | None:
+        self,
+        tables: Transaction,
+        head: Line,
+        append: Callable[..., Line],
+        debt: Debt,
+        asker: Asker | None,
+        allowance: Allowance | None,
+    ) -> None:
         """Write that a learner gets an answer for which it did not pay, if that is so."""
         if allowance is None or asker is None:
-            return None
+            return
         lines = list(tables.find(debt.dataset, question=debt.question))
-        if has_answer(lines, allowance):
+        if accounts.has_answer(lines, allowance):
             allowance.check_term(chain.moment(head))
-            return None
+            return
         paid = next((line for line in lines if line.index == debt.position), None)
         if paid is None:
             raise TamperError(f"Line {debt.position} of {debt.dataset!r}, which paid, is not in the ledger.")
-        self._uses.check(tables, head, allowance, require_price(paid))
+        self._uses.check(tables, head, allowance, accounts.require_price(paid))
         text = f"the answer that line {paid.index} paid for, to another learner"
         detail = {"text": text, "price": dict(paid.detail)}
-        return self._append(tables, head, kind=COPY, detail=detail, question=debt.question, asker=asker)
+        append(kind=chain.COPY, detail=detail, question=debt.question, asker=asker)
 
     def allow(self, dataset: str, *, learner: str, key: str, most: Guarantee | None, by: str) -> Receipt:
         """Change what may be spent on a learner's questions; it counts from now on, in every process.
@@ -715,56 +631,32 @@ class Ledger:
             The allowance, a part of the budget in the budget's own terms; None leaves it the whole budget.
         by : str
             The person who decides.
-
-        Returns
-        -------
-        Receipt
-            Of the line that says so.
         """
         check_line(by=by, longest=LONGEST_NAME)
         budget = self.budget(dataset)
         part = None if most is None else check_part(most, budget.budget)
-        allowance, name = Allowance.of(learner, key, part, accounting=budget.name), self._find_name(dataset)
-        with self._storage.writing() as tables:
-            head, grants = tables.lock(name), find_grants(tables, name, allowance)
-            if grants and grants[-1].asker == Asker(learner, key) and read_grant(grants[-1]) == part:
+        allowance = Allowance.of(learner, key, part, accounting=budget.name)
+        with self._continuing(dataset) as (tables, head, append):
+            grants = accounts.find_grants(tables, head.dataset, allowance)
+            if grants and grants[-1].asker == Asker(learner, key) and accounts.read_grant(grants[-1]) == part:
                 return grants[-1].receipt(chain.signer(tables, grants[-1], self.key.public))
-            line = self._grant(tables, head, grants, allowance, by=by)
-        return self._remember(line)
+            line = append(**accounts.describe_grant(grants, allowance), approver=by)
+        return line.receipt(self.key.public)
 
     def declare(self, dataset: str, allowance: Allowance) -> None:
         """Record what an owner's file allows a learner, if the file did not say so when it was last read."""
-        name = self._find_name(dataset)
-        with self._storage.reading() as tables:
-            if stands(find_grants(tables, name, allowance), allowance):
+        with self._reading(dataset) as (tables, name):
+            if accounts.stands(accounts.find_grants(tables, name, allowance), allowance):
                 return
-        with self._storage.writing() as tables:
-            head, grants = tables.lock(name), find_grants(tables, name, allowance)
-            if stands(grants, allowance):
-                return
-            line = self._grant(tables, head, grants, allowance, by=FILE, declared=True)
-        self._remember(line)
-
-    def _grant(
-        self,
-        tables: Transaction,
-        head: Line,
-        grants: Sequence[Line],
-        allowance: Allowance,
-        *,
-        by: str,
-        declared: bool = False,
-    ) -> Line:
-        old = read_grant(grants[-1]) if grants else None
-        detail = describe_grant(old, allowance, declared=declared)
-        asker = Asker(allowance.learner, allowance.key)
-        return self._append(tables, head, kind=ALLOWANCE, detail=detail, asker=asker, approver=by)
+        with self._continuing(dataset) as (tables, _, append):
+            grants = accounts.find_grants(tables, name, allowance)
+            if not accounts.stands(grants, allowance):
+                append(**accounts.describe_grant(grants, allowance, declared=True), approver=FILE)
 
     def allowed(self, dataset: str, allowance: Allowance) -> Allowance:
         """The terms of a learner as the chain has them now."""
-        name = self._find_name(dataset)
-        with self._storage.reading() as tables:
-            return in_force(tables, name, allowance)
+        with self._reading(dataset) as (tables, name):
+            return accounts.in_force(tables, name, allowance)
 
     # Lines that cost nothing
 
@@ -784,34 +676,31 @@ class Ledger:
         dataset : str
             The data set.
         kind : str, default="disclosure"
-            One lower-case word: rows that went to a named curator.
+            One lower-case word; a disclosure is of rows that went to a named curator.
         text : str
             What happened, in words. Never a row.
         question : str, default=""
             Digest of the question.
-        asker : Asker, optional
+        asker : Asker, default=None
             The learner that asked.
         """
-        if not re.fullmatch(r"[a-z]{1,40}", str(kind)) or kind in KINDS:
+        if not re.fullmatch(r"[a-z]{1,40}", str(kind)) or kind in chain.KINDS:
             raise InputError(
-                f"Expected kind to be a lower-case word other than {', '.join(KINDS)}, got {kind!r:.80}."
+                f"Expected kind to be a lower-case word other than {', '.join(chain.KINDS)}, "
+                f"got {kind!r:.80}."
             )
-        check_text(text=text, longest=10_000)
+        chain.check_text(text=text, longest=10_000)
         if question:
-            check_digest(question=question)
+            chain.check_digest(question=question)
         detail = {"text": text, "guarantee": "not differentially private"}
-        name = self._find_name(dataset)
-        with self._storage.writing() as tables:
-            head = tables.lock(name)
-            line = self._append(tables, head, kind=kind, detail=detail, question=question, asker=asker)
-        return self._remember(line)
+        with self._continuing(dataset) as (_, _, append):
+            line = append(kind=kind, detail=detail, question=question, asker=asker)
+        return line.receipt(self.key.public)
 
     def approve(
         self, dataset: str, question: str, *, by: str, asker: Asker | None = None, reconsider: bool = False
     ) -> Receipt:
         """Record that a person approves a question; approving again changes nothing.
-
-        The first decision stands, until somebody reconsiders.
 
         Parameters
         ----------
@@ -821,17 +710,13 @@ class Ledger:
             The whole digest of the question.
         by : str
             The person's name.
-        asker : Asker, optional
+        asker : Asker, default=None
             The learner to whom it may be answered; by default, whoever may ask.
         reconsider : bool, default=False
-            Whether an earlier decision may be replaced.
-
-        Raises
-        ------
-        PolicyError
-            It was decided otherwise before.
+            Whether an earlier decision may be replaced. Otherwise the first one stands, and another is a
+            `PolicyError`.
         """
-        return self._decide(dataset, APPROVAL, question, by, "approved", asker, reconsider=reconsider)
+        return self._decide(dataset, chain.APPROVAL, question, by, "approved", asker, reconsider=reconsider)
 
     def reject(
         self,
@@ -845,7 +730,7 @@ class Ledger:
     ) -> Receipt:
         """Record that a person refuses a question, with a reason that the learner reads; see `approve`."""
         check_line(reason=reason, longest=1000)
-        return self._decide(dataset, REFUSAL, question, by, reason, asker, reconsider=reconsider)
+        return self._decide(dataset, chain.REFUSAL, question, by, reason, asker, reconsider=reconsider)
 
     def _decide(
         self,
@@ -858,70 +743,52 @@ class Ledger:
         *,
         reconsider: bool,
     ) -> Receipt:
-        check_digest(question=question)
+        chain.check_digest(question=question)
         check_line(by=by, longest=LONGEST_NAME)
-        name = self._find_name(dataset)
-        with self._storage.writing() as tables:
-            head, before = tables.lock(name), _find_decision(tables, name, question, asker)
+        with self._continuing(dataset) as (tables, head, append):
+            before = _find_decision(tables, head.dataset, question, asker)
             if before is not None and not reconsider:
                 if before.kind == kind:
                     return before.receipt(chain.signer(tables, before, self.key.public))
-                what = "approved" if before.kind == APPROVAL else "refused"
+                what = "approved" if before.kind == chain.APPROVAL else "refused"
                 raise PolicyError(
                     f"Question {question[:12]} was {what} by {before.approver} on {before.time[:10]}; "
                     "say reconsider to decide otherwise."
                 )
-            fields = {"question": question, "approver": by, "asker": asker}
-            line = self._append(tables, head, kind=kind, detail={"text": text}, **fields)
-        return self._remember(line)
+            line = append(kind=kind, detail={"text": text}, question=question, approver=by, asker=asker)
+        return line.receipt(self.key.public)
 
     def decision(self, dataset: str, question: str, *, asker: Asker | None = None) -> Line | None:
         """What a person last decided on a question of this learner, None if nobody has."""
-        name = self._find_name(dataset)
-        with self._storage.reading() as tables:
+        with self._reading(dataset) as (tables, name):
             return _find_decision(tables, name, question, asker)
 
     def refuse(self, dataset: str, *, question: str, reason: str, asker: Asker | None = None) -> None:
-        """Record that a question is not answered; nothing is charged.
+        """Record that a question is not answered, and the reason in public words; nothing is charged.
 
-        Nobody can fill the disk by being refused: the same refusal is written once, each learner gets at
-        most `MOST_REFUSALS` such lines a day, and refusals of anybody else are only counted, by day.
-
-        Parameters
-        ----------
-        dataset : str
-            The data set.
-        question : str
-            The digest of the question.
-        reason : str
-            Why, in public words.
-        asker : Asker, optional
-            A learner that the owner knows, by the owner's name for it. Anybody else's refusal is counted.
+        Nobody can fill the disk by being refused: the same refusal is written once, each learner that the
+        owner knows gets at most `MOST_REFUSALS` such lines a day, and refusals of anybody else are only
+        counted, by day.
         """
-        check_digest(question=question)
+        chain.check_digest(question=question)
         text = printable_line(bounded(reason))
-        name = self._find_name(dataset)
-        with self._storage.writing() as tables:
-            head = tables.lock(name)
-            day = chain.moment(head)[:10]
+        with self._continuing(dataset) as (tables, head, append):
+            name, day = head.dataset, chain.moment(head)[:10]
             if asker is None:
                 tables.count_unlisted(name, day)
                 return
-            for line in tables.find(name, kinds=(REFUSAL,), question=question):
+            for line in tables.find(name, kinds=(chain.REFUSAL,), question=question):
                 if line.asker is not None and line.asker.key == asker.key and line.detail.get("text") == text:
                     return
-            today = tables.find(name, kinds=(REFUSAL,), learner=(asker.learner, asker.key), since=day)
+            today = tables.find(name, kinds=(chain.REFUSAL,), learner=(asker.learner, asker.key), since=day)
             if len(list(islice(today, MOST_REFUSALS))) >= MOST_REFUSALS:
                 tables.count_unlisted(name, day)
                 return
-            detail = {"text": text}
-            line = self._append(tables, head, kind=REFUSAL, detail=detail, question=question, asker=asker)
-        self._remember(line)
+            append(kind=chain.REFUSAL, detail={"text": text}, question=question, asker=asker)
 
     def unlisted(self, dataset: str) -> dict[str, int]:
         """How many refusals got no line, by day (UTC)."""
-        name = self._find_name(dataset)
-        with self._storage.reading() as tables:
+        with self._reading(dataset) as (tables, name):
             return {day: refusals for of, day, refusals in tables.unlisted() if of == name}
 
     # The whole ledger
@@ -929,17 +796,12 @@ class Ledger:
     def verify(self, receipts: Iterable[Receipt] = ()) -> Verification:
         """Check everything again: chains, sums, costs, signatures, and the receipts that others keep.
 
-        An edited line no longer matches its digest, a rewritten chain lacks the
-        owner's signature or disagrees with a receipt, and a cut tail lacks the
-        line of a receipt. Without receipts, a cut tail, or a chain rewritten
-        with the owner's own key, cannot be detected.
+        An edited line no longer matches its digest, a rewritten chain lacks the owner's signature or
+        disagrees with a receipt, and a cut tail lacks the line of a receipt. Without receipts, a cut tail, or
+        a chain rewritten with the owner's own key, cannot be detected. The `TamperError` names the first line
+        that is not valid.
 
         Warns of budgets whose names look the same, which older versions opened.
-
-        Raises
-        ------
-        TamperError
-            Names the first line that is not valid.
         """
         with self._storage.reading() as tables:
             names = sorted({*tables.names(), *tables.names_in_lines()})
@@ -963,16 +825,10 @@ class Ledger:
     def rotate(self, new: OwnerKey) -> HandOver:
         """Hand the ledger over to a new key; only the holder of the current key can.
 
-        Every chain gets a line of kind ``"key"``, signed by the old key and
-        accepted by the new one, and lines after it are signed by the new key.
-        Receipts of both keys verify. Afterwards the old key no longer opens this
-        ledger; older backups still need it. What is charged and not
-        answered yet is given up: its charge stands.
-
-        Returns
-        -------
-        HandOver
-            For those who know the old public key: it names the new one.
+        Every chain gets a line of kind ``"key"``, signed by the old key and accepted by the new one, and
+        lines after it are signed by the new key. Receipts of both keys verify. Afterwards the old key no
+        longer opens this ledger; older backups still need it. What is charged and not answered yet is given
+        up: its charge stands. The `HandOver` names the new key to those who know the old one.
         """
         if not isinstance(new, OwnerKey):
             raise LedgerError(f"A ledger needs its owner's key (an OwnerKey), got {type(new).__name__}.")
@@ -1003,8 +859,8 @@ class Ledger:
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a consistent copy into a new SQLite file, and the heads of its chains into ``PATH.heads``.
 
-        The ledger may be in use meanwhile. The copy opens and verifies as a ledger. It lacks the
-        lines after it, so nothing is charged to it before `restore`.
+        The ledger may be in use meanwhile. The copy verifies as a ledger; nothing is charged to it before
+        `restore`.
         """
         back_up(self._storage, self._heads, path)
 
@@ -1024,22 +880,33 @@ class Ledger:
         return self._account(dataset).dataset
 
     def _last(self, dataset: str) -> Line:
-        name = self._find_name(dataset)
-        with self._storage.reading() as tables:
+        with self._reading(dataset) as (tables, name):
             return tables.last(name)
 
-    def _append(self, tables: Transaction, head: Line, **fields: Any) -> Line:
-        """Write the line after a head that is genuine."""
-        chain.check_head(tables, head, self.key.public)
-        self._check_recorded(head.dataset)
-        line = chain.following(head, self.key, **fields)
-        tables.append(line)
-        return line
+    @contextmanager
+    def _reading(self, dataset: str) -> Iterator[tuple[Transaction, str]]:
+        """A transaction that reads, and the name under which the ledger knows a data set."""
+        name = self._find_name(dataset)
+        with self._storage.reading() as tables:
+            yield tables, name
 
-    def _remember(self, line: Line) -> Receipt:
-        """Record a line that was committed, and return its receipt."""
-        self._heads.remember(line)
-        return line.receipt(self.key.public)
+    @contextmanager
+    def _continuing(self, dataset: str) -> Iterator[tuple[Transaction, Line, Callable[..., Line]]]:
+        """A transaction that may continue a chain: with its last line, and what appends one after it."""
+        name, lines = self._find_name(dataset), list[Line]()
+        with self._storage.writing() as tables:
+            head = tables.lock(name)
+
+            def append(**fields: Any) -> Line:
+                chain.check_head(tables, head, self.key.public)
+                self._check_recorded(name)
+                lines.append(chain.following(head, self.key, **fields))
+                tables.append(lines[-1])
+                return lines[-1]
+
+            yield tables, head, append
+        for line in lines:  # after the commit: a line that is noted is in the ledger, or the ledger lost it
+            self._heads.remember(line)
 
     def _check_recorded(self, *datasets: str) -> None:
         """Refuse to continue chains that may lack lines: what those charged would be spent again."""
@@ -1050,7 +917,7 @@ class Ledger:
 
 def _read_budget(dataset: str, budget: Guarantee, accounting: str | None, vintage: Vintage | None) -> Account:
     """The account that a budget would have under the normal form of its name."""
-    check_text(dataset=dataset, longest=200)
+    chain.check_text(dataset=dataset, longest=200)
     if not isinstance(budget, Guarantee):
         raise InputError(f"Expected budget to be a Guarantee, got {type(budget).__name__}.")
     # The name of a vintage's budget follows from data set and vintage.
@@ -1079,21 +946,12 @@ def _check_same(account: Account, expected: Account) -> None:
         )
 
 
-def _count_try(tables: Transaction, debt: Debt) -> Debt:
-    """Count one more try at an answer, before rows are opened; one too many and the answer has failed."""
-    if debt.state != OWED:
-        return debt
-    changed = replace(debt, state=FAILED) if debt.tries >= MOST_TRIES else replace(debt, tries=debt.tries + 1)
-    tables.change(debt, state=changed.state, tries=changed.tries)
-    return changed
-
-
 def _find_decision(tables: Transaction, dataset: str, question: str, asker: Asker | None) -> Line | None:
     """The last line by which a person decided on a question, for everybody or for this learner."""
     key = None if asker is None else asker.key
     decisions = [
         line
-        for line in tables.find(dataset, kinds=(APPROVAL, REFUSAL), question=question)
+        for line in tables.find(dataset, kinds=(chain.APPROVAL, chain.REFUSAL), question=question)
         if line.approver and (line.asker is None or line.asker.key == key)
     ]
     return decisions[-1] if decisions else None

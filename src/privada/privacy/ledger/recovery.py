@@ -48,6 +48,7 @@ from privada.privacy.wire import canonical
 
 Lost = Literal["nothing", "everything"]
 _BEGUN = -1  # the number in the note of a chain that is about to begin
+_NOTE_TYPES = {"dataset": str, "index": int, "digest": str, "spent": int, "copied": bool}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,19 +77,12 @@ class Note:
     def from_bytes(cls, text: bytes) -> Note | None:
         """Read one line of the file, None if only half of it was written."""
         try:
-            plain = json.loads(text)
-            note = cls(
-                dataset=plain["dataset"],
-                index=plain["index"],
-                digest=plain["digest"],
-                spent=plain.get("spent", 0),
-                copied=plain.get("copied", False),
-            )
-        except (ValueError, TypeError, KeyError, AttributeError):
+            plain = {"spent": 0, "copied": False} | json.loads(text)
+            values = {name: plain[name] for name in _NOTE_TYPES}
+        except (ValueError, TypeError, KeyError):
             return None
-        texts, numbers = (note.dataset, note.digest), (note.index, note.spent)
-        valid = all(isinstance(text, str) for text in texts) and all(type(one) is int for one in numbers)
-        return note if valid and type(note.copied) is bool else None
+        is_valid = all(type(values[name]) is kind for name, kind in _NOTE_TYPES.items())
+        return cls(**values) if is_valid else None
 
     def is_in(self, tables: Transaction) -> bool:
         """Whether the line of the note is in the ledger."""

@@ -1,20 +1,20 @@
 """Where a ledger keeps its lines: what a storage can do, and the storage in this process's memory.
 
-A `Storage` gives transactions: `Storage.reading` and `Storage.writing` yield a `Transaction`, whose
-methods are the few queries that a ledger needs. `Memory` is here; `privada.privacy.ledger.database` has
-SQLite and PostgreSQL. All rules of budgets are in `privada.privacy.ledger.ledger.Ledger`, which is the
-same for every storage.
+A `Storage` gives transactions: `Storage.reading` and `Storage.writing` yield a `Transaction`, whose methods
+are the few queries that a ledger needs. `Memory` is here; `privada.privacy.ledger.database` has SQLite and
+PostgreSQL. All rules of budgets are in `privada.privacy.ledger.ledger.Ledger`, which is the same for every
+storage.
 
 *The outbox.* A storage also keeps what each charged question is owed (`Debt`), and the release once it was
-drawn. The charge and the debt are written in one transaction, before rows are opened, and the release is
-kept here before it is delivered anywhere. So whatever happens in between (a process that is killed, a full
-disk, two processes at once), the question is neither charged again nor lost: if it is asked again, the kept
-release is returned, or the next process draws the answer.
+drawn. The charge and the debt are written in one transaction, before rows are opened, and the release is kept
+here before it is delivered anywhere. So whatever happens in between (a process that is killed, a full disk,
+two processes at once), the question is neither charged again nor lost: if it is asked again, the kept release
+is returned, or the next process draws the answer.
 
 *Why drawing again is sound.* A draw that was not kept never left the owner: releases are delivered from here
-only, and the first one that is kept is returned to everyone. An answer that failed on the rows is a
-different matter, because the failure may reveal something about them: it is marked as failed, for good. So
-is one whose process ended `MOST_TRIES` times.
+only, and the first one that is kept is returned to everyone. An answer that failed on the rows is a different
+matter, because the failure may reveal something about them: it is marked as failed, for good. So is one whose
+process ended `MOST_TRIES` times.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from privada.exceptions import BudgetError, LedgerError, TamperError
 from privada.privacy.ledger.chain import KEY, HandOver, Line
@@ -60,38 +61,30 @@ class Debt:
     tries: int = 0
 
 
-class Transaction(ABC):
+class Transaction(Protocol):
     """One transaction on a ledger: what it reads is of one moment, and what it writes is written as one."""
 
-    @abstractmethod
     def owner(self) -> str:
         """The public key that the ledger was created with."""
 
-    @abstractmethod
     def hand_overs(self) -> list[HandOver]:
         """All hand-overs of the key, the oldest first."""
 
-    @abstractmethod
     def add_hand_over(self, statement: HandOver) -> None:
         """Write one more hand-over."""
 
-    @abstractmethod
     def names(self) -> list[str]:
         """The data sets that have a budget, in alphabetical order."""
 
-    @abstractmethod
     def names_in_lines(self) -> list[str]:
         """The data sets that lines speak of: the same, unless someone tampered."""
 
-    @abstractmethod
     def line(self, dataset: str, index: int) -> Line | None:
         """One line by its number."""
 
-    @abstractmethod
     def last_line(self, dataset: str) -> Line | None:
         """The line with the largest number."""
 
-    @abstractmethod
     def find(
         self,
         dataset: str,
@@ -102,79 +95,53 @@ class Transaction(ABC):
         after: int = -1,
         since: str = "",
     ) -> Iterator[Line]:
-        """Lines in order.
+        """Lines in order: of some kinds, about a question (``""`` for lines about none), or of a learner.
 
-        Parameters
-        ----------
-        dataset : str
-            The data set.
-        kinds : tuple of str, default=()
-            Kinds of line; by default all.
-        question : str, default=None
-            Digest of the question that they are about; the empty text for lines about no question.
-        learner : tuple of str, default=None
-            Name and key of a learner; lines about this name *or* this key are found.
-        after : int, default=-1
-            Number of the line after which to begin.
-        since : str, default=""
-            Moment before which lines are left out.
+        A learner is a name and a key; lines about this name *or* this key are found. Lines up to number
+        ``after``, and those before the moment ``since``, are left out.
         """
 
-    @abstractmethod
     def page(self, dataset: str, after: int) -> Sequence[Line]:
         """The next lines of a data set after one; empty at the end."""
 
-    @abstractmethod
     def lock_everything(self) -> None:
         """Keep all other writers out until the transaction ends."""
 
-    @abstractmethod
     def lock_dataset(self, dataset: str) -> bool:
         """Keep other writers of a data set out until the transaction ends; False if it is unknown."""
 
-    @abstractmethod
     def begin(self, line: Line) -> None:
         """Write line 0 of a new data set."""
 
-    @abstractmethod
     def append(self, *lines: Line) -> None:
         """Write more lines of one data set."""
 
-    @abstractmethod
     def debt(self, dataset: str, question: str) -> Debt | None:
         """The debt of a question, None if it was never charged here."""
 
-    @abstractmethod
     def debts(self) -> list[Debt]:
         """Everything that was ever owed."""
 
-    @abstractmethod
     def release(self, dataset: str, question: str) -> bytes | None:
         """The release that is kept for a question."""
 
-    @abstractmethod
     def owe(self, debt: Debt, release: bytes | None = None) -> None:
         """Write a new debt."""
 
-    @abstractmethod
     def change(
         self, debt: Debt, *, state: str | None = None, tries: int | None = None, release: bytes | None = None
     ) -> bool:
         """Write what is given of a debt, if it is owed still; say whether it was."""
 
-    @abstractmethod
     def give_up(self) -> None:
         """Mark all that is owed as failed: under another key, a receipt and its release would not agree."""
 
-    @abstractmethod
     def find_orphan(self) -> Debt | None:
         """A debt without the line that paid for it, which only damage can cause."""
 
-    @abstractmethod
     def unlisted(self) -> list[tuple[str, str, int]]:
         """Data set, day (UTC) and number of refusals that got no line, in order."""
 
-    @abstractmethod
     def count_unlisted(self, dataset: str, day: str, number: int = 1) -> None:
         """Count refusals without a line."""
 
@@ -190,6 +157,15 @@ class Transaction(ABC):
         if not self.lock_dataset(dataset):
             raise absent(dataset)
         return self.last(dataset)
+
+    def count_try(self, debt: Debt) -> Debt:
+        """Count one more try at an answer, before rows are opened; one too many and it has failed."""
+        if debt.state != OWED:
+            return debt
+        has_failed = debt.tries >= MOST_TRIES
+        changed = replace(debt, state=FAILED) if has_failed else replace(debt, tries=debt.tries + 1)
+        self.change(debt, state=changed.state, tries=changed.tries)
+        return changed
 
     def key_lines(self, dataset: str) -> list[Line]:
         """The hand-overs in a chain, in order."""
