@@ -95,15 +95,7 @@ class Answered:
 
 
 class Answering:
-    """Answers the questions to one owner.
-
-    Parameters
-    ----------
-    courier : Courier
-    name : str
-        The owner's name in studies.
-    owner : Owner
-    """
+    """Answers the questions to one owner, under its name in studies."""
 
     def __init__(self, courier: Courier, name: str, owner: Owner) -> None:
         self.courier, self.name, self.owner = courier, check_owner(name), owner

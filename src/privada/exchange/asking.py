@@ -19,7 +19,6 @@ from privada.exchange.envelope import Envelope
 from privada.exchange.posting import (
     SignedItem,
     check_owner,
-    find,
     find_all,
     folder_of,
     has_written,
@@ -101,14 +100,8 @@ LATE = Refused("too late", opened=False)
 class Asking:
     """Drives learners over a courier.
 
-    The methods about one ask are for an ask `with_secret_salt`.
-
-    Parameters
-    ----------
-    courier : Courier
-    keys : mapping of owner's name to public key
-        Replies of these owners must be signed by these keys; of others, by any.
-    sender : Sender
+    Replies of the owners in ``keys`` must be signed by these public keys; those of others, by any. The
+    methods about one ask are for an ask `with_secret_salt`.
     """
 
     def __init__(self, courier: Courier, *, keys: Mapping[str, str], sender: Sender) -> None:
@@ -253,7 +246,7 @@ class Asking:
             disclosure.receipt.verify(public=public)
             return check_reply(ask, disclosure)
 
-        return find(self.courier, self.reply_key(ask), read, pass_over)
+        return next(find_all(self.courier, self.reply_key(ask), read, pass_over), None)
 
     def _check_signer(self, owner: str, envelope: Envelope) -> None:
         if owner in self.keys and envelope.owner_key != self.keys[owner]:

@@ -83,16 +83,14 @@ class Authority:
     @classmethod
     def _create(cls, name: str) -> Authority:
         key = ec.generate_private_key(ec.SECP256R1())
+        other = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
         usage = x509.KeyUsage(
             digital_signature=True,
             key_cert_sign=True,
             crl_sign=True,
-            content_commitment=False,
-            key_encipherment=False,
-            data_encipherment=False,
-            key_agreement=False,
             encipher_only=False,
             decipher_only=False,
+            **dict.fromkeys(other, False),
         )
         builder = (
             _begin_certificate(name, _make_name(name), key.public_key(), days=_AUTHORITY_DAYS)
@@ -347,6 +345,4 @@ def serve(folder: Path, *, ready: Callable[[BrokerPlan], None]) -> None:
         signal.signal(signal.SIGTERM, before)
 
 
-__all__ = [
-    "Authority", "create_exchange", "find_program", "running_server", "serve", "set_up_broker", "stop_server",
-]  # fmt: skip
+__all__ = ["Authority", "create_exchange", "find_program", "running_server", "serve", "set_up_broker"]

@@ -45,12 +45,7 @@ _KEYS = ("host", "port", "servers", "exchange", "owners", "learners", "days", "l
 class Party:
     """Who may connect: an owner or a learner with a name, or the administrator.
 
-    Parameters
-    ----------
-    role : {"owner", "learner", "administrator"}
-    name : str, default=""
-    datasets : tuple of str, default=()
-        Of an owner with several data sets: their names in studies. By default, one of the owner's name.
+    An owner with several data sets has ``datasets``, their names in studies; by default, one of its name.
     """
 
     role: Role
@@ -111,11 +106,6 @@ def subjects_to_publish(party: Party, exchange: str) -> list[str]:
         *(f"{PARTY_API}.CONSUMER.CREATE.{stream}.*.{below(folder)}" for folder in listed),
         *(f"{PARTY_API}.DIRECT.GET.{stream}.{below(folder)}" for folder in fetched),
     ]
-
-
-def subjects_to_hear(party: Party) -> list[str]:
-    """Return the subjects that a party may subscribe to: replies to itself."""
-    return [f"_INBOX.{party.common_name}.>"]
 
 
 @dataclass(frozen=True)
@@ -304,9 +294,15 @@ def _configure_accounts(plan: BrokerPlan) -> dict[str, object]:
     """
 
     def user(party: Party) -> dict[str, object]:
-        allowed = subjects_to_publish(party, plan.exchange)
-        permissions = {"publish": {"allow": allowed}, "subscribe": {"allow": subjects_to_hear(party)}}
-        return {"user": f"CN={party.common_name}", "permissions": permissions}
+        publish = {"allow": subjects_to_publish(party, plan.exchange)}
+        subscribe = {"allow": [inbox_of(party)]}
+        return {
+            "user": f"CN={party.common_name}",
+            "permissions": {"publish": publish, "subscribe": subscribe},
+        }
+
+    def inbox_of(party: Party) -> str:
+        return f"_INBOX.{party.common_name}.>"  # a party may hear replies to itself only
 
     def imported(subject: str) -> dict[str, str]:
         return {"account": KEEPER, "subject": subject}
@@ -333,12 +329,9 @@ def _configure_accounts(plan: BrokerPlan) -> dict[str, object]:
             {"service": imported(subject.replace(PARTY_API, JETSTREAM_API)), "to": subject}
             for subject in subjects_to_publish(party, plan.exchange)
         ]
-        streams = [{"stream": imported(subject)} for subject in subjects_to_hear(party)]
-        accounts[party.common_name] = {"users": [user(party)], "imports": [*requests, *streams]}
+        replies = {"stream": imported(inbox_of(party))}
+        accounts[party.common_name] = {"users": [user(party)], "imports": [*requests, replies]}
     return accounts
 
 
-__all__ = [
-    "ADMINISTRATOR", "PARTY_API", "BrokerPlan", "Party", "Role", "Server", "configure_server",
-    "subjects_to_hear", "subjects_to_publish",
-]  # fmt: skip
+__all__ = ["ADMINISTRATOR", "PARTY_API", "BrokerPlan", "Party", "Server", "configure_server"]

@@ -21,13 +21,7 @@ _RETRIES = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
 
 
 class BucketCourier(PollingCourier):
-    """Items as objects of a store of `obstore`.
-
-    Parameters
-    ----------
-    store : obstore store
-        Where the items are; its prefix, if it has one, is part of no key.
-    """
+    """Items as objects of a store of `obstore`, whose prefix, if it has one, is part of no key."""
 
     shortest_pause = 0.1
     longest_pause = 5.0

@@ -87,10 +87,7 @@ class Courier(ABC):
     A key is an item or a folder of others, never both: there is no ``releases/clinic`` together with
     ``releases/clinic/0b5e``, which no file system could hold.
 
-    Attributes
-    ----------
-    largest : int
-        The most bytes of one item; larger payloads are sent in parts.
+    An item has at most ``largest`` bytes; larger payloads are sent in parts.
     """
 
     largest: int = 1 << 20
@@ -107,12 +104,8 @@ class Courier(ABC):
     def put(self, key: str, blob: bytes) -> bool:
         """Create an item, durably. Return False if the key exists; its item stays as it is.
 
-        Raises
-        ------
-        WireError
-            The key is invalid, or the item is larger than ``largest``.
-        CourierError
-            The place cannot be reached or written to; the item may or may not have been created.
+        A `WireError` says that the key is invalid or the item too large, a `CourierError` that the place
+        cannot be reached or written to; the item may or may not have been created then.
         """
 
     @abstractmethod
@@ -240,6 +233,11 @@ def _find_courier(scheme: str) -> type[Courier]:
 
 
 __all__ = [
-    "MOST_SEGMENTS", "Courier", "PollingCourier", "check_key", "check_prefix", "check_size", "is_segment",
+    "Courier",
+    "PollingCourier",
+    "check_key",
+    "check_prefix",
+    "check_size",
+    "is_segment",
     "open_courier",
-]  # fmt: skip
+]

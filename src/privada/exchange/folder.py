@@ -29,12 +29,9 @@ from privada.privacy import wire
 
 
 class FolderCourier(PollingCourier):
-    """Items as files below one folder.
+    """Items as files below a folder, which is created when something is put into it.
 
-    Parameters
-    ----------
-    path : path
-        The folder; it is created when something is put into it. Its own path is trusted and may be a link.
+    The folder's own path is trusted and may be a link.
     """
 
     shortest_pause = 0.005

@@ -29,11 +29,7 @@ _OPENING = threading.Lock()
 class LocalCourier(Courier):
     """Items in the memory of this process; any thread may use it.
 
-    Parameters
-    ----------
-    name : str, default=""
-        Couriers of one name share their items for as long as the process runs. A courier without a name
-        shares nothing.
+    Couriers of one name share their items for as long as the process runs; one without a name shares nothing.
     """
 
     def __init__(self, name: str = "") -> None:

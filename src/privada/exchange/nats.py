@@ -168,28 +168,16 @@ def _read_common_name(certificate: Path) -> str:
 
 
 class NatsCourier(Courier):
-    """Items as messages of a JetStream stream.
+    """Items as messages of a JetStream stream, over a connection that is closed with the courier.
 
-    Parameters
-    ----------
-    connection : Connection
-        To the server; closed with the courier.
-    exchange : str, default="exchange"
-        Name of the exchange; a server may hold several.
-    api : str, default="$JS.API"
-        Subject below which the server answers this party's requests to JetStream.
-
-    Notes
-    -----
-    A message is at most as large as the server allows (usually 1 MB), which bounds what is read of it.
+    ``exchange`` and ``api`` are those of a `Link`. A message is at most as large as the server allows
+    (usually 1 MB), which bounds what is read of it.
     """
 
     def __init__(
         self, connection: Connection, *, exchange: str = DEFAULT_EXCHANGE, api: str = JETSTREAM_API
     ) -> None:
-        self._connection = connection
-        self._exchange = exchange
-        self._api = api
+        self._connection, self._exchange, self._api = connection, exchange, api
         self._watches: dict[str, Watch] = {}
         self.largest = min(Courier.largest, connection.largest_payload) - _HEADER_BYTES
 
@@ -201,13 +189,7 @@ class NatsCourier(Courier):
     def put(self, key: str, blob: bytes) -> bool:
         check_size(check_key(key), len(blob), self.largest)
         message_id = secrets.token_hex(12)
-        headers = {
-            "Nats-Msg-Id": message_id,
-            "Nats-Expected-Last-Subject-Sequence": "0",
-            "Nats-Expected-Stream": stream_of(self._exchange),
-        }
-        reply = self._connection.request(subject_of(self._exchange, key), blob, headers=headers)
-        fault = _parse_answer(reply).get("error")
+        fault = self._publish(key, blob, {"Nats-Msg-Id": message_id}, after=0)
         if fault is None:
             return True
         if fault.get("err_code") not in _KEY_EXISTS:
@@ -223,15 +205,19 @@ class NatsCourier(Courier):
         subject before it, and there is none.
         """
         key = f"{check_prefix(prefix)}probe-{secrets.token_hex(12)}"
-        headers = {
-            "Nats-Expected-Last-Subject-Sequence": str(2**62),
-            "Nats-Expected-Stream": stream_of(self._exchange),
-        }
-        reply = self._connection.request(subject_of(self._exchange, key), b"\n", headers=headers)
-        fault = _parse_answer(reply).get("error", {})
+        fault = self._publish(key, b"\n", {}, after=2**62) or {}
         if fault.get("err_code") not in _KEY_EXISTS:
             why = fault.get("description", "the broker does not keep to what a message expects")
             raise CourierError(f"Cannot write to {prefix}: {why}.")
+
+    def _publish(
+        self, key: str, data: bytes, headers: dict[str, str], *, after: int
+    ) -> dict[str, Any] | None:
+        """Send a message that is stored only after another one of its subject; return the error, if any."""
+        headers["Nats-Expected-Last-Subject-Sequence"] = str(after)
+        headers["Nats-Expected-Stream"] = stream_of(self._exchange)
+        reply = self._connection.request(subject_of(self._exchange, key), data, headers=headers)
+        return _parse_answer(reply).get("error")
 
     def get(self, key: str, *, largest: int | None = None) -> bytes | None:
         message = self._fetch(check_key(key))
@@ -314,38 +300,23 @@ class NatsCourier(Courier):
             return None
 
         pattern = subject_of(self._exchange, f"{check_prefix(prefix)}>")
-        return Watch(self._connection, stream_of(self._exchange), pattern, key_of, api=self._api)
+        return Watch(self._connection, self._api, stream_of(self._exchange), pattern, key_of)
 
 
 class Watch:
     """Keys of a JetStream stream as they arrive.
 
-    Only headers are received. Items are created once and never removed, so a watch that starts again from
-    the beginning ends with the same set of keys; nothing has to be remembered or acknowledged.
-
-    Parameters
-    ----------
-    connection : Connection
-    stream, pattern : str
-        The stream, and the subjects of interest in it.
-    key_of : callable
-        The key of a subject, or None for subjects that are passed over.
-    api : str
-        As in `NatsCourier`.
+    Only headers of messages whose subjects match a pattern are received. Items are created once and never
+    removed, so a watch that starts again from the beginning ends with the same set of keys; nothing has to
+    be remembered or acknowledged. ``key_of`` returns the key of a subject, or None if it is passed over.
     """
 
     def __init__(
-        self,
-        connection: Connection,
-        stream: str,
-        pattern: str,
-        key_of: Callable[[str], str | None],
-        *,
-        api: str,
+        self, connection: Connection, api: str, stream: str, pattern: str, key_of: Callable[[str], str | None]
     ) -> None:
         self.keys: set[str] = set()
-        self._connection, self._stream, self._pattern = connection, stream, pattern
-        self._key_of, self._api = key_of, api
+        self._connection, self._api = connection, api
+        self._stream, self._pattern, self._key_of = stream, pattern, key_of
         self._starting = threading.Lock()
         self._subscription: int | None = None
         self._arrived, self._restarts, self._heard = 0, -1, 0.0

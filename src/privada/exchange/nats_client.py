@@ -56,14 +56,7 @@ class Message:
 class Stream:
     """A connected socket, read line by line and message by message.
 
-    Parameters
-    ----------
-    address : (str, int)
-        Host and port.
-    tls : ssl.SSLContext, optional
-        With it, the TLS handshake comes before anything else.
-    seconds : float
-        For connecting and for the handshake.
+    With ``tls`` the handshake comes before anything else; ``seconds`` are for connecting and the handshake.
     """
 
     def __init__(self, address: tuple[str, int], *, tls: ssl.SSLContext | None, seconds: float) -> None:
@@ -209,16 +202,8 @@ def introduce(stream: Stream, *, encrypted: bool, seconds: float) -> dict[str, A
         raise ProtocolError("it is no NATS server")
     if info.get("tls_required") and not encrypted:
         raise ProtocolError("it wants TLS; expected a tls:// URL with certificates")
-    options = {
-        "verbose": False,
-        "pedantic": False,
-        "protocol": 1,
-        "headers": True,
-        "no_responders": True,
-        "lang": "python-privada",
-        "version": "1",
-        "tls_required": encrypted,
-    }
+    options: dict[str, object] = {"verbose": False, "pedantic": False, "protocol": 1, "headers": True}
+    options |= {"no_responders": True, "lang": "python-privada", "version": "1", "tls_required": encrypted}
     stream.write(b"CONNECT " + json.dumps(options).encode() + b"\r\nPING\r\n")
     while (line := stream.read_line(seconds)).upper() != b"PONG":
         if line.upper().startswith(b"-ERR"):
@@ -232,36 +217,21 @@ class _Request:
 
     subject: str
     done: threading.Event = field(default_factory=threading.Event)
-    reply: Message | None = None
-    fault: Exception | None = None
+    outcome: Message | Exception | None = None
 
-    def settle(self, reply: Message | None = None, fault: Exception | None = None) -> None:
+    def settle(self, outcome: Message | Exception) -> None:
         """Wake up the thread that waits for the outcome."""
-        self.reply, self.fault = reply, fault
+        self.outcome = outcome
         self.done.set()
 
 
 class Connection:
-    """One connection; any thread may use it.
+    """One connection to a server, or to one of a cluster; any thread may use it.
 
-    Parameters
-    ----------
-    servers : sequence of str
-        URLs of the server, or of those of a cluster.
-    tls : ssl.SSLContext, optional
-        Who is trusted and which certificate is shown. The TLS handshake comes before anything else, so
-        that nobody between can talk the client out of it.
-    inbox : str, default="_INBOX"
-        Subject below which this party receives replies.
-    patience : float, default=20.0
-        Seconds for which a server that is away is waited for.
-
-    Attributes
-    ----------
-    restarts : int
-        How often the connection was restored.
-    changed : threading.Condition
-        Notified when a message for a subscription came, and when the connection is lost or restored.
+    Replies are received below the subject ``inbox``. With ``tls`` the handshake comes before anything else,
+    so that nobody between can talk the client out of it. ``restarts`` counts how often the connection was
+    restored; ``changed`` is notified when a message for a subscription came, and when the connection is lost
+    or restored.
     """
 
     def __init__(
@@ -339,10 +309,9 @@ class Connection:
                 raise ProtocolError("no answer")
         finally:
             del self._requests[reply]
-        if request.fault is not None:
-            raise request.fault
-        assert request.reply is not None  # settled by one of the two
-        return request.reply
+        if isinstance(request.outcome, Message):
+            return request.outcome
+        raise request.outcome or ProtocolError("no answer")
 
     def subscribe(self, listener: Callable[[Message], None]) -> tuple[int, str]:
         """Listen to a new subject of one's own; return the subscription's number and the subject."""
@@ -401,7 +370,7 @@ class Connection:
         if stream is not None:
             stream.close()
         for request in list(self._requests.values()):
-            request.settle(fault=self._fault)
+            request.settle(self._fault)
         self._notify()
         if stream is None and not self._closed:
             time.sleep(PAUSE)
@@ -427,14 +396,13 @@ class Connection:
             # The server never replies to a request that it does not allow, so nobody must wait for a reply.
             for request in list(self._requests.values()):
                 if f'"{request.subject}"' in error:
-                    fault = CourierError(f"The broker does not allow this party that: {error}.")
-                    request.settle(fault=fault)
+                    request.settle(CourierError(f"The broker does not allow this party that: {error}."))
 
     def _dispatch(self, message: Message) -> None:
         if message.sid == _REPLIES:
             request = self._requests.get(message.subject)
             if request is not None and message.status == "503":
-                request.settle(fault=ProtocolError("it holds no such exchange"))
+                request.settle(ProtocolError("it holds no such exchange"))
             elif request is not None:
                 request.settle(message)
         elif (subscription := self._listeners.get(message.sid)) is not None:
@@ -459,7 +427,4 @@ class Connection:
         )
 
 
-__all__ = [
-    "LARGEST_MESSAGE", "PAUSE", "Connection", "Message", "ProtocolError", "Stream", "introduce",
-    "join_pieces", "read_error", "read_message", "write_message",
-]  # fmt: skip
+__all__ = ["PAUSE", "Connection", "Message", "ProtocolError", "Stream", "read_message", "write_message"]

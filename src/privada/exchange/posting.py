@@ -126,13 +126,7 @@ def describe(envelope: Envelope, payload: IO[bytes], part_size: int) -> Envelope
 
 
 def send_parts(courier: Courier, folder: str, envelope: Envelope, payload: IO[bytes]) -> Envelope:
-    """Write the parts of a described payload below a folder; the envelope that is returned says where.
-
-    Raises
-    ------
-    WireError
-        Other bytes are in the way at every place that was tried.
-    """
+    """Write the parts of a described payload below a folder; the envelope that is returned says where."""
     for place in range(MOST_PLACES):
         placed = replace(envelope, place=f"{folder}/parts/{envelope.sha256[:_PART_DIGITS]}.{place}")
         payload.seek(0)
@@ -157,13 +151,7 @@ def _put_part(courier: Courier, key: str, block: bytes) -> bool:
 def receive(
     courier: Courier, folder: str, envelope: Envelope, rest: bytes | memoryview, into: IO[bytes]
 ) -> None:
-    """Write an envelope's payload into a file, checked part by part; ``rest`` follows the envelope.
-
-    Raises
-    ------
-    WireError
-        A part is missing, or is not what the envelope says.
-    """
+    """Write an envelope's payload into a file, checked part by part; ``rest`` follows the envelope."""
     total, size = hashlib.sha256(), 0
     for block in _fetch_parts(courier, folder, envelope) if envelope.parts else (rest,):
         total.update(block)
@@ -202,17 +190,9 @@ def receive_bytes(
 
 
 def post(courier: Courier, envelope: Envelope, payload: bytes | IO[bytes], signer: SigningKey | None) -> str:
-    """Sign and put an item, in parts if it is large; an equal one that exists already stays.
+    """Sign and put an item, in parts if it is large, and return its key; an equal one that exists stays.
 
-    Returns
-    -------
-    str
-        The item's key.
-
-    Raises
-    ------
-    WireError
-        Something else is at the key and at all its successors.
+    Raises `WireError` if something else is at the key and at all its successors.
     """
     stream = io.BytesIO(payload) if isinstance(payload, bytes) else payload
     largest = min(courier.largest, LARGEST_PART)
@@ -286,16 +266,6 @@ def find_all(
             yield value
 
 
-def find(
-    courier: Courier,
-    key: str,
-    read: Callable[[SignedItem], T],
-    pass_over: Callable[[str, PrivadaError], None] = warn,
-) -> T | None:
-    """Return the first of `find_all`, or None if there is none."""
-    return next(find_all(courier, key, read, pass_over), None)
-
-
 def has_written(courier: Courier, signer: str, kind: str, owner: str, question: str, asked: str = "") -> bool:
     """Whether the party of a key put such an item; what others put or moved there does not count."""
     statement = (signer, folder_of(kind, owner), owner, question, asked)
@@ -348,8 +318,7 @@ def read_payload(path: Path) -> bytes:
 
 
 __all__ = [
-    "LARGEST_PART", "LOG", "MOST_PLACES", "MOST_SUCCESSORS", "SignedItem", "check_owner", "describe", "find",
-    "find_all", "find_delivered", "folder_of", "has_written", "key_of", "load_question", "load_release",
-    "parse_question_key", "part_key", "post", "read_payload", "receive", "receive_bytes", "send_parts",
-    "successors", "warn",
+    "LOG", "MOST_SUCCESSORS", "SignedItem", "check_owner", "find_all", "find_delivered", "folder_of",
+    "has_written", "key_of", "load_question", "load_release", "parse_question_key", "post", "read_payload",
+    "receive", "receive_bytes", "successors", "warn",
 ]  # fmt: skip

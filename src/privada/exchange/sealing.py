@@ -98,17 +98,10 @@ def secret_salt(question: str, *, owner: str, key: LearnerKey) -> str:
 
 
 def seal_question(blob: bytes, *, question: str, owner: str, key: LearnerKey) -> bytes:
-    """Encrypt a question's file for the owner of a public key; the same each time.
+    """Encrypt a question's file for the owner of a public key; the bytes are the same each time.
 
-    Parameters
-    ----------
-    blob : bytes
-    question : str
-        Digest of the question.
-    owner : str
-        The public key that the owner signs with.
-    key : LearnerKey
-        Of the learner that asks.
+    ``question`` is the digest of the question, ``owner`` the key that the owner signs with, and ``key`` that
+    of the learner that asks.
     """
     bound_to = _question_context(question, owner=owner, learner=key.public)
     # Each key encrypts one message, as the fixed nonce requires: other bytes of the same question, as another
@@ -130,14 +123,7 @@ def is_sealed(payload: bytes) -> bool:
 def unseal_question(payload: bytes, *, question: str, learner: str, key: OwnerKey) -> bytes:
     """Open what a learner sealed for an owner, or raise `WireError`.
 
-    Parameters
-    ----------
-    payload : bytes
-    question : str
-        Digest of the question, as the envelope says it.
-    learner : str
-        The public key of the learner that signed the envelope.
-    key : OwnerKey
+    The digest of the question, and the public key of the learner, are those that the envelope states.
     """
     bound_to = _question_context(question, owner=key.public, learner=learner)
     plain = _decrypt(payload.removeprefix(_QUESTION), own=key.opening_key(), bound_to=bound_to)
@@ -218,13 +204,6 @@ def _unpack(blob: bytes) -> Disclosure:
 
 
 __all__ = [
-    "check_reply_key",
-    "is_sealed",
-    "public_reply_key",
-    "reply_key",
-    "seal",
-    "seal_question",
-    "secret_salt",
-    "unseal",
-    "unseal_question",
-]
+    "check_reply_key", "is_sealed", "public_reply_key", "reply_key", "seal", "seal_question", "secret_salt",
+    "unseal", "unseal_question",
+]  # fmt: skip
