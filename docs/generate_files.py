@@ -40,7 +40,7 @@ def page() -> str:
     learners = _section(
         "`[[learners]]` of an owner file", "privada.parties.permissions:KnownLearners", level=3
     )
-    console = _section("The console's file", "privada.service.console.oidc")
+    console = _section("The console's file", "privada.service.console.oidc:OidcSettings")
     return "\n".join([*parts, learners, console])
 
 

@@ -17,7 +17,6 @@ from privada.exchange.posting import (
     MOST_PLACES,
     MOST_SUCCESSORS,
     describe,
-    find,
     find_all,
     folder_of,
     key_of,
@@ -61,7 +60,7 @@ def test_small_payloads_travel_with_the_envelope_and_large_ones_in_parts(size):
     courier, payload = LocalCourier(), bytes(size)
     key = post(courier, release(), payload, CLINIC)
     assert post(courier, release(), payload, CLINIC) == key
-    found = find(courier, key, lambda each: each)
+    found = next(find_all(courier, key, lambda item: item))
     assert bool(found.envelope.parts) == (size >= 1 << 20)
     assert receive_bytes(
         courier, folder_of("release", "clinic"), found.envelope, found.rest, largest=size
@@ -91,10 +90,10 @@ def test_what_a_reader_rejects_is_passed_over(caplog):
             raise WireError("Not hers.")
         return found.rest
 
-    assert find(courier, key, read) == b"true"
+    assert next(find_all(courier, key, read)) == b"true"
     assert f"{key} is passed over: Not hers." in caplog.text
     assert [*find_all(courier, key, lambda found: found.rest)] == [b"forged", b"true"]
-    assert find(courier, key_of("release", "clinic", "00" * 32), read) is None
+    assert list(find_all(courier, key_of("release", "clinic", "00" * 32), read)) == []
 
 
 FOLDER = "releases/clinic"

@@ -44,16 +44,8 @@ def list_kinds() -> dict[str, str]:
 class ColumnAnswer:
     """What is declared of one column, as text.
 
-    Parameters
-    ----------
-    name : str
-    kind : str
-        One of `list_kinds`.
-    low, high : str, default=""
-        For kinds with bounds, such as numbers and dates.
-    values : str, default=""
-        For categories: separated by semicolons or lines, or by commas if there is neither.
-    missing : bool, default=False
+    Its kind is one of `list_kinds`; kinds such as numbers and dates have bounds. The values of categories are
+    separated by semicolons or lines, or by commas if there is neither.
 
     >>> ColumnAnswer(name="age", kind="integer", low="0", high="120").pairs()
     {'name': 'age', 'kind': 'integer', 'low': 0.0, 'high': 120.0}
@@ -91,23 +83,13 @@ class ColumnAnswer:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """All that is declared of an owner's data: protection, budget and columns, as text.
-
-    Parameters
-    ----------
-    columns : tuple of ColumnAnswer
-    relation, epsilon : str
-    delta : str, default=""
-    label : str, default=""
-        The column to predict.
-    size, person_id, max_rows : str, default=""
-    """
+    """All that is declared of an owner's data: protection, budget and columns, as text."""
 
     columns: tuple[ColumnAnswer, ...]
     relation: str
     epsilon: str
     delta: str = ""
-    label: str = ""
+    label: str = ""  # the column to predict
     size: str = ""
     person_id: str = ""
     max_rows: str = ""
@@ -216,6 +198,6 @@ def read_form(form: Mapping[str, str], names: list[str]) -> Answers:
 
 
 __all__ = [
-    "LEFT_OUT", "RELATIONS", "WARNINGS", "Answers", "ColumnAnswer", "is_right", "list_kinds",
-    "read_form", "read_number", "read_schema", "read_whole", "split_values",
+    "LEFT_OUT", "RELATIONS", "WARNINGS", "Answers", "ColumnAnswer", "is_right", "list_kinds", "read_form",
+    "read_number", "read_whole",
 ]  # fmt: skip

@@ -42,6 +42,7 @@ def json_log(stream: IO[str]) -> Iterator[None]:
     Other libraries write nothing: their lines are no JSON, and could contain data. What they would say about
     an outage is in privada's own line.
     """
+    # Loggers of libraries that are imported later have no handlers: theirs is the root logger's.
     log, handler = logging.getLogger("privada"), logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
     loggers = [logger for logger in log.manager.loggerDict.values() if isinstance(logger, logging.Logger)]

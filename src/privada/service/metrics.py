@@ -54,6 +54,7 @@ class Metrics:
         with self._lock:
             self._failures[owner] += 1
             self._connected[owner] = part != "exchange"
+            # A part that is away already is away since then; another part ends that outage.
             if self._outages.get((owner, part)) is None:
                 self._end_outages(owner)
                 self._outages[owner, part] = datetime.now(UTC).isoformat(timespec="seconds")
@@ -101,7 +102,7 @@ class Metrics:
             ("connected", "gauge", "Whether the exchange can be reached.", self._connected),
         )
         lines = ["# HELP privada_questions_total Questions by what became of them."]
-        lines += ["# TYPE privada_questions_total counter"]
+        lines.append("# TYPE privada_questions_total counter")
         with self._lock:
             for (owner, outcome), number in sorted(self._questions.items()):
                 lines.append(f'privada_questions_total{{owner="{owner}",outcome="{outcome}"}} {number}')
@@ -159,11 +160,8 @@ class _Page(Gate):
             return 200, "text/plain; version=0.0.4; charset=utf-8", self._metrics.to_text()
         if parts[1] == b"/health":
             ready = self._metrics.ready
-            plain = {
-                "status": "ok" if ready else "failing",
-                "failing": self._metrics.unhealthy,
-                "outages": self._metrics.outages,
-            }
+            plain: dict[str, object] = {"status": "ok" if ready else "failing"}
+            plain |= {"failing": self._metrics.unhealthy, "outages": self._metrics.outages}
             return 200 if ready else 503, "application/json", json.dumps(plain) + "\n"
         return 404, "text/plain", "There are /health and /metrics.\n"
 

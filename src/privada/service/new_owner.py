@@ -31,62 +31,7 @@ TOML, KEY, LEDGER = "owner.toml", "owner.key", "ledger.sqlite"
 FILL_IN = "FILL IN"
 KNOWN_BY_KEYS = ("number", "category")  # kinds that low and high, or values, declare
 
-_TOP = """\
-# What this owner holds and allows. Replace every "{fill}"; until then it cannot be loaded.
-# Bounds, classes and budget are public: use what you knew before you looked at the rows.
-
-[data]
-name = "{name}"  # identity of the data set: its budget follows it, not the file
-{source}
-{csv}
-# [data.vintage]  # only the rows of a period; those of the next one can have a budget of their own
-# name = "2026"  # the budget is that of "{name}-2026"
-# column = "date"  # dates; the same column for all vintages
-# since = 2026-01-01  # the first day
-# until = 2027-01-01  # the day after the last
-
-[privacy]
-relation = {relation}  # "add/remove", "replace-one" (makes the number of rows public) or "attribute"
-epsilon = {epsilon}  # all that may ever be spent; with delta for (epsilon, delta), or use rho instead
-{delta}
-# rho = 0.5
-# accounting = "renyi"  # how it adds up: pure, zcdp, renyi or gaussian; by default what fits the budget
-
-[ledger]
-url = "{ledger}"  # a SQLite file, or postgresql://...
-key = "{key}"  # signs every line and release; never give it away
-
-# [compute]
-# threads = 8  # by default the processors that the process may use
-# engine = "dask"  # or a cluster of your own, reached by TLS
-# scheduler = "tls://10.0.0.1:8786"
-# ca = "ca.pem"
-# certificate = "owner.pem"
-# key = "owner-tls.key"
-
-[policy]
-methods = [{methods}]  # who may ask; without this key every installed method
-largest_share = 0.25  # of the whole budget, for one question
-lowest_share = 0.0001  # what costs less is refused: a budget pays for 10,000 questions at most
-longest_answer = 600  # seconds that one answer may take, reckoned for the declared size of the schema
-# assumed_size = 1000000  # the number of rows to reckon with if the schema declares none
-approval = true  # whether each question waits for a person: privada answer --approve
-idealised = false  # whether mechanisms without an exact sampler may run
-curators = []  # who may receive raw rows; nobody, unless a method needs a trusted curator
-
-# Who may ask, if not everybody whom the policy allows; get their cards: privada learner init.
-# [[learners]]
-# name = "alice"
-# key = "alice.toml"  # the learner's card, or its public key
-# methods = ["cells"]  # by default what the policy allows
-# allowance = {{ epsilon = 1.0 }}  # of the budget, in its terms; allowances may add up to more
-# expires = 2027-06-30  # the last day on which the learner may ask
-# approval = false  # by default as the policy says
-
-[schema]
-{schema}
-
-"""
+_TEMPLATE = Path(__file__).parent / "pages/owner.toml"
 _FILE = "# CSV, Parquet or a folder of either, relative to this file; or s3://bucket/rows.parquet"
 _DATABASE = """
 # database = "postgresql://reader@host/clinic"  # instead of path; the password is in PGPASSWORD or ~/.pgpass
@@ -154,16 +99,8 @@ def read_table_header(database: Database) -> list[ColumnHeader]:
 class NewOwner:
     """An owner that is to be made: where its rows are and what their columns are called.
 
-    Parameters
-    ----------
-    folder : path
-    data : path or Database, optional
-    columns : tuple of ColumnHeader
-    name : str, optional
-        Identity of the data set; by default the name of the file, the table or the folder.
-    dialect : mapping, optional
-        How CSV is written.
-    methods : tuple of str
+    ``name`` is the identity of the data set, by default that of the file, the table or the folder;
+    ``dialect`` says how CSV is written.
     """
 
     folder: Path
@@ -212,6 +149,7 @@ class NewOwner:
         self.folder.mkdir(parents=True, exist_ok=True)
         paths = tuple(self.folder / part for part in (TOML, KEY, LEDGER))
         for path in paths:
+            # A key or a ledger that was overwritten would be lost, and with it what was spent.
             if path.exists():
                 raise InputError(f"DIR: {path} exists and is not overwritten.")
         key = OwnerKey.generate()
@@ -267,7 +205,7 @@ def write_owner_toml(
         for key, (example, meaning) in _SCHEMA.items()
     ]
     delta = answers.delta if answers else ""
-    text = _TOP.format(
+    text = _TEMPLATE.read_text(encoding="utf-8").format(
         fill=FILL_IN,
         name=_write_value(name)[1:-1],
         source=place,
@@ -320,7 +258,4 @@ def _write_value(value: Any) -> str:
     return escape_in_json(json.dumps(value, ensure_ascii=False))
 
 
-__all__ = [
-    "FILL_IN", "KEY", "LEDGER", "TOML", "ColumnHeader", "NewOwner", "read_header", "read_table_header",
-    "serve_set_up", "write_owner_toml",
-]  # fmt: skip
+__all__ = ["FILL_IN", "ColumnHeader", "NewOwner", "read_header", "read_table_header", "serve_set_up"]

@@ -39,15 +39,9 @@ LOG_EVERY = 60.0
 
 
 class Connection(ABC):
-    """One client of a port, as the port sees it.
+    """One client of a port, as the port sees it."""
 
-    Attributes
-    ----------
-    since : float
-        When it could first send its present request, by the monotonic clock.
-    """
-
-    since: float
+    since: float  # when it could first send its present request, by the monotonic clock
     transport: asyncio.Transport
 
     @property
@@ -62,12 +56,7 @@ class Connection(ABC):
 
 
 class Gate(asyncio.Protocol, Connection):
-    """A connection until the head of its first request has arrived: little work, however many there are.
-
-    Parameters
-    ----------
-    port : LocalPort
-    """
+    """A connection until the head of its first request has arrived: little work, however many there are."""
 
     def __init__(self, port: LocalPort) -> None:
         self._port, self.head = port, bytearray()
@@ -106,13 +95,7 @@ class Gate(asyncio.Protocol, Connection):
 
 
 class LocalPort:
-    """A listening socket of this machine, whose connections are few and short.
-
-    Parameters
-    ----------
-    listening : socket
-        See `listen`.
-    """
+    """A listening socket of this machine, as `listen` opens it, whose connections are few and short."""
 
     def __init__(self, listening: socket.socket) -> None:
         self.listening, self.number = listening, int(listening.getsockname()[1])
@@ -158,15 +141,7 @@ class LocalPort:
 
     @contextmanager
     def run(self, serve: Callable[[], Awaitable[object]], stop: Callable[[], object]) -> Iterator[None]:
-        """Run a server in an event loop of a thread of its own.
-
-        Parameters
-        ----------
-        serve : function
-            Returns what serves on `listening` until it is told to stop.
-        stop : function
-            Tells it, from another thread.
-        """
+        """Run a server in an event loop of a thread of its own; ``stop`` ends it from another thread."""
 
         def note_failure(_: object, context: dict[str, Any]) -> None:
             error = context.get("exception")
@@ -189,6 +164,7 @@ class LocalPort:
 
         def intercept(record: logging.LogRecord) -> bool:
             """Whether a record of a server's library is logged as it is: not if it is about this port."""
+            # The same libraries may serve others in this process, who log as they like.
             if record.thread != thread.ident:
                 return True
             error = record.exc_info[1] if record.exc_info else None

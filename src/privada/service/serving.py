@@ -47,22 +47,10 @@ class Desk:
 
 
 class Service:
-    """Serves owners over an exchange until it is stopped.
-
-    Parameters
-    ----------
-    desks : sequence of Desk
-    open_courier : function
-        Opens a connection to the exchange; each data set has its own.
-    metrics : Metrics, optional
-    """
+    """Serves owners over an exchange until it is stopped; each data set opens a courier of its own."""
 
     def __init__(
-        self,
-        desks: Sequence[Desk],
-        open_courier: Callable[[], Courier],
-        *,
-        metrics: Metrics | None = None,
+        self, desks: Sequence[Desk], open_courier: Callable[[], Courier], *, metrics: Metrics | None = None
     ) -> None:
         self.desks, self.open_courier = tuple(desks), open_courier
         self.metrics = Metrics() if metrics is None else metrics
@@ -156,11 +144,12 @@ class Clerk:
             part, since = self._outage
             self._outage, seconds = None, round(time.monotonic() - since, 3)
             LOG.info("recovered", extra={"owner": name, "part": part, "seconds": seconds})
-        prefix, known, recheck = folder_of("question", name) + "/", set[str](), 0.0
+        # Questions that this process has looked at; the exchange keeps those that were settled long ago, too.
+        prefix, keys, recheck = folder_of("question", name) + "/", set[str](), 0.0
         look, look_back = time.monotonic() + LOOK, time.monotonic() + LOOK_BACK
         while not self._stop.is_set():
-            for key in answering.courier.wait(prefix, known=known, seconds=SLICE):
-                known.add(key)
+            for key in answering.courier.wait(prefix, known=keys, seconds=SLICE):
+                keys.add(key)
                 question = Pending.from_key(key)
                 if question is not None and not self._stop.is_set() and not answering.is_settled(question):
                     self._answer(answering, question)
@@ -195,6 +184,7 @@ class Clerk:
             self._unsettled[question.key] = question
         else:
             self._unsettled.pop(question.key, None)
+        # A question that waits for a person is looked at again and again.
         if self._outcomes.get(question.key) == outcome:
             return
         self._outcomes[question.key] = outcome

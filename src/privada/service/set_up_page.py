@@ -27,20 +27,11 @@ LAST_LOOK = 2.0  # seconds for the browser to fetch what the last page needs
 
 @dataclass
 class SetUp:
-    """An owner that is being set up on a page.
-
-    Parameters
-    ----------
-    owner : NewOwner
-    origins : tuple of str
-        Where the page is served.
-    passphrase : str, optional
-        Protects the owner's key.
-    """
+    """An owner that is being set up on a page, which is served at some origins."""
 
     owner: NewOwner
     origins: tuple[str, ...]
-    passphrase: str | None = field(default=None, repr=False)
+    passphrase: str | None = field(default=None, repr=False)  # protects the owner's key
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     written: tuple[Path, ...] = ()
     _done: threading.Event = field(default_factory=threading.Event, repr=False)
@@ -55,13 +46,10 @@ class SetUp:
 
     def render(self, form: Mapping[str, str], *, error: str = "", status: int = 200) -> Response:
         """Return the form with the answers so far, or what was written."""
+        layout: dict[str, Any] = {"user": None, "places": (), "here": "", "sign_out": "", "error": error}
         text = self._templates.get_template("setup.html").render(
+            layout,
             title=f"Set up {self.owner.dataset}",
-            user=None,
-            places=(),
-            here="",
-            sign_out="",
-            error=error,
             owner=self.owner,
             form=form,
             path=self.path,
@@ -101,6 +89,7 @@ def make_application(page: SetUp) -> FastAPI:
     unknown = "Open the address that privada owner init --page printed."
 
     def is_known(secret: str) -> bool:
+        # In constant time, so that nobody can guess the secret digit by digit.
         return secrets.compare_digest(secret.encode(), page.secret.encode())
 
     @app.get("/set-up/{secret}")

@@ -37,7 +37,7 @@ STATIC = {
     "icon.svg": ("image/svg+xml", (HOME / "static/icon.svg").read_bytes()),
 }
 LARGEST_FORM = 1 << 16  # bytes
-MOST_DIGITS = 12  # of a size; and where a body comes in chunks, its stated size is not believed by servers
+MOST_DIGITS = 12  # of a size
 HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
@@ -79,6 +79,7 @@ def refuse(
         return 405, "The console knows GET and POST."
     if headers.get("origin", "") not in origins:
         return 403, "The form does not come from the console."
+    # A body that comes in chunks states no size, and could be of any.
     size = headers.get("content-length", "")
     is_sized = size.isascii() and size.isdigit() and len(size) < MOST_DIGITS
     if "transfer-encoding" in headers or not is_sized or int(size) > largest:

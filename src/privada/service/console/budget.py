@@ -35,22 +35,12 @@ Most = Annotated[str, Query(max_length=30)]
 
 @dataclass(frozen=True, kw_only=True)
 class BurnDown:
-    """What remained after each answer.
-
-    Attributes
-    ----------
-    total : Guarantee
-        The budget or the allowance.
-    begun, now : datetime
-        When it was opened, and the time of the last look.
-    uses : sequence of (datetime, float)
-        When an answer was paid, and which share of the total it took; in order of time.
-    """
+    """What remained of a budget or an allowance after each answer."""
 
     total: Guarantee
-    begun: datetime
-    now: datetime
-    uses: Sequence[tuple[datetime, float]]
+    begun: datetime  # when it was opened
+    now: datetime  # the time of the last look
+    uses: Sequence[tuple[datetime, float]]  # when an answer was paid, and its share of the total; in order
 
     @property
     def remaining(self) -> float:
@@ -78,6 +68,7 @@ class BurnDown:
         """Say when it would be used up if it went on as lately; a plain extrapolation."""
         if self.remaining <= 0:
             return "It is used up."
+        # A rate from one evening, or from two answers, would forecast anything.
         since = max(self.begun, self.now - WINDOW)
         lately = [share for time, share in self.uses if time >= since]
         days = (self.now - since) / timedelta(days=1)
@@ -268,6 +259,11 @@ def order_by_vintage(desk: Desk) -> tuple[str, str, str]:
 
 
 __all__ = [
-    "BurnDown", "LearnerTerms", "add_budget_pages", "find_terms", "find_vintages", "of_budget", "of_learner",
+    "BurnDown",
+    "add_budget_pages",
+    "find_terms",
+    "find_vintages",
+    "of_budget",
+    "of_learner",
     "read_most",
-]  # fmt: skip
+]

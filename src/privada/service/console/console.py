@@ -343,7 +343,4 @@ def say_state(one: Described) -> str:
     return f"Approved by {decided.approver} ({when}). {answer}"
 
 
-__all__ = [
-    "COOKIE", "SMALLER", "Console", "Described", "Inbox", "Refused", "SignedOut", "describe", "say_state",
-    "say_total",
-]  # fmt: skip
+__all__ = ["COOKIE", "Console", "Described", "Inbox", "Refused", "SignedOut", "describe", "say_state"]

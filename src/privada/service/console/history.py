@@ -116,27 +116,13 @@ def verify(owner: Owner) -> Verification:
 
 @dataclass(frozen=True, kw_only=True)
 class Checked:
-    """The result of checking one file.
+    """The result of checking one file."""
 
-    Attributes
-    ----------
-    file : str
-        Its name, as far as it can be shown.
-    about : str
-        The data set and line that the receipt names; empty if the file is no receipt.
-    signature : str
-        ``"holds"``, or why it does not.
-    ledger : str
-        The line that it matches, or what is wrong with it.
-    matches : bool
-        Whether the signature holds and the line is the one that the receipt was given for.
-    """
-
-    file: str
-    about: str = ""
-    signature: str = ""
-    ledger: str = ""
-    matches: bool = False
+    file: str  # its name, as far as it can be shown
+    about: str = ""  # the data set and line that the receipt names; empty if the file is no receipt
+    signature: str = ""  # "holds", or why it does not
+    ledger: str = ""  # the line that it matches, or what is wrong with it
+    matches: bool = False  # whether the ledger has the line that the receipt was given for
 
 
 def read_upload(name: str, blob: bytes) -> Receipt:
@@ -233,6 +219,6 @@ def _check(owners: Sequence[Owner], file: str, receipt: Receipt, fault: str) -> 
 
 
 __all__ = [
-    "LARGEST_RECEIPT", "LARGEST_RELEASE", "LARGEST_UPLOAD", "MOST_FILES", "Checked", "OpenedRelease",
-    "Search", "answered", "check_uploads", "open_release", "read_upload", "tables", "verify",
+    "LARGEST_UPLOAD", "MOST_FILES", "OpenedRelease", "Search", "answered", "check_uploads", "open_release",
+    "tables", "verify",
 ]  # fmt: skip

@@ -1,25 +1,7 @@
 """Sign-in by OpenID Connect: an identity provider says who a person is, the owner's file what they may do.
 
-The file is ``console.toml``::
-
-    [oidc]
-    issuer = "https://login.example.org/realms/clinic"  # exactly as the provider states it
-    client_id = "privada-console"
-    secret_variable = "PRIVADA_OIDC_SECRET"  # environment variable that holds the client's secret; or
-    # secret_file = "oidc.secret"            # a file that only its owner can read; neither: a public client
-    scopes = ["openid", "email"]             # what the provider is asked for; this is the default
-    group_claim = "groups"                   # claim that lists a person's groups; this is the default
-
-    [[oidc.people]]                          # whoever is not named here cannot sign in
-    email = "grace@example.org"              # one of email (verified by the provider), subject or group
-    role = "approver"                        # viewer, approver or administrator
-
-    [[oidc.people]]
-    group = "privacy-office"
-    role = "viewer"
-
-A person whom several tables name has the highest of their roles. The file contains no secret, and is read at
-each request, so that a change counts at once.
+`OidcSettings` reads the file, `PendingSignIns` remembers the sign-ins that were begun, and `Provider` talks
+to the declared issuer and checks its tokens.
 
 The sign-in is the authorization-code flow with PKCE. The discovery document is fetched from the declared
 issuer alone, anew for each sign-in, so that changed keys are noticed; no redirect is followed.
@@ -110,7 +92,29 @@ class Member(Person):
 
 @dataclass(frozen=True, kw_only=True)
 class OidcSettings:
-    """The content of a ``console.toml``."""
+    """``console.toml``: how people sign in to the console by OpenID Connect, and who may do what.
+
+    ::
+
+        [oidc]
+        issuer = "https://login.example.org/realms/clinic"  # exactly as the provider states it
+        client_id = "privada-console"
+        secret_variable = "PRIVADA_OIDC_SECRET"  # environment variable that holds the client's secret; or
+        # secret_file = "oidc.secret"            # a file that only its owner reads; neither: a public client
+        scopes = ["openid", "email"]             # what the provider is asked for; this is the default
+        group_claim = "groups"                   # claim that lists a person's groups; this is the default
+
+        [[oidc.people]]                          # whoever is not named here cannot sign in
+        email = "grace@example.org"              # one of email (verified by the provider), subject or group
+        role = "approver"                        # viewer, approver or administrator
+
+        [[oidc.people]]
+        group = "privacy-office"
+        role = "viewer"
+
+    A person whom several tables name has the highest of their roles. The file contains no secret, and is
+    read at each request, so that a change counts at once.
+    """
 
     issuer: str
     client_id: str
@@ -209,20 +213,13 @@ def _read_secret(section: Section, home: Path) -> str | None:
 class SignIn:
     """A sign-in that was begun: what the provider must repeat, and what only the console knows.
 
-    Attributes
-    ----------
-    redirect : str
-        The console's address to which the provider sends the browser back.
-    metadata : mapping
-        What the provider's discovery document said.
-    nonce, verifier : str
-        Bind the id token, and the exchange of the code (PKCE), to this sign-in.
+    The nonce and the verifier bind the id token, and the exchange of the code (PKCE), to this sign-in.
     """
 
-    redirect: str
-    metadata: Mapping[str, Any] = field(repr=False)
+    redirect: str  # the console's address to which the provider sends the browser back
+    metadata: Mapping[str, Any] = field(repr=False)  # of the provider, from its discovery document
     begun: float
-    browser: str = field(repr=False)
+    browser: str = field(repr=False)  # digest of the cookie of the browser that began it
     nonce: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     verifier: str = field(default_factory=lambda: secrets.token_urlsafe(64), repr=False)
 
@@ -361,7 +358,4 @@ class Provider:
         return document
 
 
-__all__ = [
-    "ALGORITHMS", "FILE", "LONGEST", "MOST", "Grant", "Member", "OidcSettings", "PendingSignIns", "Provider",
-    "SignIn", "check_url",
-]  # fmt: skip
+__all__ = ["FILE", "LONGEST", "Grant", "Member", "OidcSettings", "PendingSignIns", "Provider", "SignIn"]

@@ -93,6 +93,7 @@ class Users:
         """Add a user, or replace the one of this name; only the owner of the file can read it."""
         users = {**self.read(), user.name: user}
         text = json.dumps({"users": [asdict(one) for one in users.values()]}, indent=2) + "\n"
+        # Replaced as a whole: a sign-in at this moment reads the old file or the new one, never half of it.
         handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=self.path.name)  # mode 0600
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
