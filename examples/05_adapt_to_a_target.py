@@ -33,7 +33,7 @@ Xt = (places[yt] + rng.normal(0, 0.16, size=(300, 2))) @ rotation.T + [0.75, 0.3
 # %%
 # Class means and their transport can be drawn; the default for tables is a noisy logistic regression.
 settings = {"epsilon": 1.0, "delta": 1e-4, "classes": CLASSES, "bounds": (-3, 3)}
-model = TransportClassifier(**settings, release="statistics").fit(Xs, ys, Xt)
+model = TransportClassifier(**settings, algorithm="statistics").fit(Xs, ys, Xt)
 print(model.release_.explain())
 plain = LogisticRegression().fit(Xs, ys).score(Xt, yt)
 print(f"not adapted, in the clear: {100 * plain:.0f} % right")

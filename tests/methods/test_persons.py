@@ -165,7 +165,7 @@ def test_sources_have_persons_of_their_own_domain():
             classes=("no", "yes"),
             bounds=(0, 1),
             dataset=Dataset(max_rows=2),
-            release="rows",
+            algorithm="rows",
         ).fit(X[:60] / 2, y[:60], X[60:], person=people[:60] + 100)
 
 

@@ -85,6 +85,7 @@ class MethodEstimator(PrivateEstimator):
         What the private rows are called where no ledger names them.
     """
 
+    question_: Any
     method_type: ClassVar[type[Method]]
     shared: ClassVar[tuple[str, ...]] = ()
     defaults: ClassVar[Mapping[str, Any]] = {}
@@ -125,7 +126,10 @@ class MethodEstimator(PrivateEstimator):
         method = self._method()
         held_array = X if method.private_side != "target" or Xt is None else Xt
         people = self._read_person(person, held_array, owner)
-        Xs, X, Xt = self._read_frames(Xs=Xs, X=X, Xt=Xt)
+        if method.private_side == "source":  # public columns first: the others are matched to them
+            Xt, X = self._read_frames(Xt=Xt, X=X)
+        else:
+            Xs, X, Xt = self._read_frames(Xs=Xs, X=X, Xt=Xt)
         public = Public()
         if owner is None:
             if method.private_side:
@@ -162,7 +166,7 @@ class MethodEstimator(PrivateEstimator):
             seed=0 if seed is None else _check.count(least=0, random_state=seed),
         )
         self.forecast_ = inquiry.forecast
-        if inquiry.forecast is not None and not inquiry.forecast.worthwhile:
+        if inquiry.forecast is not None and not inquiry.forecast.worthwhile and self._can_advise(public):
             warnings.warn(
                 f"No gain is expected at this guarantee and size: {inquiry.forecast}. "
                 "Ask for a larger epsilon, or keep the budget.",
@@ -186,10 +190,15 @@ class MethodEstimator(PrivateEstimator):
                 turn=turn,
             )
         model = self._ask(inquiry, holdings)
+        self.question_ = inquiry.asks[0].question
         schema = next(iter(schemas.values()))
         self.n_features_in_ = schema.width
         self._keep(model, schema)
         return self
+
+    def _can_advise(self, public: Public) -> bool:  # noqa: ARG002 - most forecasts can
+        """Whether the forecast knows enough to say that the budget is better kept."""
+        return True
 
     def _method(self) -> Method:
         """The method with this estimator's settings."""
@@ -212,7 +221,7 @@ class MethodEstimator(PrivateEstimator):
         """What is public of each party's rows."""
         label, bounds = self._label(public), self._limits(public)
         if label is not None and any(part.y is None for part in parts):
-            raise InputError("Expected y, the labels of the private rows: this method learns from them.")
+            raise InputError("Expected y to have one label for each private row.")
         if bounds is None:
             raise InputError("Expected bounds=(low, high), public limits of the features; none are guessed.")
         return {

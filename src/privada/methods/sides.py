@@ -126,10 +126,10 @@ def _check_rows(name: str, X: Any, y: Any, person: AnyArray | None) -> PrivateRo
     if rows.ndim != 2:
         raise InputError(f"Expected {name} to be a matrix, got {rows.ndim} axes.")
     columns = []
-    for label_name, values in ((name.replace("X", "y"), y), ("person", person)):
+    for column_name, what, values in ((name.replace("X", "y"), "label", y), ("person", "value", person)):
         column = None if values is None else np.asarray(values)
         if column is not None and column.shape != rows.shape[:1]:
-            raise InputError(f"Expected {label_name} to have one value for each row of {name}.")
+            raise InputError(f"Expected {column_name} to have one {what} for each row of {name}.")
         columns.append(column)
     return PrivateRows(rows, *columns)
 

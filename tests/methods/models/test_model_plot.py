@@ -94,7 +94,7 @@ def test_weights_are_named_by_features_and_public_models():
 
 def test_transport_of_statistics_has_a_before_and_an_after():
     assert len(fitted("TransportClassifier").plot(PUBLIC).axes) == 1
-    moved = fitted("TransportClassifier", release="statistics").plot(PUBLIC)
+    moved = fitted("TransportClassifier", algorithm="statistics").plot(PUBLIC)
     assert len(moved.axes) == 2
     before, after = moved.axes[1].collections
     assert before.get_offsets().shape == after.get_offsets().shape == (2, 2)

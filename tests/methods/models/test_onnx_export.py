@@ -71,7 +71,7 @@ def test_regressors_inside_are_translated():
 
 @pytest.mark.parametrize("rescale", ["none", "unit", "root"])
 def test_class_statistics_and_rescaled_rows_are_translated(rescale):
-    agree(fitted("TransportClassifier", release="statistics", rescale=rescale))
+    agree(fitted("TransportClassifier", algorithm="statistics", rescale=rescale))
 
 
 @pytest.mark.parametrize("base", ["auto", "linear"])

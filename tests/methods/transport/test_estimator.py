@@ -29,7 +29,7 @@ def accuracy(model, X=TARGET[0], y=TARGET[1]):
 @pytest.mark.parametrize("release", ["descent", "statistics", "rows"])
 def test_all_releases_classify_the_target(release):
     epsilon = 20.0 if release == "rows" else 2.0
-    model = TransportClassifier(**SETTINGS | {"epsilon": epsilon}, release=release, insecure_seed=0)
+    model = TransportClassifier(**SETTINGS | {"epsilon": epsilon}, algorithm=release, insecure_seed=0)
     with pytest.warns(RehearsalWarning):
         model.fit(*SOURCE, TARGET[0])
     assert accuracy(model) > 0.95
@@ -119,14 +119,14 @@ def test_equal_target_rows_are_named():
     ("change", "call", "error", "message"),
     [
         ({"classes": None}, {}, InputError, "classes and bounds"),
-        ({"bounds": None}, {}, InputError, "classes and bounds"),
+        ({"bounds": None}, {}, InputError, "bounds="),
         ({"epsilon": None}, {}, InputError, "epsilon"),
         ({"delta": None}, {}, InputError, "delta"),
-        ({"release": "raw"}, {}, InputError, "release"),
+        ({"algorithm": "raw"}, {}, InputError, "algorithm"),
         ({"projection": "pca"}, {}, InputError, "projection"),
-        ({"relation": "add/remove", "release": "rows"}, {}, InputError, "replace-one"),
-        ({"relation": "add/remove", "release": "descent"}, {}, InputError, "replace-one"),
-        ({"release": "descent"}, {"yt": np.repeat(["a", "b"], 60)}, InputError, "no target labels"),
+        ({"relation": "add/remove", "algorithm": "rows"}, {}, InputError, "replace-one"),
+        ({"relation": "add/remove", "algorithm": "descent"}, {}, InputError, "replace-one"),
+        ({"algorithm": "descent"}, {"yt": np.repeat(["a", "b"], 60)}, InputError, "no target labels"),
         ({"rescale": "log"}, {}, InputError, "rescale"),
         ({}, {"Xt": None}, InputError, "Xt"),
         ({}, {"Xt": np.full((4, 3), np.nan)}, InputError, "target"),
@@ -146,7 +146,7 @@ def test_bad_input_has_a_name(change, call, error, message):
 
 
 def test_out_of_sample_points_are_classified_and_sources_moved():
-    model = TransportClassifier(**SETTINGS, release="statistics").fit(*SOURCE, TARGET[0])
+    model = TransportClassifier(**SETTINGS, algorithm="statistics").fit(*SOURCE, TARGET[0])
     assert accuracy(model, *domain(200, 9, shift=0.4)) > 0.95
     assert model.transform(model.model_.sources).shape == (3, 3)
     assert np.allclose(model.transform(model.model_.sources), model.model_.features.spread(model.mapped_))
@@ -175,7 +175,7 @@ def test_minibatch_distances_are_amplified_and_averaged():
 @pytest.mark.parametrize("release", ["descent", "statistics", "rows"])
 def test_odd_sources_and_targets_are_answered(release):
     """A class without rows, one row a class, fewer target points than classes, equal source rows."""
-    settings = SETTINGS | {"epsilon": 8.0, "release": release}
+    settings = SETTINGS | {"epsilon": 8.0, "algorithm": release}
     cases = [
         (domain(300, 3, classes=2), TARGET[0]),
         ((PLACES, np.array(CLASSES)), TARGET[0]),
@@ -194,7 +194,7 @@ def test_rows_are_not_coupled_with_points_of_another_known_label():
     yt = np.full(120, None, dtype=object)
     for name in CLASSES:
         yt[np.flatnonzero(TARGET[1] == name)[:2]] = name
-    model = TransportClassifier(**SETTINGS | {"epsilon": 20.0}, release="rows")
+    model = TransportClassifier(**SETTINGS | {"epsilon": 20.0}, algorithm="rows")
     model.fit(*SOURCE, TARGET[0], yt)
     known = np.array([name is not None for name in yt])
     assert np.array_equal(model.transduction_[known], yt[known])
@@ -235,7 +235,7 @@ def test_no_public_seed_reaches_the_noise():
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_moved_sources_can_be_frames(library):
     frames = pytest.importorskip(library)
-    model = TransportClassifier(**SETTINGS, release="statistics", insecure_seed=0)
+    model = TransportClassifier(**SETTINGS, algorithm="statistics", insecure_seed=0)
     with pytest.warns(RehearsalWarning):
         model.fit(*SOURCE, TARGET[0])
     sources = model.model_.sources

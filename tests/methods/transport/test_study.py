@@ -7,7 +7,7 @@ from privada import Owner, run
 from privada._toml import Section
 from privada.exceptions import StudyError
 from privada.methods.transport.example import example
-from privada.methods.transport.study import inquire
+from privada.methods.transport.method import Transport
 
 CASE = example()
 
@@ -15,7 +15,7 @@ CASE = example()
 def made(text, tmp_path, **schemas):
     np.savetxt(tmp_path / "target.csv", CASE.fit_more["Xt"], delimiter=",")
     section = Section.parse(f"[method]\n{text}", name="study.toml").section("method")
-    return inquire(
+    return Transport.inquire(
         section,
         schemas=schemas or {"clinic": CASE.schema},
         guarantee=CASE.questions[0].guarantee,

@@ -45,7 +45,7 @@ def test_the_settings_measure_what_the_classifier_does():
             delta=1 / 1500,
             classes=tuple(range(10)),
             bounds=(0, 50),
-            release="statistics",
+            algorithm="statistics",
             rescale="root",
             insecure_seed=0,
         ).fit(pair.source.X, pair.source.y, pair.target.X)

@@ -116,7 +116,7 @@ def _by_means(case: Case, model: TransportClassifier) -> TransportClassifier:
     if isinstance(model.question_, ClassStatistics):
         return model
     assert model.epsilon is not None
-    return ours(case, model.epsilon, release="statistics")
+    return ours(case, model.epsilon, algorithm="statistics")
 
 
 def beside(scores: Scores, case: Case, runs: int) -> None:
@@ -127,7 +127,7 @@ def beside(scores: Scores, case: Case, runs: int) -> None:
             scores,
             named("DPDA made sound", MAIN),
             case,
-            ours(case, MAIN, release="rows").model_.probabilities,
+            ours(case, MAIN, algorithm="rows").model_.probabilities,
         )
         _printed(scores, case, seed)
         _note(scores, named("DPDA made sound, minibatches", MAIN), case, minibatched(case, MAIN))
@@ -161,7 +161,7 @@ def semi_supervised(scores: Scores, case: Case, runs: int) -> None:
         tables = {
             named("ours, 1 label a class", MAIN): ours(case, MAIN, labels=known).model_.probabilities,
             named("DPDA made sound, 1 label a class", MAIN): ours(
-                case, MAIN, labels=known, release="rows"
+                case, MAIN, labels=known, algorithm="rows"
             ).model_.probabilities,
             "DPDA as printed, 1 label a class (attribute level)": printed(case, seed, known=known),
             "target only, 1 label a class": few_labels_only(case, known),
@@ -178,7 +178,7 @@ def small_source(scores: Scores, case: Case, runs: int) -> None:
     """The paper's ablation of its budget for small sources, at record level."""
     for epsilon in ABLATION:
         for _ in range(min(runs, FEW)):
-            rows = ours(case, epsilon, release="rows")
+            rows = ours(case, epsilon, algorithm="rows")
             _note(scores, named("ours", epsilon), case, ours(case, epsilon).model_.probabilities)
             _note(scores, named("DPDA made sound", epsilon), case, rows.model_.probabilities)
             _note(scores, named("PATE", epsilon), case, pate(case, epsilon))

@@ -43,24 +43,24 @@ FOLDS = 5
 BATCH, BATCHES = 128, 4  # rows in a minibatch of DPDA made sound, and how many
 PRINTED_BATCHES = 20  # of DPDA as printed
 LABEL_SHARE = 0.5  # of ε, for the labels of one batch
-RELEASES = {
+ALGORITHMS = {
     "reviews": "descent"
 }  # two classes that are no clusters; chosen after class means had been seen to fail
 
 
 @public_rows()
 def ours(
-    case: Case, epsilon: float, *, labels: IntArray | None = None, release: str | None = None
+    case: Case, epsilon: float, *, labels: IntArray | None = None, algorithm: str | None = None
 ) -> TransportClassifier:
     """`TransportClassifier` through roots in the target's components; ``labels`` are -1 where unknown."""
-    usual = "statistics" if labels is not None else RELEASES.get(case.benchmark, "statistics")
+    usual = "statistics" if labels is not None else ALGORITHMS.get(case.benchmark, "statistics")
     model = TransportClassifier(
         features=case.inside,
         epsilon=epsilon,
         delta=case.delta,
         classes=tuple(range(case.n_classes)),
         bounds=(-REACH, REACH),
-        release=usual if release is None else release,
+        algorithm=usual if algorithm is None else algorithm,
     )
     return model.fit(case.mapped, case.labels[0], case.target.points, labels)
 
