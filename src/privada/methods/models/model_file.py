@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from privada import _check
-from privada._deprecated import RENAMED
+from privada._deprecated import PARAMETERS, RENAMED
 from privada.exceptions import InputError, PrivadaError, WireError
 from privada.methods.method import load as load_object
 from privada.methods.method import methods
@@ -136,7 +136,7 @@ def _make(header: dict[str, Any], reader: TreeReader) -> Any:
     estimators, name = list_estimators(), header["estimator"]
     name = _check.one_of(estimators, estimator=RENAMED.get(name, name))
     kind = load_object(estimators[name].path)
-    settings = {key: reader.read(tree) for key, tree in header["settings"].items()}
+    settings = {PARAMETERS.get(key, key): reader.read(tree) for key, tree in header["settings"].items()}
     model = kind(**settings)
     for key, tree in header["fitted"].items():
         if not _is_fitted(key):
