@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,6 +67,8 @@ def answer(
     from privada.exchange import open_courier
     from privada.exchange.answering import Answering
     from privada.parties.owner import Owner
+    from privada.report.ledger import percent
+    from privada.report.tables import Table
 
     file = read_owner_file(owner)
     approved = frozenset(whole_digest("--approve", text) for text in approve or ())
@@ -88,7 +89,21 @@ def answer(
                 )
             answers = answering.answer(reconsider=again)
         rows = [describe_answer(answered, answering, file) for answered in answers]
-    show.emit({"owner": owner_name, "questions": rows}, _tabulate_answers(rows, owner_name), as_json=as_json)
+    columns = ("question", "outcome", "asked by", "kind", "guarantee", "of the budget", "reason")
+    body = tuple(
+        (
+            row["digest"][:12],
+            row["outcome"],
+            *(row.get(key, "") for key in ("learner", "kind", "guarantee")),
+            percent(row["share"]) if "share" in row else "",
+            row["reason"],
+        )
+        for row in rows
+    )
+    table = Table(title=f"Questions to {owner_name}", columns=columns, rows=body).without_empty_columns()
+    waiting = [f"To approve: --approve {row['digest']}" for row in rows if row["outcome"] == "waiting"]
+    view: list[Table | str] = [table, *waiting] if rows else [f"Nothing is pending for {owner_name}."]
+    show.emit({"owner": owner_name, "questions": rows}, view, as_json=as_json)
     outcomes = {answered.outcome for answered in answers}
     if "refused" in outcomes:
         raise typer.Exit(show.Exit.REFUSED)
@@ -128,29 +143,6 @@ def describe_answer(answered: Answered, answering: Answering, file: OwnerFile) -
         plain |= {"kind": question.kind, "guarantee": str(question.guarantee)}
         plain["share"] = file.share(question)
     return plain
-
-
-def _tabulate_answers(rows: list[dict[str, Any]], name: str) -> list[Any]:
-    from privada.report.ledger import percent
-    from privada.report.tables import Table
-
-    if not rows:
-        return [f"Nothing is pending for {name}."]
-    body = tuple(
-        (
-            row["digest"][:12],
-            row["outcome"],
-            row.get("learner", ""),
-            row.get("kind", ""),
-            row.get("guarantee", ""),
-            percent(row["share"]) if "share" in row else "",
-            row["reason"],
-        )
-        for row in rows
-    )
-    columns = ("question", "outcome", "asked by", "kind", "guarantee", "of the budget", "reason")
-    table = Table(title=f"Questions to {name}", columns=columns, rows=body).without_empty_columns()
-    return [table, *(f"To approve: --approve {row['digest']}" for row in rows if row["outcome"] == "waiting")]
 
 
 def serve(
@@ -217,6 +209,7 @@ def serve(
     """
     from privada.exchange import open_courier
     from privada.exchange.posting import check_owner
+    from privada.parties.owner import Owner
     from privada.service.console import host
     from privada.service.console.oidc import FILE as SETTINGS
     from privada.service.console.users import FILE, Users
@@ -242,7 +235,13 @@ def serve(
         oidc = None
     open_courier(exchange).close()  # a URL that names no courier is an error now, not later
     with ExitStack() as stack:
-        desks = open_desks([(name, partial(_open_owner, file, stack)) for name, file in files.items()])
+
+        def open_owner(file: OwnerFile) -> Owner:
+            ledger = stack.enter_context(file.open_ledger())
+            ledger.claim(file.dataset)  # before the rows are read, which can take long
+            return Owner.from_file(file, ledger=ledger)
+
+        desks = open_desks([(name, partial(open_owner, file)) for name, file in files.items()])
         metrics = Metrics()
         stack.enter_context(json_log(sys.stderr))
         port = stack.enter_context(publish(metrics, metrics_port))
@@ -250,32 +249,9 @@ def serve(
             LOG.info("publishing metrics", extra={"port": port})
         service = Service(desks, lambda: open_courier(exchange), metrics=metrics)
         users = Users(console_users or first.with_name(FILE))
-        with host(service, users, console_port if console else None, oidc=oidc) as address:
-            if address is not None:
-                LOG.info("console", extra={"address": address})
-            with _stop_at_signals(service.stop):
-                service.run()
-
-
-def _open_owner(file: OwnerFile, stack: ExitStack) -> Owner:
-    """Open the owner of a file, and keep every other process from serving it."""
-    from privada.parties.owner import Owner
-
-    ledger = stack.enter_context(file.open_ledger())
-    ledger.claim(file.dataset)  # before the rows are read, which can take long
-    return Owner.from_file(file, ledger=ledger)
-
-
-@contextmanager
-def _stop_at_signals(stop: Callable[[], None]) -> Iterator[None]:
-    previous = {
-        number: signal.signal(number, lambda *_: stop()) for number in (signal.SIGTERM, signal.SIGINT)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
-__all__ = ["answer", "describe_answer", "serve"]
+        address = stack.enter_context(host(service, users, console_port if console else None, oidc=oidc))
+        if address is not None:
+            LOG.info("console", extra={"address": address})
+        for number in (signal.SIGTERM, signal.SIGINT):
+            stack.callback(signal.signal, number, signal.signal(number, lambda *_: service.stop()))
+        service.run()

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -195,7 +195,10 @@ def show_release(
         "question": release.question,
         "receipt": release.receipt.to_dict(),
         "confidence": confidence,
-        "values": {name: _to_plain_value(value) for name, value in release.payload.items()},
+        "values": {
+            name: value.tolist() if hasattr(value, "tolist") else value
+            for name, value in release.payload.items()
+        },
         "intervals": {name: [low.tolist(), high.tolist()] for name, (low, high) in intervals.items()},
     }
     view: list[Table | str] = [
@@ -208,10 +211,6 @@ def show_release(
         rows = tuple((str(i), *(f"{number:.6g}" for number in row)) for i, row in enumerate(numbers))
         view.append(Table(title=name, columns=columns, rows=rows).shortened())
     show.emit(plain, view, as_json=as_json)
-
-
-def _to_plain_value(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def predict(

@@ -103,31 +103,28 @@ def check(owner: OwnerToml, as_json: AsJson = False) -> None:
         note="These counts are exact: do not publish them. "
         "Values below or above the bounds are clipped, which is not a fault.",
     )
-    show.emit(plain, [table.without_empty_columns(), *_describe_check(plain)], as_json=as_json)
-    if not report.fits:
-        raise typer.Exit(show.Exit.FOUND)
-
-
-def _describe_check(plain: dict[str, Any]) -> list[str]:
-    """Say in sentences what is not in the table of columns: persons, broken lines, the verdict."""
-    lines = []
+    view: list[Table | str] = [table.without_empty_columns()]
     if persons := plain.get("persons"):
-        lines.append(
+        view.append(
             f"{persons['persons']} persons; {persons['over']} have more rows than the bound, "
             f"and {persons['dropped']} of their rows are left out."
         )
         if persons["missing"]:
-            lines.append(f"{persons['missing']} rows name no person.")
+            view.append(f"{persons['missing']} rows name no person.")
     if plain.get("ragged_lines"):
         of_file = f" of {plain['first_ragged_file']}" if "first_ragged_file" in plain else ""
-        lines.append(
+        view.append(
             f"{plain['ragged_lines']} lines have more or fewer fields than the header; "
             f"the first is line {plain['first_ragged_line']}{of_file}."
         )
-    if not plain["fits"]:
-        return [*lines, "The rows do not fit the schema: the owner cannot be loaded."]
-    again = " The same rows will not be read again to check them." if plain["remembered"] else ""
-    return [*lines, f"All rows fit.{again}"]
+    if not report.fits:
+        view.append("The rows do not fit the schema: the owner cannot be loaded.")
+    else:
+        again = " The same rows will not be read again to check them." if remembered else ""
+        view.append(f"All rows fit.{again}")
+    show.emit(plain, view, as_json=as_json)
+    if not report.fits:
+        raise typer.Exit(show.Exit.FOUND)
 
 
 app.command(

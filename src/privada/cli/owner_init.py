@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,7 +24,6 @@ from privada.cli.options import (
 from privada.exceptions import InputError
 
 if TYPE_CHECKING:
-    from privada.parties.csv_files import Dialect
     from privada.service.answers import Answers, ColumnAnswer
     from privada.service.new_owner import ColumnHeader, NewOwner
 
@@ -80,7 +79,14 @@ def init(
     from privada.methods.method import methods
     from privada.parties.sources.databases import Database
     from privada.privacy.keys import VARIABLE, choose_passphrase
-    from privada.service.new_owner import FILL_IN, NewOwner
+    from privada.service.new_owner import (
+        FILL_IN,
+        ColumnHeader,
+        NewOwner,
+        read_header,
+        read_table_header,
+        serve_set_up,
+    )
 
     dialect = csv_dialect(
         delimiter=delimiter,
@@ -93,10 +99,14 @@ def init(
     if (database is None) != (table is None) or (database and data):
         raise InputError("Expected either --data, or --database and --table.")
     source = data if database is None or table is None else Database(url=database, table=table)
+    if source is None:
+        headers = [ColumnHeader("x")]
+    else:
+        headers = read_header(source, dialect) if isinstance(source, Path) else read_table_header(source)
     owner = NewOwner(
         folder=folder,
         data=source,
-        columns=tuple(_read_headers(source, dialect)),
+        columns=tuple(headers),
         methods=tuple(methods()),
         name=name,
         dialect={} if dialect is None else dialect.to_dict(),
@@ -110,7 +120,10 @@ def init(
         flag = "--page" if page else "--ask"
         raise InputError(f"{flag}: expected --data or --database, whose columns you are asked about.")
     if page:
-        _ask_on_page(owner, words)
+        with serve_set_up(owner, passphrase=words) as (address, form):
+            typer.echo(f"Open {address} on this machine. Ctrl-C ends without writing anything.")
+            form.wait()
+        typer.echo(f"Wrote {form.written[0]}. Next: privada owner open-budget {form.written[0]}")
         return
     text = owner.text(answers=ask_for_answers(owner, label)) if ask else owner.text(label=label)
     paths, key = owner.create(text, passphrase=words)
@@ -123,23 +136,6 @@ def init(
         )
     plain = {"written": [str(path) for path in paths], "public_key": key.public}
     show.emit(plain, [*(f"Wrote {path}" for path in paths), f"Next: {next_step}"], as_json=as_json)
-
-
-def _read_headers(source: Any, dialect: Dialect | None) -> list[ColumnHeader]:
-    from privada.service.new_owner import ColumnHeader, read_header, read_table_header
-
-    if source is None:
-        return [ColumnHeader("x")]
-    return read_header(source, dialect) if isinstance(source, Path) else read_table_header(source)
-
-
-def _ask_on_page(owner: NewOwner, passphrase: str | None) -> None:
-    from privada.service.new_owner import serve_set_up
-
-    with serve_set_up(owner, passphrase=passphrase) as (address, page):
-        typer.echo(f"Open {address} on this machine. Ctrl-C ends without writing anything.")
-        page.wait()
-    typer.echo(f"Wrote {page.written[0]}. Next: privada owner open-budget {page.written[0]}")
 
 
 def ask_for_answers(owner: NewOwner, label: str | None) -> Answers:

@@ -90,6 +90,9 @@ def forecast(study: StudyFile, as_json: AsJson = False) -> None:
     from privada.studies.forecast import forecast_study
     from privada.studies.study import Study
 
+    def format_percent(share: float) -> str:  # two digits of a small share, whole percents of others
+        return f"{share:.0%}" if share >= 0.1 else f"{share * 100:.2g}%"
+
     with warnings.catch_warnings():
         # A warning that little is expected would only repeat what the table says
         warnings.simplefilter("ignore", PrivadaWarning)
@@ -110,7 +113,7 @@ def forecast(study: StudyFile, as_json: AsJson = False) -> None:
             widths = [f"{name} ±{width:.3g}" for name, width in outlook.half_widths.items()]
             rows.append((str(outlook.guarantee), "", "", ", ".join(widths[:3])))
         else:
-            low, middle, high = map(_format_percent, (prediction.low, prediction.ratio, prediction.high))
+            low, middle, high = map(format_percent, (prediction.low, prediction.ratio, prediction.high))
             rows.append((str(outlook.guarantee), middle, f"{low} to {high}", ""))
             record |= {
                 "forecast": {
@@ -137,11 +140,6 @@ def forecast(study: StudyFile, as_json: AsJson = False) -> None:
         [table.without_empty_columns(), *lines],
         as_json=as_json,
     )
-
-
-def _format_percent(share: float) -> str:
-    """Write two digits of a small share, whole percents of others."""
-    return f"{share:.0%}" if share >= 0.1 else f"{share * 100:.2g}%"
 
 
 def price(
@@ -208,12 +206,12 @@ def price(
 
 @dataclass(frozen=True, kw_only=True)
 class QuestionPrice:
-    """One question and its owner's verdict; share and left are None where the ledger is not available."""
+    """One question and its owner's verdict; `share` and `remaining` are None without its ledger."""
 
     owner: str
     question: Question
     share: float | None = None
-    left: float | None = None
+    remaining: float | None = None
     allowance: AllowanceQuote | None = None
     refusal: str = ""
 
@@ -232,7 +230,7 @@ class QuestionPrice:
             "kind": self.question.kind,
             "guarantee": self.question.guarantee.to_dict(),
             "share": self.share,
-            "left": self.left,
+            "left": self.remaining,
             "allowance": None if self.allowance is None else self.allowance.to_dict(),
             "verdict": self.verdict,
             "half_widths": half_widths(self.question),
@@ -241,11 +239,11 @@ class QuestionPrice:
 
 @dataclass(frozen=True, kw_only=True)
 class StudyPrice:
-    """What all rounds of a study take from one owner's budget; share and left are None if unknown."""
+    """What all rounds of a study take from one owner's budget; share and remaining are None if unknown."""
 
     owner: str
     share: float | None = None
-    left: float | None = None
+    remaining: float | None = None
     allowance: AllowanceQuote | None = None
     refusal: str = ""
     unknown: str = ""
@@ -270,7 +268,7 @@ class StudyPrice:
     def to_dict(self) -> dict[str, Any]:
         """Plain form."""
         part = None if self.allowance is None else self.allowance.to_dict()
-        return {"share": self.share, "left": self.left, "allowance": part, "verdict": self.verdict}
+        return {"share": self.share, "left": self.remaining, "allowance": part, "verdict": self.verdict}
 
 
 def half_widths(question: Question) -> dict[str, float]:
@@ -305,7 +303,7 @@ def price_question(
         owner=name,
         question=question,
         share=quote.share,
-        left=quote.remaining_share,
+        remaining=quote.remaining_share,
         allowance=quote.allowance,
         refusal=refusal,
     )
@@ -339,7 +337,7 @@ def price_all_rounds(study: Study, learner: str | None = None) -> list[StudyPric
                 StudyPrice(
                     owner=name,
                     share=quote.share,
-                    left=quote.remaining_share,
+                    remaining=quote.remaining_share,
                     allowance=quote.allowance,
                     refusal="" if quote.affordable else str(quote.refusal()),
                 )
@@ -393,7 +391,7 @@ def _tabulate_prices(quotes: list[QuestionPrice]) -> Table:
             quote.question.digest[:12],
             str(quote.question.guarantee),
             share(quote.share),
-            share(quote.left),
+            share(quote.remaining),
             share(None if quote.allowance is None else quote.allowance.share),
             share(None if quote.allowance is None else quote.allowance.remaining_share),
             ", ".join(f"{name} ±{half:.4g}" for name, half in half_widths(quote.question).items()),

@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
-from functools import cache
 from pathlib import Path
 from traceback import extract_tb, format_exception
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -93,44 +92,7 @@ def code_of(error: errors.PrivadaError) -> Exit:
 @contextmanager
 def report_errors(*, traceback: bool = False) -> Iterator[None]:
     """Run a command so that warnings, notes and errors are single lines on stderr."""
-    with _warnings_and_log_as_notes():
-        try:
-            yield
-        except errors.PrivadaError as problem:
-            waiting = isinstance(problem, errors.Waiting | errors.ApprovalPending)
-            error(str(problem), label="waiting" if waiting else "error")
-            raise typer.Exit(code_of(problem)) from None
-        except BrokenPipeError:
-            raise
-        except OSError as problem:
-            name = f"{Path(str(problem.filename)).name}: " if problem.filename else ""
-            error(f"{name}{problem.strerror or type(problem).__name__}.")
-            raise typer.Exit(Exit.INPUT) from None
-        except Exception as problem:
-            # typer's own usage errors and exits pass through
-            if hasattr(problem, "exit_code") or isinstance(problem, typer.Abort):
-                raise
-            _report_unexpected(problem, traceback=traceback)
-            raise typer.Exit(Exit.UNEXPECTED) from None
 
-
-def _report_unexpected(problem: Exception, *, traceback: bool) -> None:
-    # Never show the message unasked: it could contain a private value.
-    hint = " Its message could hold data and is not shown; privada --traceback shows it."
-    if traceback:
-        raw("".join(format_exception(problem)))
-        hint = ""
-    last = extract_tb(problem.__traceback__)[-1]
-    error(f"unexpected {type(problem).__name__} in {Path(last.filename).name}, line {last.lineno}.{hint}")
-
-
-class _NoteHandler(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        note(record.getMessage())
-
-
-@contextmanager
-def _warnings_and_log_as_notes() -> Iterator[None]:
     def show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
         note(str(message), label="warning")
 
@@ -143,22 +105,45 @@ def _warnings_and_log_as_notes() -> Iterator[None]:
             warnings.simplefilter("always", errors.PrivadaWarning)
             warnings.showwarning = show_warning
             yield
+    except errors.PrivadaError as problem:
+        waiting = isinstance(problem, errors.Waiting | errors.ApprovalPending)
+        error(str(problem), label="waiting" if waiting else "error")
+        raise typer.Exit(code_of(problem)) from None
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        name = f"{Path(str(problem.filename)).name}: " if problem.filename else ""
+        error(f"{name}{problem.strerror or type(problem).__name__}.")
+        raise typer.Exit(Exit.INPUT) from None
+    except Exception as problem:
+        # typer's own usage errors and exits pass through
+        if hasattr(problem, "exit_code") or isinstance(problem, typer.Abort):
+            raise
+        # Never show the message unasked: it could contain a private value
+        hint = " Its message could hold data and is not shown; privada --traceback shows it."
+        if traceback:
+            raw("".join(format_exception(problem)))
+            hint = ""
+        last = extract_tb(problem.__traceback__)[-1]
+        place = f"{Path(last.filename).name}, line {last.lineno}"
+        error(f"unexpected {type(problem).__name__} in {place}.{hint}")
+        raise typer.Exit(Exit.UNEXPECTED) from None
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
 
 
+class _NoteHandler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        note(record.getMessage())
+
+
 def console(*, stderr: bool = False) -> Console:
-    """Return the console of stdout or stderr."""
-    terminal = (sys.stderr if stderr else sys.stdout).isatty() or "COLUMNS" in os.environ
-    return _make_console(stderr, None if terminal else PIPE_WIDTH)
-
-
-@cache
-def _make_console(stderr: bool, width: int | None) -> Console:
+    """Make the console of stdout or stderr."""
     from rich.console import Console
 
-    return Console(stderr=stderr, width=width, highlight=False)
+    terminal = (sys.stderr if stderr else sys.stdout).isatty() or "COLUMNS" in os.environ
+    return Console(stderr=stderr, width=None if terminal else PIPE_WIDTH, highlight=False)
 
 
 def emit(plain: Mapping[str, Any], view: View, *, as_json: bool) -> None:
