@@ -227,7 +227,7 @@ class Owner:
         _LOG.info("The rows were away and came back as other files; all were read and checked again.")
         return reopened
 
-    def note_use(self, given: GivenBudget, guarantee: Guarantee) -> OpenUse | None:
+    def note_use(self, budget: GivenBudget, guarantee: Guarantee) -> OpenUse | None:
         """Let this process recognise rows that it holds in memory for the owner, if it uses them again.
 
         Keyed fingerprints are all that is kept, in this process; rows in files and databases are not read.
@@ -243,7 +243,7 @@ class Owner:
             guarantee=guarantee,
             ledger=self.ledger,
             dataset=self.dataset,
-            budget=given,
+            budget=budget,
         )
 
     def price(self, question: Question, *, asker: Asker | None = None) -> Quote:

@@ -26,10 +26,10 @@ class Private(Generic[T]):
     privada.exceptions.InputError: Private rows cannot be counted, read or copied here; ask their owner.
     """
 
-    __slots__ = ("__held",)
+    __slots__ = ("__rows",)
 
-    def __init__(self, held: T) -> None:
-        self.__held = held
+    def __init__(self, rows: T) -> None:
+        self.__rows = rows
 
     def __repr__(self) -> str:
         return "<Private>"
@@ -47,7 +47,7 @@ def open_private(private: Private[T]) -> T:
     """Open the container. For owner-side modules only, and only after the charge."""
     if not isinstance(private, Private):
         raise InputError(f"Expected Private rows, got {type(private).__name__}.")
-    return private._Private__held  # type: ignore[attr-defined]
+    return private._Private__rows  # type: ignore[attr-defined]
 
 
 __all__ = ["Private", "open_private"]

@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from privada import Owner
+from privada._toml import Section
 from privada.audit.transcript import coupled
-from privada.exceptions import AnswerError, InputError, SchemaError
+from privada.exceptions import AnswerError, InputError, SchemaError, StudyError
 from privada.parties import Category, Number, Rows, Schema
-from privada.parties.compute import Adding, Merging
+from privada.parties.compute import Adding, Merging, read_engine
 from privada.parties.compute import batch as batch_module
 from privada.parties.compute.threads import Threads
 from privada.parties.sources import files as dividing
@@ -154,3 +155,35 @@ def test_anything_else_is_no_sum(wrong):
 def test_other_results_are_merged():
     fold = Merging(max)
     assert fold.join(fold.join(fold.begin(-1), 5), 3) == 5
+
+
+def test_an_engine_of_another_package_is_chosen_by_name(tmp_path, monkeypatch):
+    """It is found by an entry point, and reads its own keys of [compute]."""
+    folder = tmp_path / "looms-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: looms\nVersion: 1.0\n")
+    points = "loom = looms:Loom\nbroken = looms:Absent\n"
+    (folder / "entry_points.txt").write_text(f"[privada.engines]\n{points}")
+    (tmp_path / "looms.py").write_text(
+        "from privada.parties.compute.threads import Threads\n"
+        "class Loom(Threads):\n"
+        "    @classmethod\n"
+        "    def from_section(cls, section, home):\n"
+        "        return cls(section.whole('spindles'))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def read(text):
+        section = Section.parse(f"[compute]\n{text}", name="owner.toml").section("compute")
+        return read_engine(section, tmp_path)
+
+    engine = read('engine = "loom"\nspindles = 3')
+    assert (type(engine).__name__, engine.count) == ("Loom", 3)
+    assert (
+        Rows(np.ones((5, 1)), schema=Schema.of_numbers(bounds=(0, 1), width=1), compute=engine).check() == 5
+    )
+    with pytest.raises(StudyError, match="threads: nobody knows this key"):
+        read('engine = "loom"\nspindles = 3\nthreads = 2')
+    with pytest.raises(StudyError, match="The engine broken cannot be loaded"):
+        read('engine = "broken"')
+    assert read("threads = 2") == Threads(2)
