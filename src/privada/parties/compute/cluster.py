@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
@@ -191,14 +192,14 @@ class Cluster:
         return [self._submit(keep_value, Part(part, schema)) for part in source.addresses()]
 
     def narrow(self, parts: Handles, masks: Sequence[BoolArray]) -> Handles:
-        return [self._submit(narrow_part, part, mask) for part, mask in zip(parts, masks, strict=True)]
+        return [self._submit(Part.only, part, mask) for part, mask in zip(parts, masks, strict=True)]
 
     def select(self, parts: Handles, names: tuple[str, ...]) -> Handles:
-        return [self._submit(select_columns, part, names) for part in parts]
+        return [self._submit(Part.reading, part, names) for part in parts]
 
     def remember(self, parts: Handles, name: str) -> tuple[Handles, list[npt.NDArray[Any]]]:
         with_people = [self._submit(remember_people, part, name) for part in parts]
-        people = self._results([self._submit(people_of, part) for part in with_people])
+        people = self._results([self._submit(attrgetter("people"), part) for part in with_people])
         pairs = zip(with_people, map(digest_people, people), strict=True)
         return [self._submit(check_people, part, digest) for part, digest in pairs], people
 
@@ -405,24 +406,9 @@ def open_frame(frame: Any, schema: Schema) -> Part:
     return Part(open_source(frame, schema, None, None), schema)
 
 
-def narrow_part(part: Part, mask: BoolArray) -> Part:
-    """Let only some rows count."""
-    return part.only(mask)
-
-
-def select_columns(part: Part, names: tuple[str, ...]) -> Part:
-    """Let only some columns be read."""
-    return part.reading(names)
-
-
 def remember_people(part: Part, name: str) -> Part:
     """The part, with the person of each row."""
     return replace(part, people=np.array(part.source.column(name)))
-
-
-def people_of(part: Part) -> npt.NDArray[Any] | None:
-    """The person of each row."""
-    return part.people
 
 
 def check_people(part: Part, digest: str) -> Part:

@@ -123,7 +123,32 @@ def join_values(parts: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return np.concatenate(arrays) if arrays else np.zeros(0)
 
 
-class WatchedSource(Source):
+class _WrappedSource(Source):
+    """Rows of another source, of which a subclass changes something."""
+
+    source: Source
+
+    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
+        return self.source.tables(size, names)
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        return self.source.column(name)
+
+    def parts(self) -> list[Source]:
+        return self.source.parts()
+
+    @property
+    def travels(self) -> bool:
+        return self.source.travels
+
+    def addresses(self) -> list[Source]:
+        return self.source.addresses()
+
+    def check_unchanged(self) -> None:
+        self.source.check_unchanged()
+
+
+class WatchedSource(_WrappedSource):
     """Rows in files that must stay what they were when they were opened.
 
     Parameters
@@ -153,25 +178,9 @@ class WatchedSource(Source):
         self._reach, self._reopen = reach, reopen
         self._identity = identify()
 
-    def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
-        return self.source.tables(size, names)
-
-    def column(self, name: str) -> npt.NDArray[Any]:
-        return self.source.column(name)
-
-    def parts(self) -> list[Source]:
-        return self.source.parts()
-
-    @property
-    def travels(self) -> bool:
-        return self.source.travels
-
     @property
     def csv_files(self) -> Sequence[CsvFile]:
         return self.source.csv_files
-
-    def addresses(self) -> list[Source]:
-        return self.source.addresses()
 
     def identity(self) -> str | None:
         return self._identity if self._settled() and self._identify() == self._identity else None
@@ -192,7 +201,7 @@ class WatchedSource(Source):
         return self if self._reopen is None else self._reopen()
 
 
-class VintageSource(Source):
+class VintageSource(_WrappedSource):
     """Rows of a source whose date is in a vintage's period; all others are left out before they are seen.
 
     Parameters
@@ -209,13 +218,13 @@ class VintageSource(Source):
     """
 
     def __init__(self, source: Source, vintage: Vintage, schema: Schema) -> None:
-        self._source, self._vintage, self._schema = source, vintage, schema
+        self.source, self._vintage, self._schema = source, vintage, schema
         self._dates = Date(name=vintage.column, first=vintage.since, last=vintage.until)
 
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         wanted_names, dates = tuple(names or self._schema.needed), self._vintage.column
         read_names = wanted_names if dates in wanted_names else (*wanted_names, dates)
-        for table in self._source.tables(size, read_names):
+        for table in self.source.tables(size, read_names):
             inside = self._dates.find_between(table[dates])
             if inside.all():
                 yield {name: table[name] for name in wanted_names}
@@ -226,28 +235,21 @@ class VintageSource(Source):
         return join_values(np.asarray(table[name]) for table in self.tables(COLUMN_ROWS, (name,)))
 
     def parts(self) -> list[Source]:
-        return [self._with(part) for part in self._source.parts()]
-
-    @property
-    def travels(self) -> bool:
-        return self._source.travels
+        return [self._with(part) for part in self.source.parts()]
 
     def addresses(self) -> list[Source]:
-        return [self._with(part) for part in self._source.addresses()]
+        return [self._with(part) for part in self.source.addresses()]
 
     @contextmanager
     def pinned(self) -> Iterator[Source]:
-        with self._source.pinned() as source:
-            yield self if source is self._source else self._with(source)
-
-    def check_unchanged(self) -> None:
-        self._source.check_unchanged()
+        with self.source.pinned() as source:
+            yield self if source is self.source else self._with(source)
 
     def reopened(self) -> Source:
-        return self._with(self._source.reopened())
+        return self._with(self.source.reopened())
 
     def identity(self) -> str | None:
-        identity = self._source.identity()
+        identity = self.source.identity()
         return None if identity is None else f"{identity}\n{self._vintage}"
 
     def _with(self, source: Source) -> Self:
