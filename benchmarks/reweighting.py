@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks._figures import Figure, main
 from privada._threads import count_processors, run_each
-from privada.methods.linear.owner.fused import Singles, add_pulls
+from privada.methods.linear.owner import Singles, add_pulls
 from privada.methods.reweighting.questions.supremum import moments, of_moments
 from privada_lab.baselines.dca import dca_discrepancy
 

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from privada.audit import audit_mechanism, replay
 from privada.audit.transcript import coupled
-from privada.methods.linear.owner import kernels
+from privada.methods.linear.owner import scored
 from privada.methods.reweighting import Bounds, ConvexAdaptation, Penalties
 from privada.methods.reweighting.example import SIZE, domains, example
 from privada.parties import Rows
@@ -55,7 +55,7 @@ def answer_printed(question, rows, draw):
     X, w = Ball(radius=question.r).clip(batch.X), np.zeros(question.shape)
     for t in range(question.steps):
         grids = [question.plan.draws[f"{name}_{t}"].grid for name in ("gradient", "weights")]
-        push = 2 * (kernels.scored(X, w[:, None], np.zeros(1))[:, 0] - batch.y)
+        push = 2 * (scored(X, w[:, None], np.zeros(1))[:, 0] - batch.y)
         slope = draw(f"gradient_{t}", grids[0].truncate(push[:, None] * X).sum(axis=0))
         draw(f"weights_{t}", grids[1].truncate(push**2 / 4))
         w = w - slope / np.linalg.norm(slope) * question.A / question.steps

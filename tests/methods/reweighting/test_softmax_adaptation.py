@@ -8,7 +8,7 @@ import pytest
 from privada import Owner
 from privada.audit import replay
 from privada.exceptions import InputError, WireError
-from privada.methods.linear.owner import kernels
+from privada.methods.linear.owner import add_outer
 from privada.methods.linear.questions import losses
 from privada.methods.reweighting import NonconvexAdaptation, Penalties
 from privada.methods.reweighting.example import SIZE, domains
@@ -75,7 +75,7 @@ def contribution(asked, W, x, y, factor=1.0, per_step=2.0**24):
     side = _Side(x[None], np.array([float(y)]), "softmax", asked.largest_loss)
     loss, push = side.look(W)
     sums = np.zeros(asked.shape, dtype=np.int64)
-    kernels.add_outer(sums, side.X, push, np.array([factor]), asked.largest_gradient, per_step)
+    add_outer(sums, side.X, push, np.array([factor]), asked.largest_gradient, per_step)
     return sums, loss[0]
 
 
@@ -112,7 +112,7 @@ def test_the_bounds_are_those_of_the_proof():
 @pytest.mark.parametrize("factor", [1.0, np.nan, 2.0, -1.0])
 def test_a_contribution_is_bounded_whatever_the_record_pushes(push, factor):
     sums = np.zeros((2, 3), dtype=np.int64)
-    kernels.add_outer(sums, np.array([[0.6, 0.8]]), np.array([push]), np.array([factor]), 1.4, 2.0**20)
+    add_outer(sums, np.array([[0.6, 0.8]]), np.array([push]), np.array([factor]), 1.4, 2.0**20)
     assert np.linalg.norm(sums) <= 1.4 * 2.0**20
 
 

@@ -10,8 +10,8 @@ from privada import Owner
 from privada.audit import replay
 from privada.audit.transcript import coupled
 from privada.exceptions import InputError, RelationError
-from privada.methods.linear.learner.descent import follow_path
-from privada.methods.linear.owner import kernels
+from privada.methods.linear.learner import follow_path
+from privada.methods.linear.owner import add_weighted
 from privada.methods.linear.questions import losses
 from privada.methods.reweighting import (
     ConvexAdaptation,
@@ -186,7 +186,7 @@ def test_gradients_of_two_records_with_any_weights_are_within_the_diameter(A):
         push = rng.choice([0.0, 0.4, 1.0], size=2) * 2 * (x @ w - rng.choice([-1.0, 1.0], size=2))
         sums = np.zeros((2, 2), dtype=np.int64)
         for at in range(2):
-            kernels.add_weighted(sums[at], x[at : at + 1], push[at : at + 1], 1 / draw.grid.step)
+            add_weighted(sums[at], x[at : at + 1], push[at : at + 1], 1 / draw.grid.step)
         seen.append(np.linalg.norm(sums[0] - sums[1]) * draw.grid.step)
     assert 0.8 * asked.diameter < max(seen) <= draw.sensitivity
 

@@ -82,7 +82,7 @@ class LinearDescent(Question):
     Notes
     -----
     The payload is ``gradient_0`` ...: noisy sums of shape (k, outputs), of which
-    `privada.methods.linear.learner.descent` makes weights.
+    `privada.methods.linear.learner` makes weights.
 
     Privacy
     -------
@@ -117,7 +117,7 @@ class LinearDescent(Question):
     step_size: float
     momentum: float = 0.0
     decay: float = 0.0
-    answered_by: ClassVar[str] = "privada.methods.linear.owner.descent:answer_descent"
+    answered_by: ClassVar[str] = "privada.methods.linear.owner:answer_descent"
 
     def validate(self) -> None:
         """Check every public parameter by name."""

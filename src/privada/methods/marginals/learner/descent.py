@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privada._arrays import FloatArray
-from privada.methods.linear.learner.descent import choose_step_size, learn_linear
+from privada.methods.linear.learner import choose_step_size, learn_linear
 from privada.methods.linear.questions.descent import MarginalsDescent
 from privada.methods.linear.questions.public import gaussian
 from privada.methods.marginals.learner.fitted import (

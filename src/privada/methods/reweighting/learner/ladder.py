@@ -25,7 +25,7 @@ from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
 from privada.methods.forecast import Forecast
-from privada.methods.linear.learner.descent import fit_linear
+from privada.methods.linear.learner import fit_linear
 from privada.methods.linear.questions import public
 from privada.methods.linear.questions.descent import ReweightingDescent
 from privada.methods.linear.questions.features import PublicFeatures

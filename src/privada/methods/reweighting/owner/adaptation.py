@@ -10,8 +10,7 @@ from functools import partial
 import numpy as np
 
 from privada._arrays import FloatArray, IntArray
-from privada.methods.linear.owner import kernels
-from privada.methods.linear.owner.descent import labelled
+from privada.methods.linear.owner import add_outer, add_weighted, labelled, scored
 from privada.methods.linear.questions import losses
 from privada.methods.reweighting.questions import problem
 from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
@@ -34,7 +33,7 @@ class _Side:
     def look(self, w: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Losses in [0, B], and the factor of each row's features in its gradient, one or one a class."""
         W = w.reshape(len(w), -1)
-        scores = kernels.scored(self.X, W, np.zeros(W.shape[1]))
+        scores = scored(self.X, W, np.zeros(W.shape[1]))
         clipped = losses.clipped(self.loss, scores, self.y, self.largest)
         if self.loss == "squared":
             return clipped, 2 * (scores[:, 0] - self.y)
@@ -126,9 +125,9 @@ def _advance(question: Adaptation, w: FloatArray, name: str, step: float, privat
     per_step = 1 / question.plan.lattice(name).grid.step
     sums, factor = np.zeros(question.shape, dtype=np.int64), np.minimum(1.0, _most(question) / private.u)
     if pull.ndim == 2:
-        kernels.add_outer(sums, private.side.X, pull, factor, question.largest_gradient, per_step)
+        add_outer(sums, private.side.X, pull, factor, question.largest_gradient, per_step)
     else:
-        kernels.add_weighted(sums, private.side.X, pull * factor, per_step)
+        add_weighted(sums, private.side.X, pull * factor, per_step)
     low, p = _least(question)
     slope = _separable(question, private_losses, private.u, p)
     return _Private(private.side, _lifted(private.u, step, slope, low), sums)

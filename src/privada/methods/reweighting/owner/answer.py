@@ -10,8 +10,7 @@ import numba
 import numpy as np
 
 from privada._arrays import FloatArray, IntArray
-from privada.methods.linear.owner import kernels
-from privada.methods.linear.owner.descent import labelled
+from privada.methods.linear.owner import add_pairs, labelled, mapped, scored
 from privada.methods.linear.questions import losses
 from privada.methods.reweighting.owner.adaptation import adapt
 from privada.methods.reweighting.questions import supremum
@@ -50,12 +49,12 @@ def answer_discrepancy(question: Discrepancy, rows: Rows, draw: Draws) -> dict[s
 def _sum_pairs(question: Discrepancy, batch: Batch) -> IntArray:
     """Products of a batch's features and residuals, in whole steps of the largest."""
     X, y = labelled(batch)
-    Z = kernels.mapped(X, question.transform, question.shift, float(question.radius))
-    base = kernels.scored(X, question.weights[:, None], np.array([float(question.intercept)]))[:, 0]
+    Z = mapped(X, question.transform, question.shift, float(question.radius))
+    base = scored(X, question.weights[:, None], np.array([float(question.intercept)]))[:, 0]
     residuals = np.nan_to_num(y - base, nan=0.0)  # a score that overflows says nothing of its record
     residuals = np.clip(residuals, -question.label_bound, question.label_bound)
     sums = np.zeros(question.source_moments.shape, dtype=np.int64)
-    kernels.add_pairs(sums, Z / question.radius, residuals / question.label_bound, 1 / question.grid.step)
+    add_pairs(sums, Z / question.radius, residuals / question.label_bound, 1 / question.grid.step)
     return sums
 
 
@@ -70,7 +69,7 @@ def answer_finite(question: FiniteDiscrepancy, rows: Rows, draw: Draws) -> dict[
 def _sum_losses(question: FiniteDiscrepancy, batch: Batch) -> IntArray:
     """Losses of every hypothesis over a batch, in fine steps."""
     (weights, intercepts), (X, y) = question.table(), labelled(batch)
-    scores, wide = kernels.scored(X, weights, intercepts), len(intercepts) // len(question.weights)
+    scores, wide = scored(X, weights, intercepts), len(intercepts) // len(question.weights)
     parts = (scores[:, at : at + wide] for at in range(0, len(intercepts), wide))
     return np.array([_steps(question, part, y, FINE).sum() for part in parts], dtype=np.int64)
 
@@ -98,7 +97,7 @@ def _sum_candidates(question: Selection, batch: Batch) -> IntArray:
     """Losses of every candidate over a batch, in coarse steps."""
     X, y = labelled(batch)
     candidates = zip(question.weights, question.intercepts, strict=True)
-    scores = (kernels.scored(X, weights, intercepts) for weights, intercepts in candidates)
+    scores = (scored(X, weights, intercepts) for weights, intercepts in candidates)
     return np.array([_steps(question, part, y, COARSE).sum() for part in scores], dtype=np.int64)
 
 
@@ -150,7 +149,7 @@ def _moments(question: ResidualMoments, batch: Batch) -> dict[str, IntArray]:
     else:
         labels = (y[:, None] == np.arange(question.outputs)).astype(np.float64)
     # labels less scores, shortened; a record whose score is not a number has none
-    scores = kernels.scored(features, question.weights, question.intercepts)
+    scores = scored(features, question.weights, question.intercepts)
     residuals = np.asarray(_clipped(labels - scores, float(question.clip)))
     per_step = [1 / _step(question, name) for name in ("moments", "products")]
     if isinstance(question, MixtureMoments):
@@ -166,7 +165,7 @@ def _moments(question: ResidualMoments, batch: Batch) -> dict[str, IntArray]:
             "squares": squares,
         }
     assert isinstance(question, CorrectionMoments)
-    Z = kernels.mapped(features, question.transform, question.shift, float(question.radius))
+    Z = mapped(features, question.transform, question.shift, float(question.radius))
     return {
         "moments": _sum_moments(Z[:, :, None], per_step[0]),
         "products": _sum_outer(Z, residuals, per_step[1]),

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from privada._arrays import FloatArray, IntArray
-from privada.methods.linear.owner.descent import labelled
+from privada.methods.linear.owner import labelled
 from privada.methods.reweighting.questions import network, problem
 from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.methods.reweighting.questions.network import Gradients

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.methods.linear.learner.descent import learn_linear
+from privada.methods.linear.learner import learn_linear
 from privada.methods.linear.questions.descent import TransportDescent
 from privada.methods.transport.learner.adaptation import USUAL, Adapted, Prototypes, adapt, pooled
 from privada.methods.transport.learner.coupling import barycentric, extend, group_lasso

@@ -21,7 +21,7 @@ import numpy as np
 
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.methods.linear.learner.descent import choose_step_size
+from privada.methods.linear.learner import choose_step_size
 from privada.methods.linear.questions import losses, public
 from privada.methods.linear.questions.descent import TransportDescent
 from privada.methods.transport.learner.graph import KEPT, NeighbourGraph

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privada.exceptions import InputError
-from privada.methods.linear.learner.descent import (
+from privada.methods.linear.learner import (
     average_path,
     choose_step_size,
     fit_linear,

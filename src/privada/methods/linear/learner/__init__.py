@@ -1,1 +1,0 @@
-"""Public: what is made of the releases."""
