@@ -46,42 +46,33 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 
 class PublicColumn(Protocol):
-    """What a question may know about a column."""
+    """What a question may know about a column: its name, and the names of the features that it becomes."""
 
     @property
-    def name(self) -> str:
-        """The column's name."""
-
-    def features(self) -> tuple[str, ...]:
-        """Names of the features that the column becomes."""
+    def name(self) -> str: ...
+    def features(self) -> tuple[str, ...]: ...
 
 
 class PublicSchema(Protocol):
-    """What a question may know about an owner's data; all of it is public (`privada.parties.Schema`)."""
+    """What a question may know about an owner's data; all of it is public (`privada.parties.Schema`).
+
+    These are the number of features of an encoded row, the declared number of rows (if it is public), the
+    column of labels (a number, a category, or none) and the columns that features are made of, the public
+    classes of a categorical label, and the public bounds of the features.
+    """
 
     @property
-    def width(self) -> int:
-        """Number of features of an encoded row."""
-
+    def width(self) -> int: ...
     @property
-    def size(self) -> int | None:
-        """The declared number of rows, if it is public."""
-
+    def size(self) -> int | None: ...
     @property
-    def label(self) -> object | None:
-        """The column of labels: a number, a category, or none."""
-
+    def label(self) -> object | None: ...
     @property
-    def columns(self) -> Sequence[PublicColumn]:
-        """The columns that features are made of."""
-
+    def columns(self) -> Sequence[PublicColumn]: ...
     @property
-    def classes(self) -> Classes:
-        """The public classes of a categorical label."""
-
+    def classes(self) -> Classes: ...
     @property
-    def box(self) -> Box:
-        """The public bounds of the features."""
+    def box(self) -> Box: ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -280,16 +280,12 @@ def cumulative(law: Law, bits: int) -> tuple[list[int], list[int]]:
 class SamplingTable:
     """Everything about a law that the vectorised attempts need; bounds, never roundings.
 
-    Attributes
-    ----------
-    lows, highs
-        Strip prefixes below ``lows[k]`` lie before the end of strip ``k``, those above
-        ``highs[k]`` beyond it; in between the prefix is not enough. Beyond the last
-        entry lies the tail, which `resolve` settles.
-    base, squeeze
-        By the first `GUIDE_BITS` bits of a word: the strip, in place to be joined with
-        the word's low bits, and the accept bits below which no exponential is needed.
-        Where the bits do not name one strip, the squeeze is 0 and lets nothing pass.
+    Strip prefixes below ``lows[k]`` lie before the end of strip ``k``, those above ``highs[k]`` beyond it; in
+    between the prefix is not enough. Beyond the last entry lies the tail, which `resolve` settles.
+
+    The first `GUIDE_BITS` bits of a word have a ``base``, the strip in place to be joined with the word's low
+    bits, and a ``squeeze``, the accept bits below which no exponential is needed. Where these bits do not
+    determine one strip, the squeeze is 0 and lets nothing pass.
     """
 
     law: Law

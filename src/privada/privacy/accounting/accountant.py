@@ -96,7 +96,7 @@ def leaves(event: DpEvent, times: int = 1) -> Iterator[tuple[Rule[Any], Any, int
 
 
 def check_relation(event: DpEvent, relation: Relation) -> None:
-    """Raise `RelationError` if the event relies on a secret sample under another relation than replace-one.
+    """Raise `RelationError` if the event relies on a secret sample under a relation other than replace-one.
 
     The proof of amplification compares samples with a record to samples with another record instead. If two
     data sets differ in one attribute, the other attributes reveal who was drawn; and data sets of different
