@@ -25,9 +25,8 @@ array([ 2, -2, -1,  1,  2,  1,  8,  4])
 
 References
 ----------
-C. Canonne, G. Kamath and T. Steinke, *The Discrete Gaussian for Differential Privacy*,
-NeurIPS 2020. I. Mironov, *On significance of the least significant bits for
-differential privacy*, CCS 2012.
+C. Canonne, G. Kamath and T. Steinke, *The Discrete Gaussian for Differential Privacy*, NeurIPS 2020. I.
+Mironov, *On significance of the least significant bits for differential privacy*, CCS 2012.
 """
 
 from __future__ import annotations
@@ -133,11 +132,10 @@ class Noise(ABC):
     def exponential(self, scores: npt.ArrayLike, *, epsilon: float, sensitivity: float) -> int:
         """Choose an index with probability proportional to ``exp(ε score / (2 sensitivity))``.
 
-        The scores are rounded down to a public grid with steps of about ``2**-30`` times the
-        sensitivity. Candidates are then picked uniformly until one is accepted. The probability
-        of acceptance is ``exp(-t)`` with exactly the rational ``t = ε (best - score)/(2 Δ)``,
-        where scores are in grid steps and ``Δ`` is the sensitivity in grid steps, rounded up,
-        plus one.
+        The scores are rounded down to a public grid with steps of about ``2**-30`` times the sensitivity.
+        Candidates are then picked uniformly until one is accepted. The probability of acceptance is
+        ``exp(-t)`` with exactly the rational ``t = ε (best - score)/(2 Δ)``, where scores are in grid steps
+        and ``Δ`` is the sensitivity in grid steps, rounded up, plus one.
 
         There is one score per candidate, and higher is better. ``sensitivity`` is the largest change
         of any one score between neighbours.

@@ -1,8 +1,7 @@
 """The receipt of one ledger line, which the owner signs and the learner keeps.
 
-It contains the head of the owner's chain after the line, so its holder can later
-prove that the line was edited, that the chain was rewritten, or that its tail was
-cut off (`privada.privacy.Ledger.verify`).
+It contains the head of the owner's chain after the line, so its holder can later prove that the line was
+edited, that the chain was rewritten, or that its tail was cut off (`privada.privacy.Ledger.verify`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Neighbouring relations and the unit that they protect.
 
-A guarantee means nothing until it says which data sets are neighbours. There are three
-relations (privacy.md, section 0) and two units: one row, or one person with a public
-bound on the number of rows.
+A guarantee means nothing until it says which data sets are neighbours. There are three relations
+(privacy.md, section 0) and two units: one row, or one person with a public bound on the number of rows.
 """
 
 from __future__ import annotations

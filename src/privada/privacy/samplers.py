@@ -1,6 +1,6 @@
 r"""Exact samplers: integer noise, coins, and choices among finitely many candidates.
 
-`privada.privacy.noise` alone uses this module.
+Only `privada.privacy.noise` draws with this module.
 
 **Lazy comparisons.** A uniform random number is an infinite sequence of bits of which a prefix has been
 drawn. To learn whether it lies below a real number ``p``, enclose ``p`` between two integers over a power of
@@ -24,13 +24,12 @@ a power of two near σ/24. One attempt reads one 64-bit word (two when ``m`` is 
 4. A negative zero is refused, so that zero is not counted twice.
 
 **No step rounds.** A uniform number is only ever compared, and its unread bits are drawn
-when, and only when, the bits so far do not decide the comparison (a few times in a
-million). The arrays below hold *bounds*: they decide a comparison only if every
-number within the bounds decides it alike. What is undecided goes to `resolve`, which compares
-in integer arithmetic with enclosures that shrink until they decide. The output
-therefore has exactly the stated law, at statistical distance zero, provided that the
-words are uniform and that the processor's float64 sum, product and quotient are those of
-IEEE 754. No library function such as ``exp`` is trusted.
+when, and only when, the bits so far do not decide the comparison (a few times in a million). The arrays
+below hold *bounds*: they decide a comparison only if every number within the bounds decides it alike. What
+is undecided goes to `resolve`, which compares in integer arithmetic with enclosures that shrink until they
+decide. The output therefore has exactly the stated law, at statistical distance zero, provided that the
+words are uniform and that the processor's float64 sum, product and quotient are those of IEEE 754. No
+library function such as ``exp`` is trusted.
 
 How long a draw takes depends on the noise, not on any data.
 """
@@ -201,10 +200,9 @@ def choose(scores: FloatArray, epsilon: Fraction, sensitivity: float, source: So
 def on_grid(scores: FloatArray, sensitivity: float) -> tuple[FloatArray, int]:
     """Put scores on a public grid: whole steps, and by how many of them one record can change a score.
 
-    The step is the power of two between ``2**-31`` and ``2**-30`` of the sensitivity. If
-    the scores of neighbours differ by at most the sensitivity and one step (a margin for
-    rounding in the scores), their whole steps differ by at most the second value, because
-    rounding down keeps the order.
+    The step is the power of two between ``2**-31`` and ``2**-30`` of the sensitivity. If the scores of
+    neighbours differ by at most the sensitivity and one step (a margin for rounding in the scores), their
+    whole steps differ by at most the second value, because rounding down keeps the order.
 
     >>> on_grid(np.array([1.0, -0.25]), 1.0)
     (array([ 1.07374182e+09, -2.68435456e+08]), 1073741825)
