@@ -1,3 +1,5 @@
+"""Events compose, plans keep guarantees, prices convert, and statements of totals hold whenever one stops."""
+
 import itertools
 import math
 
@@ -178,6 +180,7 @@ def test_a_plan_far_from_its_guarantee_is_found_out_without_a_huge_distribution(
     assert not accountant.keeps(Plan(draws=draws), guarantee)
 
 
+# Prices
 @pytest.mark.parametrize("times", [0.5, 0, -2, True])
 def test_a_price_is_repeated_whole_times(times):
     guarantee = ZCDP(rho=0.5, relation=AR)
@@ -224,6 +227,7 @@ def test_what_is_no_price_is_refused():
         made(epsilon=0.0)
 
 
+# Totals of several uses
 ADD, REPLACE = "add/remove", "replace-one"
 
 

@@ -1,4 +1,4 @@
-"""Who asks: bounded, printable, and nothing else."""
+"""Askers are bounded and printable; names that look like others open no second budget."""
 
 import sys
 import unicodedata

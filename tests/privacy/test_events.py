@@ -1,4 +1,4 @@
-"""A mechanism on a sample that shows: what the table in the module says of it."""
+"""What each kind of event costs, against dp-accounting, direct sums and mixtures."""
 
 import math
 
@@ -68,6 +68,7 @@ def test_a_sample_that_is_no_part_of_its_rows_is_refused(size, drawn):
         accountant.renyi(VisiblySampledDpEvent(size, drawn, GaussianDpEvent(1.0)), 2.0)
 
 
+# Rules of single events
 LEAVES = [
     dp_accounting.GaussianDpEvent(2.0),
     dp_accounting.LaplaceDpEvent(3.0),
@@ -219,6 +220,7 @@ def test_a_symmetric_profile_is_continued_below_zero():
         assert delta == pytest.approx(direct, rel=1e-4)
 
 
+# Samples
 def shown(event, *, size, drawn, batches=1):
     return SelfComposedDpEvent(VisiblySampledDpEvent(size, drawn, event), batches)
 

@@ -1,3 +1,5 @@
+"""Filters grant no more than their budgets; allowances and vintages keep theirs apart."""
+
 import contextlib
 import math
 from datetime import date, datetime
@@ -207,6 +209,7 @@ def test_extreme_budgets_are_named(number, accounting):
 KEY = "ab" * 32
 
 
+# Allowances
 def test_a_learner_may_ask_until_the_end_of_its_last_day():
     allowance = Allowance.of("alice", KEY, expires=date(2027, 1, 31))
     allowance.check_term("2027-01-31T23:59:59.999999+00:00")
@@ -245,6 +248,7 @@ def test_what_is_no_part_of_the_budget_is_refused(part):
 ONE = PureDP(epsilon=1, relation=AR)
 
 
+# Vintages
 def year(number, *, of="patients", column="admitted", months=12):
     until = date(number + months // 12, 1 + months % 12, 1)
     return Vintage(of=of, name=str(number), column=column, since=date(number, 1, 1), until=until)

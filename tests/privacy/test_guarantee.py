@@ -1,3 +1,5 @@
+"""Guarantees are ordered and converted, and their parts cost no more than the whole."""
+
 import itertools
 import math
 from fractions import Fraction
@@ -122,6 +124,7 @@ def test_a_group_of_an_epsilon_beyond_floats_has_no_guarantee():
         ApproxDP(epsilon=1e6, delta=1e-6, relation=AR).under(RO)
 
 
+# Parts of a guarantee
 shares = st.lists(st.floats(1e-3, 0.3), min_size=1, max_size=3)
 epsilons, deltas = st.floats(1e-6, 50.0), st.floats(1e-12, 1e-3)
 

@@ -1,4 +1,4 @@
-"""Keys of owners and learners: kept in files that their users alone can read, and never confused."""
+"""Keys are in files that only their users can read; passphrases come from the environment or a terminal."""
 
 from __future__ import annotations
 
@@ -123,6 +123,7 @@ def test_only_64_digits_are_a_public_key(bad: object) -> None:
         check_public_key(key=bad)
 
 
+# Passphrases
 WORDS = "correct horse battery staple"
 
 

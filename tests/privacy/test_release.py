@@ -1,4 +1,4 @@
-"""Question and release files: whatever is wrong with one gives one clear error and charges nothing."""
+"""Files of questions and releases give one clear error and charge nothing; sizes and pictures of answers."""
 
 import json
 import os
@@ -239,6 +239,7 @@ def test_a_release_is_saved_below_a_root_through_no_link(owner, tmp_path):
     assert not list((tmp_path / "elsewhere" / "clinic").iterdir())
 
 
+# The size of an answer
 PURE = PureDP(epsilon=1, relation="add/remove")
 CLAIM = ApproxDP(epsilon=1, delta=1e-5, relation="replace-one")
 
@@ -294,6 +295,7 @@ def test_counts_of_many_cells_are_counted():
     assert 40_000_000 < question.answer_bytes < 40_200_000
 
 
+# Pictures
 def released(**settings):
     pytest.importorskip("matplotlib")
     rows = np.random.default_rng(0).uniform(size=(100, 2))

@@ -1,4 +1,4 @@
-"""Headers that are read first: the digest of the whole file, and no more work than a public limit."""
+"""Files: the digest of a peeked header, limits on hostile headers, writing completely and through no link."""
 
 import json
 import os
@@ -198,6 +198,7 @@ def test_a_round_of_a_plan_says_so():
     assert (header.turn, header.salt) == ((1, 3), "plan")
 
 
+# Writing
 NOBODY = 65534
 
 
