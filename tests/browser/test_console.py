@@ -6,14 +6,16 @@ from privada.exchange import open_courier
 from privada.privacy import Release
 from privada.service.console import host
 from privada.service.console.users import User, Users
-from tests.service.console.conftest import PASSPHRASE, House
+from tests.service.console.conftest import PASSPHRASE, ServedOwner
 
 from .conftest import DESKTOP, PHONE
 
 
 @pytest.fixture
 def folder_house(tmp_path):
-    with House("to plan <b>beds</b>", lambda: open_courier(str(tmp_path / "exchange"))).running() as made:
+    with ServedOwner(
+        "to plan <b>beds</b>", lambda: open_courier(str(tmp_path / "exchange"))
+    ).running() as made:
         yield made
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from privada.service.console import host
 from privada.service.console.users import User, Users
-from tests.service.console.conftest import PASSPHRASE, House, TestProvider
+from tests.service.console.conftest import PASSPHRASE, ServedOwner, TestProvider
 
 from .conftest import DESKTOP, PHONE
 
@@ -85,15 +85,15 @@ def waiting(tmp_path, provider):
     """A console with a question that waits; Grace signs in by a passphrase or at the provider."""
     users = Users(tmp_path / "users.json")
     users.put(User.create("Grace", "approver", PASSPHRASE))
-    with House().running() as house:
-        digest = house.ask()
-        house.wait()
-        with host(house.service, users, 0, oidc=provider.write_settings(tmp_path)) as address:
-            yield house, digest, address
+    with ServedOwner().running() as served:
+        digest = served.ask()
+        served.wait()
+        with host(served.service, users, 0, oidc=provider.write_settings(tmp_path)) as address:
+            yield served, digest, address
 
 
 def test_a_person_signs_in_at_another_site_and_a_double_click_decides_once(waiting, provider, visit):
-    house, _, address = waiting
+    served, _, address = waiting
     seen = visit(address, width=PHONE)
     page = seen.page
     page.get_by_role("link", name="Sign in with localhost").click()
@@ -104,8 +104,8 @@ def test_a_person_signs_in_at_another_site_and_a_double_click_decides_once(waiti
     page.get_by_role("link", name="Private counts").click()
     page.get_by_role("button", name="Approve").dblclick()
     page.get_by_role("status").wait_for()
-    house.until(lambda: house.lines("charge"))
-    assert [line.approver for line in house.lines("approval", "charge")] == [name, name]
+    served.until(lambda: served.lines("charge"))
+    assert [line.approver for line in served.lines("approval", "charge")] == [name, name]
     assert seen.errors == []
     assert {
         url for url in seen.foreign_requests if not url.startswith(f"{provider.issuer}/authorize?")
@@ -142,7 +142,7 @@ def elsewhere():
 
 
 def test_a_form_of_another_origin_and_a_stale_one_decide_nothing(waiting, visit, elsewhere):
-    house, digest, address = waiting
+    served, digest, address = waiting
     page = visit(address).page
     page.get_by_label("Name").fill("Grace")
     page.get_by_label("Passphrase").fill(PASSPHRASE)
@@ -162,10 +162,10 @@ def test_a_form_of_another_origin_and_a_stale_one_decide_nothing(waiting, visit,
     )
     page.get_by_role("button", name="Approve").click()
     page.get_by_role("alert").get_by_text("about another question").wait_for()
-    assert house.lines("approval", "refusal", "charge") == []
+    assert served.lines("approval", "refusal", "charge") == []
     page.goto(question)
-    house.owner.ledger.reject("rows", digest, by="Ada", reason="not now", asker=None)
+    served.owner.ledger.reject("rows", digest, by="Ada", reason="not now", asker=None)
     page.get_by_role("button", name="Approve").click()  # decided meanwhile
     page.get_by_role("alert").wait_for()
     assert "refused by Ada" in page.get_by_role("alert").inner_text()
-    assert house.lines("approval", "charge") == []
+    assert served.lines("approval", "charge") == []

@@ -37,7 +37,7 @@ def rows():
     return SummaryRows(embedding=embedding, target=np.zeros(8), size=3, guarantee=BUDGET)
 
 
-def house(**more):
+def make_owner(**more):
     data = np.random.default_rng(0).uniform(size=(9, 2))
     return Owner(
         data, schema=Schema.of_numbers(bounds=(0, 1), width=2), dataset="rows", budget=BUDGET, **more
@@ -58,7 +58,7 @@ def courier():
 
 
 def test_rows_are_sealed_for_the_curator_whom_policy_and_list_name(courier):
-    clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
+    clinic = make_owner(policy=Policy(curators=("carol",)), learners=LISTED)
     carol = sent_by(courier, "carol", CAROL)
     with pytest.raises(Waiting):
         carol.learn(disclosed())
@@ -95,7 +95,7 @@ def asker(name, key):
     ],
 )
 def test_anybody_else_gets_no_rows_and_no_row_is_opened(courier, monkeypatch, name, key, settings, match):
-    clinic = house(**settings)
+    clinic = make_owner(**settings)
     monkeypatch.setattr("privada.parties.owner.open_private", lambda _: pytest.fail("a row was opened"))
     curious = sent_by(courier, name, key)
     curious.ask(AskOwner("clinic", rows(), to=name))
@@ -114,7 +114,7 @@ def test_rows_are_for_the_learner_who_asks(courier):
 
 @pytest.mark.parametrize("reply_key", ["", "00" * 32, "zz" * 32])
 def test_a_reply_key_that_protects_nothing_is_refused_before_a_row_is_opened(courier, monkeypatch, reply_key):
-    clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
+    clinic = make_owner(policy=Policy(curators=("carol",)), learners=LISTED)
     monkeypatch.setattr("privada.parties.owner.open_private", lambda _: pytest.fail("a row was opened"))
     blob = rows().to_bytes()
     told = Envelope(
@@ -132,7 +132,7 @@ def test_a_reply_key_that_protects_nothing_is_refused_before_a_row_is_opened(cou
 
 
 def test_an_owner_that_lists_its_learners_answers_nobody_else(courier):
-    clinic = house(learners=LISTED)
+    clinic = make_owner(learners=LISTED)
     for number, (name, key) in enumerate([("", None), ("carol", LearnerKey.generate()), ("bob", BOB)]):
         sent_by(courier, name, key).ask(AskOwner("clinic", cells(f"{number}")))
     outcomes = {done.learner: done.outcome for done in sent_by(courier).answer("clinic", clinic)}
@@ -142,7 +142,7 @@ def test_an_owner_that_lists_its_learners_answers_nobody_else(courier):
 
 
 def test_a_question_that_says_it_is_too_large_is_refused_before_it_is_fetched(courier):
-    clinic = house(policy=Policy(largest_question=100))
+    clinic = make_owner(policy=Policy(largest_question=100))
     sent_by(courier).ask(AskOwner("clinic", cells()))
     (done,) = sent_by(courier).answer("clinic", clinic)
     assert done.outcome == "refused"
@@ -150,7 +150,7 @@ def test_a_question_that_says_it_is_too_large_is_refused_before_it_is_fetched(co
 
 
 def test_parts_that_are_gone_refuse_the_question_and_charge_nothing(courier):
-    clinic, blob = house(), cells().to_bytes()
+    clinic, blob = make_owner(), cells().to_bytes()
     told = Envelope(kind="question", owner="clinic", question=cells().digest)
     lost = describe(told, io.BytesIO(blob), 100)
     key = f"questions/clinic/{lost.question}-{lost.identity}.question"
@@ -162,7 +162,7 @@ def test_parts_that_are_gone_refuse_the_question_and_charge_nothing(courier):
 
 def test_a_question_is_read_for_a_person_without_running_it(courier):
     key = sent_by(courier).ask(AskOwner("clinic", cells()))
-    answering = sent_by(courier).for_owner("clinic", house())
+    answering = sent_by(courier).for_owner("clinic", make_owner())
     assert answering.read_question(key, cells().digest) == cells()
     with pytest.raises(WireError, match="another question"):
         answering.read_question(key, "00" * 32)
@@ -175,7 +175,7 @@ def test_a_question_is_read_for_a_person_without_running_it(courier):
 def test_two_curators_who_ask_the_same_each_get_rows_that_they_can_read(courier):
     dave = LearnerKey.generate()
     listed = (*LISTED, KnownLearner(name="dave", key=dave.public))
-    clinic = house(policy=Policy(curators=("carol", "dave")), learners=listed)
+    clinic = make_owner(policy=Policy(curators=("carol", "dave")), learners=listed)
     both = {"carol": sent_by(courier, "carol", CAROL), "dave": sent_by(courier, "dave", dave)}
     for name, curator in both.items():
         curator.ask(AskOwner("clinic", rows(), to=name))
@@ -191,7 +191,7 @@ def points(salt=""):
 
 def test_a_question_about_an_owners_rows_that_was_not_sealed_is_refused(courier, monkeypatch):
     """An older learner sends it in the clear; an answer would let it do so again."""
-    clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
+    clinic = make_owner(policy=Policy(curators=("carol",)), learners=LISTED)
     monkeypatch.setattr("privada.parties.owner.open_private", lambda _: pytest.fail("a row was opened"))
     carol = sent_by(courier, "carol", CAROL)
     told = carol._asking.envelope(AskOwner("clinic", rows(), to="carol"), points().to_bytes())
@@ -202,7 +202,7 @@ def test_a_question_about_an_owners_rows_that_was_not_sealed_is_refused(courier,
 
 
 def test_a_sealed_question_is_answered_and_can_be_looked_at_by_its_owner(courier):
-    clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
+    clinic = make_owner(policy=Policy(curators=("carol",)), learners=LISTED)
     carol = Mailbox(courier, keys={"clinic": clinic.public_key}, sender=Sender(learner="carol", key=CAROL))
     key = carol.ask(AskOwner("clinic", points(), to="carol"))
     answering = carol.for_owner("clinic", clinic)
@@ -210,7 +210,7 @@ def test_a_sealed_question_is_answered_and_can_be_looked_at_by_its_owner(courier
     assert waiting.key == key
     assert answering.read_asked(waiting)[1].index.tolist() == [4, 2**62]
     assert answering.read_question(key, waiting.digest).index.tolist() == [4, 2**62]
-    other = carol.for_owner("clinic", house(policy=Policy(curators=("carol",)), learners=LISTED))
+    other = carol.for_owner("clinic", make_owner(policy=Policy(curators=("carol",)), learners=LISTED))
     with pytest.raises(WireError, match="sealed for another key"):
         other.read_asked(waiting)
     assert [done.outcome for done in answering.answer()] == ["answered"]
@@ -232,7 +232,7 @@ def test_a_sealed_question_needs_the_owners_public_key(courier):
 
 def test_rows_beyond_what_can_be_loaded_are_refused_before_any_is_opened(courier, monkeypatch):
     """What comes back has the length of what was asked for, so nobody may ask for more than a file holds."""
-    clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
+    clinic = make_owner(policy=Policy(curators=("carol",)), learners=LISTED)
     monkeypatch.setattr("privada.parties.owner.open_private", lambda _: pytest.fail("a row was opened"))
     embedding = FourierEmbedding.of(width=2, n_features=8, gamma=0.5, random_state=0)
     asked = EmbeddedRows(embedding=embedding, target=np.zeros(8), size=10_000_000, guarantee=BUDGET)
@@ -244,7 +244,7 @@ def test_rows_beyond_what_can_be_loaded_are_refused_before_any_is_opened(courier
 
 
 def test_a_sealed_question_travels_in_parts_and_twice_as_the_same_item(courier):
-    clinic = house(policy=Policy(curators=("carol",)), learners=LISTED)
+    clinic = make_owner(policy=Policy(curators=("carol",)), learners=LISTED)
     embedding = FourierEmbedding.of(width=2, n_features=60_000, gamma=0.5, random_state=0)
     nothing = np.zeros(60_000)
     bids = RoundBids(

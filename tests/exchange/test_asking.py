@@ -25,7 +25,7 @@ def question(salt=""):
     return CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=0.1, relation=AR), salt=salt)
 
 
-def house(**more):
+def make_owner(**more):
     return Owner(
         np.full((9, 1), 0.1),
         schema=Schema.of_numbers(bounds=(0, 1), width=1),
@@ -80,7 +80,7 @@ def test_all_questions_of_a_round_are_sent_before_the_first_answer(alice):
 
 
 def test_owners_are_waited_for_together(alice):
-    threads = [serve(alice, name, house(), delay=0.4) for name in ("north", "south")]
+    threads = [serve(alice, name, make_owner(), delay=0.4) for name in ("north", "south")]
     started = time.monotonic()
     replies = alice.learn(both(), patience=10)
     assert time.monotonic() - started < 5
@@ -90,7 +90,7 @@ def test_owners_are_waited_for_together(alice):
 
 
 def test_steps_say_who_is_where(alice):
-    threads = [serve(alice, name, house()) for name in ("north", "south")]
+    threads = [serve(alice, name, make_owner()) for name in ("north", "south")]
     steps, seen = [], []
     alice.learn(both(), patience=10, watch=steps.append, witness=seen.append)
     for thread in threads:
@@ -105,7 +105,7 @@ def test_steps_say_who_is_where(alice):
 
 
 def test_an_owner_that_cannot_be_spared_ends_the_run_and_it_goes_on_later(alice):
-    north, south = house(), house()
+    north, south = make_owner(), make_owner()
     alice.ask(AskOwner("north", question()))
     alice.answer("north", north)
     with pytest.raises(Waiting, match="south"):
@@ -116,7 +116,7 @@ def test_an_owner_that_cannot_be_spared_ends_the_run_and_it_goes_on_later(alice)
 
 
 def test_a_dead_owner_is_left_out_for_good_and_is_not_charged_when_it_wakes_up(alice):
-    north, south = house(), house()
+    north, south = make_owner(), make_owner()
     thread = serve(alice, "north", north, turns=1)
     steps = []
     with pytest.raises(Waiting):  # nobody answers the second round
@@ -138,10 +138,10 @@ def test_a_dead_owner_is_left_out_for_good_and_is_not_charged_when_it_wakes_up(a
 
 
 def test_a_refusing_owner_is_left_out_where_it_can_be(alice):
-    strict = house(policy=Policy(methods=()))
+    strict = make_owner(policy=Policy(methods=()))
     alice.ask(AskOwner("south", question()))
     alice.answer("south", strict)
-    north = house()
+    north = make_owner()
     alice.ask(AskOwner("north", question()))
     alice.answer("north", north)
     with pytest.raises(AnswerError, match="south refused: The owner does not answer cells"):
@@ -161,13 +161,13 @@ def test_without_patience_nobody_is_left_out(alice):
 
 
 def test_a_failure_with_open_rows_says_so(alice, monkeypatch):
-    south = house()
+    south = make_owner()
     monkeypatch.setattr("privada.parties.owner.answer_rows", lambda *_, **__: 1 / 0)
     alice.ask(AskOwner("south", question()))
     assert alice.answer("south", south)[0].outcome == "refused"
     monkeypatch.undo()
     alice.ask(AskOwner("north", question()))
-    alice.answer("north", house())
+    alice.answer("north", make_owner())
     with pytest.raises(Waiting):
         alice.learn(rounds(spared=("south",)), patience=0.2)
     learner = rounds(spared=("south", "north"))
@@ -177,7 +177,7 @@ def test_a_failure_with_open_rows_says_so(alice, monkeypatch):
 
 
 def test_a_stranger_cannot_withdraw_for_others(alice):
-    north = house()
+    north = make_owner()
     key = alice.ask(AskOwner("north", question()))
     mallory = Mailbox(alice.courier, sender=Sender(learner="alice", key=LearnerKey.generate()))
     envelope = mallory._asking.envelope(AskOwner("north", question()), question().to_bytes())
@@ -193,7 +193,7 @@ def test_planted_replies_do_not_make_a_learner_spin(alice, monkeypatch):
     looks = []
     wait = LocalCourier.wait
     monkeypatch.setattr(LocalCourier, "wait", lambda *a, **k: looks.append(1) or wait(*a, **k))
-    thread = serve(alice, "north", house(), delay=1.0)
+    thread = serve(alice, "north", make_owner(), delay=1.0)
 
     def learner():
         return (yield AskOwner("north", asked))
@@ -205,7 +205,7 @@ def test_planted_replies_do_not_make_a_learner_spin(alice, monkeypatch):
 
 def test_a_learner_without_a_key_believes_no_withdrawal_of_its_own():
     nobody = Mailbox(LocalCourier())
-    north = house()
+    north = make_owner()
     for name in ("north", "south"):
         nobody.ask(AskOwner(name, question()))
     told = nobody._asking.envelope(AskOwner("south", question()), question().to_bytes())

@@ -25,7 +25,7 @@ def question(salt=""):
     return CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=0.4, relation=AR), salt=salt)
 
 
-def house():
+def make_owner():
     return Owner(
         np.full((9, 1), 0.1),
         schema=Schema.of_numbers(bounds=(0, 1), width=1),
@@ -40,7 +40,7 @@ def spent(owner):
 
 
 def test_a_question_that_is_repeated_everywhere_is_charged_once():
-    courier, north = LocalCourier(), house()
+    courier, north = LocalCourier(), make_owner()
     alice = Mailbox(courier, sender=ALICE)
     key = alice.ask(AskOwner("north", question()))
     for other in successors(key):
@@ -52,7 +52,7 @@ def test_a_question_that_is_repeated_everywhere_is_charged_once():
 
 
 def test_a_question_to_one_owner_is_no_question_to_another():
-    courier, south = LocalCourier(), house()
+    courier, south = LocalCourier(), make_owner()
     key = Mailbox(courier, sender=ALICE).ask(AskOwner("north", question()))
     courier.put(key.replace("/north/", "/south/"), courier.get(key))
     (done,) = Mailbox(courier).answer("south", south)
@@ -60,7 +60,7 @@ def test_a_question_to_one_owner_is_no_question_to_another():
 
 
 def test_a_release_of_one_question_is_no_answer_to_another(caplog):
-    courier, north = LocalCourier(), house()
+    courier, north = LocalCourier(), make_owner()
     alice = Mailbox(courier, keys={"north": north.public_key}, sender=ALICE)
     alice.ask(AskOwner("north", question()))
     alice.answer("north", north)
@@ -75,7 +75,7 @@ def test_a_release_of_one_question_is_no_answer_to_another(caplog):
 
 
 def test_questions_in_any_order_are_answered_once_each():
-    north = house()
+    north = make_owner()
     asked = [question("first"), question("second")]
     for order in (asked, asked[::-1], asked):
         courier = LocalCourier()
@@ -96,7 +96,7 @@ def test_nothing_is_decided_by_a_clock(monkeypatch, year):
         def now(cls, zone=None):
             return datetime(year, 1, 1, tzinfo=UTC)
 
-    courier, north = LocalCourier(), house()
+    courier, north = LocalCourier(), make_owner()
     alice = Mailbox(courier, sender=ALICE)
     key = alice.ask(AskOwner("north", question()))
     monkeypatch.setattr(envelope, "datetime", Clock)
@@ -107,7 +107,7 @@ def test_nothing_is_decided_by_a_clock(monkeypatch, year):
 
 
 def test_links_in_a_shared_folder_lead_nowhere(tmp_path, caplog):
-    exchange, secret, north = tmp_path / "exchange", tmp_path / "secret", house()
+    exchange, secret, north = tmp_path / "exchange", tmp_path / "secret", make_owner()
     alice = Mailbox.open(exchange, sender=ALICE)
     key = alice.ask(AskOwner("north", question()))
     secret.write_bytes((exchange / key).read_bytes())
@@ -131,7 +131,7 @@ def test_links_in_a_shared_folder_lead_nowhere(tmp_path, caplog):
 
 
 def test_an_oversized_item_is_refused_unread_and_the_rest_is_answered(tmp_path):
-    north, alice = house(), Mailbox.open(tmp_path, sender=ALICE)
+    north, alice = make_owner(), Mailbox.open(tmp_path, sender=ALICE)
     key = alice.ask(AskOwner("north", question()))
     huge = tmp_path / key.replace(question().digest, "ab" * 32)
     with huge.open("wb") as file:
@@ -142,7 +142,7 @@ def test_an_oversized_item_is_refused_unread_and_the_rest_is_answered(tmp_path):
 
 def test_a_learner_cannot_speak_for_another():
     """Mallory signs with her own key and writes Alice's: the signature does not hold."""
-    courier, north, mallory = LocalCourier(), house(), LearnerKey.generate()
+    courier, north, mallory = LocalCourier(), make_owner(), LearnerKey.generate()
     key = Mailbox(courier, sender=ALICE).ask(AskOwner("north", question()))
     told, rest = Envelope.split(courier.get(key))
     forged = replace(told, purpose="more", signature="").sign(mallory)

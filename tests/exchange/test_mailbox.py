@@ -32,7 +32,7 @@ def question(epsilon=0.4, salt=""):
     return CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=epsilon, relation=AR), salt=salt)
 
 
-def house(**more):
+def make_owner(**more):
     return Owner(
         np.full((9, 1), 0.1),
         schema=Schema.of_numbers(bounds=(0, 1), width=1),
@@ -47,7 +47,7 @@ def release_key(asked, number=""):
 
 
 def test_ask_answer_learn(mailbox):
-    clinic = house()
+    clinic = make_owner()
     with pytest.raises(Waiting, match="clinic"):
         mailbox.learn(learn("clinic", question()))
     assert [done.outcome for done in mailbox.answer("clinic", clinic)] == ["answered"]
@@ -56,7 +56,7 @@ def test_ask_answer_learn(mailbox):
 
 
 def test_a_question_asked_again_gets_the_same_release_without_a_new_charge(mailbox):
-    clinic = house()
+    clinic = make_owner()
     for _ in range(3):
         with pytest.raises(Waiting):
             mailbox.learn(learn("clinic", question()))
@@ -69,7 +69,7 @@ def test_a_question_asked_again_gets_the_same_release_without_a_new_charge(mailb
 
 
 def test_two_learners_who_ask_the_same_share_one_charge_and_the_line_says_who_was_first(mailbox):
-    clinic, asked = house(), AskOwner("clinic", question())
+    clinic, asked = make_owner(), AskOwner("clinic", question())
     for name in ("alice", "bob"):
         sender = Sender(learner=name, key=LearnerKey.generate(), project="stroke", purpose="triage")
         Mailbox(mailbox.courier, sender=sender).ask(asked)
@@ -81,7 +81,7 @@ def test_two_learners_who_ask_the_same_share_one_charge_and_the_line_says_who_wa
 
 
 def test_planted_items_are_passed_over_and_the_rest_is_answered(mailbox, caplog):
-    clinic, good = house(), question()
+    clinic, good = make_owner(), question()
     mailbox.ask(AskOwner("clinic", good))
     junk = f"questions/clinic/{'11' * 32}-{'22' * 16}.question"
     mailbox.courier.put(junk, b"junk")
@@ -107,7 +107,7 @@ def test_an_envelope_that_was_changed_is_passed_over(mailbox, field):
 
     import rfc8785
 
-    clinic, alice = house(), Sender(learner="alice", key=LearnerKey.generate(), purpose="triage")
+    clinic, alice = make_owner(), Sender(learner="alice", key=LearnerKey.generate(), purpose="triage")
     key = Mailbox(mailbox.courier, sender=alice).ask(AskOwner("clinic", question()))
     line, _, rest = mailbox.courier.get(key).partition(b"\n")
     told = json.loads(line)
@@ -123,7 +123,7 @@ def test_an_envelope_that_was_changed_is_passed_over(mailbox, field):
 def test_a_question_for_another_key_of_the_owner_is_refused(mailbox):
     pinned = Mailbox(mailbox.courier, keys={"clinic": OwnerKey.generate().public})
     pinned.ask(AskOwner("clinic", question()))
-    (done,) = mailbox.answer("clinic", house())
+    (done,) = mailbox.answer("clinic", make_owner())
     assert done.outcome == "refused"
     assert "another key of clinic" in done.reason
 
@@ -132,7 +132,7 @@ def test_a_refusal_reaches_the_learner_who_asked_and_nobody_else(mailbox):
     alice = Mailbox(mailbox.courier, sender=Sender(learner="alice", key=LearnerKey.generate()))
     with pytest.raises(Waiting):
         alice.learn(learn("clinic", question()))
-    alice.answer("clinic", house(policy=Policy(methods=("transport",))))
+    alice.answer("clinic", make_owner(policy=Policy(methods=("transport",))))
     with pytest.raises(AnswerError, match="does not answer cells"):
         alice.learn(learn("clinic", question()))
     bob = Mailbox(mailbox.courier, sender=Sender(learner="bob", key=LearnerKey.generate()))
@@ -141,14 +141,14 @@ def test_a_refusal_reaches_the_learner_who_asked_and_nobody_else(mailbox):
 
 
 def test_what_waits_for_a_person_stays(mailbox):
-    clinic, asked = house(policy=Policy(approval=True)), question()
+    clinic, asked = make_owner(policy=Policy(approval=True)), question()
     mailbox.ask(AskOwner("clinic", asked))
     assert mailbox.answer("clinic", clinic)[0].outcome == "waiting"
     assert mailbox.answer("clinic", clinic, approved={asked.digest})[0].outcome == "answered"
 
 
 def test_an_approval_is_for_one_question_not_for_all_that_begin_alike(mailbox):
-    clinic = house(policy=Policy(approval=True))
+    clinic = make_owner(policy=Policy(approval=True))
     cheap, dear = question(0.01, salt="16330914"), question(1.0, salt="51931133")  # found in five minutes
     assert cheap.digest[:12] == dear.digest[:12]
     mailbox.ask(AskOwner("clinic", dear))
@@ -157,7 +157,7 @@ def test_an_approval_is_for_one_question_not_for_all_that_begin_alike(mailbox):
 
 
 def test_a_question_that_breaks_the_arithmetic_is_refused_and_the_rest_is_answered(mailbox, monkeypatch):
-    clinic, good, bad = house(), question(), question(epsilon=800.0)
+    clinic, good, bad = make_owner(), question(), question(epsilon=800.0)
     for asked in (good, bad):
         mailbox.ask(AskOwner("clinic", asked))
     outcomes = {done.digest: done.outcome for done in mailbox.answer("clinic", clinic)}
@@ -172,7 +172,7 @@ def test_a_ledger_that_fails_is_told_to_the_owner_and_not_to_the_learner(mailbox
     mailbox.ask(AskOwner("clinic", question()))
     ledger = Ledger.open(tmp_path / "ledger.sqlite", OwnerKey.generate())
     ledger.open_budget("clinic", PureDP(epsilon=1, relation=AR))
-    clinic = house(ledger=ledger)
+    clinic = make_owner(ledger=ledger)
     with sqlite3.connect(tmp_path / "ledger.sqlite") as connection:
         connection.execute("DROP TABLE lines")
     with pytest.raises(LedgerError):
@@ -182,7 +182,7 @@ def test_a_ledger_that_fails_is_told_to_the_owner_and_not_to_the_learner(mailbox
 
 
 def test_forged_releases_are_passed_over_and_the_true_one_is_found_behind_them(mailbox, caplog):
-    clinic, asked = house(), question()
+    clinic, asked = make_owner(), question()
     mailbox.ask(AskOwner("clinic", asked))
     other = Envelope(
         kind="release", owner="clinic", owner_key=OwnerKey.generate().public, question=asked.digest
@@ -197,7 +197,7 @@ def test_forged_releases_are_passed_over_and_the_true_one_is_found_behind_them(m
 
 
 def test_a_release_of_another_key_is_not_believed(mailbox, caplog):
-    clinic, thief, asked = house(), house(), question()
+    clinic, thief, asked = make_owner(), make_owner(), question()
     pinned = Mailbox(mailbox.courier, keys={"clinic": clinic.public_key})
     with pytest.raises(Waiting):
         pinned.learn(learn("clinic", asked))
@@ -212,7 +212,7 @@ def test_a_release_of_another_key_is_not_believed(mailbox, caplog):
 
 
 def test_a_refusal_is_believed_if_the_owner_signed_it(mailbox):
-    clinic, asked = house(), question()
+    clinic, asked = make_owner(), question()
     pinned = Mailbox(mailbox.courier, keys={"clinic": clinic.public_key})
     key = pinned.ask(AskOwner("clinic", asked))
     whose = key.rpartition("-")[2].partition(".")[0]
@@ -234,7 +234,9 @@ def test_a_refusal_can_be_reconsidered(mailbox):
     asked = question()
     mailbox.ask(AskOwner("clinic", asked))
     key = OwnerKey.generate()
-    strict, mild = (house(policy=policy, ledger=ledger_of(key)) for policy in (Policy(methods=()), Policy()))
+    strict, mild = (
+        make_owner(policy=policy, ledger=ledger_of(key)) for policy in (Policy(methods=()), Policy())
+    )
     assert mailbox.answer("clinic", strict)[0].outcome == "refused"
     assert mailbox.answer("clinic", mild) == []
     assert mailbox.for_owner("clinic", mild).refused() == {asked.digest}
@@ -251,7 +253,7 @@ def ledger_of(key):
 
 
 def test_a_release_that_was_lost_is_delivered_again_without_a_charge(tmp_path):
-    mailbox, clinic, asked = Mailbox.open(tmp_path), house(), question()
+    mailbox, clinic, asked = Mailbox.open(tmp_path), make_owner(), question()
     mailbox.ask(AskOwner("clinic", asked))
     mailbox.answer("clinic", clinic)
     path = tmp_path / release_key(asked)
@@ -265,7 +267,7 @@ def test_a_release_that_was_lost_is_delivered_again_without_a_charge(tmp_path):
 @pytest.mark.parametrize("obstacle", ["a file", "a link"])
 @pytest.mark.parametrize("place", ["releases", "refusals"])
 def test_a_folder_that_takes_no_release_is_known_before_the_charge(tmp_path, obstacle, place):
-    mailbox, clinic = Mailbox.open(tmp_path / "exchange"), house()
+    mailbox, clinic = Mailbox.open(tmp_path / "exchange"), make_owner()
     mailbox.ask(AskOwner("clinic", question()))
     blocked = tmp_path / "exchange" / place / "clinic"
     blocked.parent.mkdir()
@@ -284,7 +286,7 @@ def test_a_folder_that_takes_no_release_is_known_before_the_charge(tmp_path, obs
 
 
 def test_a_release_that_cannot_be_written_is_charged_once_and_delivered_later(mailbox, monkeypatch):
-    clinic, asked = house(), question()
+    clinic, asked = make_owner(), question()
     mailbox.ask(AskOwner("clinic", asked))
     put = type(mailbox.courier).put
 

@@ -18,7 +18,7 @@ from privada.methods.cells import learn
 from privada.privacy.keys import LearnerKey
 from privada.studies.example import write_example
 from privada.studies.study import Study
-from tests.exchange.test_hostile import ALICE, house, question, spent
+from tests.exchange.test_hostile import ALICE, make_owner, question, spent
 
 TEXTS = {
     "a line end": "a model\nfor triage",
@@ -96,7 +96,7 @@ def refusal_of(courier, identity):
     ],
 )
 def test_a_signed_question_with_a_bad_field_is_refused_by_name(field, value):
-    courier, north = LocalCourier(), house()
+    courier, north = LocalCourier(), make_owner()
     fields = statement(**{field: value})
     identity = put(courier, sign(fields), fields)
     (done,) = Mailbox(courier).answer("north", north)
@@ -108,7 +108,7 @@ def test_a_signed_question_with_a_bad_field_is_refused_by_name(field, value):
 
 
 def test_the_learner_reads_the_refusal_of_its_own_client_that_checks_nothing():
-    courier, north = LocalCourier(), house()
+    courier, north = LocalCourier(), make_owner()
     sender = Sender(learner="alice", key=ALICE.key)
     object.__setattr__(sender, "purpose", "a model\nfor triage")
     alice = Mailbox(courier, sender=sender)
@@ -119,7 +119,7 @@ def test_the_learner_reads_the_refusal_of_its_own_client_that_checks_nothing():
 
 
 def test_what_is_signed_in_another_form_is_refused():
-    courier, north = LocalCourier(), house()
+    courier, north = LocalCourier(), make_owner()
     fields = statement()
     loose = json.dumps(json.loads(sign(fields))).encode() + b"\n"
     identity = put(courier, loose, fields)
@@ -141,7 +141,7 @@ def test_what_nobody_signed_or_signed_elsewhere_is_passed_over():
         (b"[" * 100_000 + b"\n", fields),
         (b'{"statement": 3}\n', fields),
     ):
-        courier, north = LocalCourier(), house()
+        courier, north = LocalCourier(), make_owner()
         identity = put(courier, line, at)
         assert [done.outcome for done in Mailbox(courier).answer("north", north)] == ["ignored"]
         assert refusal_of(courier, identity) is None

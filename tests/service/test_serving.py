@@ -30,7 +30,7 @@ def question(salt=""):
     return CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=0.1, relation=AR), salt=salt)
 
 
-def house(**more):
+def make_owner(**more):
     return Owner(
         np.full((9, 1), 0.1),
         schema=Schema.of_numbers(bounds=(0, 1), width=1),
@@ -62,7 +62,7 @@ def alice(courier):
 
 
 def test_several_data_sets_are_served_and_counted():
-    courier, owners = LocalCourier(), {"north": house(), "south": house()}
+    courier, owners = LocalCourier(), {"north": make_owner(), "south": make_owner()}
     with running(courier, **owners) as service:
         learner = alice(courier)
         for name in owners:
@@ -75,7 +75,7 @@ def test_several_data_sets_are_served_and_counted():
 
 
 def test_what_was_asked_before_it_started_is_answered_and_nothing_twice_after_a_restart():
-    courier, north = LocalCourier(), house()
+    courier, north = LocalCourier(), make_owner()
     learner = alice(courier)
     learner.ask(AskOwner("north", question()))
     for _ in range(3):
@@ -86,7 +86,7 @@ def test_what_was_asked_before_it_started_is_answered_and_nothing_twice_after_a_
 
 
 def test_a_question_waits_for_a_person_and_is_answered_once_it_is_approved():
-    courier, north = LocalCourier(), house(policy=Policy(approval=True))
+    courier, north = LocalCourier(), make_owner(policy=Policy(approval=True))
     with running(courier, north=north) as service:
         learner = alice(courier)
         learner.ask(AskOwner("north", question()))
@@ -103,7 +103,7 @@ def test_a_question_waits_for_a_person_and_is_answered_once_it_is_approved():
 
 def test_a_refusal_is_told_and_the_service_goes_on():
     courier = LocalCourier()
-    with running(courier, north=house(policy=Policy(methods=())), south=house()):
+    with running(courier, north=make_owner(policy=Policy(methods=())), south=make_owner()):
         learner = alice(courier)
         with pytest.raises(AnswerError, match="does not answer cells"):
             learner.learn(one("north"), patience=10)
@@ -123,7 +123,7 @@ def test_a_failure_is_logged_without_data_and_the_service_goes_on(monkeypatch, c
         return wait(self, prefix, **more)
 
     monkeypatch.setattr(LocalCourier, "wait", failing)
-    with caplog.at_level("INFO", logger="privada"), running(courier, north=house()) as service:
+    with caplog.at_level("INFO", logger="privada"), running(courier, north=make_owner()) as service:
         assert isinstance(alice(courier).learn(one("north"), patience=10), Release)
     (failed,) = [record for record in caplog.records if record.message == "failed"]
     assert failed.reason == (str(fault) if not isinstance(fault, OSError) else "OSError")
@@ -135,7 +135,7 @@ def test_planted_items_are_passed_over():
     courier = LocalCourier()
     for name in (f"{'11' * 32}-{'22' * 16}.question", "probe", "parts/x"):
         courier.put(f"questions/north/{name}", b"junk")
-    with running(courier, north=house()) as service:
+    with running(courier, north=make_owner()) as service:
         assert isinstance(alice(courier).learn(one("north"), patience=10), Release)
     assert 'outcome="ignored"} 1' in service.metrics.to_text()
 

@@ -75,23 +75,15 @@ class Pending:
 class Answered:
     """What happened to one question.
 
-    Attributes
-    ----------
-    digest, key : str
-        The question's digest, and its key in the exchange.
-    outcome : str
-        ``"answered"``, ``"waiting"`` (for a person), ``"refused"``, ``"undelivered"``,
-        ``"withdrawn"`` (by its learner) or ``"ignored"`` (nobody signed it).
-    reason : str, default=""
-    learner : str, default=""
-        The learner that asks, if the question was signed.
+    The outcome is ``"answered"``, ``"waiting"`` (for a person), ``"refused"``, ``"undelivered"``,
+    ``"withdrawn"`` (by its learner) or ``"ignored"`` (nobody signed it).
     """
 
     digest: str
     key: str
     outcome: str
     reason: str = ""
-    learner: str = ""
+    learner: str = ""  # if the question was signed
 
 
 class Answering:

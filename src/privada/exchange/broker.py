@@ -69,7 +69,9 @@ class Authority:
     def open(cls, folder: Path, *, name: str) -> Authority:
         """Read the authority in a folder, or make one there: ``ca.pem`` and ``ca.key``."""
         if not (folder / "ca.key").exists():
-            cls._create(name).save(folder)
+            created = cls._create(name)
+            _write_secret(folder / "ca.key", _serialize_key(created.key))
+            (folder / "ca.pem").write_bytes(created.text)
         try:
             ca, blob = (_files.read_bytes(folder / file, largest=_LARGEST) for file in ("ca.pem", "ca.key"))
             certificate = x509.load_pem_x509_certificate(ca)
@@ -99,11 +101,6 @@ class Authority:
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         )
         return cls(builder.sign(key, hashes.SHA256()), key)
-
-    def save(self, folder: Path) -> None:
-        """Write ``ca.pem`` and, for its owner alone to read, ``ca.key``."""
-        _write_secret(folder / "ca.key", _serialize_key(self.key))
-        (folder / "ca.pem").write_bytes(self.text)
 
     @property
     def text(self) -> bytes:

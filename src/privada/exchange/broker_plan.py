@@ -30,7 +30,7 @@ from privada._text import quoted
 from privada._toml import Section
 from privada.exceptions import InputError
 from privada.exchange.courier import is_segment
-from privada.exchange.nats import JETSTREAM_API, Link, stream_of, subject_of
+from privada.exchange.nats import DEFAULT_EXCHANGE, JETSTREAM_API, Link, stream_of, subject_of
 
 Role = Literal["owner", "learner", "administrator"]
 PARTY_API = "privada-api"  # what JetStream's API is called in a party's account, where JetStream is off
@@ -162,30 +162,17 @@ class Server:
 class BrokerPlan:
     """Where a broker is and who may use it.
 
-    Parameters
-    ----------
-    host : str, default="localhost"
-        The name by which parties reach it. On ``localhost`` nobody on another machine can connect.
-    port : int, default=4222
-    servers : tuple of str, default=()
-        Of a cluster: its three or five servers, as ``HOST`` or ``HOST:PORT``, instead of ``host``.
-    exchange : str, default="exchange"
-    owners, learners : tuple of str, default=()
-        Names; an owner with several data sets is ``"clinic=scans,visits"``.
-    days : int, default=365
-        For how long certificates are valid.
-    largest_store : int, default=10 GB
-        Bytes of disk that the exchange may take.
+    A cluster has three or five ``servers``, each as ``HOST`` or ``HOST:PORT``, instead of ``host``.
     """
 
-    host: str = "localhost"
+    host: str = "localhost"  # by which parties reach it; nobody on another machine can connect to localhost
     port: int = 4222
     servers: tuple[str, ...] = ()
-    exchange: str = "exchange"
-    owners: tuple[str, ...] = ()
+    exchange: str = DEFAULT_EXCHANGE
+    owners: tuple[str, ...] = ()  # names; an owner with several data sets is "clinic=scans,visits"
     learners: tuple[str, ...] = ()
-    days: int = 365
-    largest_store: int = 10 * 10**9
+    days: int = 365  # for which certificates are valid
+    largest_store: int = 10 * 10**9  # bytes of disk that the exchange may take
 
     def __post_init__(self) -> None:
         for name, least, most in (("days", 1, 3650), ("largest_store", 1 << 20, 1 << 60)):
@@ -221,11 +208,8 @@ class BrokerPlan:
     def with_parties(self, owners: Iterable[str], learners: Iterable[str]) -> BrokerPlan:
         """Return the same with more parties; an owner that exists already gets the data sets named now."""
         by_name = {Party.parse_owner(text).name: text for text in (*self.owners, *owners)}
-        return replace(
-            self,
-            owners=tuple(by_name.values()),
-            learners=tuple(dict.fromkeys((*self.learners, *learners))),
-        )
+        all_learners = dict.fromkeys((*self.learners, *learners))
+        return replace(self, owners=tuple(by_name.values()), learners=tuple(all_learners))
 
     @classmethod
     def read(cls, folder: Path) -> BrokerPlan:
@@ -233,14 +217,14 @@ class BrokerPlan:
         section = Section.read(folder / "broker.toml")
         with section.blaming(*_KEYS):
             plan = cls(
-                host=section.string("host"),
-                port=section.whole("port"),
-                servers=tuple(map(str, section.array("servers", []))),
-                exchange=section.string("exchange"),
+                servers=tuple(
+                    map(str, section.array("servers", []))
+                ),  # none in a plan from before there were clusters
                 owners=tuple(map(str, section.array("owners"))),
                 learners=tuple(map(str, section.array("learners"))),
-                days=section.whole("days"),
-                largest_store=section.whole("largest_store"),
+                host=section.string("host"),
+                exchange=section.string("exchange"),
+                **{name: section.whole(name) for name in ("port", "days", "largest_store")},
             )
         section.done()
         return plan

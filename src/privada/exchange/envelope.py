@@ -44,52 +44,27 @@ _TRAVEL = ("time", "place", "part_size", "parts")  # how it travels: not part of
 class Envelope:
     """A statement about one payload, and who signed it.
 
-    Attributes
-    ----------
-    kind : str
-        ``"question"`` or ``"withdrawal"`` of one, signed by the learner; or ``"release"``,
-        ``"disclosure"``, ``"refusal"`` or ``"failure"`` (of an answer after its charge), signed by the owner.
-    owner, owner_key : str
-        The owner's name in studies and its public key. A learner that does not know the key leaves it empty.
-    question : str
-        Digest of the question.
-    learner, learner_key, project, purpose : str, default=""
-        Of a question: who asks, and what for. Without a key it is unsigned.
-    reply_key : str, default=""
-        Of a question for raw rows: the X25519 key that the rows are encrypted for.
-    asked : str, default=""
-        Of a withdrawal, disclosure, refusal or failure: the `identity` of the question's envelope.
-    reason : str, default=""
-        Of a refusal or failure: why, in words.
-    time : str
-        When it was written, by its writer's clock (UTC). It informs people; no decision depends on it.
-    size : int
-        Bytes of the payload.
-    sha256 : str
-        Its digest.
-    parts : tuple of str, default=()
-        SHA-256 of each part, if the payload was sent in parts; ``part_size`` is the size of all but the
-        last, ``place`` the beginning of their keys.
-    signature : str, default=""
+    The learner signs a question and its withdrawal; the owner signs a release, a disclosure, a refusal, or
+    the failure of an answer after its charge.
     """
 
     kind: str
-    owner: str
-    question: str
-    owner_key: str = ""
-    learner: str = ""
+    owner: str  # its name in studies
+    question: str  # digest of the question
+    owner_key: str = ""  # empty if the learner does not know it
+    learner: str = ""  # of a question; without a key it is unsigned
     learner_key: str = ""
     project: str = ""
     purpose: str = ""
-    reply_key: str = ""
-    asked: str = ""
-    reason: str = ""
-    time: str = ""
-    size: int = 0
+    reply_key: str = ""  # of a question for raw rows: the X25519 key that the rows are encrypted for
+    asked: str = ""  # of all kinds but questions and releases: the `identity` of the question's envelope
+    reason: str = ""  # of a refusal or failure: why, in words
+    time: str = ""  # by its writer's clock (UTC), to inform people; no decision depends on it
+    size: int = 0  # bytes of the payload
     sha256: str = hashlib.sha256(b"").hexdigest()
-    part_size: int = 0
-    parts: tuple[str, ...] = ()
-    place: str = ""
+    part_size: int = 0  # of all parts but the last, if the payload was sent in parts
+    parts: tuple[str, ...] = ()  # SHA-256 of each
+    place: str = ""  # the beginning of their keys
     signature: str = ""
 
     @property
@@ -160,22 +135,13 @@ class MalformedQuestion:
     """A question whose envelope breaks the format although a learner signed it.
 
     Its signer is known, so it can be refused; nothing else of it is used.
-
-    Attributes
-    ----------
-    owner, question, identity : str
-        The owner that it asks, and what a refusal is addressed to; see `Envelope`.
-    learner : str
-        The learner that asks, for the log.
-    fault : str
-        What is wrong, and what to do about it.
     """
 
     owner: str
     question: str
-    identity: str
-    learner: str
-    fault: str
+    identity: str  # to which a refusal is addressed
+    learner: str  # for the log
+    fault: str  # what is wrong, and what to do about it
 
     @classmethod
     def read(cls, item: bytes) -> Self | None:

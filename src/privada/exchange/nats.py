@@ -53,25 +53,17 @@ _FORGOTTEN = 30  # seconds after which the server drops a watch to which nobody 
 class Link:
     """How a party reaches a NATS server: where it is, whom to trust, and which certificate to show.
 
-    Parameters
-    ----------
-    servers : tuple of str
-        URLs of one server, or of those of a cluster: all ``tls://``, or ``nats://`` on this machine.
-    exchange : str, default="exchange"
-        Name of the exchange.
-    ca, certificate, key : path, optional
-        PEM files: the authority that is trusted, this party's certificate, and its key. All with
-        ``tls://``, none without.
-    api : str, default="$JS.API"
-        Subject below which the server answers this party's requests to JetStream; a broker that gives
-        each party an account of its own has another one.
+    The servers, one or those of a cluster, are all ``tls://``, or ``nats://`` on this machine. The PEM files
+    are needed with ``tls://`` and refused without.
     """
 
     servers: tuple[str, ...]
     exchange: str = DEFAULT_EXCHANGE
-    ca: Path | None = None
-    certificate: Path | None = None
+    ca: Path | None = None  # the authority that is trusted
+    certificate: Path | None = None  # this party's
     key: Path | None = None
+    # Subject below which the server answers this party's requests to JetStream; a broker that gives each
+    # party an account of its own has another one.
     api: str = JETSTREAM_API
 
     def __post_init__(self) -> None:

@@ -44,7 +44,7 @@ def question(salt="", epsilon=0.1):
     return CellStatistics(tables=(cells,), guarantee=PureDP(epsilon=epsilon, relation=AR), salt=salt)
 
 
-class House:
+class ServedOwner:
     """An owner who approves by hand, a learner, and the service between them."""
 
     def __init__(self, purpose="to see whether it works", open_courier=None):
@@ -113,14 +113,14 @@ def people(tmp_path):
 
 
 @pytest.fixture
-def house():
-    with House("<script>alert(1)</script> & more").running() as made:
+def served():
+    with ServedOwner("<script>alert(1)</script> & more").running() as made:
         yield made
 
 
 @pytest.fixture
-def app(house, people):
-    return make_application(Console(inbox=Inbox(house.service), users=people, origins=(ORIGIN,)))
+def app(served, people):
+    return make_application(Console(inbox=Inbox(served.service), users=people, origins=(ORIGIN,)))
 
 
 @pytest.fixture
@@ -244,9 +244,9 @@ def provider():
 
 
 @pytest.fixture
-def console(house, people, provider, tmp_path):
+def console(served, people, provider, tmp_path):
     path = provider.write_settings(tmp_path)
-    return Console(inbox=Inbox(house.service), users=people, origins=(ORIGIN,), oidc=path)
+    return Console(inbox=Inbox(served.service), users=people, origins=(ORIGIN,), oidc=path)
 
 
 @pytest.fixture

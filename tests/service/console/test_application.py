@@ -18,10 +18,10 @@ from .conftest import ORIGIN, PASSPHRASE
 
 
 @pytest.fixture
-def path(house):
-    house.ask()
-    house.wait()
-    (one,) = Inbox(house.service).waiting()
+def path(served):
+    served.ask()
+    served.wait()
+    (one,) = Inbox(served.service).waiting()
     return one.path
 
 
@@ -32,19 +32,19 @@ def form(client, path, decision="approve", **more):
     return {"token": found[1] if found else "", "digest": digest, "decision": decision, **more}
 
 
-def test_from_the_inbox_to_a_signed_release(house, enter, path):
+def test_from_the_inbox_to_a_signed_release(served, enter, path):
     grace = enter()
     assert path in grace.get("/").text
     reply = grace.post(path, data=form(grace, path))
     assert (reply.status_code, reply.headers["location"]) == (303, path)
-    house.wait(0)
-    house.until(lambda: "charged, answered and signed" in grace.get(path).text)
-    (line,) = house.lines("approval")
+    served.wait(0)
+    served.until(lambda: "charged, answered and signed" in grace.get(path).text)
+    (line,) = served.lines("approval")
     assert (line.approver, line.asker.learner) == ("Grace", "alice")
-    (charge,) = house.lines("charge")
+    (charge,) = served.lines("charge")
     assert charge.approver == "Grace"
-    release = Release.from_bytes(house.owner.ledger.kept("rows", charge.question))
-    release.verify(public=house.owner.public_key)
+    release = Release.from_bytes(served.owner.ledger.kept("rows", charge.question))
+    release.verify(public=served.owner.public_key)
 
 
 def test_a_learners_text_is_text(enter, path):
@@ -72,48 +72,48 @@ def test_a_page_says_what_a_person_needs(enter, path):
         ("smaller", {"smaller": "half"}, "Please ask for less: at most ε = 0.05"),
     ],
 )
-def test_a_refusal_is_signed_with_its_reason(house, enter, path, decision, more, reason):
+def test_a_refusal_is_signed_with_its_reason(served, enter, path, decision, more, reason):
     grace = enter()
     assert grace.post(path, data=form(grace, path, decision, **more)).status_code == 303
-    (line,) = [line for line in house.lines("refusal") if line.approver]
+    (line,) = [line for line in served.lines("refusal") if line.approver]
     assert line.detail["text"].startswith(reason)
-    house.wait(0)
+    served.wait(0)
     assert reason in grace.get(path).text
-    assert house.lines("charge") == []
+    assert served.lines("charge") == []
 
 
-def test_a_double_click_and_two_approvers_make_one_line(house, enter, path):
+def test_a_double_click_and_two_approvers_make_one_line(served, enter, path):
     clients = [enter("Grace"), enter("Ada")]
     forms = [form(client, path) for client in clients]
     jobs = [(client, made) for client, made in zip(clients, forms, strict=True) for _ in range(4)]
     with ThreadPoolExecutor(8) as pool:
         codes = list(pool.map(lambda job: job[0].post(path, data=job[1]).status_code, jobs))
     assert set(codes) == {303, 409}
-    assert len(house.lines("approval")) == 1
-    house.until(lambda: house.lines("charge"))
-    assert len(house.lines("charge")) == 1
+    assert len(served.lines("approval")) == 1
+    served.until(lambda: served.lines("charge"))
+    assert len(served.lines("charge")) == 1
 
 
-def test_the_first_decision_stands(house, enter, path):
+def test_the_first_decision_stands(served, enter, path):
     grace, ada = enter("Grace"), enter("Ada")
     no = form(ada, path, "refuse", reason="no")
     assert grace.post(path, data=form(grace, path)).status_code == 303
     reply = ada.post(path, data=no)
     assert reply.status_code == 409
     assert "was approved by Grace" in reply.text
-    assert [line for line in house.lines("refusal") if line.approver] == []
+    assert [line for line in served.lines("refusal") if line.approver] == []
 
 
-def test_forged_and_stale_forms_decide_nothing(house, enter, path):
+def test_forged_and_stale_forms_decide_nothing(served, enter, path):
     grace, ada = enter("Grace"), enter("Ada")
     good = form(grace, path)
     assert grace.post(path, data=good | {"token": ""}).status_code in (403, 422)
     assert grace.post(path, data=good | {"token": "00" * 32}).status_code == 403
     assert ada.post(path, data=good).status_code == 403  # another session's
     assert grace.post(path, data=good | {"digest": "11" * 32}).status_code == 403
-    other = house.ask("other")
-    house.wait(2)
-    elsewhere = next(one.path for one in Inbox(house.service).waiting() if one.waiting.digest == other)
+    other = served.ask("other")
+    served.wait(2)
+    elsewhere = next(one.path for one in Inbox(served.service).waiting() if one.waiting.digest == other)
     assert grace.post(elsewhere, data=good | {"digest": other}).status_code == 403
     assert grace.post(path, data=good, headers={"origin": "https://evil.example"}).status_code == 403
     assert grace.post(path, data=good, headers={"host": "evil.example"}).status_code == 421
@@ -121,20 +121,20 @@ def test_forged_and_stale_forms_decide_nothing(house, enter, path):
     assert grace.post(gone, data=good).status_code == 404
     assert grace.post(path, data=good | {"decision": "perhaps"}).status_code == 400
     assert grace.post(path, data=good | {"decision": "refuse", "reason": " "}).status_code == 400
-    assert house.lines("approval", "refusal", "charge") == []
+    assert served.lines("approval", "refusal", "charge") == []
 
 
-def test_a_viewer_sees_and_does_not_decide(house, enter, path):
+def test_a_viewer_sees_and_does_not_decide(served, enter, path):
     vera = enter("Vera")
     assert "<h2>Decide" not in vera.get(path).text
     session = vera.get(path)
     assert session.status_code == 200
     assert vera.post(path, data=form(vera, path) | {"token": "00"}).status_code in (403, 422)
-    assert house.lines("approval") == []
+    assert served.lines("approval") == []
 
 
-def test_a_viewer_with_a_genuine_token_still_does_not_decide(house, people, path):
-    console = Console(inbox=Inbox(house.service), users=people, origins=(ORIGIN,))
+def test_a_viewer_with_a_genuine_token_still_does_not_decide(served, people, path):
+    console = Console(inbox=Inbox(served.service), users=people, origins=(ORIGIN,))
     cookie = console.sessions.begin(people.read()["Vera"])
     client = TestClient(make_application(console), base_url=ORIGIN, headers={"origin": ORIGIN})
     client.cookies.set(COOKIE, cookie)
@@ -142,7 +142,7 @@ def test_a_viewer_with_a_genuine_token_still_does_not_decide(house, people, path
     token = console.sessions.find(cookie).token(*one.bound)
     data = {"token": token, "digest": one.waiting.digest, "decision": "approve"}
     assert client.post(path, data=data).status_code == 403
-    assert house.lines("approval") == []
+    assert served.lines("approval") == []
 
 
 def test_nothing_is_shown_to_who_is_not_signed_in(app, path):

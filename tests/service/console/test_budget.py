@@ -13,7 +13,7 @@ from privada.parties.columns import Number
 from privada.privacy import Ledger, OwnerKey, PureDP
 from privada.privacy.accounting.filters import Vintage
 from privada.service.console.application import make_application
-from privada.service.console.budget import BurnDown, of_budget, of_learner
+from privada.service.console.budget import BurnDown, trace_budget, trace_learner
 from privada.service.console.console import Console, Inbox
 from privada.service.serving import Desk, Service
 
@@ -60,22 +60,22 @@ def test_a_picture_has_one_step_for_each_column_and_stays_inside():
     assert made.path().endswith("V120.0 H600")
 
 
-def test_budget_and_allowance_burn_down_as_the_ledger_counts_them(house):
-    digest, ledger = house.ask(), house.owner.ledger
-    house.wait()
+def test_budget_and_allowance_burn_down_as_the_ledger_counts_them(served):
+    digest, ledger = served.ask(), served.owner.ledger
+    served.wait()
     ledger.approve("rows", digest, by="Grace")
-    house.until(lambda: ledger.kept("rows", digest) is not None)
+    served.until(lambda: ledger.kept("rows", digest) is not None)
     lines = list(ledger.lines("rows"))
-    known = house.owner.learners
-    used = of_learner(lines, ledger.allowed("rows", known.allowances[0]), NOW)
-    assert of_budget(lines, NOW).remaining == pytest.approx(0.9)
+    known = served.owner.learners
+    used = trace_learner(lines, ledger.allowed("rows", known.allowances[0]), NOW)
+    assert trace_budget(lines, NOW).remaining == pytest.approx(0.9)
     assert used.remaining == pytest.approx(0.8)
     assert used.remaining == pytest.approx(ledger.used("rows", known.allowances[0]).share)
 
 
 @pytest.fixture
-def path(house):
-    (alice,) = house.owner.learners.learners
+def path(served):
+    (alice,) = served.owner.learners.learners
     return f"/allowances/north/{alice.key}"
 
 
@@ -97,28 +97,28 @@ def test_the_page_says_what_is_left_with_the_relation(enter):
     assert '<form method="get"' not in page
 
 
-def test_an_allowance_is_changed_after_a_confirmation_with_the_name_of_who_did(house, enter, path):
+def test_an_allowance_is_changed_after_a_confirmation_with_the_name_of_who_did(served, enter, path):
     ada = enter("Ada")
-    before = len(house.lines("allowance"))
+    before = len(served.lines("allowance"))
     made = confirm(ada, path, "0.25")
-    assert len(house.lines("allowance")) == before  # nothing is written before it is confirmed
+    assert len(served.lines("allowance")) == before  # nothing is written before it is confirmed
     reply = ada.post(path, data=made)
     assert (reply.status_code, reply.headers["location"]) == (303, "/budget")
-    line = house.lines("allowance")[-1]
+    line = served.lines("allowance")[-1]
     assert (line.approver, line.asker.learner) == ("Ada", "alice")
-    assert house.owner.ledger.allowed("rows", house.owner.learners.allowances[0]).filter.budget == PureDP(
+    assert served.owner.ledger.allowed("rows", served.owner.learners.allowances[0]).filter.budget == PureDP(
         epsilon=0.25, relation=AR
     )
     assert "allowance: ε = 0.25 (pure), add/remove one row" in ada.get("/budget").text
     assert ada.post(path, data=made).status_code == 403  # doubled: it was a change from 0.5
     assert ada.post(path, data=confirm(ada, path, "")).status_code == 303
     assert "no allowance of its own" in ada.get("/budget").text
-    assert len(house.lines("allowance")) == before + 2
-    assert "hold" in str(house.owner.ledger.verify())
+    assert len(served.lines("allowance")) == before + 2
+    assert "hold" in str(served.owner.ledger.verify())
 
 
-def test_forged_stale_and_false_forms_change_nothing(house, enter, path):
-    ada, before = enter("Ada"), len(house.lines("allowance"))
+def test_forged_stale_and_false_forms_change_nothing(served, enter, path):
+    ada, before = enter("Ada"), len(served.lines("allowance"))
     good = confirm(ada, path, "0.25")
     assert ada.post(path, data=good | {"most": "0.9"}).status_code == 403
     assert ada.post(path, data=good | {"token": "00" * 32}).status_code == 403
@@ -129,7 +129,7 @@ def test_forged_stale_and_false_forms_change_nothing(house, enter, path):
         assert ada.get(path, params={"most": wrong}).status_code == 400
         assert ada.post(path, data=good | {"most": wrong}).status_code == 400
     assert "already" in ada.get(path, params={"most": "0.5"}).text
-    assert len(house.lines("allowance")) == before
+    assert len(served.lines("allowance")) == before
 
 
 def test_vintages_of_one_data_set_stand_together_with_their_periods(people):

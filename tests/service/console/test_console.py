@@ -7,18 +7,18 @@ import pytest
 from fastapi.testclient import TestClient
 
 from privada.service.console.application import make_application
-from privada.service.console.budget import find_terms, read_most
+from privada.service.console.budget import find_terms, read_allowance
 from privada.service.console.console import COOKIE, Console, Inbox, say_state
 from privada.service.console.users import ROLES, User
 
 from .conftest import ORIGIN, question
 
 
-def test_a_waiting_question_is_described_from_public_information(house, monkeypatch):
-    digest = house.ask()
-    house.wait()
-    monkeypatch.setattr(type(house.owner), "_open", None)  # rows cannot be opened
-    (one,) = Inbox(house.service).waiting()
+def test_a_waiting_question_is_described_from_public_information(served, monkeypatch):
+    digest = served.ask()
+    served.wait()
+    monkeypatch.setattr(type(served.owner), "_open", None)  # rows cannot be opened
+    (one,) = Inbox(served.service).waiting()
     assert (one.who, one.organisation, one.owner.dataset) == ("alice", "Uni <b>X</b>", "rows")
     assert one.waiting.digest == digest
     (part,) = one.parts
@@ -31,33 +31,33 @@ def test_a_waiting_question_is_described_from_public_information(house, monkeypa
     assert "ε = 0.025" in one.smaller("quarter")
 
 
-def test_what_is_decided_leaves_the_inbox_and_its_page_stays(house):
-    digest = house.ask()
-    house.wait()
-    inbox = Inbox(house.service)
+def test_what_is_decided_leaves_the_inbox_and_its_page_stays(served):
+    digest = served.ask()
+    served.wait()
+    inbox = Inbox(served.service)
     (one,) = inbox.waiting()
-    house.owner.ledger.approve("rows", digest, by="Grace", asker=one.asker)
+    served.owner.ledger.approve("rows", digest, by="Grace", asker=one.asker)
     assert inbox.waiting() == []
-    house.wait(0)
+    served.wait(0)
     assert inbox.find("north", digest, one.waiting.identity) is one
     assert inbox.find("south", digest, one.waiting.identity) is None
 
 
-def test_what_cannot_be_read_is_left_out(house):
-    house.courier.put(f"questions/north/{'11' * 32}-{'22' * 16}.question", b"junk")
-    house.ask()
-    house.wait()
-    assert len(Inbox(house.service).waiting()) == 1
+def test_what_cannot_be_read_is_left_out(served):
+    served.courier.put(f"questions/north/{'11' * 32}-{'22' * 16}.question", b"junk")
+    served.ask()
+    served.wait()
+    assert len(Inbox(served.service).waiting()) == 1
 
 
-def test_the_state_follows_the_ledger(house):
-    digest = house.ask()
-    house.wait()
-    (one,) = Inbox(house.service).waiting()
+def test_the_state_follows_the_ledger(served):
+    digest = served.ask()
+    served.wait()
+    (one,) = Inbox(served.service).waiting()
     assert say_state(one) == ""
-    house.owner.ledger.approve("rows", digest, by="Grace", asker=one.asker)
+    served.owner.ledger.approve("rows", digest, by="Grace", asker=one.asker)
     assert say_state(one).startswith("Approved by Grace")
-    house.until(lambda: "charged, answered and signed" in say_state(one))
+    served.until(lambda: "charged, answered and signed" in say_state(one))
 
 
 # The least role of every page; None is for everybody. A page that is not listed here fails the test.
@@ -89,17 +89,17 @@ def test_every_page_is_listed_with_its_least_role(app):
 
 
 @pytest.mark.parametrize("role", [None, *ROLES])
-def test_every_page_asks_for_its_role(house, people, role):
+def test_every_page_asks_for_its_role(served, people, role):
     """With genuine forms: what a role may not do is refused for the role, before anything is looked up."""
-    house.ask()
-    house.wait()
-    console = Console(inbox=Inbox(house.service), users=people, origins=(ORIGIN,))
+    served.ask()
+    served.wait()
+    console = Console(inbox=Inbox(served.service), users=people, origins=(ORIGIN,))
     client = TestClient(make_application(console), base_url=ORIGIN, headers={"origin": ORIGIN})
     cookie = "" if role is None else console.sessions.begin(people.read()[NAMES[role]])
     session = console.sessions.find(cookie)
-    (one,), lines = console.inbox.waiting(), len(house.lines("allowance"))
-    terms = find_terms(console, "north", house.owner.learners.learners[0].key)
-    new = read_most(house.owner, "0.25")
+    (one,), lines = console.inbox.waiting(), len(served.lines("allowance"))
+    terms = find_terms(console, "north", served.owner.learners.learners[0].key)
+    new = read_allowance(served.owner, "0.25")
     bound = {QUESTION: one.bound, ALLOWANCE: terms.bound(new), "/sign-out": ("x",)}
     bound |= dict.fromkeys(("/verify", "/receipts"), ("verify",))
     places = {QUESTION: one.path, ALLOWANCE: terms.path, "/static/{name}": "/static/console.css"}
@@ -116,16 +116,16 @@ def test_every_page_asks_for_its_role(house, people, role):
             may = least is None or ROLES.index(role) >= ROLES.index(least)
             assert refused is (not may), (method, path)
             assert (reply.status_code == 403) >= refused
-    assert len(house.lines("approval")) == (role in ("approver", "administrator"))
-    assert len(house.lines("allowance")) == lines + (role == "administrator")
+    assert len(served.lines("approval")) == (role in ("approver", "administrator"))
+    assert len(served.lines("allowance")) == lines + (role == "administrator")
 
 
 @pytest.mark.parametrize("role", ["viewer", None])
-def test_who_is_demoted_or_removed_decides_nothing_more(house, people, role):
+def test_who_is_demoted_or_removed_decides_nothing_more(served, people, role):
     """A session is as good as its user is now, not as it was at the sign-in."""
-    house.ask()
-    house.wait()
-    console = Console(inbox=Inbox(house.service), users=people, origins=(ORIGIN,))
+    served.ask()
+    served.wait()
+    console = Console(inbox=Inbox(served.service), users=people, origins=(ORIGIN,))
     client = TestClient(make_application(console), base_url=ORIGIN, headers={"origin": ORIGIN})
     cookie = console.sessions.begin(people.read()["Grace"])
     client.cookies.set(COOKIE, cookie)
@@ -139,5 +139,5 @@ def test_who_is_demoted_or_removed_decides_nothing_more(house, people, role):
     form = {"digest": one.waiting.digest, "decision": "approve", "token": token}
     reply = client.post(one.path, data=form, follow_redirects=False)
     assert (reply.status_code, reply.headers["location"]) == (303, "/sign-in")
-    assert house.lines("approval") == []
+    assert served.lines("approval") == []
     assert console.sessions.find(cookie) is None

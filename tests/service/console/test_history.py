@@ -15,22 +15,22 @@ from privada.service.console.history import (
     LARGEST_UPLOAD,
     MOST_FILES,
     Search,
-    answered,
     check_uploads,
+    list_answered,
     open_release,
-    tables,
+    tabulate_lines,
     verify,
 )
 
 from .conftest import AR, ORIGIN, question
 
 
-def test_lines_are_found_by_learner_method_and_day_and_the_ledger_verifies(house):
-    digest = house.ask()
-    house.wait()
-    house.owner.ledger.approve("rows", digest, by="Grace")
-    house.until(lambda: house.owner.ledger.kept("rows", digest) is not None)
-    everything = tables(house.owner, Search())[-1].rows
+def test_lines_are_found_by_learner_method_and_day_and_the_ledger_verifies(served):
+    digest = served.ask()
+    served.wait()
+    served.owner.ledger.approve("rows", digest, by="Grace")
+    served.until(lambda: served.owner.ledger.kept("rows", digest) is not None)
+    everything = tabulate_lines(served.owner, Search())[-1].rows
     assert len(everything) == 4  # opened, allowed, approved, answered
     for search, found in (
         (Search(learner="ALI"), 2),
@@ -39,9 +39,9 @@ def test_lines_are_found_by_learner_method_and_day_and_the_ledger_verifies(house
         (Search(since="2999-01-01"), 0),
         (Search(until="2000-01-01"), 0),
     ):
-        assert len(tables(house.owner, search)[-1].rows) == found, search
-    assert [one[0] for one in answered(house.owner, Search())] == [digest]
-    opened = open_release(house.owner, digest)
+        assert len(tabulate_lines(served.owner, search)[-1].rows) == found, search
+    assert [one[0] for one in list_answered(served.owner, Search())] == [digest]
+    opened = open_release(served.owner, digest)
     assert "each within ±" in "\n".join(opened.words)
     assert (opened.line.approver, opened.line.asker.learner, opened.line.question) == (
         "Grace",
@@ -50,16 +50,16 @@ def test_lines_are_found_by_learner_method_and_day_and_the_ledger_verifies(house
     )
     assert opened.share == pytest.approx(0.1)
     assert "53 of 100" in opened.risk
-    assert open_release(house.owner, question("never").digest) is None
-    assert "receipts: 1" in str(verify(house.owner))
+    assert open_release(served.owner, question("never").digest) is None
+    assert "receipts: 1" in str(verify(served.owner))
 
 
 @pytest.fixture
-def digest(house):
-    made = house.ask()
-    house.wait()
-    house.owner.ledger.approve("rows", made, by="<b>Grace</b>")
-    house.until(lambda: house.owner.ledger.kept("rows", made) is not None)
+def digest(served):
+    made = served.ask()
+    served.wait()
+    served.owner.ledger.approve("rows", made, by="<b>Grace</b>")
+    served.until(lambda: served.owner.ledger.kept("rows", made) is not None)
     return made
 
 
@@ -181,16 +181,16 @@ def test_forged_foreign_and_broken_files_are_named_and_prove_nothing(owner, rele
     assert left == ["1", "2"]
 
 
-def test_the_page_compares_what_a_signed_in_person_sends(house, app, enter):
-    digest = house.ask()
-    house.wait()
-    house.owner.ledger.approve("rows", digest, by="Grace")
-    house.until(lambda: house.owner.ledger.kept("rows", digest) is not None)
+def test_the_page_compares_what_a_signed_in_person_sends(served, app, enter):
+    digest = served.ask()
+    served.wait()
+    served.owner.ledger.approve("rows", digest, by="Grace")
+    served.until(lambda: served.owner.ledger.kept("rows", digest) is not None)
     vera = enter("Vera")
     token = re.search(
         r'form-data"><input type="hidden" name="token" value="(\w+)"', vera.get("/history").text
     )
-    kept = house.owner.ledger.kept("rows", digest)
+    kept = served.owner.ledger.kept("rows", digest)
     files = [("files", ("a.release", kept)), ("files", ("<b>x</b>.json", b"{}"))]
     page = vera.post("/receipts", data={"token": token[1]}, files=files).text
     assert "1 of 2 files match the ledger" in page

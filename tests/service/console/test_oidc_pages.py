@@ -14,7 +14,7 @@ from privada.service.web import HEADERS
 from .conftest import CLIENT, GRACE, go_to_provider, make_key, new_browser, query_of, sign_in_there
 
 
-def test_a_person_signs_in_decides_and_is_named_on_the_chain(house, browser, provider):
+def test_a_person_signs_in_decides_and_is_named_on_the_chain(served, browser, provider):
     page = browser.get("/sign-in").text
     assert f"Sign in with {provider.issuer.removeprefix('http://')}" in page
     there = go_to_provider(browser)
@@ -29,8 +29,8 @@ def test_a_person_signs_in_decides_and_is_named_on_the_chain(house, browser, pro
     assert "httponly" in flags
     assert "samesite=strict" in flags
     assert all(reply.headers[name] == value for name, value in HEADERS.items())
-    digest = house.ask()
-    house.wait()
+    digest = served.ask()
+    served.wait()
     inbox = browser.get("/").text
     name = f"grace@example.org via {provider.issuer.removeprefix('http://')}"
     assert f"{name}, approver" in inbox
@@ -41,7 +41,7 @@ def test_a_person_signs_in_decides_and_is_named_on_the_chain(house, browser, pro
     form = {"token": token[1], "digest": digest, "decision": "approve"}
     origin = {"origin": str(browser.base_url)}
     assert browser.post(path, data=form, headers=origin).status_code == 303
-    assert [line.approver for line in house.lines("approval")] == [name]
+    assert [line.approver for line in served.lines("approval")] == [name]
 
 
 def refused(browser, provider):

@@ -224,7 +224,7 @@ def add_history_pages(app: FastAPI, console: Console) -> None:
             session,
             title="What was asked, decided and released",
             now=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-            owners=[(desk.name, history.tables(desk.owner, Search(), most=None)) for desk in desks],
+            owners=[(desk.name, history.tabulate_lines(desk.owner, Search(), most=None)) for desk in desks],
             vintages=find_vintages(desks),
         )
 
@@ -261,7 +261,7 @@ def add_receipts_page(app: FastAPI, console: Console) -> None:
 def show_history(console: Console, session: Session, search: Search, **values: Any) -> Response:
     """Return the page of the lines that a search finds, and of what was checked."""
     owners = [
-        (desk.name, history.tables(desk.owner, search), history.answered(desk.owner, search))
+        (desk.name, history.tabulate_lines(desk.owner, search), history.list_answered(desk.owner, search))
         for desk in console.inbox.desks
     ]
     common: dict[str, Any] = {"title": "History", "here": "/history", "owners": owners, "search": search}

@@ -90,14 +90,14 @@ class BurnDown:
         )
 
 
-def of_budget(lines: Sequence[Line], now: datetime) -> BurnDown:
+def trace_budget(lines: Sequence[Line], now: datetime) -> BurnDown:
     """Return how the budget of a data set was used, from all lines of its ledger."""
     account = read_account(lines[0])
     uses = [(_read_time(line), line.cost / account.capacity) for line in lines if line.kind == CHARGE]
     return BurnDown(total=account.filter.budget, begun=_read_time(lines[0]), now=now, uses=uses)
 
 
-def of_learner(lines: Sequence[Line], allowance: Allowance, now: datetime) -> BurnDown:
+def trace_learner(lines: Sequence[Line], allowance: Allowance, now: datetime) -> BurnDown:
     """Return how a learner used its allowance that is in force, or the budget if it may have all of that.
 
     As when a question is charged, every answer counts from the beginning, also one that somebody else paid.
@@ -167,7 +167,7 @@ def add_budget_pages(app: FastAPI, console: Console) -> None:
     def ask(owner: str, key: str, most: Most = "", session: Session = administrator) -> Response:
         terms = find_terms(console, owner, key)
         try:
-            new = read_most(terms.desk.owner, most)
+            new = read_allowance(terms.desk.owner, most)
         except PrivadaError as error:
             return show(session, status=400, error=str(error))
         if new == terms.most:
@@ -193,7 +193,7 @@ def add_budget_pages(app: FastAPI, console: Console) -> None:
     ) -> Response:
         terms = find_terms(console, owner, key)
         try:
-            new = read_most(terms.desk.owner, most)
+            new = read_allowance(terms.desk.owner, most)
         except PrivadaError as error:
             raise Refused(400, str(error)) from None
         if not session.owns(token, *terms.bound(new)):
@@ -204,7 +204,7 @@ def add_budget_pages(app: FastAPI, console: Console) -> None:
         return RedirectResponse("/budget", 303)
 
 
-def read_most(owner: Owner, most: str) -> Guarantee | None:
+def read_allowance(owner: Owner, most: str) -> Guarantee | None:
     """Read the allowance that a person typed, as the budget's ε or ρ; None, if nothing was, for all of it."""
     budget = owner.ledger.budget(owner.dataset).budget
     if not most.strip():
@@ -236,9 +236,9 @@ def read_terms(desk: Desk, now: datetime) -> tuple[BurnDown, list[LearnerTerms]]
         assert owner.learners is not None  # it has this learner
         allowed = owner.ledger.allowed(owner.dataset, owner.learners.allowance(learner))
         most = None if allowed.filter is None else allowed.filter.budget
-        used = of_learner(lines, allowed, now)
+        used = trace_learner(lines, allowed, now)
         terms.append(LearnerTerms(desk=desk, learner=learner, most=most, used=used))
-    return of_budget(lines, now), terms
+    return trace_budget(lines, now), terms
 
 
 def find_vintages(desks: Sequence[Desk]) -> list[Table]:
@@ -263,7 +263,7 @@ __all__ = [
     "add_budget_pages",
     "find_terms",
     "find_vintages",
-    "of_budget",
-    "of_learner",
-    "read_most",
+    "read_allowance",
+    "trace_budget",
+    "trace_learner",
 ]

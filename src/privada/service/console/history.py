@@ -55,7 +55,7 @@ class Search:
         )
 
 
-def tables(owner: Owner, search: Search, *, most: int | None = MOST_LINES) -> list[Table]:
+def tabulate_lines(owner: Owner, search: Search, *, most: int | None = MOST_LINES) -> list[Table]:
     """Return the budget, the learners, and the lines of a search."""
     export = owner.ledger.export(owner.dataset)
     datasets = {
@@ -67,7 +67,7 @@ def tables(owner: Owner, search: Search, *, most: int | None = MOST_LINES) -> li
     return [budget, learners_table(export, title=f"Learners of {owner.dataset}"), lines]
 
 
-def answered(owner: Owner, search: Search) -> list[tuple[str, str]]:
+def list_answered(owner: Owner, search: Search) -> list[tuple[str, str]]:
     """Return digest and title of each answered question of a search, the last first."""
     (account,) = owner.ledger.export(owner.dataset)["datasets"].values()
     charged = [line for line in account["lines"] if line["kind"] == "charge" and search.holds(line)]
@@ -219,6 +219,6 @@ def _check(owners: Sequence[Owner], file: str, receipt: Receipt, fault: str) -> 
 
 
 __all__ = [
-    "LARGEST_UPLOAD", "MOST_FILES", "OpenedRelease", "Search", "answered", "check_uploads", "open_release",
-    "tables", "verify",
+    "LARGEST_UPLOAD", "MOST_FILES", "OpenedRelease", "Search", "check_uploads", "list_answered",
+    "open_release", "tabulate_lines", "verify",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Every room over every courier: the same releases, disclosures and results as in one process, bit by bit."""
+"""Every method over every courier: the same releases, disclosures and results as in one process."""
 
 import json
 import secrets
