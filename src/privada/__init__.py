@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.summarization.estimator import PrivateSummarizer as PrivateSummarizer
     from privada.methods.transport.estimator import TransportClassifier as TransportClassifier
     from privada.methods.transport.wasserstein import private_wasserstein as private_wasserstein
-    from privada.parties.one_process.dataset import Dataset as Dataset
+    from privada.parties.one_process.holding import Dataset as Dataset
     from privada.parties.owner import Owner as Owner
     from privada.parties.permissions import Policy as Policy
     from privada.parties.protocol import AskOwner as AskOwner
@@ -81,7 +81,7 @@ _HOMES = {
     "methods.preprocessing": ("PublicEncoder", "PublicScaler", "make_private_pipeline"),
     "methods.marginals.estimator": ("MarginalClassifier",),
     "methods.marginals.estimator_regression": ("MarginalRegressor",),
-    "parties.one_process.dataset": ("Dataset",),
+    "parties.one_process.holding": ("Dataset",),
     "parties.owner": ("Owner",),
     "parties.permissions": ("Policy",),
     "parties.protocol": ("AskOwner",),

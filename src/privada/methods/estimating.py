@@ -39,12 +39,13 @@ from privada.methods.models.model_plot import (
 from privada.methods.models.onnx_export import export_onnx
 from privada.methods.models.onnx_graph import OnnxGraph
 from privada.methods.pipelines import warn_of_unpaid_steps
-from privada.parties.one_process.dataset import Dataset, read_dataset
 from privada.parties.one_process.holding import (
+    Dataset,
     Holding,
     count_persons,
     hold_owner,
     hold_rows,
+    read_dataset,
     read_persons,
     require_owner,
     settling,

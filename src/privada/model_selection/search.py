@@ -32,8 +32,8 @@ from privada.model_selection.random_stopping import (
     keep_search,
     take_winner,
 )
-from privada.parties.one_process.dataset import Dataset
 from privada.parties.one_process.holding import (
+    Dataset,
     Holding,
     count_persons,
     hold_rows,

@@ -28,8 +28,7 @@ from privada.parties.answering import answer_rows, answerer
 from privada.parties.checks import CheckMemory
 from privada.parties.compute import Engine
 from privada.parties.compute.threads import Threads
-from privada.parties.one_process.dataset import GivenBudget
-from privada.parties.one_process.process_ledger import OpenUse, enter_rows
+from privada.parties.one_process.process_ledger import GivenBudget, OpenUse, enter_rows
 from privada.parties.one_process.recognition import stack_columns
 from privada.parties.owner_file import OwnerFile
 from privada.parties.permissions import (

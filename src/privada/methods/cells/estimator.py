@@ -19,7 +19,7 @@ from privada.methods.estimating import PrivateEstimator, check_owner
 from privada.methods.models.model_plot import Map, Numbers, PublicRows
 from privada.methods.models.onnx_graph import OnnxGraph
 from privada.methods.pictures import Points
-from privada.parties.one_process.dataset import Dataset
+from privada.parties.one_process.holding import Dataset
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import Guarantee, make_guarantee
 

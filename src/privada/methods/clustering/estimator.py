@@ -27,8 +27,7 @@ from privada.methods.forecast import Forecast
 from privada.methods.models.model_plot import Map, Numbers, PublicRows
 from privada.methods.models.onnx_graph import OnnxGraph
 from privada.methods.pictures import Points
-from privada.parties.one_process.dataset import Dataset
-from privada.parties.one_process.holding import Holding
+from privada.parties.one_process.holding import Dataset, Holding
 from privada.parties.schema import Schema
 from privada.privacy.bounds import Ball
 from privada.privacy.guarantee import Guarantee, make_guarantee, split_alike

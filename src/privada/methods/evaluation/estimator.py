@@ -15,7 +15,7 @@ from privada.methods.evaluation.learner.models import as_hypothesis, link_of
 from privada.methods.evaluation.learner.results import Classification, Evaluation, learn
 from privada.methods.evaluation.questions import ErrorMoments, OutcomeCounts, even_edges
 from privada.methods.frames import in_order
-from privada.parties.one_process.dataset import Dataset
+from privada.parties.one_process.holding import Dataset
 from privada.parties.schema import Category, Number, Schema
 from privada.privacy.guarantee import Guarantee, make_guarantee
 

@@ -15,7 +15,7 @@ from privada.methods.marginals._one_process import HiddenTargetEstimator, tell_a
 from privada.methods.marginals.learner.asking import forecast_error, make_inquiry
 from privada.methods.marginals.learner.fitted import MarginalFit
 from privada.methods.models.onnx_graph import OnnxGraph
-from privada.parties.one_process.dataset import Dataset
+from privada.parties.one_process.holding import Dataset
 from privada.parties.schema import Category, Schema
 from privada.privacy.guarantee import make_guarantee
 

@@ -19,7 +19,7 @@ from privada.methods.marginals.learner.learn import Public
 from privada.methods.marginals.learner.regression import default_regression, learn_regression
 from privada.methods.models.model_plot import name_thirds
 from privada.methods.models.onnx_graph import OnnxGraph
-from privada.parties.one_process.dataset import Dataset
+from privada.parties.one_process.holding import Dataset
 from privada.parties.protocol import Inquiry
 from privada.parties.schema import Number, Schema
 from privada.privacy.guarantee import Guarantee, PureDP, make_guarantee

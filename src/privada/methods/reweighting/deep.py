@@ -30,7 +30,7 @@ from privada.methods.reweighting.questions import network
 from privada.methods.reweighting.questions.module import ModuleAdaptation
 from privada.methods.reweighting.questions.problem import Penalties
 from privada.methods.scaling import PublicScale
-from privada.parties.one_process.dataset import Dataset
+from privada.parties.one_process.holding import Dataset
 from privada.parties.owner import Owner
 from privada.parties.protocol import ask_one
 from privada.parties.schema import Category, Number, Schema

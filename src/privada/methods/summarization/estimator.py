@@ -17,8 +17,7 @@ from privada.methods.models.model_plot import Map, Numbers
 from privada.methods.summarization.curator import Consumer, Curator, OwnerNode
 from privada.methods.summarization.learner.learn import InitialRows, Matching
 from privada.methods.summarization.questions.matching import FourierEmbedding
-from privada.parties.one_process.dataset import Dataset
-from privada.parties.one_process.holding import Holding, count_persons, hold_owner
+from privada.parties.one_process.holding import Dataset, Holding, count_persons, hold_owner
 from privada.parties.owner import Owner
 from privada.parties.permissions import Policy
 from privada.parties.protocol import Inquiry, Learner

@@ -16,9 +16,10 @@ from privada.methods.transport.learner.coupling import require_pot
 from privada.methods.transport.learner.rows import Estimate, NoisyRows, distance_and_plan, estimate
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
-from privada.parties.one_process.dataset import Dataset, read_dataset
 from privada.parties.one_process.holding import (
+    Dataset,
     hold_rows,
+    read_dataset,
     settling,
     state_spent,
     warn_of_earlier_uses,
