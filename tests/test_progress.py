@@ -48,16 +48,16 @@ def test_a_fit_says_what_it_asks(added):
     console = quiet()
     with privada.progress(console):
         CellClassifier(CENTERS, **MODEL).fit(X, Y)
-        assert not _progress._SHOWN.get().tasks  # a bar goes when its work is done
+        assert not _progress._BARS.get().tasks  # a bar goes when its work is done
     assert [name for name, _ in added] == ["CellClassifier", "questions answered", "owner: cells.statistics"]
-    assert _progress._SHOWN.get() is None
+    assert _progress._BARS.get() is None
 
 
 def test_steps_are_counted_and_drawn():
     console = quiet()
     with privada.progress(console):
         for _ in track(range(3), "public steps"):
-            _progress._SHOWN.get().refresh()
+            _progress._BARS.get().refresh()
     said = console.file.getvalue()
     assert "public steps" in said
     assert "2/3" in said
@@ -67,9 +67,9 @@ def test_a_bar_goes_when_its_work_fails():
     with privada.progress(quiet()):
         with pytest.raises(ZeroDivisionError), showing("work"):
             1 / 0
-        assert not _progress._SHOWN.get().tasks
+        assert not _progress._BARS.get().tasks
         with hidden(), showing("secret"):
-            assert _progress._SHOWN.get() is None
+            assert _progress._BARS.get() is None
 
 
 @pytest.mark.parametrize("choice", ["exponential", "random stopping"])

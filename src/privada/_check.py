@@ -1,4 +1,4 @@
-"""Tiny validators in which the keyword becomes the message.
+"""Validators of one parameter, whose name is the keyword: it stands in the error message.
 
 >>> positive(epsilon=0.5)
 0.5
@@ -21,17 +21,18 @@ from privada._text import quoted
 from privada.exceptions import InputError
 
 
-def _number(test: Callable[[float], bool], wanted: str, named: dict[str, Any]) -> float:
+def _number(test: Callable[[float], bool], expected: str, named: dict[str, Any]) -> float:
     ((name, value),) = named.items()
+    # True is an int in Python, and is never meant as a number
     plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
     number = as_float(value) if plain else math.nan
     if math.isnan(number) or not test(number):
-        raise InputError(f"Expected {name} {wanted}, got {quoted(value)}.")
+        raise InputError(f"Expected {name} {expected}, got {quoted(value)}.")
     return number
 
 
 def as_float(value: Any) -> float:
-    """A number as a float; an integer beyond floats is infinite.
+    """Convert a number to a float; an integer beyond floats becomes infinite.
 
     >>> as_float(-(10**400))
     -inf

@@ -1,4 +1,4 @@
-"""Libraries that are not installed by default: say which extra brings them, before anything is charged."""
+"""Optional libraries: errors name the extra that installs them, before anything is charged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from privada.exceptions import InputError
 def require(extra: str, *modules: str, purpose: str) -> None:
     """Raise an `InputError` that names the extra, unless all of its modules can be imported.
 
-    Call it where a question or a learner is made, not where a release has arrived.
+    Call it when a question or a learner is made, not when a release has arrived and is paid for.
 
     >>> require("onnx", "surely_not_installed", purpose="An ONNX hypothesis")
     Traceback (most recent call last):

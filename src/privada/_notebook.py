@@ -1,4 +1,4 @@
-"""What a notebook shows of an object: one small table, in which everything is escaped.
+"""What a notebook shows of an object: one small table; everything in it is escaped.
 
 >>> describe("a <b>", [("ε", "1"), ("purpose", "<script>")])[-64:]
 '<tr><th>purpose</th><td>&lt;script&gt;</td></tr></tbody></table>'
@@ -15,29 +15,29 @@ _TITLE = "text-align:left;font-weight:600;padding:.2em 0"
 
 
 def describe(title: str, facts: Iterable[tuple[str, str]]) -> str:
-    """A table of names and values."""
+    """Write a table of names and values."""
     return _table(
-        title, "", ((f"<th>{_shown(name)}</th>", f"<td>{_shown(said)}</td>") for name, said in facts)
+        title, "", ((f"<th>{_escape(name)}</th>", f"<td>{_escape(value)}</td>") for name, value in facts)
     )
 
 
 def list_rows(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table of several rows."""
-    head = "".join(f"<th>{_shown(name)}</th>" for name in columns)
+    """Write a table of several rows."""
+    head = "".join(f"<th>{_escape(name)}</th>" for name in columns)
     return _table(
         title,
         f"<thead><tr>{head}</tr></thead>",
-        ([f"<td>{_shown(cell)}</td>" for cell in row] for row in rows),
+        ([f"<td>{_escape(cell)}</td>" for cell in row] for row in rows),
     )
 
 
 def _table(title: str, head: str, rows: Iterable[Iterable[str]]) -> str:
     body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    caption = f'<caption style="{_TITLE}">{_shown(title)}</caption>'
+    caption = f'<caption style="{_TITLE}">{_escape(title)}</caption>'
     return f'<table style="{_STYLE}">{caption}{head}<tbody>{body}</tbody></table>'
 
 
-def _shown(text: str) -> str:
+def _escape(text: str) -> str:
     return escape_in_html(printable_line(bounded(text)))
 
 

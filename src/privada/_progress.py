@@ -1,4 +1,4 @@
-"""Progress bars for fits and searches, in terminals and notebooks; quiet unless somebody asks for them.
+"""Progress bars for fits and searches, in terminals and notebooks; none unless you ask for them.
 
 >>> from privada._progress import track
 >>> list(track([1, 2], "nothing is shown outside of progress()"))
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 T = TypeVar("T")
-_SHOWN: ContextVar[Progress | None] = ContextVar("progress bars", default=None)
+_BARS: ContextVar[Progress | None] = ContextVar("progress bars", default=None)
 
 
 @contextmanager
 def progress(console: Console | None = None) -> Iterator[None]:
-    """Show how far fits and searches of this thread are, while the block runs.
+    """Show the progress of fits and searches of this thread while the block runs.
 
     Parameters
     ----------
     console : rich.console.Console, default=None
-        Where bars are drawn: by default the notebook's cell, or the terminal; nothing in a file or pipe.
+        Where bars are drawn; by default the notebook's cell or the terminal. Files and pipes get none.
 
     Privacy
     -------
-    Bars count questions and public steps, which are no secret. The runs of a search by random stopping are
-    one, and are neither counted nor shown.
+    Bars count questions and public steps, which are not secret. The number of runs of a search by random
+    stopping is secret: they are neither counted nor shown.
 
     Examples
     --------
@@ -43,22 +43,22 @@ def progress(console: Console | None = None) -> Iterator[None]:
     from rich import get_console
     from rich import progress as rich
 
-    drawn = get_console() if console is None else console
+    target = get_console() if console is None else console
     columns: list[Any] = [rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.BarColumn(24)]
     columns += [rich.MofNCompleteColumn(), rich.TimeElapsedColumn()]
-    seen = drawn.is_terminal or drawn.is_jupyter
-    with rich.Progress(*columns, console=drawn, transient=True, disable=not seen) as bars:
-        token = _SHOWN.set(bars)
+    interactive = target.is_terminal or target.is_jupyter
+    with rich.Progress(*columns, console=target, transient=True, disable=not interactive) as bars:
+        token = _BARS.set(bars)
         try:
             yield
         finally:
-            _SHOWN.reset(token)
+            _BARS.reset(token)
 
 
 @contextmanager
 def showing(what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show a bar while the block runs; what it gives is called after each step."""
-    bars = _SHOWN.get()
+    """Show a bar while the block runs; yields a function to call after each step."""
+    bars = _BARS.get()
     if bars is None:
         yield lambda: None
         return
@@ -70,7 +70,7 @@ def showing(what: str, total: int | None = None) -> Iterator[Callable[[], None]]
 
 
 def track(steps: Sequence[T], what: str) -> Iterator[T]:
-    """Go through steps, and show how many are done."""
+    """Yield the steps, and show how many are done."""
     with showing(what, total=len(steps)) as advance:
         for step in steps:
             yield step
@@ -79,12 +79,12 @@ def track(steps: Sequence[T], what: str) -> Iterator[T]:
 
 @contextmanager
 def hidden() -> Iterator[None]:
-    """Show nothing of what the block does."""
-    token = _SHOWN.set(None)
+    """Show no bars while the block runs."""
+    token = _BARS.set(None)
     try:
         yield
     finally:
-        _SHOWN.reset(token)
+        _BARS.reset(token)
 
 
 __all__ = ["hidden", "progress", "showing", "track"]

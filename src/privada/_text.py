@@ -1,4 +1,4 @@
-r"""Text that others wrote: how much of it a message carries, and what of it a terminal may see.
+r"""Text that others wrote: made short for messages, and harmless for terminals and pages.
 
 >>> printable("a\x1b[2J\u202eb")
 'a\\x1b[2J\\u202eb'
@@ -23,34 +23,34 @@ _IN_LINE = re.compile(f"[\t\n{_OBEYED}]")
 
 
 def printable(text: str) -> str:
-    """The text with every control character written out; line ends and tabs stay."""
-    return _IN_TEXT.sub(_written_out, text)
+    """Write every control character out as an escape; line ends and tabs stay."""
+    return _IN_TEXT.sub(_escape, text)
 
 
 def printable_line(text: str) -> str:
-    """The same for what must stay one line: line ends and tabs are written out, too."""
-    return _IN_LINE.sub(_written_out, text)
+    """Do the same for text that must stay one line: line ends and tabs are escaped, too."""
+    return _IN_LINE.sub(_escape, text)
 
 
-def _written_out(found: re.Match[str]) -> str:
-    code = ord(found.group())
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
     return {9: "\\t", 10: "\\n", 13: "\\r"}.get(code, f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}")
 
 
 def escape_in_json(text: str) -> str:
-    """JSON text in which control characters are escapes; it reads back as the same value."""
-    return _IN_TEXT.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    """Escape control characters in JSON text; it reads back as the same value."""
+    return _IN_TEXT.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def escape_in_html(text: str) -> str:
-    """Text for a page: neither markup nor control characters in it do anything."""
+    """Escape text for a page: neither markup nor control characters in it do anything."""
     import html
 
     return html.escape(printable(text))
 
 
 def bounded(text: str, *, most: int = LONGEST_MESSAGE) -> str:
-    """The text, or its beginning and its end if it is longer than ``most`` characters."""
+    """Shorten a text of more than ``most`` characters to its beginning and its end."""
     if len(text) <= most:
         return text
     end = (most - len(_GAP)) // 2
@@ -58,7 +58,7 @@ def bounded(text: str, *, most: int = LONGEST_MESSAGE) -> str:
 
 
 def quoted(value: Any, *, most: int = LONGEST_VALUE) -> str:
-    """The repr of a value for a message, at most ``most`` characters of it.
+    """Return the repr of a value for a message, shortened to ``most`` characters.
 
     >>> quoted(10**5000)
     'a whole number of more than 4300 digits'

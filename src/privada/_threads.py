@@ -1,4 +1,4 @@
-"""Threads and memory of this process: how much there may be, and one way to share work among threads."""
+"""Threads and memory of this process: how much it may use, and how it shares work among threads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 from functools import cache
 from pathlib import Path
@@ -15,25 +15,25 @@ from typing import TypeVar
 T = TypeVar("T")
 
 MOST_THREADS = 32
-_SHARING: ContextVar[bool] = ContextVar("sharing", default=False)  # whether a thread is one of several
+_SHARING: ContextVar[bool] = ContextVar("sharing", default=False)  # is this thread one of several?
 
 
 def count_processors() -> int:
-    """Threads that are worth starting: the processors of this process, at most ``OMP_NUM_THREADS`` if set."""
+    """Count the processors of this process, at most ``OMP_NUM_THREADS`` if that is set."""
     own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    return max(1, min(own, int(said) if said.isdecimal() else own, MOST_THREADS))
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(own, int(limit) if limit.isdecimal() else own, MOST_THREADS))
 
 
 @cache
 def count_memory() -> int:
-    """Bytes of memory that this process may use: the machine's, or fewer if its group has a limit."""
+    """Count the bytes of memory that this process may use: the machine's, or its control group's limit."""
     own = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else sys.maxsize
     try:
-        said = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
     except OSError:
         return own
-    return min(own, int(said)) if said.isdecimal() else own
+    return min(own, int(limit)) if limit.isdecimal() else own
 
 
 def run_each(work: Callable[[T], object], items: Iterable[T], *, threads: int | None = None) -> None:
@@ -42,19 +42,40 @@ def run_each(work: Callable[[T], object], items: Iterable[T], *, threads: int | 
     Parameters
     ----------
     work : callable
-        Of one item. The first error ends the work and is raised here.
+        Takes one item. The first error ends the work and is raised here.
     items : iterable
-        Taken one after another, by one thread at a time.
-    threads : int, optional
-        By default `count_processors`. Work that is itself part of shared work stays on its thread.
+        Items are taken one after another, by one thread at a time.
+    threads : int, default=None
+        By default `count_processors`. Work within shared work stays on its thread.
     """
     todo = _Shared(iter(items))
-    wanted = 1 if _SHARING.get() else min(threads or count_processors(), MOST_THREADS)
-    if wanted == 1 or not todo.has_several():
+    count = 1 if _SHARING.get() else min(threads or count_processors(), MOST_THREADS)
+    if count == 1 or not todo.has_several():
         for item in todo:
             work(item)
         return
-    _run_shared(work, todo, wanted - 1)
+
+    def take() -> None:
+        _SHARING.set(True)
+        try:
+            for item in todo:
+                work(item)
+        except BaseException:
+            todo.close()  # the other threads find nothing more to take
+            raise
+
+    # Other threads inherit this one's context: NumPy's error state is in it
+    futures = [_pool().submit(copy_context().run, take) for _ in range(count - 1)]
+    try:
+        copy_context().run(take)
+    finally:
+        # Wait until no thread works any more; one that has not begun need not begin
+        for future in futures:
+            if not future.cancel():
+                future.exception()
+    for future in futures:
+        if not future.cancelled():
+            future.result()
 
 
 def in_parts(work: Callable[[slice], None], total: int, size: int) -> None:
@@ -81,43 +102,14 @@ class _Shared(Iterator[T]):
             return self._first.pop(0) if self._first else next(self._items)
 
     def close(self) -> None:
-        """Leave nothing to take."""
+        """Drop all items that are left."""
         with self._lock:
             self._first, self._items = [], iter(())
 
 
-def _run_shared(work: Callable[[T], object], todo: _Shared[T], others: int) -> None:
-    """Take items on this thread and on others, which inherit its context (NumPy's error state is in it)."""
-
-    def take() -> None:
-        _SHARING.set(True)
-        try:
-            for item in todo:
-                work(item)
-        except BaseException:
-            todo.close()
-            raise
-
-    futures = [_pool().submit(copy_context().run, take) for _ in range(others)]
-    try:
-        copy_context().run(take)
-    finally:
-        _wait(futures)
-    for future in futures:
-        if not future.cancelled():
-            future.result()
-
-
-def _wait(futures: list[Future[None]]) -> None:
-    """Until no thread works any more; one that has not begun need not."""
-    for future in futures:
-        if not future.cancel():
-            future.exception()
-
-
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """The other threads, kept from call to call; who calls works as well."""
+    """Make the other threads once, for all calls; the calling thread works as well."""
     return ThreadPoolExecutor(max_workers=MOST_THREADS, thread_name_prefix="privada")
 
 

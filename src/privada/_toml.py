@@ -32,8 +32,8 @@ class Section:
     """
 
     def __init__(self, data: dict[str, Any], *, name: str, text: str, path: str = "", nth: int = 0) -> None:
-        self._left = dict(data)
-        self._known: set[str] = set()
+        self._untaken = dict(data)
+        self._expected: set[str] = set()
         self._name = name
         self._text = text
         self._path = path
@@ -64,24 +64,25 @@ class Section:
 
     @contextmanager
     def blaming(self, *keys: str) -> Iterator[None]:
-        """Turn an `InputError` within into one that points at the key it names, else at the first."""
+        """Turn an `InputError` of the block into one that points at the key that it names, or the first."""
         try:
             yield
         except StudyError:
             raise
         except InputError as error:
-            named = [key for key in keys if re.search(rf"\b{re.escape(key)}\b", str(error))]
-            self.fail((named or list(keys))[0], str(error))
+            mentioned = [key for key in keys if re.search(rf"\b{re.escape(key)}\b", str(error))]
+            self.fail((mentioned or list(keys))[0], str(error))
 
-    def _take(self, key: str, kinds: tuple[type, ...], wanted: str, default: Any) -> Any:
-        self._known.add(key)
-        if key not in self._left:
+    def _take(self, key: str, kinds: tuple[type, ...], expected: str, default: Any) -> Any:
+        self._expected.add(key)
+        if key not in self._untaken:
             if default is _MISSING:
-                self.fail(key, f"expected {wanted}, but it is missing.")
+                self.fail(key, f"expected {expected}, but it is missing.")
             return default
-        value = self._left.pop(key)
+        value = self._untaken.pop(key)
+        # True is an int in Python, but not a number of a file
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            self.fail(key, f"expected {wanted}, got {quoted(value)}.")
+            self.fail(key, f"expected {expected}, got {quoted(value)}.")
         return value
 
     def string(self, key: str, default: Any = _MISSING) -> Any:
@@ -106,9 +107,9 @@ class Section:
         """Take true or false."""
         return self._take(key, (bool,), "true or false", default)
 
-    def one(self, key: str, kinds: tuple[type, ...], wanted: str, default: Any = _MISSING) -> Any:
-        """Take a value of one of several kinds, ``wanted`` in words."""
-        return self._take(key, kinds, wanted, default)
+    def one(self, key: str, kinds: tuple[type, ...], expected: str, default: Any = _MISSING) -> Any:
+        """Take a value of one of several kinds; ``expected`` says it in words."""
+        return self._take(key, kinds, expected, default)
 
     def day(self, key: str, default: Any = _MISSING) -> Any:
         """Take a day, without a time."""
@@ -123,15 +124,14 @@ class Section:
 
     def date(self, key: str) -> dt.date | str:
         """Take a date or a time, or the text of one."""
-        wanted = 'a date as in 2024-01-31 or "2024-01-31"'
-        return self._take(key, (dt.date, str), wanted, _MISSING)
+        return self._take(key, (dt.date, str), 'a date as in 2024-01-31 or "2024-01-31"', _MISSING)
 
     def holds_date(self, key: str) -> bool:
         """Whether a key that was not taken yet is a date or a time."""
-        return isinstance(self._left.get(key), dt.date)
+        return isinstance(self._untaken.get(key), dt.date)
 
     def section(self, key: str) -> Section:
-        """Take a table; absent is empty."""
+        """Take a table; a missing one is empty."""
         data = self._take(key, (dict,), "a table", {})
         return self._child(key, data)
 
@@ -144,41 +144,42 @@ class Section:
 
     def named_sections(self) -> dict[str, Section]:
         """Take every table that is left, by name."""
-        names = [key for key, value in self._left.items() if isinstance(value, dict)]
-        return {key: self._child(key, self._left.pop(key)) for key in names}
+        names = [key for key, value in self._untaken.items() if isinstance(value, dict)]
+        return {key: self._child(key, self._untaken.pop(key)) for key in names}
 
     def _child(self, key: str, data: dict[str, Any], nth: int = 0) -> Section:
         path = f"{self._path}.{key}" if self._path else key
         return Section(data, name=self._name, text=self._text, path=path, nth=nth)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._left
+        return key in self._untaken
 
     def rest(self) -> dict[str, Any]:
         """Take everything that is left, untyped."""
-        left, self._left = self._left, {}
-        return left
+        values, self._untaken = self._untaken, {}
+        return values
 
     def done(self) -> None:
         """Fail on the first key that nobody took."""
-        for key in self._left:
-            known = ", ".join(sorted(self._known)) or "none"
-            self.fail(key, f"nobody knows this key; known here: {known}.")
+        for key in self._untaken:
+            expected = ", ".join(sorted(self._expected)) or "none"
+            self.fail(key, f"nobody knows this key; known here: {expected}.")
 
 
 def _line_of(text: str, path: str, key: str, nth: int) -> int:
-    """Line of a key in the nth table of its name, or of the table, or 1."""
-    here, seen, best = "", -1, 1
+    """Find the line of a key in the nth table of its name, or of the table, or 1."""
+    # tomllib does not say where a key is, so the text is read once more
+    here, count, best = "", -1, 1
     above, _, last = path.rpartition(".")
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _HEADER.match(line):
             here = header.group(1).replace('"', "")
-            seen += here == path
-            if (here == path and seen == nth) or here == f"{path}.{key}".strip("."):
+            count += here == path
+            if (here == path and count == nth) or here == f"{path}.{key}".strip("."):
                 best = number
-        elif found := _KEY.match(line):
-            name = found.group(1).strip('"')
-            if here == path and max(seen, 0) == nth and name == key:
+        elif match := _KEY.match(line):
+            name = match.group(1).strip('"')
+            if here == path and max(count, 0) == nth and name == key:
                 return number
             best = number if (here, name) == (above, last) else best  # an inline table
     return best

@@ -1,4 +1,4 @@
-"""Everything that privada raises or warns, in one tree.
+"""All errors and warnings of privada, in one tree.
 
 ::
 
@@ -18,7 +18,7 @@
     ├── WireError                       a question or release file is truncated, forged or oversized
     │   └── CourierError                an exchange cannot be reached, read or written; try again later
     ├── AnswerError                     the draw failed after the charge; the charge stands
-    ├── OutageError                     something of the owner's own is away: questions wait until it is back
+    ├── OutageError                     a part of the owner's infrastructure is away: questions wait
     │   ├── SourceOutageError           its database, object store or files; also a SourceError
     │   └── LedgerOutageError           its ledger, or the ledger's disk; also a LedgerError
     ├── ServedError                     another process serves this owner already
@@ -33,7 +33,7 @@ from privada._text import bounded
 
 
 class PrivadaError(Exception):
-    """Base of every error that privada raises on purpose; its message has a largest length."""
+    """Base of every error that privada raises on purpose; long messages are shortened."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(bounded(part) if isinstance(part, str) else part for part in args))
@@ -56,7 +56,7 @@ class SourceError(SchemaError):
 
 
 class RelationError(InputError):
-    """Two neighbouring relations that cannot be joined."""
+    """Guarantees are under neighbouring relations that cannot be joined."""
 
 
 class GuaranteeError(InputError):
@@ -100,14 +100,14 @@ class AnswerError(PrivadaError):
 
 
 class OutageError(PrivadaError):
-    """Something that the owner needs is away, which says nothing about a question or a row.
+    """A part of the owner's infrastructure is away, which says nothing about a question or a row.
 
     Questions wait until it is back. A charge that was made stands and is not made again.
 
     Attributes
     ----------
     part : str
-        What is away: "cluster", "database", "object store", "files" or "ledger".
+        The part that is away: "cluster", "database", "object store", "files" or "ledger".
     """
 
     def __init__(self, *args: object, part: str = "infrastructure") -> None:
@@ -143,7 +143,7 @@ class PrivacyLeakWarning(PrivadaWarning):
 
 
 class RehearsalWarning(PrivadaWarning):
-    """Noise is seeded: what comes out is not private."""
+    """Noise is seeded: the output is not private."""
 
 
 __all__ = [
