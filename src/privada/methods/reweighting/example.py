@@ -129,7 +129,14 @@ def _inquiry(owner: str) -> Inquiry[AdaptedModel]:
 def _ladder(guarantee: Guarantee) -> Ladder:
     source, labels, _, _ = domains()
     return plan(
-        source, labels, size=SIZE, guarantee=guarantee, label_bounds=(-1.0, 1.0), base="auto", random_state=0
+        source,
+        labels,
+        size=SIZE,
+        guarantee=guarantee,
+        label_bounds=(-1.0, 1.0),
+        base="auto",
+        random_state=0,
+        salt="0",
     )
 
 
