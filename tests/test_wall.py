@@ -17,7 +17,7 @@ SOURCES = ("src", "lab/src")
 SIDES = {"questions", "owner", "learner"}
 SIDED = "Questions and learners never touch private rows"
 OPENS = "from privada.parties.private import Private\n"
-ASKS = "from privada.methods.transport.owner.answer import answer_statistics\n"
+ASKS = "from privada.methods.transport.owner import answer_statistics\n"
 PLANTED = {  # a place, what is written there, and the contract that has to break
     "src/privada/methods/transport/learner/rows.py": (OPENS, SIDED),
     "src/privada/methods/transport/questions/new.py": (ASKS, SIDED),

@@ -19,7 +19,7 @@ from privada.methods.linear.questions.descent import LinearDescent
 from privada.parties.protocol import AskOwner, Learner, only_releases
 from privada.privacy.guarantee import Guarantee
 from privada.privacy.mechanism import Gaussian
-from privada.privacy.release import Release
+from privada.privacy.release import Question, Release
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -89,17 +89,21 @@ def learn_linear(questions: Mapping[str, LinearDescent], *, pull: float | None =
     pull : float, optional
         See `fit_linear`.
     """
-    asks = [AskOwner(owner, question) for owner, question in questions.items()]
-    # one ask alone is replied to by one release, several by a list
-    releases = [(yield asks[0])] if len(asks) == 1 else (yield asks)
-    only_releases(*releases)
+    releases = yield from ask_all(questions)
     pairs = list(zip(questions.values(), releases, strict=True))
     weights = [fit_linear(question, release, pull=pull) for question, release in pairs]
     # the inverse variance of each average's noise, but for factors that all owners share
     precisions = [(question.size * question.guarantee.gaussian_mu()) ** 2 for question in questions.values()]
-    return LinearFit(
-        weights=np.asarray(np.average(weights, axis=0, weights=precisions)), releases=tuple(releases)
-    )
+    return LinearFit(weights=np.asarray(np.average(weights, axis=0, weights=precisions)), releases=releases)
+
+
+def ask_all(questions: Mapping[str, Question]) -> Learner[tuple[Release, ...]]:
+    """Ask each owner its question, all at once; nothing but releases comes back."""
+    asks = [AskOwner(owner, question) for owner, question in questions.items()]
+    # one ask alone is replied to by one release, several by a list
+    releases = [(yield asks[0])] if len(asks) == 1 else (yield asks)
+    only_releases(*releases)
+    return tuple(releases)
 
 
 def fit_linear(question: LinearDescent, release: Release, *, pull: float | None = None) -> FloatArray:
@@ -168,6 +172,7 @@ def shrink_by_noise(V: FloatArray, deviation: float) -> FloatArray:
 
 __all__ = [
     "LinearFit",
+    "ask_all",
     "average_path",
     "choose_step_size",
     "fit_linear",

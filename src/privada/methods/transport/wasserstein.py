@@ -170,8 +170,8 @@ def private_wasserstein(
     >>> found.plans[0].shape, round(float(found.plans[0].sum()), 6)
     ((200, 200), 1.0)
     """
-    known = read_dataset(dataset)
-    if known.max_rows is not None:
+    holder = read_dataset(dataset)
+    if holder.max_rows is not None:
         raise InputError("Expected no max_rows: rows are protected here, not persons.")
     points = _check.matrix(target=target)
     rows = np.asarray(source)
@@ -187,23 +187,23 @@ def private_wasserstein(
         attribute_width=widest if relation == "attribute" else None,
         guarantee=make_guarantee(epsilon=epsilon, delta=delta, rho=rho, relation=relation),
     )
-    held = hold_rows(
+    holding = hold_rows(
         rows,
         [question],
         schema=schema,
         budget=question.guarantee,
         name="source",
-        ledger=known.ledger,
-        dataset=known.names(1)[0],
-        table=known.table,
+        ledger=holder.ledger,
+        dataset=holder.names(1)[0],
+        table=holder.table,
         insecure_seed=insecure_seed,
     )
     learner = learn_distance("source", question, points, seed=random_state)
-    with settling([held]):
-        found = run(learner.again(held.salt), {"source": held.owner})
-        spent, _ = state_spent([held]).try_to_read()
-    warn_of_earlier_uses([held])
-    return replace(found, spent=spent)
+    with settling([holding]):
+        measured = run(learner.again(holding.salt), {"source": holding.owner})
+        spent, _ = state_spent([holding]).try_to_read()
+    warn_of_earlier_uses([holding])
+    return replace(measured, spent=spent)
 
 
 __all__ = ["Distance", "learn_distance", "private_wasserstein"]

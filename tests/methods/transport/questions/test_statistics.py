@@ -10,7 +10,7 @@ import pytest
 from privada.audit.transcript import witnessed
 from privada.exceptions import InputError
 from privada.methods.transport import ClassStatistics, FeatureMap
-from privada.methods.transport.owner.answer import packed
+from privada.methods.transport.owner import packed
 from privada.methods.transport.questions.statistics import joint, same_class
 from privada.parties import Rows, Schema
 from privada.parties.compute import batch as batch_module

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from privada import _check
 from privada._arrays import FloatArray
 from privada.exceptions import InputError
-from privada.methods.linear.learner import learn_linear
+from privada.methods.linear.learner import ask_all, learn_linear
 from privada.methods.linear.questions.descent import TransportDescent
 from privada.methods.transport.learner.adaptation import USUAL, Adapted, Prototypes, adapt, pooled
 from privada.methods.transport.learner.coupling import barycentric, extend, group_lasso
@@ -25,8 +25,9 @@ from privada.methods.transport.learner.rows import NoisyRows
 from privada.methods.transport.questions.features import FeatureMap
 from privada.methods.transport.questions.rows import RowRelease
 from privada.methods.transport.questions.statistics import ClassStatistics
-from privada.parties.protocol import AskOwner, Learner, one_round, only_releases
-from privada.privacy.release import Question, Release
+from privada.parties.protocol import Learner, one_round
+from privada.privacy.bounds import Ball
+from privada.privacy.release import Release
 
 REG_E, REG_CL = 0.01, 0.1  # the paper's, of costs scaled to a largest value of 1
 
@@ -159,7 +160,7 @@ def learn(
         Codes of known target labels, -1 where there is none.
     """
     features, points = _prepared(questions, target, classes)
-    releases = yield from _asked(questions)
+    releases = yield from ask_all(questions)
     parts = [
         Prototypes.of(question, release)
         for question, release in zip(questions.values(), releases, strict=True)
@@ -185,7 +186,7 @@ def learn_rows(
     what the randomised labels make likely; then as `learn`.
     """
     features, points = _prepared(questions, target, classes)
-    releases = yield from _asked(questions)
+    releases = yield from ask_all(questions)
     batches = [
         batch
         for question, release in zip(questions.values(), releases, strict=True)
@@ -196,38 +197,22 @@ def learn_rows(
         raise InputError("Expected questions with labels: a classifier needs them.")
     weights = np.concatenate([batch.weights for batch in batches if batch.weights is not None])
     projected = features.spread(points)
-    plan = _row_plan(batches, weights, projected, labels, reg_e=reg_e, reg_cl=reg_cl)
-    prototypes = _mapped_prototypes(weights, barycentric(plan, projected), features.radius)
-    adapted = adapt(prototypes, projected, radius=features.radius, labels=labels)
-    return _model(adapted, plan, rows, points, classes, features, releases)
-
-
-def _row_plan(
-    batches: list[NoisyRows],
-    weights: FloatArray,
-    targets: FloatArray,
-    labels: npt.NDArray[np.int64] | None,
-    *,
-    reg_e: float,
-    reg_cl: float,
-) -> FloatArray:
-    """Group-lasso coupling on costs without their row constants; no mass between different known labels."""
-    cost = np.concatenate([batch.plan_cost(targets) for batch in batches])
+    # group-lasso coupling on costs without their row constants; no mass between different known labels
+    cost = np.concatenate([batch.plan_cost(projected) for batch in batches])
     cost = cost - cost.min(axis=1, keepdims=True)
     cost /= max(float(cost.max()), 1e-300)
     likely = weights.argmax(axis=1)
     if labels is not None:
         for code in set(labels[labels >= 0].tolist()):
             cost[np.ix_(likely != code, labels == code)] += 10.0  # forbidden, and never infeasible
-    return group_lasso(cost, likely, reg_e=reg_e, reg_cl=reg_cl)
-
-
-def _mapped_prototypes(weights: FloatArray, images: FloatArray, radius: float) -> Prototypes:
-    from privada.privacy.bounds import Ball
-
+    plan = group_lasso(cost, likely, reg_e=reg_e, reg_cl=reg_cl)
+    images = barycentric(plan, projected)
     counts = np.maximum(weights.sum(axis=0), 1e-9)
-    means = Ball(radius=radius).clip((weights.T @ images) / counts[:, None])
-    return Prototypes(means=means, variances=float(images.var(axis=0).mean()) / counts, counts=counts)
+    means = Ball(radius=features.radius).clip((weights.T @ images) / counts[:, None])
+    variances = float(images.var(axis=0).mean()) / counts
+    prototypes = Prototypes(means=means, variances=variances, counts=counts)
+    adapted = adapt(prototypes, projected, radius=features.radius, labels=labels)
+    return _model(adapted, plan, rows, points, classes, features, releases)
 
 
 def _model(
@@ -237,7 +222,7 @@ def _model(
     points: FloatArray,
     classes: tuple[Any, ...],
     features: FeatureMap,
-    releases: list[Release],
+    releases: tuple[Release, ...],
 ) -> TransportModel:
     return TransportModel(
         classes=tuple(classes),
@@ -248,7 +233,7 @@ def _model(
         prior=adapted.prior,
         features=features,
         adapted=adapted,
-        releases=tuple(releases),
+        releases=releases,
     )
 
 
@@ -258,14 +243,14 @@ def _prepared(
     """One map for all owners, and the public target."""
     if not questions:
         raise InputError("Expected at least one owner.")
-    asked = list(questions.values())
-    features: FeatureMap = asked[0].features
-    for question in asked:
+    first = next(iter(questions.values()))
+    features: FeatureMap = first.features
+    for question in questions.values():
         if question.n_classes is None:
             raise InputError("Expected questions with labels: a classifier needs them.")
         if question.n_classes != len(classes):
             raise InputError(f"Expected {question.n_classes} classes, got {len(classes)}.")
-        if any(not np.array_equal(a, b) for a, b in zip(_key(question), _key(asked[0]), strict=True)):
+        if any(not np.array_equal(a, b) for a, b in zip(_key(question), _key(first), strict=True)):
             raise InputError("Expected all owners to be asked with one feature map.")
     return features, _check.matrix(target=target, width=features.width)
 
@@ -273,18 +258,6 @@ def _prepared(
 def _key(question: Any) -> tuple[Any, ...]:
     features = question.features
     return features.projection, features.centre, features.radius, features.rescale
-
-
-def _asked(questions: Mapping[str, Question]) -> Learner[list[Release]]:
-    """Ask everyone at once; nothing but releases comes back."""
-    asks = [AskOwner(owner, question) for owner, question in questions.items()]
-    if len(asks) == 1:
-        release = yield asks[0]
-        only_releases(release)
-        return [release]
-    releases = yield asks
-    only_releases(*releases)
-    return list(releases)
 
 
 __all__ = ["TransportModel", "learn", "learn_descent", "learn_rows"]

@@ -88,7 +88,7 @@ class RowRelease(Question):
     batches: int = 1
     attribute_width: float | None = None
     kind: ClassVar[str] = "transport.rows"
-    answered_by: ClassVar[str] = "privada.methods.transport.owner.answer:answer_rows"
+    answered_by: ClassVar[str] = "privada.methods.transport.owner:answer_rows"
 
     def validate(self) -> None:
         """Check every public parameter by name."""

@@ -66,7 +66,7 @@ class ClassStatistics(Question):
     n_classes: int
     moments: bool = False
     kind: ClassVar[str] = "transport.statistics"
-    answered_by: ClassVar[str] = "privada.methods.transport.owner.answer:answer_statistics"
+    answered_by: ClassVar[str] = "privada.methods.transport.owner:answer_statistics"
 
     def validate(self) -> None:
         """Check every public parameter by name."""
