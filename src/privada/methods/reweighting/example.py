@@ -13,9 +13,11 @@ from privada._arrays import FloatArray
 from privada.methods.example import Case, Example
 from privada.methods.linear.questions.descent import ReweightingDescent
 from privada.methods.linear.questions.features import PublicFeatures
+from privada.methods.method import Public
 from privada.methods.reweighting.estimator import ReweightedRegressor
 from privada.methods.reweighting.learner.ladder import AdaptedModel, Ladder, plan
 from privada.methods.reweighting.learner.public_models import fit_source
+from privada.methods.reweighting.method import Reweighting
 from privada.methods.reweighting.questions.adaptation import ConvexAdaptation, NonconvexAdaptation
 from privada.methods.reweighting.questions.discrepancy import Discrepancy, FiniteDiscrepancy
 from privada.methods.reweighting.questions.module import ModuleAdaptation
@@ -43,9 +45,7 @@ def example() -> Example:
     """All questions, under every guarantee that they keep; classes are in further cases."""
     source, labels, target, answers = domains()
     return Example(
-        schema=Schema.of_numbers(
-            bounds=(-1.0, 1.0), width=2, size=SIZE, label=Number(name="label", low=-1.0, high=1.0)
-        ),
+        schema=_schema(),
         data={"data": target, "y": answers},
         questions=tuple(_questions(source, labels)),
         inquiry=_inquiry,
@@ -121,8 +121,16 @@ def _log_odds(n_classes: int) -> PublicFeatures:
     return replace(models, link="log-odds")
 
 
+@cache  # fits several models of the public source, and is frozen
 def _inquiry(owner: str) -> Inquiry[AdaptedModel]:
-    return _ladder(APPROXIMATE).inquiry(owner)
+    source, labels, _, _ = domains()
+    return Reweighting().prepare(Public(source, labels), {owner: _schema()}, APPROXIMATE)
+
+
+def _schema() -> Schema:
+    return Schema.of_numbers(
+        bounds=(-1.0, 1.0), width=2, size=SIZE, label=Number(name="label", low=-1.0, high=1.0)
+    )
 
 
 @cache  # fits several models of the public source, and is frozen
