@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # what the lazy names are, for type checkers and editors
     from privada.methods.evaluation.estimator import PrivateEvaluator as PrivateEvaluator
     from privada.methods.evaluation.estimator import evaluate as evaluate
     from privada.methods.marginals.estimator import MarginalClassifier as MarginalClassifier
-    from privada.methods.marginals.estimator_regression import MarginalRegressor as MarginalRegressor
+    from privada.methods.marginals.estimator import MarginalRegressor as MarginalRegressor
     from privada.methods.models.model_file import load as load
     from privada.methods.preprocessing import PublicEncoder as PublicEncoder
     from privada.methods.preprocessing import PublicScaler as PublicScaler
@@ -79,9 +79,8 @@ _HOMES = {
     "methods.evaluation.estimator": ("PrivateEvaluator", "evaluate"),
     "methods.models.model_file": ("load",),
     "methods.preprocessing": ("PublicEncoder", "PublicScaler", "make_private_pipeline"),
-    "methods.marginals.estimator": ("MarginalClassifier",),
-    "methods.marginals.estimator_regression": ("MarginalRegressor",),
     "parties.one_process.holding": ("Dataset",),
+    "methods.marginals.estimator": ("MarginalClassifier", "MarginalRegressor"),
     "parties.owner": ("Owner",),
     "parties.permissions": ("Policy",),
     "parties.protocol": ("AskOwner",),

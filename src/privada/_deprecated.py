@@ -30,7 +30,7 @@ MOVED = {  # by module
     },
     "privada.parties": {"PlannedLearner": "privada._deprecated:PlannedLearner"},
 }
-PARAMETERS = {"rehearsal": "insecure_seed", "release": "algorithm"}
+PARAMETERS = {"rehearsal": "insecure_seed", "release": "algorithm", "question": "algorithm"}
 COMMANDS = {"link": "broker"}
 
 

@@ -34,6 +34,7 @@ class Section:
     def __init__(self, data: dict[str, Any], *, name: str, text: str, path: str = "", nth: int = 0) -> None:
         self._untaken = dict(data)
         self._expected: set[str] = set()
+        self.taken: list[str] = []  # keys that were there, in the order in which they were read
         self._name = name
         self._text = text
         self._path = path
@@ -80,6 +81,7 @@ class Section:
                 self.fail(key, f"expected {expected}, but it is missing.")
             return default
         value = self._untaken.pop(key)
+        self.taken.append(key)
         # True is an int in Python, but not a number of a file
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             self.fail(key, f"expected {expected}, got {quoted(value)}.")

@@ -189,7 +189,8 @@ class Method:
             )
             return inquiry
         method, public, parties = cls.read_study(section, schemas=schemas, home=home)
-        with section.blaming(*method.study_keys()):
+        public_key = {"target": ("source",), "source": ("target",)}.get(cls.private_side, ())
+        with section.blaming(*public_key, *section.taken, "name"):
             return replace(method.prepare(public, parties, guarantee, seed=seed), method=method)
 
     @classmethod
@@ -214,13 +215,6 @@ class Method:
         return "\n".join(f"{key} = {value}" + (f"  # {doc}" if doc else "") for key, value, doc in lines)
 
     @classmethod
-    def study_keys(cls) -> tuple[str, ...]:
-        """The keys of a study's ``[method]`` table, the one that a mistake most often concerns first."""
-        public = {"target": ("source",), "source": ("target",)}.get(cls.private_side, ())
-        party = "owners" if cls.asks_several else "owner"
-        return (*public, *(declared.name for declared in fields(cls)), party)
-
-    @classmethod
     def read_study(
         cls, section: Section, *, schemas: Mapping[str, Schema], home: Path
     ) -> tuple[Self, Public, dict[str, Schema]]:
@@ -238,6 +232,8 @@ class Method:
                 public = Public(*labelled_rows(section, key, home, schema))
             else:
                 public = Public(public_rows(section, key, home, schema))
+            if public.X.shape[1] != schema.width:
+                section.fail(key, f"expected rows of {schema.width} features, got {public.X.shape[1]}.")
         place = StudyPlace(section, home, schema)
         settings = {}
         for declared in fields(cls):
@@ -245,7 +241,7 @@ class Method:
             if declared.name in section or read is not None:
                 settings[declared.name] = (read or _read_plain(declared))(place, declared.name)
         section.done()
-        with section.blaming(*settings, "name"):
+        with section.blaming(*section.taken, "name"):
             return cls(**settings), public, parties
 
     @classmethod

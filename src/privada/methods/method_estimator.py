@@ -79,6 +79,8 @@ class MethodEstimator(PrivateEstimator):
         Defaults that differ from those in `SHARED` or of the method's fields.
     docs : mapping
         Words that differ from theirs.
+    hidden : tuple of str
+        Fields of the method that are another estimator's.
     positional : tuple of str
         Parameters that may be given without their name.
     party : str
@@ -91,6 +93,7 @@ class MethodEstimator(PrivateEstimator):
     defaults: ClassVar[Mapping[str, Any]] = {}
     docs: ClassVar[Mapping[str, str]] = {}
     positional: ClassVar[tuple[str, ...]] = ()
+    hidden: ClassVar[tuple[str, ...]] = ()
     party: ClassVar[str] = "fit"
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -99,6 +102,8 @@ class MethodEstimator(PrivateEstimator):
             return
         parameters = {name: SHARED[name] for name in cls.shared}
         for declared in fields(cls.method_type):
+            if declared.name in cls.hidden:
+                continue
             default = None if declared.default is MISSING else declared.default
             kind = declared.metadata["kind"] or _say_kind(declared)
             parameters[declared.name] = Parameter(kind, default, declared.metadata["doc"])
@@ -202,7 +207,8 @@ class MethodEstimator(PrivateEstimator):
 
     def _method(self) -> Method:
         """The method with this estimator's settings."""
-        return self.method_type(**{each.name: getattr(self, each.name) for each in fields(self.method_type)})
+        names = [declared.name for declared in fields(self.method_type) if declared.name not in self.hidden]
+        return self.method_type(**{name: getattr(self, name) for name in names})
 
     def _guarantee(self) -> Guarantee:
         return make_guarantee(
@@ -330,7 +336,7 @@ def _make_init(parameters: Mapping[str, Parameter], positional: tuple[str, ...])
 
     def __init__(self: Any, *args: Any, **options: Any) -> None:  # noqa: N807 - becomes the class's own
         for old, new in PARAMETERS.items():
-            if old in options:
+            if old in options and old not in parameters and new in parameters:
                 warn_of_parameter(old, new)
                 options[new] = options.pop(old)
         bound = signature.bind(self, *args, **options)

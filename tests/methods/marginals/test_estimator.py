@@ -33,7 +33,7 @@ Y, TRUTH = ((RNG.uniform(size=len(rows)) < chance(rows)).astype(int) for rows in
         ({"bounds": (0, 1, 2)}, r"Expected bounds to be \(low, high\)"),
         ({"bounds": ([0, 0, 0], 1)}, "each of 2 features"),
         ({"size": 10**12}, "Expected size to be at most"),
-        ({"question": ErrorTables(rounds=2, stop=7)}, "Expected stop between 0 and 1"),
+        ({"algorithm": ErrorTables(rounds=2, stop=7)}, "Expected stop between 0 and 1"),
     ],
     ids=str,
 )
@@ -44,7 +44,7 @@ def test_public_settings_are_refused_by_name(wrong, message):
 
 @pytest.mark.parametrize("y", [None, Y[:, None], 1], ids=["none", "a column", "a number"])
 def test_labels_are_one_for_each_row(y):
-    with pytest.raises(InputError, match="Expected y, one label for each"):
+    with pytest.raises(InputError, match="Expected y to have one label for each"):
         MarginalClassifier(classifier=LogisticRegression(), **SETTINGS).fit(X, y, source=SOURCE)
 
 
@@ -53,14 +53,14 @@ def test_stopping_early_asks_fewer_rounds():
     for stop, rounds in ((1.0, 2), (0.0, 3)):
         question = ErrorTables(rounds=3, bins=3, stop=stop)
         assert (
-            len(MarginalClassifier(question=question, **settings).fit(X, Y, source=SOURCE).releases_)
+            len(MarginalClassifier(algorithm=question, **settings).fit(X, Y, source=SOURCE).releases_)
             == rounds
         )
 
 
 @pytest.mark.parametrize("question", ["cells", "marginals", "auto"])
 def test_a_budget_that_hides_nothing_is_only_large(question):
-    settings = SETTINGS | {"epsilon": 1000.0, "question": question, "classifier": LogisticRegression()}
+    settings = SETTINGS | {"epsilon": 1000.0, "algorithm": question, "classifier": LogisticRegression()}
     chance_is_known = LogisticRegression().fit(SOURCE, TRUTH).score(SOURCE, TRUTH)
     fitted = MarginalClassifier(**settings).fit(X, Y, source=SOURCE)
     assert fitted.score(SOURCE, TRUTH) > chance_is_known - 0.05
@@ -99,7 +99,7 @@ def test_columns_may_have_any_units():
 
 @pytest.mark.parametrize("question", ["auto", CellCounts(cells=9), ErrorTables(rounds=2)], ids=str)
 def test_it_is_cloned_with_its_settings(question):
-    model = MarginalClassifier(question=question, **SETTINGS)
+    model = MarginalClassifier(algorithm=question, **SETTINGS)
     assert clone(model).get_params() == model.get_params()
     shared = {"schema", "ledger", "dataset", "max_rows"}  # of every estimator
     assert len(model.get_params().keys() - shared) <= 11
@@ -130,7 +130,7 @@ def test_label_probabilities_are_calibrated():
     errors, hard = [], []
     for seed in range(20):
         model = MarginalClassifier(
-            question="cells", classifier=LogisticRegression(), insecure_seed=seed, **SETTINGS
+            algorithm="cells", classifier=LogisticRegression(), insecure_seed=seed, **SETTINGS
         ).fit(X, Y, source=SOURCE)
         said = model.synthetic_target_.probabilities[:, 1]
         errors.append(calibration_error(said, TRUTH))

@@ -5,9 +5,9 @@ from privada import Owner, Schema, run
 from privada._toml import Section
 from privada.exceptions import StudyError
 from privada.methods.marginals import from_plain
-from privada.methods.marginals.study import inquire
+from privada.methods.marginals.method import Marginals
 from privada.parties import Category, Number
-from privada.privacy import PureDP
+from privada.privacy import ZCDP, PureDP
 
 PURE = PureDP(epsilon=2, relation="add/remove")
 SCHEMA = Schema.of_numbers(
@@ -33,7 +33,7 @@ def home(tmp_path):
 
 def made(text, home):
     section = Section.parse(text, name="study.toml")
-    return inquire(section, schemas={"clinic": SCHEMA}, guarantee=PURE, home=home, seed=1)
+    return Marginals.inquire(section, schemas={"clinic": SCHEMA}, guarantee=PURE, home=home, seed=1)
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,30 @@ def test_a_missing_value_gets_a_bin_where_the_schema_allows_it(home):
     text = 'source = "marked.csv"\nquestion = "marginals"'
     np.savetxt(home / "marked.csv", [[value, 0] for value in np.linspace(0, 1, 50)], delimiter=",")
     section = Section.parse(text, name="study.toml")
-    (ask,) = inquire(section, schemas={"clinic": schema}, guarantee=PURE, home=home).asks
+    (ask,) = Marginals.inquire(section, schemas={"clinic": schema}, guarantee=PURE, home=home).asks
     (table,) = ask.question.tables
     assert (table.feature, table.missing) == (0, 1)
+
+
+def test_a_study_learns_a_number(home):
+    """A schema whose label is a number asks for the regressor."""
+    rng = np.random.default_rng(2)
+    X = rng.uniform(size=(2000, 2))
+    label = Number(name="days", low=0.0, high=20.0)
+    schema = Schema.of_numbers(bounds=(0, 1), width=2, size=2000, label=label)
+    gaussian = ZCDP(rho=0.5, relation="add/remove")
+    for guarantee, more in ((PURE, "cells = 8"), (gaussian, 'regressor = "Ridge"')):
+        section = Section.parse(f'source = "source.csv"\n{more}', name="study.toml")
+        inquiry = Marginals.inquire(section, schemas={"clinic": schema}, guarantee=guarantee, home=home)
+        owner = Owner(X, y=20 * X[:, 0], schema=schema, dataset="rows", budget=guarantee)
+        fit = run(inquiry, {"clinic": owner})
+        assert np.mean((fit.predict(X) - 20 * X[:, 0]) ** 2) < 0.5 * np.var(20 * X[:, 0])
+        make = Marginals.make_estimator(inquiry, schema=schema, guarantee=guarantee)
+        assert make(fit).predict(X[:3]).shape == (3,)
+
+
+def test_the_model_is_one_of_scikit_learn_by_name(home):
+    fit = made('source = "source.csv"\nclassifier = "LogisticRegression"', home)
+    assert fit.method.classifier.__class__.__name__ == "LogisticRegression"
+    with pytest.raises(StudyError, match=r"method\.?classifier|classifier.*one of"):
+        made('source = "source.csv"\nclassifier = "Oracle"', home)

@@ -36,8 +36,7 @@ _HOMES = {
     "learner.asking": ("CellCounts", "ErrorTables", "forecast_error", "make_inquiry"),
     "learner.classifiers": ("of_classifier",),
     "learner.descent": ("ask_descent", "learn_descent", "learn_number"),
-    "estimator": ("MarginalClassifier",),
-    "estimator_regression": ("MarginalRegressor",),
+    "estimator": ("MarginalClassifier", "MarginalRegressor"),
     "learner.fitted": ("MarginalFit", "RegressionFit", "SyntheticNumbers", "SyntheticTarget"),
     "privada.methods.hypotheses.forms": (
         "Constant",

@@ -1,61 +1,103 @@
-"""The scikit-learn face of learning through error marginals: both sides in one process."""
+"""Learning from hidden targets with scikit-learn's API: both sides in one process."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 
+from privada._arrays import AnyArray, FloatArray
 from privada.exceptions import InputError
-from privada.methods.domains import private_persons
-from privada.methods.marginals._one_process import HiddenTargetEstimator, tell_apart
-from privada.methods.marginals.learner.asking import forecast_error, make_inquiry
-from privada.methods.marginals.learner.fitted import MarginalFit
+from privada.methods.marginals.learner.fitted import MarginalFit, RegressionFit
+from privada.methods.marginals.method import Marginals
+from privada.methods.method import Public
+from privada.methods.method_estimator import MethodEstimator
+from privada.methods.models.model_plot import Map, Numbers, PublicRows, group_points, name_thirds
 from privada.methods.models.onnx_graph import OnnxGraph
-from privada.parties.one_process.holding import Dataset
-from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import make_guarantee
+from privada.methods.pictures import Points
+from privada.methods.sides import PrivateRows
+from privada.parties.schema import Category, Number, Schema
 
 
-class MarginalClassifier(ClassifierMixin, HiddenTargetEstimator):  # type: ignore[misc]
+class _HiddenTarget(MethodEstimator):
+    """What both estimators share: a public source that the releases label."""
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+    predicts_target_labels = True  # skada leaves the labels of the target to those who learn from them
+    needed: ClassVar[tuple[str, ...]]  # public settings, which nobody takes from private rows
+    fit_: MarginalFit | RegressionFit
+
+    def fit(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        source: Any = None,
+        sample_domain: Any = None,
+        person: Any = None,
+        owner: Any = None,
+    ) -> Self:
+        """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows.
+
+        Or give both in ``X, y`` with ``sample_domain``, positive for source, whose labels are ignored, and
+        negative for target (skada's form); or the target's `Owner` as ``owner`` in the place of ``X, y``.
+        ``person`` has the person of each row of ``X``, or names a column of that frame,
+        beside a `Dataset` with ``max_rows``.
+        """
+        for name in self.needed:
+            if (self._bounds() if name == "bounds" else getattr(self, name)) is None:
+                raise InputError(f"Expected {name}, which is public; none is taken from private rows.")
+        if sample_domain is not None and source is not None:
+            raise InputError("Expected the source in X with sample_domain, or as source; not both.")
+        if sample_domain is None and source is None:
+            raise InputError("Expected source, the public unlabelled rows.")
+        return self._fit(X, y, Xs=source, sample_domain=sample_domain, person=person, owner=owner)
+
+    def _announced_size(self, rows: PrivateRows) -> int | None:  # noqa: ARG002 - no number is taken from rows
+        return self.size
+
+    def _limits(self, public: Public) -> Any:
+        """The given limits, if they are limits of the source's columns."""
+        width = public.X.shape[1]
+        try:
+            low, high = (np.asarray(side, dtype=np.float64) for side in self._bounds())
+            np.broadcast_to(low, (width,)), np.broadcast_to(high, (width,))
+        except (TypeError, ValueError):
+            raise InputError(
+                f"Expected bounds to be (low, high), each a number or one for each of {width} features, "
+                f"got {self.bounds!r}."
+            ) from None
+        return self._bounds()
+
+    def _keep(self, model: Any, schema: Schema) -> None:  # noqa: ARG002 - a classifier keeps its classes
+        self.fit_, self.model_, self.synthetic_target_ = model, model.model, model.synthetic
+        self.releases_, self.release_ = model.releases, model.releases[-1]
+        self.guarantee_ = self._guarantee()
+
+    def _name_groups(self) -> tuple[AnyArray, list[Any]]:
+        """What the rows of the source are labelled with, in words, and all such words."""
+        raise NotImplementedError
+
+    def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
+        """The public source as it was labelled."""
+        target = self.synthetic_target_
+        plane, (labels, names) = self._flattening(target.X), self._name_groups()
+        layers = [] if rows is None else [Points(name="rows (public)", at=plane.apply(rows.at), role="limit")]
+        groups = group_points(plane.apply(target.X), labels, names)
+        title = "public source, as the releases label it"
+        return [Map(title=title, layers=layers, groups=groups, axes=plane.names)]
+
+    def _clipped(self, X: Any) -> FloatArray:
+        rows = self._matrix(X)
+        return np.asarray(np.clip(rows, *self._bounds()))
+
+
+class MarginalClassifier(ClassifierMixin, _HiddenTarget):  # type: ignore[misc]
     """Classify for a private labelled target with an unlabelled public source.
 
     Features may be of any units: they are standardised by the source.
-
-    Parameters
-    ----------
-    classes : sequence
-        Public list of the labels.
-    bounds : (low, high)
-        Public limits of the features; rows beyond them are clipped.
-    epsilon, delta, rho : float
-        The guarantee; epsilon and rho exclude each other.
-    relation : str, default="add/remove"
-        Neighbouring relation.
-    size : int
-        Announced number of target rows: it plans steps, cells and bins. Under
-        "replace-one" it must be the true one.
-    question : "auto", "descent", "cells", "marginals", `CellCounts` or `ErrorTables`, default="auto"
-        A linear model by a noisy descent, which needs delta or rho; labels over cells of the source, whose
-        noise does not grow with the features; or the paper's error tables over bins of single features.
-        "auto" is the first where the guarantee allows it, and cells under a pure one. The two classes hold
-        the settings of their kinds.
-    classifier : scikit-learn classifier with ``sample_weight``, default=None
-        Trained on the labelled source. By default a descent's own linear model is the classifier, and a
-        small network after tables. It is tried on public rows before anything is asked; rounds after the
-        first submit it, so it must have a wire form there (`of_classifier`).
-    random_state : int, default=0
-        Of public randomness only (cells, initialisation).
-    insecure_seed : int, default=None
-        Seed for reproducible noise: not private.
-    dataset : Dataset, default=None
-        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
-    schema : Schema, default=None
-        Public description of a frame's columns, for text, categories, dates and missing values; its limits
-        are the default of ``bounds``.
 
     Attributes
     ----------
@@ -89,77 +131,26 @@ class MarginalClassifier(ClassifierMixin, HiddenTargetEstimator):  # type: ignor
     ε = 1 (pure), add/remove one row
     """
 
-    public_settings = ("classes", "bounds", "size")
+    method_type = Marginals
+    hidden = ("cells", "regressor")
+    shared = (
+        *("epsilon", "delta", "rho", "classes", "bounds", "relation"),
+        *("random_state", "insecure_seed", "dataset", "schema"),
+    )
+    defaults: ClassVar[dict[str, Any]] = {"random_state": 0}
+    needed = ("classes", "bounds", "size")
     fit_: MarginalFit
 
-    def __init__(
-        self,
-        *,
-        classes: Any = None,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        relation: str = "add/remove",
-        size: int | None = None,
-        question: Any = "auto",
-        classifier: Any = None,
-        random_state: int = 0,
-        insecure_seed: int | None = None,
-        dataset: Dataset | None = None,
-        schema: Schema | None = None,
-    ) -> None:
-        self.classes = classes
-        self.bounds = bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.relation = relation
-        self.size = size
-        self.question = question
-        self.classifier = classifier
-        self.random_state = random_state
-        self.insecure_seed = insecure_seed
-        self.dataset = dataset
-        self.schema = schema
-
-    def fit(
-        self,
-        X: Any = None,
-        y: Any = None,
-        *,
-        source: Any = None,
-        sample_domain: Any = None,
-        person: Any = None,
-        owner: Any = None,
-    ) -> Self:
-        """Learn from private target rows ``X, y`` and public, unlabelled ``source`` rows.
-
-        Or give both in ``X, y`` with ``sample_domain``, positive for source, whose labels are ignored, and
-        negative for target (skada's form); or the target's `Owner` as ``owner`` in the place of ``X, y``.
-        ``person`` has the person of each row of ``X``, or names a column of that frame,
-        beside a `Dataset` with ``max_rows``.
-        """
-        person = private_persons(self._read_person(person, X, owner), sample_domain, sign=-1)
-        source, X = self._read_frames(source=source, X=X)
-        source, X, y = tell_apart(source, X, y, sample_domain)
-        guarantee = make_guarantee(
-            epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
-        )
-        public, schema = self._public(source, self.classifier)
-        assert self.size is not None
-        learner = make_inquiry(self.question, "owner", public, guarantee=guarantee, size=self.size)
-        self._announce(forecast_error(public, guarantee=guarantee, size=self.size))
-        self._hear(learner, X, y, person, schema, guarantee, owner)
-        self.classes_ = np.asarray(schema.classes.names)
-        return self
-
-    def _label(self) -> Category:
+    def _label(self, public: Public) -> Category:  # noqa: ARG002 - the source has no labels
         if isinstance(self.classes, str) or not isinstance(self.classes, Iterable):
             raise InputError(f"Expected classes to be a list of labels, got {self.classes!r}.")
         return Category(name="label", values=tuple(self.classes))
 
-    def _groups(self) -> tuple[npt.NDArray[Any], list[Any]]:
+    def _keep(self, model: Any, schema: Schema) -> None:
+        super()._keep(model, schema)
+        self.classes_ = np.asarray(schema.classes.names)
+
+    def _name_groups(self) -> tuple[AnyArray, list[Any]]:
         return self.classes_[self.synthetic_target_.codes], list(self.classes_)
 
     def _add_to_onnx(self, graph: OnnxGraph) -> str:
@@ -167,15 +158,81 @@ class MarginalClassifier(ClassifierMixin, HiddenTargetEstimator):  # type: ignor
 
         return add_classifier(self, graph)
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of each row."""
         rows = self._clipped(X)
         return self.fit_.probabilities(rows)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> AnyArray:
         """Class of each row."""
         rows = self._clipped(X)
         return self.classes_[self.fit_.codes(rows)]
 
 
-__all__ = ["MarginalClassifier"]
+class MarginalRegressor(RegressorMixin, _HiddenTarget):  # type: ignore[misc]
+    """Predict a number for a private labelled target with an unlabelled public source.
+
+    With delta, or rho, a fifth of the guarantee asks where labels lie, and the rest for a linear model by a
+    noisy descent. A pure one is split evenly over squared errors of two constants over cells of the source.
+
+    Attributes
+    ----------
+    synthetic_target_ : SyntheticNumbers
+        The source, weighted and labelled to stand for the target, with its guarantees.
+    forecast_ : Forecast
+        Expected squared error over that of the noisy mean, with a band, as it was known before anything was
+        spent; a `PrivadaWarning` says so where no gain is expected.
+    releases_, release_, guarantee_, spent_
+        What left the owner, the last of it, what all of it cost, and what all uses of these rows cost.
+    model_
+
+    Privacy
+    -------
+    Unit: one row of the target. It touches one count and adds a vector of bounded norm to each sum of a
+    descent, or touches one count and one clipped squared error of each of two rounds; proofs are in
+    ``docs/methods/marginals.md``.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> source, target = rng.uniform(size=(500, 2)), rng.uniform(size=(2000, 2))
+    >>> labels = 20 * target[:, 0] + rng.normal(size=2000)
+    >>> model = MarginalRegressor(bounds=(0, 1), label_bounds=(0, 20), epsilon=2, size=2000)
+    >>> model.fit(target, labels, source=source).score(target, labels) > 0.9
+    True
+    >>> print(model.guarantee_)
+    ε = 2 (pure), add/remove one row
+    """
+
+    method_type = Marginals
+    hidden = ("algorithm", "classifier")
+    shared = (
+        *("epsilon", "delta", "rho", "bounds", "label_bounds", "relation"),
+        *("random_state", "insecure_seed", "dataset", "schema"),
+    )
+    defaults: ClassVar[dict[str, Any]] = {"random_state": 0}
+    needed = ("bounds", "label_bounds", "size")
+    fit_: RegressionFit
+
+    def _label(self, public: Public) -> Number:  # noqa: ARG002 - the source has no labels
+        if np.shape(self.label_bounds) != (2,):
+            raise InputError(f"Expected label_bounds to be (low, high), got {self.label_bounds!r}.")
+        low, high = self.label_bounds
+        return Number(name="label", low=float(low), high=float(high))
+
+    def _name_groups(self) -> tuple[AnyArray, list[Any]]:
+        """Thirds of the labels."""
+        return name_thirds(self.synthetic_target_.labels)
+
+    def _add_to_onnx(self, graph: OnnxGraph) -> str:
+        from privada.methods.marginals.onnx import add_regressor
+
+        return add_regressor(self, graph)
+
+    def predict(self, X: Any) -> FloatArray:
+        """Number for each row."""
+        rows = self._clipped(X)
+        return np.clip(self.fit_.predict(rows), *self.label_bounds)
+
+
+__all__ = ["MarginalClassifier", "MarginalRegressor"]

@@ -49,7 +49,7 @@ def example() -> Example:
             bounds=(0.0, 1.0),
             epsilon=1.0,
             size=200,
-            question=CellCounts(cells=12),
+            algorithm=CellCounts(cells=12),
             classifier=LogisticRegression(),
             insecure_seed=seed,
         ),

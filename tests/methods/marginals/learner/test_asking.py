@@ -30,8 +30,8 @@ def asked(question, guarantee, public=PUBLIC, size=300):
 @pytest.mark.parametrize(
     ("question", "message"),
     [
-        ("rates", "Expected question to be one of auto, cells, descent, marginals"),
-        (7, "Expected question to be one of"),
+        ("rates", "Expected algorithm to be one of auto, cells, descent, marginals"),
+        (7, "Expected algorithm to be one of"),
         (ErrorTables(stop=0.1), "Expected stop=0 for one round"),
         (ErrorTables(stop=-0.1, rounds=2), "Expected stop between 0 and 1"),
         (ErrorTables(estimate="best"), "Expected estimate to be one of"),

@@ -53,7 +53,7 @@ def learner(
     seed: int,
     epsilon: float = 1.0,
     *,
-    question: CellCounts | ErrorTables | None = None,
+    algorithm: CellCounts | ErrorTables | None = None,
     **rest: Any,
 ) -> MarginalClassifier:
     """Ours, on one set; labels over cells, told that the domains agree where the paper's method is."""
@@ -65,7 +65,7 @@ def learner(
         size=len(data.X),
         classifier=classifier,
         random_state=seed,
-        question=CellCounts(reweight=setting.reweight) if question is None else question,
+        algorithm=CellCounts(reweight=setting.reweight) if algorithm is None else algorithm,
         **rest,
     ).fit(data.X, data.y, source=data.source)
 
@@ -79,7 +79,7 @@ def headline(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float
     }
     if setting.marginal_goal is not None:
         tables = ErrorTables(reweight=setting.reweight)
-        found["marginal"] = learner(data, setting, seed, question=tables).score(*test)
+        found["marginal"] = learner(data, setting, seed, algorithm=tables).score(*test)
     found["printed"] = accuracy(expril(data, setting, seed), data)
     found["target-trained"] = labelled(data, setting, seed, data.X, data.y)
     found["majority"] = Majority().fit(data.X, data.y).score(*test)

@@ -70,11 +70,11 @@ def measured(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float
     cells = len(default.release_["table.0"])
     learners = {
         DEFAULT: default,
-        NOISELESS: ours(data, epsilon=NO_NOISE, question=CellCounts(cells=cells)),
-        KNOWN: ours(replace(data, source=data.X), question=CellCounts(cells=cells)),
-        "half as many cells": ours(data, question=CellCounts(cells=max(2, cells // 2))),
-        "twice as many cells": ours(data, question=CellCounts(cells=2 * cells)),
-        "no weights": ours(data, question=CellCounts(reweight=False)),
+        NOISELESS: ours(data, epsilon=NO_NOISE, algorithm=CellCounts(cells=cells)),
+        KNOWN: ours(replace(data, source=data.X), algorithm=CellCounts(cells=cells)),
+        "half as many cells": ours(data, algorithm=CellCounts(cells=max(2, cells // 2))),
+        "twice as many cells": ours(data, algorithm=CellCounts(cells=2 * cells)),
+        "no weights": ours(data, algorithm=CellCounts(reweight=False)),
     }
     found = {name: float(each.score(data.X_test, data.y_test)) for name, each in learners.items()}
     found["the source's true labels"] = labelled(data, setting, seed, data.source, data.y_source)

@@ -46,7 +46,9 @@ def beside(data: HiddenTarget, setting: Setting, seed: int) -> dict[str, float]:
     found = {"trained on the synthetic target": synthetic(data, setting, seed)}
     if setting.marginal_goal is not None:
         for name, settings in _perspectives(data).items():
-            fitted = learner(data, setting, seed, question=ErrorTables(reweight=setting.reweight, **settings))
+            fitted = learner(
+                data, setting, seed, algorithm=ErrorTables(reweight=setting.reweight, **settings)
+            )
             found[name] = fitted.score(data.X_test, data.y_test)
     return {name: 100 * float(value) for name, value in found.items()} | baselines(data, setting, seed)
 
@@ -81,7 +83,7 @@ def synthetic(data: HiddenTarget, setting: Setting, seed: int) -> float:
 def learning(data: HiddenTarget, setting: Setting, seed: int, best: float) -> dict[str, list[float]]:
     """Accuracy after each round less that of the model trained on the target, as in the paper's figure 1."""
     asked = ErrorTables(rounds=CURVE_ROUNDS, reweight=setting.reweight)
-    ours = learner(data, setting, seed, question=asked).fit_
+    ours = learner(data, setting, seed, algorithm=asked).fit_
     heard = [(each.codes(data.X_test) == data.y_test).mean() for each in ours.hypotheses[1:]]
     heard.append((ours.codes(data.X_test) == data.y_test).mean())
     found = {"error tables, rounds": [100 * float(value) - best for value in heard]}

@@ -24,8 +24,7 @@ import numpy.typing as npt
 
 from privada.exceptions import PrivadaWarning
 from privada.methods.forecast import Forecast
-from privada.methods.marginals.estimator import MarginalClassifier
-from privada.methods.marginals.estimator_regression import MarginalRegressor
+from privada.methods.marginals.estimator import MarginalClassifier, MarginalRegressor
 from privada.methods.reweighting.estimator import ReweightedClassifier, ReweightedRegressor
 from privada.methods.transport.estimator import TransportClassifier
 from privada.parties.one_process.process_ledger import public_rows

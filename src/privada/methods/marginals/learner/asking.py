@@ -136,7 +136,7 @@ def make_inquiry(
     settings: dict[str, Any] = {"guarantee": guarantee, "size": check_announced(size)}
     if isinstance(question, (CellCounts, ErrorTables)):
         return question.inquiry(owner, public, **settings)
-    kind = _check.one_of(KINDS, question=question)
+    kind = _check.one_of(KINDS, algorithm=question)
     if kind == "descent" or (kind == "auto" and not isinstance(guarantee, PureDP)):
         return learn_descent(owner, ask_descent(public, **settings), public)
     tables = ErrorTables() if kind == "marginals" else CellCounts()
