@@ -187,7 +187,9 @@ class Cluster:
             with self._noticing_loss("takes no work"):
                 # A frame's tasks have the same keys each time, and Dask may lose a task whose key was
                 # released just before, while all workers are idle. Clones have new keys.
-                frames = self._client.compute(clone(*(part.delayed for part in source.partitions())))
+                clones = clone(*(part.delayed for part in source.partitions()))
+                # A single clone comes without a tuple around it.
+                frames = self._client.compute(list(clones) if isinstance(clones, tuple) else [clones])
             return [self._submit(open_frame, frame, schema) for frame in frames]
         return [self._submit(keep_value, Part(part, schema)) for part in source.addresses()]
 
