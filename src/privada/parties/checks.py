@@ -43,23 +43,13 @@ LARGEST = 1 << 16
 
 @dataclass
 class ColumnCheck:
-    """Faults of one column.
-
-    Attributes
-    ----------
-    counts : mapping of str to int
-        Values by what is wrong with them: unparsable, infinite, fraction, missing, below, above, outside.
-    first_line : int, optional
-        Where in a CSV file the first unparsable value is.
-    first_file : str, optional
-        In which file, if there are several.
-    """
+    """Faults of one column by name: unparsable, infinite, fraction, missing, below, above, outside."""
 
     column: Column
     label: bool
     counts: Counter[str] = field(default_factory=Counter)
-    first_line: int | None = None
-    first_file: str | None = None
+    first_line: int | None = None  # where in a CSV file the first unparsable value is
+    first_file: str | None = None  # in which file, if there are several
 
     @property
     def faults(self) -> int:
@@ -227,16 +217,13 @@ class CheckMemory:
     are written, of what tells them from those of another moment, and of the version of privada. If any of
     these differs, all rows are read again.
 
-    Parameters
-    ----------
-    path : Path
-        The file. Only its owner may read it: it holds exact numbers of rows.
-    place : str
-        Where the rows are and how they are written, in words.
+    Privacy
+    -------
+    Only its owner may read the file: it holds exact numbers of rows.
     """
 
     path: Path
-    place: str
+    place: str  # where the rows are and how they are written, in words
 
     def recall(self, rows: Rows) -> int | None:
         """How many rows count, if these very rows were checked before under this schema."""

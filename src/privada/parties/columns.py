@@ -34,28 +34,15 @@ MISSING_SHARE = 0.1  # of generated values, where some may be missing
 class Column(ABC):
     """A column of a type: a number between two public bounds, unless a subclass says otherwise.
 
-    Attributes
-    ----------
-    label_role : {"number", "classes", ""}
-        What a label of this type is; an empty one cannot be a label.
-    label_dtype : type
-        The type of encoded labels.
-    is_coded : bool
-        Whether columns are read by their distinct values, see `Coded`.
-    holds_floats : bool
-        Whether values are floats and a missing one is NaN.
-    is_time : bool
-        Whether values are dates or times, which can divide a data set into vintages.
-    fault_words : mapping of str to str
-        What a column holds that has one of the faults of `find_faults`.
+    The class attributes say how the rest of privada treats columns of the type.
     """
 
-    label_role: ClassVar[str] = ""
-    label_dtype: ClassVar[type] = np.float64
-    is_coded: ClassVar[bool] = False
-    holds_floats: ClassVar[bool] = False
-    is_time: ClassVar[bool] = False
-    fault_words: ClassVar[Mapping[str, str]] = {}
+    label_role: ClassVar[str] = ""  # "number" or "classes"; a type without a role cannot be a label
+    label_dtype: ClassVar[type] = np.float64  # of encoded labels
+    is_coded: ClassVar[bool] = False  # whether columns are read by their distinct values, see `Coded`
+    holds_floats: ClassVar[bool] = False  # whether values are floats and a missing one is NaN
+    is_time: ClassVar[bool] = False  # whether values are dates or times, which can divide vintages
+    fault_words: ClassVar[Mapping[str, str]] = {}  # what a column holds that has a fault of `find_faults`
 
     if TYPE_CHECKING:  # fields or properties of every subclass
 
@@ -234,27 +221,13 @@ C = TypeVar("C", bound=type[Column])
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A word for columns in ``kind`` of a schema file.
-
-    Parameters
-    ----------
-    word : str
-        As in ``kind = "integer"``.
-    meaning : str
-        What such a column holds, for whoever sets up an owner.
-    asks : {"bounds", "values", ""}
-        What must be declared: ``low`` and ``high``, ``values``, or nothing.
-    hint : str, default=""
-        How bounds are written, if they are not numbers, or in which order values are.
-    settings : mapping, default={}
-        Fields of the column that the word alone decides.
-    """
+    """A word for columns in ``kind`` of a schema file."""
 
     word: str
-    meaning: str
-    asks: str
-    hint: str = ""
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    meaning: str  # what such a column holds, for whoever sets up an owner
+    asks: str  # what must be declared: "bounds" (``low`` and ``high``), "values", or nothing
+    hint: str = ""  # how bounds are written, if they are not numbers, or in which order values are
+    settings: Mapping[str, Any] = field(default_factory=dict)  # fields that the word alone decides
 
 
 KINDS: dict[str, tuple[Kind, Any]] = {}  # words, and the types of columns that they mean

@@ -247,14 +247,11 @@ def cast_words(words: Any, arrow_type: Any) -> Any:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fields:
-    """Some records as text: the line each begins in, and its fields by column.
+    """Some records as text."""
 
-    ``ragged`` are the lines of records with more or fewer fields than there are columns.
-    """
-
-    lines: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64]  # in which each begins
     columns: Mapping[str, Any]
-    ragged: list[int]
+    ragged: list[int]  # lines of records with more or fewer fields than there are columns
 
     @classmethod
     def of_records(cls, records: list[tuple[int, list[str]]], names: list[str]) -> Self:
@@ -272,23 +269,12 @@ class Fields:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CsvFile:
-    """A CSV file of one dialect whose columns are typed by what is public about them.
+    """A CSV file of one dialect whose columns are typed by what is public about them; any other is text."""
 
-    Attributes
-    ----------
-    name : str
-        Of the file, for errors.
-    opened : callable
-        A new stream of the file's bytes from the beginning, as Arrow's ``NativeFile``.
-    dialect : Dialect
-    columns : sequence of Column
-        The described columns. Any other column that is read is text.
-    """
-
-    name: str
-    opened: Callable[[], Any]
+    name: str  # of the file, for errors
+    opened: Callable[[], Any]  # a new stream of the file's bytes, as Arrow's ``NativeFile``
     dialect: Dialect
-    columns: Sequence[Column]
+    columns: Sequence[Column]  # the described ones
 
     def __post_init__(self) -> None:
         for column in self.columns:

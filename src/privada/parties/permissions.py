@@ -472,14 +472,7 @@ class KnownLearners:
 class Admission:
     """Decides about questions to one data set by who asks and what a person decided, not by their content.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Where decisions, refusals and what each learner has used are kept.
-    dataset : str
-        The data set.
-    learners : KnownLearners or None
-        Who may ask; None is anybody whom the policy allows.
+    The ledger has what people decided, refusals, and what each learner has used.
 
     Privacy
     -------

@@ -165,8 +165,8 @@ class Rows:
     def at_most(self, size: int, noise: Noise) -> Rows:
         """These rows, or ``size`` of them, if there are more, chosen at random.
 
-        Were they the first ones, a replaced record that changes the order of a file would change them all
-        (the proof is in `privada.methods.reweighting.questions.adaptation`).
+        If the first rows were taken, a replaced record that changes the order of a file would change them
+        all (the proof is in `privada.methods.reweighting.questions.adaptation`).
         """
         counts = self._compute.counts(self._parts)
         if sum(counts) <= size:
@@ -208,7 +208,7 @@ class Rows:
 
     @property
     def identity(self) -> str | None:
-        """Text that is another one whenever the rows may be others; None if nothing tells."""
+        """Text that differs whenever the rows may be others; None if nothing tells."""
         return self._source.identity()
 
 

@@ -84,25 +84,13 @@ class Raw:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Part:
-    """Rows that are read one after another: a whole source, or a part of one.
-
-    Attributes
-    ----------
-    source : Source
-    schema : Schema
-    counted : array of bool, optional
-        Which rows count. By default all.
-    people : array, optional
-        The person of each row when ``counted`` was chosen.
-    names : tuple of str, optional
-        The columns that are read. By default all that the schema has.
-    """
+    """Rows that are read one after another: a whole source, or a part of one."""
 
     source: Source
     schema: Schema
-    counted: npt.NDArray[np.bool_] | None = None
-    people: npt.NDArray[Any] | None = None
-    names: tuple[str, ...] | None = None
+    counted: npt.NDArray[np.bool_] | None = None  # which rows count; by default all
+    people: npt.NDArray[Any] | None = None  # the person of each row when ``counted`` was chosen
+    names: tuple[str, ...] | None = None  # columns that are read; by default all that the schema has
 
     def __repr__(self) -> str:
         return "<Part>"

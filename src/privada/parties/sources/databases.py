@@ -10,12 +10,13 @@ where they are while the session is open, since it holds a lock on the table.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
@@ -115,40 +116,32 @@ def write_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-class Session(Protocol):
+class Session(ABC):
     """One snapshot of a database."""
 
     def names(self, statement: str) -> list[str]:
         """Names of a statement's columns; no row is read."""
-        ...
+        return list(self.declared(statement))
 
+    @abstractmethod
     def declared(self, statement: str) -> dict[str, Any]:
         """The Arrow type of each column of a statement, None where none is declared; no row is read."""
-        ...
 
+    @abstractmethod
     def tables(self, statement: str, schema: Schema, size: int) -> Iterator[Table]:
         """What a statement selects, at most ``size`` rows at a time."""
-        ...
 
 
-class _ArrowSession:
-    """A session that gives Arrow batches.
+class _ArrowSession(Session):
+    """A session that gives Arrow batches: ``read`` those of a statement, of at most so many rows.
 
-    Parameters
-    ----------
-    read : callable
-        Arrow batches of a statement, of at most so many rows.
-    is_away : callable
-        Whether the database is away, and that is why a driver's error was raised.
+    ``is_away`` tells whether a driver raised its error because the database is away.
     """
 
     def __init__(
         self, read: Callable[[str, int], AbstractContextManager[Any]], is_away: Callable[[Exception], bool]
     ) -> None:
         self._read, self._is_away = read, is_away
-
-    def names(self, statement: str) -> list[str]:
-        return list(self.declared(statement))
 
     def declared(self, statement: str) -> dict[str, Any]:
         with _name_faults(self._is_away), self._read(f"{statement} LIMIT 0", 1) as reader:
@@ -161,14 +154,14 @@ class _ArrowSession:
                     yield read_batch(batch.slice(start, size), coded=schema.coded)
 
 
-class _SqliteSession:
+class _SqliteSession(Session):
     """SQLite gives a type to each value, not to a column: values are taken as they are."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
     def names(self, statement: str) -> list[str]:
-        with _name_faults(_is_file_away):
+        with _name_faults(_is_file_away):  # a list, in which two columns of one name are seen
             return [column[0] for column in self._connection.execute(f"{statement} LIMIT 0").description]
 
     def declared(self, statement: str) -> dict[str, Any]:
@@ -409,21 +402,13 @@ class SessionRows(Source):
 class SharedSnapshot(Source):
     """Some rows of an exported snapshot, opened by whoever reads them.
 
-    Attributes
-    ----------
-    database : Database
-        Where it is; the password comes from the environment of the process that reads.
-    schema : Schema
-    snapshot : str
-        PostgreSQL's name of the snapshot.
-    pages : (int, int or None), optional
-        The first page, and the one after the last. By default all.
+    The password comes from the environment of the process that reads.
     """
 
     database: Database
     schema: Schema
-    snapshot: str
-    pages: tuple[int, int | None] | None = None
+    snapshot: str  # PostgreSQL's name of it
+    pages: tuple[int, int | None] | None = None  # the first, and the one after the last; by default all
 
     def tables(self, size: int, names: Sequence[str] | None = None) -> Iterator[Table]:
         with self._open_session() as rows:

@@ -151,18 +151,9 @@ class _WrappedSource(Source):
 class WatchedSource(_WrappedSource):
     """Rows in files that must stay what they were when they were opened.
 
-    Parameters
-    ----------
-    source : Source
-        How they are read.
-    identify : callable
-        What tells the files of now from those of another moment: names, sizes, times, tags.
-    settled : callable, default=always
-        Whether the next change of the files is sure to be seen by what ``identify`` says.
-    reach : callable, default=nothing
-        Raises a `SourceOutageError` if the files are out of reach.
-    reopen : callable, optional
-        Opens the same place again. By default it cannot be.
+    ``identify`` tells the files of now from those of another moment by names, sizes, times and tags;
+    ``settled`` says whether it is sure to see their next change. ``reach`` raises a `SourceOutageError` if
+    they are out of reach, and ``reopen`` opens the same place again.
     """
 
     def __init__(
@@ -204,13 +195,7 @@ class WatchedSource(_WrappedSource):
 class VintageSource(_WrappedSource):
     """Rows of a source whose date is in a vintage's period; all others are left out before they are seen.
 
-    Parameters
-    ----------
-    source : Source
-        All rows, opened with `with_dates`.
-    vintage : Vintage
-    schema : Schema
-        That of the rows, by which they are asked about.
+    The source was opened with `with_dates`; the schema is that by which rows are asked about.
 
     Privacy
     -------
