@@ -104,7 +104,7 @@ def open_as_before(ledger, name, budget=BUDGET):
     line = opening(name, Account.opened(name, open_filter(budget)), ledger.key)
     with ledger._storage.writing() as tables:
         tables.begin(line)
-    ledger._heads.remember(line)
+    ledger._remember(line)
 
 
 @pytest.mark.parametrize(

@@ -107,12 +107,14 @@ class Ledger:
     converted for a replace-one budget, what cannot be converted is refused.
     """
 
-    def __init__(self, storage: Storage, key: OwnerKey, heads: Heads) -> None:
+    def __init__(self, storage: Storage, key: OwnerKey, heads: Heads | None) -> None:
         self.key = key
         self._storage = storage
-        self._heads = heads
-        with storage.reading() as tables:
-            self._gaps = heads.find_gaps(tables.names())  # why chains must not be continued
+        self._heads = heads  # None where nothing can be lost without the process noticing
+        self._gaps: dict[str, str] = {}  # why chains must not be continued
+        if heads is not None:
+            with storage.reading() as tables:
+                self._gaps = heads.find_gaps(tables.names())
         self._uses = Uses()
         self._accounts: dict[str, Account] = {}
 
@@ -155,8 +157,9 @@ class Ledger:
         storage = open_storage(place, create=create)
         try:
             storage.prepare(key.public, create=create)
-            record = Heads(storage.heads if heads is None else Path(heads))
-            record.check(storage)
+            record = _open_heads(storage, heads)
+            if record is not None:
+                record.check(storage)
             with storage.reading() as tables:
                 if (orphan := tables.find_orphan()) is not None:
                     raise TamperError(
@@ -201,7 +204,7 @@ class Ledger:
         storage = open_storage(place, create=False)
         try:
             storage.prepare(key.public, create=False)
-            record = Heads(storage.heads if heads is None else Path(heads))
+            record = _open_heads(storage, heads)
             ledger, all_receipts = cls(storage, key, record), list(receipts)
             ends = {name: ledger._last(name).index for name in ledger.datasets()}
             ledger.verify(
@@ -212,9 +215,9 @@ class Ledger:
                     receipt.verify(key.public)
             with storage.writing() as tables:
                 tables.lock_everything()
-                lines = continue_chains(tables, record, key, by=by, lost=lost, receipts=all_receipts)
-            for line in lines:
-                record.remember(line)
+                notes = [] if record is None else list(record.notes())
+                lines = continue_chains(tables, notes, key, by=by, lost=lost, receipts=all_receipts)
+            ledger._remember(*lines)
             return lines
         finally:
             storage.close()
@@ -288,12 +291,13 @@ class Ledger:
                 chain.check_current(tables, self.key.public)
                 self._check_recorded(*self._gaps)
                 # Noted before the commit, so that a crash between the two is not taken for lost lines.
-                self._heads.begin(account.dataset)
+                if self._heads is not None:
+                    self._heads.begin(account.dataset)
                 line = chain.opening(account.dataset, account, self.key)
                 tables.begin(line)
             signed_by = chain.signer(tables, line, self.key.public)
         if line.dataset not in self._gaps:
-            self._heads.remember(line)
+            self._remember(line)
         _check_same(read_account(line), account)
         return line.receipt(signed_by)
 
@@ -837,8 +841,7 @@ class Ledger:
             tables.lock_everything()
             statement, lines = chain.hand_over(tables, self.key, new)
             tables.give_up()
-        for line in lines:
-            self._heads.remember(line)
+        self._remember(*lines)
         self.key = new
         return statement
 
@@ -905,14 +908,25 @@ class Ledger:
                 return lines[-1]
 
             yield tables, head, append
-        for line in lines:  # after the commit: a line that is noted is in the ledger, or the ledger lost it
-            self._heads.remember(line)
+        self._remember(*lines)
+
+    def _remember(self, *lines: Line) -> None:
+        """Note lines after their commit: a line that is noted is in the ledger, or the ledger has lost it."""
+        if self._heads is not None:
+            for line in lines:
+                self._heads.remember(line)
 
     def _check_recorded(self, *datasets: str) -> None:
         """Refuse to continue chains that may lack lines: what those charged would be spent again."""
         for dataset in datasets:
             if dataset in self._gaps:
                 raise LedgerError(self._gaps[dataset])
+
+
+def _open_heads(storage: Storage, heads: str | os.PathLike[str] | None) -> Heads | None:
+    """The record of heads that was named, or the storage's own."""
+    path = storage.heads if heads is None else Path(heads)
+    return None if path is None else Heads(path)
 
 
 def _read_budget(dataset: str, budget: Guarantee, accounting: str | None, vintage: Vintage | None) -> Account:

@@ -33,7 +33,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -91,9 +91,9 @@ class Note:
 
 
 class Heads:
-    """Numbers and digests of the lines that were written; without a path, nothing is remembered."""
+    """Numbers and digests of the lines that were written, in a file."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
 
     def begin(self, dataset: str) -> None:
@@ -105,8 +105,6 @@ class Heads:
         self._append(Note.of(line))
 
     def _append(self, note: Note) -> None:
-        if self.path is None:
-            return
         try:
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
@@ -135,8 +133,6 @@ class Heads:
     def find_gaps(self, datasets: Iterable[str]) -> dict[str, str]:
         """For each chain of which lines may be missing, why; none if the record is complete."""
         gaps: dict[str, str] = {}
-        if self.path is None:
-            return gaps
         last = self.last()
         for dataset in datasets:
             note = last.get(dataset)
@@ -156,15 +152,11 @@ class Heads:
 
     def last(self) -> dict[str, Note]:
         """The note of the last line of each data set."""
-        last: dict[str, Note] = {}
-        for note in self.notes():
-            if note.dataset not in last or note.index >= last[note.dataset].index:
-                last[note.dataset] = note
-        return last
+        return _find_last(self.notes())
 
     def notes(self) -> Iterator[Note]:
         """Everything in the file, in the order in which it was written."""
-        if self.path is None or not self.path.is_file():
+        if not self.path.is_file():
             return
         with self.path.open("rb") as stream:
             for text in stream:
@@ -173,12 +165,20 @@ class Heads:
                     yield note
 
 
+def _find_last(notes: Iterable[Note]) -> dict[str, Note]:
+    last: dict[str, Note] = {}
+    for note in notes:
+        if note.dataset not in last or note.index >= last[note.dataset].index:
+            last[note.dataset] = note
+    return last
+
+
 def heads_of(place: str, key: Path) -> Path | None:
     """Where commands record the heads of a ledger at a URL: beside its key; else beside the file."""
     return key.with_name("ledger.heads") if "://" in place else None
 
 
-def back_up(storage: Storage, heads: Heads, path: str | os.PathLike[str]) -> None:
+def back_up(storage: Storage, heads: Heads | None, path: str | os.PathLike[str]) -> None:
     """Copy a ledger into a new SQLite file; the name is complete or empty, never half written."""
     from privada.privacy.ledger.database import create_file, open_database, sync_folder
 
@@ -194,7 +194,7 @@ def back_up(storage: Storage, heads: Heads, path: str | os.PathLike[str]) -> Non
         raise LedgerError(f"The backup {target} cannot be made: {error.strerror}.") from None
     part.unlink(missing_ok=True)
     create_file(part)
-    recorded = heads.last()  # before the copy begins
+    recorded = {} if heads is None else heads.last()  # before the copy begins
     try:
         with_pages = storage.copy_pages(part)
         copy = open_database(part)
@@ -259,7 +259,7 @@ def _copy_lines(storage: Storage, copy: Storage) -> None:
 
 def continue_chains(
     tables: Transaction,
-    heads: Heads,
+    notes: Sequence[Note],
     key: OwnerKey,
     *,
     by: str,
@@ -268,10 +268,10 @@ def continue_chains(
 ) -> list[Line]:
     """Write the line of kind ``"restore"`` into each chain that may lack lines.
 
-    The caller holds the lock on everything, has verified the receipts, and commits.
+    The caller locks everything, has verified the receipts, and commits; the notes are the record of heads.
     """
     check_line(by=by, longest=LONGEST_NAME)
-    names, last = tables.names(), heads.last()
+    names, last = tables.names(), _find_last(notes)
     for dataset in sorted(set(last) - set(names)):
         if last[dataset].index >= 0:
             raise LedgerError(
@@ -282,7 +282,7 @@ def continue_chains(
     for receipt in receipts:
         later[receipt.dataset] = max(later.get(receipt.dataset, 0), receipt.index)
     lines = [
-        _continue_chain(tables, name, heads, key, by=by, lost=lost, receipt=later.get(name, -1))
+        _continue_chain(tables, name, notes, key, by=by, lost=lost, receipt=later.get(name, -1))
         for name in names
     ]
     return [line for line in lines if line is not None]
@@ -291,7 +291,7 @@ def continue_chains(
 def _continue_chain(
     tables: Transaction,
     dataset: str,
-    heads: Heads,
+    all_notes: Sequence[Note],
     key: OwnerKey,
     *,
     by: str,
@@ -301,7 +301,7 @@ def _continue_chain(
     """The line that continues one chain; None if the record of its head is complete."""
     head, first = tables.lock(dataset), tables.line(dataset, 0)
     check_head(tables, head, key.public)
-    notes = {note.index: note for note in heads.notes() if note.dataset == dataset}
+    notes = {note.index: note for note in all_notes if note.dataset == dataset}
     last = notes[max(notes)] if notes else None
     is_missing = last is not None and last.index >= 0 and not last.is_in(tables)
     if last is not None and not is_missing and not last.copied and receipt <= head.index:
