@@ -383,10 +383,7 @@ def read_asker(envelope: Envelope) -> Asker | None:
         return None
     check_name(learner=envelope.learner, longest=LONGEST_NAME)
     return Asker(
-        learner=envelope.learner,
-        key=envelope.learner_key,
-        project=envelope.project,
-        purpose=envelope.purpose,
+        learner=envelope.learner, key=envelope.learner_key, project=envelope.project, purpose=envelope.purpose
     )
 
 

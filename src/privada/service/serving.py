@@ -14,14 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from privada.exceptions import (
-    LedgerError,
-    OutageError,
-    PrivadaError,
-    ServedError,
-    SourceError,
-    WireError,
-)
+from privada.exceptions import LedgerError, OutageError, PrivadaError, ServedError, SourceError, WireError
 from privada.exchange.answering import Answering, Pending
 from privada.exchange.courier import Courier
 from privada.exchange.posting import folder_of

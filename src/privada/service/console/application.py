@@ -113,11 +113,7 @@ def add_oidc_pages(app: FastAPI, console: Console, file: Path) -> str:
 
     @app.get(BACK)
     def back(
-        request: Request,
-        state: LongText = "",
-        code: LongText = "",
-        error: LongText = "",
-        iss: LongText = "",
+        request: Request, state: LongText = "", code: LongText = "", error: LongText = "", iss: LongText = ""
     ) -> Response:
         provider = read_provider(file)
         sign_in = pending.take(state, request.cookies.get(SIGN_IN_COOKIE, ""))
@@ -199,11 +195,7 @@ def add_history_pages(app: FastAPI, console: Console) -> None:
 
     @app.get("/history")
     def lines(
-        learner: Text = "",
-        method: Text = "",
-        since: Text = "",
-        until: Text = "",
-        session: Session = viewer,
+        learner: Text = "", method: Text = "", since: Text = "", until: Text = "", session: Session = viewer
     ) -> Response:
         return show(session, Search(learner=learner, method=method, since=since, until=until))
 
