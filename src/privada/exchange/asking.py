@@ -338,7 +338,11 @@ class Round:
             self._report(place, "asked")
         pause = SHORTEST_WAIT
         while True:
-            self._collect_refusals()
+            for place in self.missing:
+                refused = self.asking.find_refusal(self.asks[place], self.questions[place][0])
+                if refused is not None:
+                    self._report(place, "refused", refused.reason)
+                    self._leave_out(place, refused)
             remaining = end - time.monotonic()
             if not self.missing or remaining <= 0:
                 break
@@ -387,13 +391,6 @@ class Round:
         faults = " ".join(f"{key} cannot be read: {reason}" for key, reason in reasons)
         owner = self.asks[place].owner
         return f"{faults} {owner} delivers its reply again when it looks next." if faults else ""
-
-    def _collect_refusals(self) -> None:
-        for place in self.missing:
-            refused = self.asking.find_refusal(self.asks[place], self.questions[place][0])
-            if refused is not None:
-                self._report(place, "refused", refused.reason)
-                self._leave_out(place, refused)
 
     def _leave_out(self, place: int, refused: Refused) -> None:
         """Go on without an owner, if the learner can. The withdrawal tells the owner, and later runs."""

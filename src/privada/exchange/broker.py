@@ -69,9 +69,25 @@ class Authority:
     def open(cls, folder: Path, *, name: str) -> Authority:
         """Read the authority in a folder, or make one there: ``ca.pem`` and ``ca.key``."""
         if not (folder / "ca.key").exists():
-            created = cls._create(name)
-            _write_secret(folder / "ca.key", _serialize_key(created.key))
-            (folder / "ca.pem").write_bytes(created.text)
+            new_key = ec.generate_private_key(ec.SECP256R1())
+            other = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+            usage = x509.KeyUsage(
+                digital_signature=True,
+                key_cert_sign=True,
+                crl_sign=True,
+                encipher_only=False,
+                decipher_only=False,
+                **dict.fromkeys(other, False),
+            )
+            identifier = x509.SubjectKeyIdentifier.from_public_key(new_key.public_key())
+            builder = (
+                _begin_certificate(name, _make_name(name), new_key.public_key(), days=_AUTHORITY_DAYS)
+                .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+                .add_extension(usage, critical=True)
+                .add_extension(identifier, critical=False)
+            )
+            _write_secret(folder / "ca.key", _serialize_key(new_key))
+            (folder / "ca.pem").write_bytes(cls(builder.sign(new_key, hashes.SHA256()), new_key).text)
         try:
             ca, blob = (_files.read_bytes(folder / file, largest=_LARGEST) for file in ("ca.pem", "ca.key"))
             certificate = x509.load_pem_x509_certificate(ca)
@@ -81,26 +97,6 @@ class Authority:
         if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
             raise InputError(f"In {folder.name}, ca.key is not the key of ca.pem.")
         return cls(certificate, key)
-
-    @classmethod
-    def _create(cls, name: str) -> Authority:
-        key = ec.generate_private_key(ec.SECP256R1())
-        other = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
-        usage = x509.KeyUsage(
-            digital_signature=True,
-            key_cert_sign=True,
-            crl_sign=True,
-            encipher_only=False,
-            decipher_only=False,
-            **dict.fromkeys(other, False),
-        )
-        builder = (
-            _begin_certificate(name, _make_name(name), key.public_key(), days=_AUTHORITY_DAYS)
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-            .add_extension(usage, critical=True)
-            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        )
-        return cls(builder.sign(key, hashes.SHA256()), key)
 
     @property
     def text(self) -> bytes:

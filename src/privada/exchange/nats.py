@@ -114,9 +114,14 @@ class Link:
         """Connect; a server that is away is waited for, here and later, for ``patience`` seconds."""
         tls, inbox = None, "_INBOX"
         if self.ca is not None and self.certificate is not None and self.key is not None:
+            from cryptography import x509
+
             tls = _make_tls_context(self.ca, self.certificate, self.key)
             # Replies are received below the name in the certificate, where nobody else may listen.
-            name = _read_common_name(self.certificate)
+            blob = _files.read_bytes(self.certificate, largest=_LARGEST_CERTIFICATE)
+            subject = x509.load_pem_x509_certificate(blob).subject
+            names = subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+            name = str(names[0].value) if names else ""
             inbox = f"_INBOX.{name}" if is_segment(name) and "." not in name else inbox
         connection = Connection(self.servers, tls=tls, inbox=inbox, patience=patience)
         return NatsCourier(connection, exchange=self.exchange, api=self.api)
@@ -149,14 +154,6 @@ def _make_tls_context(ca: Path, certificate: Path, key: Path) -> ssl.SSLContext:
         raise InputError(f"The files of {certificate.name} cannot be used: {reason}.") from None
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     return context
-
-
-def _read_common_name(certificate: Path) -> str:
-    from cryptography import x509
-
-    blob = _files.read_bytes(certificate, largest=_LARGEST_CERTIFICATE)
-    names = x509.load_pem_x509_certificate(blob).subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
-    return str(names[0].value) if names else ""
 
 
 class NatsCourier(Courier):

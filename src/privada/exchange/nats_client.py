@@ -359,21 +359,19 @@ class Connection:
                 self.restarts += 1
                 self._notify()
             except Exception as error:  # whatever a server sends, this thread goes on
-                self._lose(error)
+                is_network = isinstance(error, OSError)
+                self._fault = error if is_network else ProtocolError("the connection was closed")
+                stream, self._stream = self._stream, None
+                if stream is not None:
+                    stream.close()
+                # Nobody waits for a reply that cannot come any more.
+                for request in list(self._requests.values()):
+                    request.settle(self._fault)
+                self._notify()
+                if stream is None and not self._closed:
+                    time.sleep(PAUSE)
         if (stream := self._stream) is not None:
             stream.close()
-
-    def _lose(self, error: Exception) -> None:
-        """Give up the present stream, and tell everybody who waits for a reply."""
-        self._fault = error if isinstance(error, OSError) else ProtocolError("the connection was closed")
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            stream.close()
-        for request in list(self._requests.values()):
-            request.settle(self._fault)
-        self._notify()
-        if stream is None and not self._closed:
-            time.sleep(PAUSE)
 
     def _read(self, stream: Stream) -> None:
         """Read one line, and the message that it announces, and pass it on."""
