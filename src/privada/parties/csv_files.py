@@ -169,7 +169,7 @@ def parse_fields(column: Column, texts: Any, dialect: Dialect) -> tuple[Any, Boo
 
 
 def parse_integers(words: Any, _: Dialect) -> Any:
-    """Words as whole numbers, null where one is none."""
+    """Words as whole numbers; any other word becomes null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -177,7 +177,7 @@ def parse_integers(words: Any, _: Dialect) -> Any:
 
 
 def parse_numbers(words: Any, dialect: Dialect) -> Any:
-    """Words as numbers, null where one is none."""
+    """Words as numbers; any other word becomes null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -197,7 +197,7 @@ def parse_numbers(words: Any, dialect: Dialect) -> Any:
 
 
 def parse_flags(words: Any, _: Dialect) -> Any:
-    """Words as true or false, null where one is neither."""
+    """Words as true or false; any other word becomes null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -206,7 +206,7 @@ def parse_flags(words: Any, _: Dialect) -> Any:
 
 
 def parse_times(words: Any, dialect: Dialect) -> Any:
-    """Words as times, null where one is none."""
+    """Words as times; any other word becomes null."""
     import pyarrow as pa
 
     if dialect.date_format is None:
@@ -233,7 +233,7 @@ def parse_distinct(words: Any, parse: Callable[[str], Any], arrow_type: Any) -> 
 
 
 def cast_words(words: Any, arrow_type: Any) -> Any:
-    """Words as values, null where one cannot be: found by halves, since most often there are few or none."""
+    """Words as values; any other word becomes null. Such words are few, so they are found by halving."""
     import pyarrow as pa
 
     try:

@@ -98,7 +98,7 @@ class Owner:
 
     Privacy
     -------
-    Nothing leaves but through `answer` and `disclose`. The charge is durable before
+    Nothing leaves the owner except through `answer` and `disclose`. The charge is durable before
     the rows are opened; a failure after it is not refunded.
     """
 
@@ -185,14 +185,14 @@ class Owner:
         return self.ledger.key.public
 
     def check_available(self) -> None:
-        """Make sure that everything an answer needs is there: the ledger, the rows, and what computes.
+        """Make sure that everything an answer needs is available: the ledger, the rows and the engine.
 
         Rows that were away are loaded again if they came back as other files.
 
         Raises
         ------
         OutageError
-            Its `part` says what is away.
+            Its `part` says what is unavailable.
         SourceError
             The rows have changed; the owner must be loaded again.
         """
@@ -270,7 +270,7 @@ class Owner:
         question : Question
             What is asked.
         asker : Asker, optional
-            The learner that asks; the ledger's line says so.
+            The learner that asks, as the ledger records it.
         approved : bool, default=False
             Whether a person approved the question.
 
@@ -283,8 +283,8 @@ class Owner:
         LedgerError
             The ledger failed. A charge that was made stands; ask again to get the answer for it.
         OutageError
-            The cluster, the database, the object store, the files or the ledger are away. A charge that was
-            made stands; ask again when they are back to get the answer for it.
+            The cluster, the database, the object store, the files or the ledger are unavailable. A charge
+            that was made stands; ask again later to get the answer for it.
         """
         _check_answerable(question)
         with self._on_terms(question, asker) as terms:

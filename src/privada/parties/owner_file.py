@@ -185,7 +185,7 @@ class OwnerFile:
     def _as_it_stands(self) -> Iterator[Ledger]:
         """The ledger to read from; a stand-in if no budget was opened yet, so that nothing is fixed.
 
-        A ledger that has budgets, but none of this name, is an error: a changed name is no new budget.
+        A ledger that has budgets, but none of this name, is an error: renaming a data set opens no budget.
         """
         with self.open_ledger() as ledger:
             if ledger.datasets():

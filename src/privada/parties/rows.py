@@ -95,16 +95,16 @@ class Rows:
         return "<Rows>"
 
     def total(self, sums: Callable[[Batch], Sums], *, numbers: int = 1) -> Sums:
-        """Add up what ``sums`` makes of each batch.
+        """Add up the results of ``sums`` for each batch.
 
         Parameters
         ----------
         sums : callable
             Of one `Batch`: an array of integers, or a mapping of names to such arrays, whose shapes
-            follow from the question; of no rows it returns zeros. It must be pure, and what a
+            follow from the question; for no rows it returns zeros. It must be pure, and what a
             record adds must depend on that record alone. Several threads may call it at once.
         numbers : int, default=1
-            Numbers that ``sums`` makes of each row on the way: batches are cut so that they fit the memory.
+            Intermediate numbers that ``sums`` needs for a row: batches are cut so that they fit the memory.
 
         Returns
         -------
@@ -115,7 +115,7 @@ class Rows:
         return self._compute.fold(self._parts, self.schema, sums, Adding(), numbers)
 
     def merged(self, make: Callable[[Batch], T], merge: Callable[[T, T], T], *, numbers: int = 1) -> T:
-        """Merge what ``make`` makes of each batch, where that is not a sum: the best t of all rows, say.
+        """Merge the results of ``make`` for each batch, if they are not sums: for example, the best t rows.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class Rows:
     def reading(self, *, features: frozenset[int] | None, label: bool) -> Rows:
         """These rows, of which only what a question needs is read; see `Question.needed_features`.
 
-        Rows were checked when they were loaded, all columns of them. Persons are always read.
+        All columns were checked when the rows were loaded. Persons are always read.
         """
         names = self.schema.needed_for(features, label=label)
         if names == self.schema.needed:

@@ -155,7 +155,7 @@ class Schema:
         return tuple(name for name in self.needed if name in chosen)
 
     def encode(self, frame: Any) -> FloatArray:
-        """Features of rows, encoded as an owner encodes its own: for public rows of a learner, say.
+        """Features of rows, encoded as an owner encodes its own; a learner encodes its public rows by this.
 
         Parameters
         ----------

@@ -99,8 +99,8 @@ class Engine(Protocol):
     def check_ready(self, kept_bytes: int = 0) -> None:
         """Make sure that an answer can be computed now; called before anything is charged.
 
-        Raises `InputError` if the answer is too large, and `OutageError` if what computes is away.
-        ``kept_bytes`` are those that it keeps of all rows together while it works.
+        Raises `InputError` if the answer is too large, and `OutageError` if the engine is unavailable.
+        ``kept_bytes`` is the memory that the answer keeps for all rows together while it works.
         """
         ...
 

@@ -416,8 +416,8 @@ def remember_people(part: Part, name: str) -> Part:
 def check_people(part: Part, digest: str) -> Part:
     """The part, if its persons are still those of a digest.
 
-    A part whose worker was lost is read again, and a frame may be another one by then. Which rows are kept
-    was chosen for the persons that the owner saw; of others, one could have any number of rows.
+    A part whose worker was lost is read again, and a frame may have changed by then. Which rows count was
+    chosen for the persons that the owner saw; a new person could have any number of rows.
     """
     if digest_people(part.people) != digest:
         raise SourceError("The rows' persons have changed since they were loaded; load the owner again.")
