@@ -32,7 +32,7 @@ PLANTED = {  # a place, what is written there, and the contract that has to brea
         "from privada.methods.cells.owner import answer\n",
         SIDED,
     ),
-    "src/privada/methods/clustering/study.py": (
+    "src/privada/methods/clustering/method.py": (
         "import privada.methods.transport.learner.learn\n",
         "Rooms import no other room but cells, linear and hypotheses, which all share",
     ),

@@ -209,7 +209,8 @@ class Method:
             )
         for declared in fields(cls):
             about, default = declared.metadata, declared.default
-            example = about["kind"] if default is None else json.dumps(default)
+            kind = about["kind"] or str(declared.type).replace(" | None", "")
+            example = kind if default is None else json.dumps(default)
             options = f" One of {', '.join(about['options'])}." if about["options"] else ""
             lines.append((declared.name, example, f"{about['doc'].replace('``', '')}{options}"))
         return "\n".join(f"{key} = {value}" + (f"  # {doc}" if doc else "") for key, value, doc in lines)

@@ -148,6 +148,7 @@ class MethodEstimator(PrivateEstimator):
                     ys=ys,
                     sample_domain=sample_domain,
                     person=people,
+                    several=method.asks_several,
                 )
             else:
                 rows = np.asarray(X)

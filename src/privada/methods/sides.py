@@ -52,6 +52,7 @@ def separate_sides(
     ys: Any = None,
     sample_domain: Any = None,
     person: AnyArray | None = None,
+    several: bool = True,
 ) -> Sides:
     """Tell private and public rows apart.
 
@@ -70,6 +71,8 @@ def separate_sides(
         target.
     person : array, default=None
         The person of each private row; with ``sample_domain``, of each row.
+    several : bool, default=True
+        Whether private sources of different numbers are different parties.
 
     Privacy
     -------
@@ -109,6 +112,9 @@ def separate_sides(
         if sample_domain is not None:
             _refuse_masks(target.y)
         return Sides((target,), Public(_check.matrix(Xs=source.X), source.y))
+    public = Public(_check.matrix(target=target.X), target.y)
+    if not several:
+        return Sides((source,), public)
     parts = tuple(_select(source, origin == number) for number in np.unique(origin))
     if person is not None and sum(count_persons(part.person) for part in parts) > count_persons(
         source.person
@@ -117,7 +123,7 @@ def separate_sides(
             "Expected all rows of a person in one source: who is in several would lose what each of them "
             "costs. Give the rows of a person one sample_domain."
         )
-    return Sides(parts, Public(_check.matrix(target=target.X), target.y))
+    return Sides(parts, public)
 
 
 def _check_rows(name: str, X: Any, y: Any, person: AnyArray | None) -> PrivateRows:

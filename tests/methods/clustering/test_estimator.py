@@ -57,7 +57,7 @@ def test_a_forecast_costs_nothing_and_is_kept(pair):
 
 def test_a_release_that_tells_nothing_is_warned_of(pair):
     model = SourceTargetMedoids(3, norm_bound=RADIUS, epsilon=0.01, n_draws=2)
-    with pytest.warns(PrivadaWarning, match="keeping the budget"):
+    with pytest.warns(PrivadaWarning, match="keep the budget"):
         model.fit(pair.source, Xt=pair.target)
     assert not model.forecast_.worthwhile
 

@@ -6,7 +6,8 @@ import pytest
 from privada import Owner
 from privada._toml import Section
 from privada.exceptions import BudgetError, PrivadaError
-from privada.methods.clustering.study import inquire
+from privada.methods.clustering import NearestMeans
+from privada.methods.clustering.method import Clustering
 from privada.parties import Schema, run
 from privada.privacy import ZCDP
 
@@ -17,9 +18,10 @@ SCHEMA = Schema.of_numbers(bounds=(-1.0, 1.0), width=2)
 def made(folder, **keys):
     target = np.random.default_rng(0).uniform(-0.5, 0.5, size=(60, 2))
     np.savetxt(folder / "target.csv", target, delimiter=",")
-    table = {"target": "target.csv", "n_centers": 4, "radius": 1.0} | keys
+    table = {"target": "target.csv", "n_centers": 4, "norm_bound": 1.0} | keys
+    table = {key: value for key, value in table.items() if value is not None}
     section = Section(table, name="study.toml", text="")
-    return inquire(section, schemas={"clinic": SCHEMA}, guarantee=BUDGET, home=folder), target
+    return Clustering.inquire(section, schemas={"clinic": SCHEMA}, guarantee=BUDGET, home=folder), target
 
 
 def test_a_share_for_the_bound_is_asked_for_and_paid_within_the_budget(tmp_path):
@@ -45,9 +47,29 @@ def test_a_bound_that_cannot_be_paid_beside_the_rest_is_refused_before_anything_
     [
         ({"bound_share": 1.5}, "bound_share"),
         ({"bound_share": 0.1, "bound_neighbours": 0}, "bound"),
-        ({"radius": -1}, "n_centers"),
+        ({"norm_bound": -1}, "norm_bound"),
+        ({"norm_bound": None}, "norm_bound"),
+        ({"algorithm": "best"}, "algorithm"),
+        ({"question": "none.clq"}, "question"),
     ],
 )
 def test_wrong_keys_are_named(tmp_path, keys, name):
     with pytest.raises(PrivadaError, match=name):
         made(tmp_path, **keys)
+
+
+def test_the_ball_of_0_2_is_read_and_asks_the_same(tmp_path):
+    study, _ = made(tmp_path)
+    with pytest.warns(DeprecationWarning, match="radius= is now norm_bound="):
+        old, _ = made(tmp_path, norm_bound=None, radius=1.0)
+    assert [ask.question.digest for ask in old.asks] == [ask.question.digest for ask in study.asks]
+
+
+def test_a_question_of_a_file_is_asked_if_it_leaves_the_bound_its_share(tmp_path):
+    _, target = made(tmp_path)
+    greedy = NearestMeans(cells=target[:9], radius=1.0, guarantee=BUDGET)
+    greedy.save(tmp_path / "greedy.question")
+    study, _ = made(tmp_path, question="greedy.question")
+    assert [ask.question.digest for ask in study.asks] == [greedy.digest]
+    with pytest.raises(PrivadaError, match="question: Expected a question that costs at most"):
+        made(tmp_path, question="greedy.question", bound_share=0.1)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from privada._arrays import FloatArray
-from privada.methods.clustering.learner.learn import default_question, learn
-from privada.methods.clustering.learner.medoids import cost, medoids
+from privada._arrays import FloatArray, IntArray
+from privada.methods.clustering.learner.medoids import cost, medoids, source_distances
+from privada.methods.clustering.method import Clustering
 from privada.methods.example import DemoRow
+from privada.methods.method import Public
 from privada.methods.pictures import Picture, Plane, Points
 from privada.parties.owner import Owner
 from privada.parties.running import run
@@ -27,19 +27,19 @@ def demo(seed: int) -> DemoRow:
     pure = PureDP(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
     schema = Schema.of_numbers(bounds=(-RADIUS, RADIUS), width=2)
     owner = Owner(helpers, schema=schema, dataset="helpers", budget=pure)
-    question = default_question(homes, n_centers=CENTERS, guarantee=pure, radius=RADIUS)
-    choice = run(
-        learn("registry", homes, question, n_centers=CENTERS, random_state=seed), {"registry": owner}
-    )
+    method = Clustering(n_centers=CENTERS, norm_bound=RADIUS)
+    inquiry = method.prepare(Public(homes), {"registry": schema}, pure, seed=seed)
+    choice = run(inquiry, {"registry": owner})
+    best = medoids(homes, CENTERS, caps=source_distances(homes, helpers)).indices  # by those who see helpers
     return DemoRow(
         method="clustering",
         title="place service points beside helpers who stay anonymous",
         holders=f"A registry holds {len(helpers)} helpers' addresses; the learner knows {len(homes)} homes.",
-        guarantee=choice.release.guarantee,
+        guarantee=choice.guarantee,
         score=f"mean distance to the nearest helper or service point, {CENTERS} points (lower is better)",
         without=_metres(homes, helpers, medoids(homes, CENTERS).indices),
         ours=_metres(homes, helpers, choice.indices),
-        clear=_metres(homes, helpers, _seen(homes, helpers)),
+        clear=_metres(homes, helpers, best),
         ledger=owner.ledger.export(),
         stamps=choice.release.stamps,
         better="lower",
@@ -64,13 +64,7 @@ def _map(homes: FloatArray, helpers: FloatArray, chosen: FloatArray) -> Picture:
     return Picture(caption=caption, parts=(Plane(title="The town, five kilometres wide", layers=layers),))
 
 
-def _seen(homes: FloatArray, helpers: FloatArray) -> npt.NDArray[np.int64]:
-    from privada.methods.clustering.learner.medoids import source_distances
-
-    return medoids(homes, CENTERS, caps=source_distances(homes, helpers)).indices
-
-
-def _metres(homes: FloatArray, helpers: FloatArray, chosen: npt.NDArray[np.int64]) -> float:
+def _metres(homes: FloatArray, helpers: FloatArray, chosen: IntArray) -> float:
     """Mean distance in metres; the town is five kilometres wide."""
     return 5000 * cost(homes, helpers, homes[chosen])
 

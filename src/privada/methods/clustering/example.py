@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from privada.methods.clustering.estimator import SourceTargetMedoids
-from privada.methods.clustering.learner.learn import Choice, default_question, learn
+from privada.methods.clustering.learner.learn import Choice
+from privada.methods.clustering.method import Clustering
 from privada.methods.clustering.questions.means import NearestMeans, NeighbourAverages, SourceRadius
 from privada.methods.clustering.questions.multiscale import GridPyramid, LocalMeans
 from privada.methods.example import Example
+from privada.methods.method import Public
 from privada.parties.protocol import Inquiry
 from privada.parties.schema import Schema
 from privada.privacy.guarantee import ZCDP, ApproxDP, Guarantee, PureDP
@@ -44,8 +46,8 @@ def example() -> Example:
 
 def _inquiry(owner: str) -> Inquiry[Choice]:
     pure = PureDP(epsilon=3.0, relation=Relation.ADD_REMOVE)
-    question = default_question(TARGETS, n_centers=CENTERS, guarantee=pure, radius=RADIUS)
-    return learn(owner, TARGETS, question, n_centers=CENTERS, random_state=0)
+    method = Clustering(n_centers=CENTERS, norm_bound=RADIUS)
+    return method.prepare(Public(TARGETS), {owner: Schema.of_numbers(bounds=(-0.5, 0.5), width=2)}, pure)
 
 
 def _guarantees() -> Iterator[Guarantee]:

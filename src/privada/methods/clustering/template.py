@@ -22,7 +22,7 @@ name = "clustering"
 owner = "registry"
 target = "homes.csv" # public points, of which some are chosen
 n_centers = 8
-radius = 3.0 # a public ball around 0 that holds all homes and volunteers
+norm_bound = 3.0 # radius of a public ball around 0 that holds all homes and volunteers
 """
 STORY = (
     "600 homes are public (`homes.csv`). A registry knows 2,000 volunteers, who help whoever lives near "

@@ -101,6 +101,23 @@ def default_question(
     )
 
 
+def cover(target: FloatArray, radius: float) -> FloatArray:
+    """The paper's coreset: few target points, one of them within ``radius`` of each; 0 keeps all that differ.
+
+    >>> cover(np.array([[0.0], [0.1], [0.2], [1.0]]), 0.2).tolist()
+    [[0.0], [1.0]]
+    """
+    if radius == 0:
+        return np.unique(target, axis=0)
+    chosen = [0]
+    near = np.linalg.norm(target - target[0], axis=1)
+    while near.max() > radius:
+        # The farthest point comes next: no two chosen ones are then within the radius of each other.
+        chosen.append(int(near.argmax()))
+        near = np.minimum(near, np.linalg.norm(target - target[chosen[-1]], axis=1))
+    return np.asarray(target[chosen])
+
+
 def measure_scale(target: FloatArray, n_centers: int) -> float:
     """Mean distance of the target to its own ``n_centers`` medoids: public, the size of what matters."""
     k = min(max(n_centers, 1), len(target))
@@ -198,8 +215,12 @@ class Choice:
         What the choice can cost at most on the true source.
     unavoidable : LowerBound
         The error of every method with this guarantee on some data set of this size.
-    release : Release
-        The release that the choice was made from.
+    question, release : Question, Release
+        What was asked, and the answer that the choice was made from.
+    releases : tuple of Release
+        With that of Δᵗ(S), if it was asked for.
+    guarantee : Guarantee
+        Of all releases together.
     """
 
     indices: IntArray
@@ -209,7 +230,10 @@ class Choice:
     source: FloatArray
     bound: CostBound
     unavoidable: LowerBound
+    question: Question
     release: Release
+    releases: tuple[Release, ...]
+    guarantee: Guarantee
 
     def axes(self, schema: Any) -> dict[str, tuple[Any, ...]]:
         """Names along the lists of `to_dict`."""
@@ -219,7 +243,7 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports."""
         return {
-            "guarantee": str(self.release.guarantee),
+            "guarantee": str(self.guarantee),
             "stamps": list(self.release.stamps),
             "indices": self.indices.tolist(),
             "centers": self.centers.tolist(),
@@ -266,7 +290,10 @@ def choose(
         unavoidable=lower_bound(
             release.guarantee, n_centers=n_centers, n_targets=n, radius=ball, width=width
         ),
+        question=question,
         release=release,
+        releases=(release,) if radius is None else (release, radius.release),
+        guarantee=release.guarantee,
     )
 
 
