@@ -24,7 +24,7 @@ PLANTED = {  # a place, what is written there, and the contract that has to brea
     "src/privada/methods/clustering/learner/new.py": (OPENS, SIDED),
     "src/privada/methods/transport/estimator.py": (ASKS, "At the top of a room nobody opens rows"),
     "src/privada/methods/cells/new.py": (OPENS, "At the top of a room nobody opens rows"),
-    "src/privada/methods/cells/study.py": (
+    "src/privada/methods/cells/method.py": (
         "from privada.methods.cells.owner import answer\n",
         "At the top of a room nobody opens rows",
     ),

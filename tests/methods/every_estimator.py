@@ -55,7 +55,7 @@ def _cases() -> list[Case]:
     labelled = {"Xs": X, "ys": y}
     return [
         Case("CellClassifier", privada.CellClassifier, classes | centers | PURE),
-        Case("CellMeans", privada.CellMeans, centers | PURE | {"bounds": (0, 1), "norm_bound": 1}, "none"),
+        Case("CellMeans", privada.CellMeans, centers | PURE | {"bounds": (0, 1), "radius": 1}, "none"),
         Case(
             "SourceTargetMedoids",
             privada.SourceTargetMedoids,

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from privada import _check
+from privada._deprecated import warn_of_parameter
 from privada.exceptions import InputError, PrivadaWarning
 from privada.methods.situation import Situation
 from privada.parties.protocol import Inquiry
@@ -77,6 +78,7 @@ def setting(
     *,
     options: Sequence[str] = (),
     kind: str = "",
+    example: str = "",
     read: Callable[[StudyPlace, str], Any] | None = None,
 ) -> Any:
     """Declare a field of a method.
@@ -91,12 +93,13 @@ def setting(
         The only values it may have.
     kind : str, default=""
         Its type in words; by default that of the annotation.
+    example : str, default=""
+        How a study writes it, where there is no default.
     read : function, default=None
         ``(StudyPlace, key) -> value``, for settings that are more than one plain value of a TOML file.
     """
-    return field(
-        default=default, metadata={"doc": doc, "options": tuple(options), "kind": kind, "read": read}
-    )
+    metadata = {"doc": doc, "options": tuple(options), "kind": kind, "example": example, "read": read}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +128,8 @@ class Method:
         the one of "any".
     model_parts : tuple of "module:Class"
         The dataclasses of which its models are made: a model file holds no others.
+    renamed : mapping of str to str
+        Settings by the names that they had; estimators and studies take them with a warning.
     """
 
     name: ClassVar[str]
@@ -138,6 +143,7 @@ class Method:
     asks_several: ClassVar[bool] = False
     estimators: ClassVar[Mapping[str, str]] = {}
     model_parts: ClassVar[tuple[str, ...]] = ()
+    renamed: ClassVar[Mapping[str, str]] = {}
     study_path: ClassVar[str] = ""  # of methods that read their table themselves
     model_path: ClassVar[str] = ""
 
@@ -209,7 +215,7 @@ class Method:
             )
         for declared in fields(cls):
             about, default = declared.metadata, declared.default
-            kind = about["kind"] or str(declared.type).replace(" | None", "")
+            kind = about["example"] or about["kind"] or str(declared.type).replace(" | None", "")
             example = kind if default is None else json.dumps(default)
             options = f" One of {', '.join(about['options'])}." if about["options"] else ""
             lines.append((declared.name, example, f"{about['doc'].replace('``', '')}{options}"))
@@ -236,11 +242,14 @@ class Method:
             if public.X.shape[1] != schema.width:
                 section.fail(key, f"expected rows of {schema.width} features, got {public.X.shape[1]}.")
         place = StudyPlace(section, home, schema)
-        settings = {}
+        settings, old_names = {}, {new: old for old, new in cls.renamed.items()}
         for declared in fields(cls):
-            read = declared.metadata.get("read")
-            if declared.name in section or read is not None:
-                settings[declared.name] = (read or _read_plain(declared))(place, declared.name)
+            key, read = declared.name, declared.metadata.get("read")
+            if key not in section and old_names.get(key, "") in section:
+                key = old_names[key]
+                warn_of_parameter(key, declared.name)
+            if key in section or read is not None:
+                settings[declared.name] = (read or _read_plain(declared))(place, key)
         section.done()
         with section.blaming(*section.taken, "name"):
             return cls(**settings), public, parties

@@ -111,7 +111,7 @@ class MethodEstimator(PrivateEstimator):
             parameters[name] = parameter._replace(
                 default=cls.defaults.get(name, parameter.default), doc=cls.docs.get(name, parameter.doc)
             )
-        cls.__init__ = _make_init(parameters, cls.positional)  # type: ignore[method-assign]
+        cls.__init__ = _make_init(parameters, cls.positional, {**PARAMETERS, **cls.method_type.renamed})  # type: ignore[method-assign]
         cls.__doc__ = _insert_parameters(cls.__doc__ or "", parameters)
 
     def _fit(
@@ -171,7 +171,6 @@ class MethodEstimator(PrivateEstimator):
             guarantee,
             seed=0 if seed is None else _check.count(least=0, random_state=seed),
         )
-        self.forecast_ = inquiry.forecast
         if inquiry.forecast is not None and not inquiry.forecast.worthwhile and self._can_advise(public):
             warnings.warn(
                 f"No gain is expected at this guarantee and size: {inquiry.forecast}. "
@@ -196,7 +195,7 @@ class MethodEstimator(PrivateEstimator):
                 turn=turn,
             )
         model = self._ask(inquiry, holdings)
-        self.question_ = inquiry.asks[0].question
+        self.forecast_, self.question_ = inquiry.forecast, inquiry.asks[0].question
         schema = next(iter(schemas.values()))
         self.n_features_in_ = schema.width
         self._keep(model, schema)
@@ -316,7 +315,9 @@ def _say_kind(declared: Any) -> str:
     return str(declared.type).replace(" | None", "")
 
 
-def _make_init(parameters: Mapping[str, Parameter], positional: tuple[str, ...]) -> Any:
+def _make_init(
+    parameters: Mapping[str, Parameter], positional: tuple[str, ...], renamed: Mapping[str, str]
+) -> Any:
     """A constructor that only stores its parameters, with the signature that scikit-learn reads."""
     ordered = [*positional, *(name for name in parameters if name not in positional)]
     signature = inspect.Signature(
@@ -336,7 +337,7 @@ def _make_init(parameters: Mapping[str, Parameter], positional: tuple[str, ...])
     )
 
     def __init__(self: Any, *args: Any, **options: Any) -> None:  # noqa: N807 - becomes the class's own
-        for old, new in PARAMETERS.items():
+        for old, new in renamed.items():
             if old in options and old not in parameters and new in parameters:
                 warn_of_parameter(old, new)
                 options[new] = options.pop(old)

@@ -4,7 +4,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
-from privada import CellClassifier, CellMeans, NearestCells
+from privada import CellClassifier, CellMeans, NearestCells, Number, Schema
 from privada.exceptions import InputError, RehearsalWarning, SchemaError
 
 
@@ -44,7 +44,7 @@ def test_means_approach_the_truth(digits):
     truth = np.array([[0.2, 0.2], [0.8, 0.7]])
     X = np.clip(np.vstack([rng.normal(m, 0.05, size=(2000, 2)) for m in truth]), 0, 1)
     start = truth + 0.1
-    model = CellMeans(start, bounds=(0, 1), norm_bound=0.4, epsilon=1, insecure_seed=0)
+    model = CellMeans(start, bounds=(0, 1), radius=0.4, epsilon=1, insecure_seed=0)
     with pytest.warns(RehearsalWarning):
         model.fit(X)
     assert np.abs(model.means_ - truth).max() < 0.01
@@ -99,3 +99,50 @@ def test_replace_one_needs_the_size():
         model.fit(np.array([[0.5]]), np.array([0]))
     model.set_params(size=1).fit(np.array([[0.5]]), np.array([0]))
     assert str(model.guarantee_) == "ε = 1 (pure), replace-one row"
+
+
+def test_the_old_name_of_the_radius_still_works():
+    with pytest.warns(DeprecationWarning, match="norm_bound= is now radius="):
+        model = CellMeans([[0.0], [1.0]], bounds=(0, 1), norm_bound=0.5, epsilon=1)
+    assert model.radius == 0.5
+    with pytest.raises(InputError, match="Expected radius"):
+        model.set_params(radius=None).fit([[0.5]])
+
+
+def test_bins_of_one_feature_are_cells_by_name_or_number():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 90, size=(2000, 2))
+    y = np.digitize(X[:, 1], [30, 60])
+    about = {"classes": (0, 1, 2), "bounds": (0, 90), "epsilon": 2}
+    by_number = CellClassifier(bins={1: [30, 60]}, **about).fit(X, y)
+    frame = pd.DataFrame(X, columns=["dose", "age"])
+    by_name = CellClassifier(bins={"age": [30, 60]}, **about).fit(frame, y)
+    assert by_number.score(X, y) > 0.95
+    assert by_name.score(frame[["age", "dose"]], y) > 0.95
+    assert by_name._cell_names() == ["age < 30", "30 <= age < 60", "age >= 60"]
+    with pytest.raises(InputError, match="bins of one feature"):
+        CellClassifier(bins={0: [1], 1: [2]}, **about).fit(X, y)
+    with pytest.raises(InputError, match="Expected bins of dose, age, got 'aged'"):
+        CellClassifier(bins={"aged": [1]}, **about).fit(frame, y)
+    with pytest.raises(InputError, match="has no ONNX form"):
+        by_name.to_onnx()
+
+
+def test_a_missing_value_has_a_bin_of_its_own():
+    pd = pytest.importorskip("pandas")
+    age = np.where(np.arange(900) % 3 == 0, np.nan, 50.0)
+    schema = Schema(columns=[Number(name="age", low=0, high=90, missing=True)])
+    model = CellClassifier(bins={"age": [40]}, classes=(0, 1), schema=schema, epsilon=2)
+    frame, y = pd.DataFrame({"age": age}), np.isnan(age).astype(int)
+    assert model.fit(frame, y).score(frame, y) == 1.0
+    assert model.counts_.shape == (3, 2)
+
+
+def test_a_radius_gives_a_classifier_means():
+    X, y = np.array([[0.1], [0.9]] * 300), np.array([0, 1] * 300)
+    model = CellClassifier(
+        [[0.0], [1.0]], classes=(0, 1), bounds=(0, 1), radius=0.5, recentred=True, epsilon=5
+    )
+    np.testing.assert_allclose(model.fit(X, y).means_, [[0.1], [0.9]], atol=0.05)
+    assert model.score(X, y) == 1.0

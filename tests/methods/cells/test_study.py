@@ -5,8 +5,8 @@ import pytest
 
 from privada._toml import Section
 from privada.exceptions import StudyError
+from privada.methods.cells.method import Cells
 from privada.methods.cells.questions.partition import Bins, NearestCells
-from privada.methods.cells.study import inquire
 from privada.parties import Category, Number, Schema
 from privada.privacy import PureDP
 
@@ -19,8 +19,8 @@ SCHEMA = Schema(
 
 def asked(text, home, seed=0):
     section = Section.parse(f"[method]\n{text}", name="study.toml").section("method")
-    made = inquire(section, schemas={"clinic": SCHEMA}, guarantee=GUARANTEE, home=home, seed=seed)
-    return made.first_round[0]
+    inquiry = Cells.inquire(section, schemas={"clinic": SCHEMA}, guarantee=GUARANTEE, home=home, seed=seed)
+    return inquiry.first_round[0]
 
 
 @pytest.fixture
@@ -60,6 +60,8 @@ def test_a_radius_asks_for_sums_and_a_seed_has_nothing_to_draw(home):
         ("bins = { aged = [60] }", r"method\.bins\.aged: nobody knows this key"),
         ('centers = "centers.csv"\nradius = -1.0', "radius"),
         ('centers = "centers.csv"\nradios = 1.0', r"line 3, method\.radios: nobody knows this key"),
+        ('centers = "centers.csv"\nbins = { age = [60] }', "Expected centers or bins"),
+        ("bins = { age = ['old'] }", r"line 2, method\.bins\.age: .*a list of numbers"),
         ("by_label = true", "expected centers or bins"),
     ],
 )

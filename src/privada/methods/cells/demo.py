@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from privada._arrays import FloatArray
-from privada.methods.cells.learner import CellTable, learn
+from privada.methods.cells.learner import CellTable
+from privada.methods.cells.method import Cells
 from privada.methods.cells.questions.partition import NearestCells
-from privada.methods.cells.questions.statistics import CellStatistics
 from privada.methods.example import DemoRow
+from privada.methods.method import Public
 from privada.methods.pictures import Picture, Tiles
 from privada.parties.owner import Owner
 from privada.parties.running import run
@@ -31,16 +32,19 @@ def demo(seed: int) -> DemoRow:
     Only public randomness is seeded (split and centres); the noise is drawn
     from the operating system, so the private score differs from run to run.
     """
+    from sklearn.cluster import KMeans
+
     X, y, part = _digits(seed)
-    centers = NearestCells(centers=_centers(X[part == 0], seed))
-    pure = PureDP(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
+    clusters = KMeans(n_clusters=CELLS, n_init=2, random_state=seed).fit(X[part == 0])
+    centers = NearestCells(centers=clusters.cluster_centers_)
     schema = Schema.of_numbers(
         bounds=(0.0, 16.0), width=X.shape[1], label=Category(name="digit", values=DIGITS)
     )
     budget = PureDP(epsilon=BUDGET, relation=Relation.ADD_REMOVE)
     owner = Owner(X[part == 1], y=y[part == 1], schema=schema, dataset="digits", budget=budget)
-    question = CellStatistics(tables=(centers,), n_classes=len(DIGITS), guarantee=pure)
-    estimates = run(learn("archive", question), {"archive": owner})
+    pure = PureDP(epsilon=EPSILON, relation=Relation.ADD_REMOVE)
+    method = Cells(centers=centers.centers, by_label=True)
+    estimates = run(method.prepare(Public(), {"archive": schema}, pure), {"archive": owner})
     test = X[part == 2], y[part == 2]
     return DemoRow(
         method="cells",
@@ -84,12 +88,6 @@ def _digits(seed: int) -> tuple[FloatArray, npt.NDArray[np.int64], npt.NDArray[n
     X, y = load_digits(return_X_y=True)
     place = np.random.default_rng(seed).permutation(len(X)) / len(X)
     return X, y, np.searchsorted([0.5, 0.875], place, side="right")
-
-
-def _centers(source: FloatArray, seed: int) -> FloatArray:
-    from sklearn.cluster import KMeans
-
-    return KMeans(n_clusters=CELLS, n_init=2, random_state=seed).fit(source).cluster_centers_
 
 
 def _in_the_clear(cells: NearestCells, X: FloatArray, y: npt.NDArray[np.int64]) -> CellTable:

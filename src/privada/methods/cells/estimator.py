@@ -2,66 +2,97 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from privada import _check
-from privada._arrays import FloatArray
+from privada._arrays import AnyArray, FloatArray
 from privada.exceptions import InputError
-from privada.methods.cells.learner import CellEstimates, learn
-from privada.methods.cells.questions.partition import NearestCells
-from privada.methods.cells.questions.statistics import CellStatistics
-from privada.methods.estimating import PrivateEstimator, check_owner
+from privada.methods.cells.learner import CellEstimates
+from privada.methods.cells.method import Cells, make_tables
+from privada.methods.cells.questions.partition import Partition
+from privada.methods.method import Method, Public
+from privada.methods.method_estimator import MethodEstimator
 from privada.methods.models.model_plot import Map, Numbers, PublicRows
 from privada.methods.models.onnx_graph import OnnxGraph
 from privada.methods.pictures import Points
-from privada.parties.one_process.holding import Dataset
-from privada.parties.schema import Category, Schema
-from privada.privacy.guarantee import Guarantee, make_guarantee
+from privada.methods.sides import PrivateRows
+from privada.parties.schema import Category, Number, Schema
+from privada.privacy.relation import Relation
 
 
-class _Cells(PrivateEstimator):
-    """What both estimators share: public cells, public bounds, one question to an owner in memory."""
+class _Cells(MethodEstimator):
+    """What both estimators share: one table of public cells, and the counts and means in them."""
 
-    def _guarantee(self) -> Guarantee:
-        return make_guarantee(
-            epsilon=self.epsilon, delta=self.delta, rho=self.rho, relation=self.relation, unit=self._unit()
-        )
+    hidden = ("by_label",)  # it tells them apart
 
-    def _schema(self, **rest: Any) -> Schema:
-        if (bounds := self._bounds()) is None:
-            raise InputError("Expected bounds=(low, high), public limits of the features; none are guessed.")
-        size = None if self.relation == "add/remove" else self.size
-        return Schema.of_numbers(bounds=bounds, width=np.shape(self.centers)[1], size=size, **rest)
+    def _announced_size(self, rows: PrivateRows) -> int | None:  # noqa: ARG002 - none is guessed
+        return None if self.relation == Relation.ADD_REMOVE else self.size
 
-    def _estimate(
-        self, X: Any, y: Any, person: Any, schema: Schema, question: CellStatistics, owner: Any
-    ) -> CellEstimates:
-        held = self._hold(
-            X,
-            [question],
-            y=y,
-            person=person,
-            schema=schema,
-            budget=question.guarantee,
-            name="fit",
-            owner=owner,
-        )
-        estimates = self._ask(learn("owner", question), {"owner": held})
-        self.release_, self.guarantee_ = estimates.release, estimates.release.guarantee
-        self.n_features_in_ = schema.width
-        return estimates
+    def _can_advise(self, public: Public) -> bool:  # noqa: ARG002 - the error is compared with nothing
+        return False
 
-    def _cell_names(self) -> list[str]:
-        return [f"cell {place}" for place in range(len(self.centers))]
+    def _schemas(self, parts: tuple[PrivateRows, ...], public: Public) -> dict[str, Schema]:
+        schemas = super()._schemas(parts, public)
+        if self.bins is None:
+            return schemas
+        # Bins are given by the names of a frame's columns, which the schema of an array does not have.
+        ((owner, schema),) = schemas.items()
+        columns = [
+            Number(name=name, low=low, high=high)
+            for name, low, high in zip(
+                self._features(schema.width), schema.box.low, schema.box.high, strict=True
+            )
+        ]
+        return {owner: replace(schema, columns=tuple(columns))}
+
+    def _features(self, width: int) -> tuple[str, ...]:
+        """Names of the encoded features, by which bins may be given."""
+        if self.schema is not None:
+            return self.schema.features
+        names = getattr(self, "feature_names_in_", None)
+        return tuple(f"x{place}" for place in range(width)) if names is None else tuple(names)
+
+    def _method(self) -> Method:
+        if self.bins is not None and len(self.bins) != 1:
+            raise InputError("Expected bins of one feature: an estimator has one cell for each row.")
+        method = super()._method()
+        assert isinstance(method, Cells)
+        return replace(method, by_label=isinstance(self, CellClassifier))
+
+    def _cells(self) -> Partition:
+        """The cells of rows that are as those of the fit."""
+        (cells,) = make_tables(self.centers, self.bins, self._features(self.n_features_in_))
+        return cells
+
+    def _keep(self, model: CellEstimates, schema: Schema) -> None:  # noqa: ARG002 - a classifier needs it
+        (table,) = model.tables
+        self.counts_ = table.counts
+        if table.sums is not None:
+            self.means_ = table.means
+        self.release_, self.guarantee_ = model.release, model.release.guarantee
 
     def _half_width(self, confidence: float) -> float:
         """How far each count may be from the exact one."""
         return next(iter(self.release_.half_widths(confidence).values()))
+
+    def _cell_names(self) -> list[str]:
+        """Names of the cells in a picture: centres are numbered, bins are named by their ends."""
+        if self.centers is None:
+            return self._cells().cell_names(self._features(self.n_features_in_))
+        return [f"cell {place}" for place in range(len(self.centers))]
+
+    def _map(self, rows: PublicRows | None, title: str, *layers: Points) -> list[Map | Numbers]:
+        """A map of what is at centres or means, above public rows; bins are not on a plane."""
+        if self.centers is None:
+            return []
+        plane = self._flattening(np.asarray(self.centers))
+        public = [] if rows is None else [Points(name="rows (public)", at=rows.at)]
+        drawn = [replace(points, at=plane.apply(points.at)) for points in (*public, *layers)]
+        return [Map(title=title, layers=drawn, axes=plane.names)]
 
 
 def share_intervals(counts: FloatArray, half: float) -> FloatArray:
@@ -78,33 +109,16 @@ def share_intervals(counts: FloatArray, half: float) -> FloatArray:
 
 
 class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
-    """Classify by private class counts in the cells of public centres.
-
-    Parameters
-    ----------
-    centers : array of shape (cells, features)
-        Public centres, for instance k-means centres of a public source.
-    classes : sequence
-        Public list of the labels.
-    bounds : (low, high)
-        Public limits of the features; rows beyond them are clipped.
-    epsilon, delta, rho : float
-        The guarantee; epsilon and rho exclude each other.
-    relation : str
-        Neighbouring relation; under "replace-one" ``size`` is public and needed.
-    insecure_seed : int, optional
-        Seed for reproducible noise: not private.
-    dataset : Dataset, default=None
-        Name of the private data set and the ledger that is charged, and the bound on the rows of a person.
-    schema : Schema, default=None
-        Public description of a frame's columns, for text, categories, dates and missing values; its limits
-        are the default of ``bounds``.
+    """Classify by private class counts in the cells of public centres, or in the bins of one feature.
 
     Attributes
     ----------
     release_, guarantee_, spent_
         What left the owner, its price, and what all uses of these rows cost together.
-    probabilities_ : array of shape (cells, classes)
+    classes_, counts_, probabilities_ : array
+        The classes; noisy counts and probabilities of each class in each cell.
+    means_ : array of shape (cells, features)
+        Means of the cells' rows, with ``radius`` only.
 
     Privacy
     -------
@@ -122,32 +136,12 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
     ε = 1 (pure), add/remove one row
     """
 
-    def __init__(
-        self,
-        centers: Any = None,
-        *,
-        classes: Any = None,
-        bounds: Any = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        relation: str = "add/remove",
-        size: int | None = None,
-        insecure_seed: int | None = None,
-        dataset: Dataset | None = None,
-        schema: Schema | None = None,
-    ) -> None:
-        self.centers = centers
-        self.classes = classes
-        self.bounds = bounds
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.relation = relation
-        self.size = size
-        self.insecure_seed = insecure_seed
-        self.dataset = dataset
-        self.schema = schema
+    method_type = Cells
+    shared = (
+        *("epsilon", "delta", "rho", "classes", "bounds", "relation", "size"),
+        *("insecure_seed", "dataset", "schema"),
+    )
+    positional = ("centers",)
 
     def fit(self, X: Any = None, y: Any = None, *, person: Any = None, owner: Any = None) -> Self:
         """Count classes in cells, privately; of private rows ``X, y``, or of an `Owner` in their place.
@@ -155,50 +149,45 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
         ``person`` has the person of each row, or names a column of the frame ``X``,
         beside a `Dataset` with ``max_rows``.
         """
-        check_owner(owner, X=X, y=y)
-        person = self._read_person(person, X, owner)
-        (X,) = self._read_frames(X=X)
-        centers = _check.matrix(centers=self.centers)
+        return self._fit(X, y, person=person, owner=owner)
+
+    def _label(self, public: Public) -> Category:  # noqa: ARG002 - there are no public rows
         if self.classes is None:
             raise InputError("Expected classes, the public list of labels; none are taken from y.")
-        schema = self._schema(label=Category(name="label", values=tuple(self.classes)))
-        question = CellStatistics(
-            tables=(NearestCells(centers=centers),),
-            n_classes=len(schema.classes),
-            guarantee=self._guarantee(),
-        )
-        estimates = self._estimate(np.asarray(X), np.asarray(y), person, schema, question, owner)
-        keep_counts(self, estimates, classes=schema.classes.names)
-        return self
+        return Category(name="label", values=tuple(self.classes))
+
+    def _keep(self, model: CellEstimates, schema: Schema) -> None:
+        super()._keep(model, schema)
+        self.classes_ = np.asarray(schema.classes.names)
+        self.probabilities_ = model.tables[0].probabilities
 
     def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
         """Where each class is likely, and its share in each cell."""
-        centers, likely = np.asarray(self.centers), self.classes_[self.probabilities_.argmax(axis=1)]
-        plane = self._flattening(centers)
-        shown = [] if rows is None else [Points(name="rows (public)", at=plane.apply(rows.at))]
-        words = Points(name="cells", at=plane.apply(centers), names=[str(each) for each in likely])
-        half = self._half_width(1 - 0.05 / len(self.classes_))
+        likely = [str(name) for name in self.classes_[self.probabilities_.argmax(axis=1)]]
         shares = Numbers(
             title="share of each class (95 % intervals of the noise)",
             names=self._cell_names(),
             values=self.probabilities_,
-            ends=share_intervals(self.counts_, half),
+            # A share depends on the counts of all classes, which are in their intervals together.
+            ends=share_intervals(self.counts_, self._half_width(1 - 0.05 / len(self.classes_))),
             series=[str(name) for name in self.classes_],
         )
-        return [Map(title="most likely class", layers=[*shown, words], axes=plane.names), shares]
+        cells = Points(name="cells", at=np.asarray(self.centers), names=likely)
+        return [*self._map(rows, "most likely class", cells), shares]
 
     def _add_to_onnx(self, graph: OnnxGraph) -> str:
+        if self.centers is None:
+            raise InputError("A CellClassifier of bins has no ONNX form; one of centers has.")
         cells = graph.nearest(graph.rows, self.centers)
         return graph.apply("Gather", graph.constant(self.probabilities_), cells, axis=0)
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> FloatArray:
         """Class probabilities of each row's cell."""
         check_is_fitted(self)
         rows = self._matrix(X)
-        cells = NearestCells(centers=self.centers).assign(rows)
-        return self.probabilities_[cells]
+        return self.probabilities_[self._cells().assign(rows)]
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> AnyArray:
         """Most likely class of each row's cell."""
         likely = self.predict_proba(X).argmax(axis=1)
         return self.classes_[likely]
@@ -206,13 +195,6 @@ class CellClassifier(ClassifierMixin, _Cells):  # type: ignore[misc]
 
 class CellMeans(_Cells):
     """Private counts and means in the cells of public centres: one step of k-means, soundly.
-
-    Parameters
-    ----------
-    centers, bounds, epsilon, delta, rho, relation, size, insecure_seed, dataset, schema
-        As in `CellClassifier`.
-    norm_bound : float
-        Public radius around each centre to which rows are clipped.
 
     Attributes
     ----------
@@ -222,44 +204,25 @@ class CellMeans(_Cells):
     Privacy
     -------
     Unit: one row, which touches one count and one sum of norm at most
-    ``norm_bound``. Proof: privacy.md, section 1 (c).
+    ``radius``. Proof: privacy.md, section 1 (c).
 
     Examples
     --------
     >>> import numpy as np
     >>> X = np.array([[0.1], [0.3], [0.7], [0.9]] * 100)
-    >>> model = CellMeans(centers=[[0.0], [1.0]], bounds=(0, 1), norm_bound=0.5, epsilon=4, insecure_seed=0)
+    >>> model = CellMeans(centers=[[0.0], [1.0]], bounds=(0, 1), radius=0.5, epsilon=4, insecure_seed=0)
     >>> import warnings; warnings.simplefilter("ignore")
     >>> model.fit(X).means_.round(1).tolist()
     [[0.2], [0.8]]
     """
 
-    def __init__(
-        self,
-        centers: Any = None,
-        *,
-        bounds: Any = None,
-        norm_bound: float | None = None,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        rho: float | None = None,
-        relation: str = "add/remove",
-        size: int | None = None,
-        insecure_seed: int | None = None,
-        dataset: Dataset | None = None,
-        schema: Schema | None = None,
-    ) -> None:
-        self.centers = centers
-        self.bounds = bounds
-        self.norm_bound = norm_bound
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.relation = relation
-        self.size = size
-        self.insecure_seed = insecure_seed
-        self.dataset = dataset
-        self.schema = schema
+    method_type = Cells
+    shared = (
+        *("epsilon", "delta", "rho", "bounds", "relation", "size"),
+        *("insecure_seed", "dataset", "schema"),
+    )
+    defaults: ClassVar[dict[str, Any]] = {"recentred": True}
+    positional = ("centers",)
 
     def fit(
         self,
@@ -274,45 +237,25 @@ class CellMeans(_Cells):
         ``person`` has the person of each row, or names a column of the frame ``X``,
         beside a `Dataset` with ``max_rows``.
         """
-        check_owner(owner, X=X)
-        person = self._read_person(person, X, owner)
-        (X,) = self._read_frames(X=X)
-        centers = _check.matrix(centers=self.centers)
-        if self.norm_bound is None:
-            raise InputError("Expected norm_bound, a public radius; none is guessed.")
-        question = CellStatistics(
-            tables=(NearestCells(centers=centers),),
-            radius=self.norm_bound,
-            recentred=True,
-            width=centers.shape[1],
-            guarantee=self._guarantee(),
-        )
-        estimates = self._estimate(np.asarray(X), None, person, self._schema(), question, owner)
-        self.counts_ = estimates.tables[0].counts
-        self.means_ = estimates.tables[0].means
-        return self
+        if self.radius is None:
+            raise InputError("Expected radius, a public bound on the norm of rows; none is guessed.")
+        return self._fit(X, None, person=person, owner=owner)
+
+    def _label(self, public: Public) -> None:
+        """Rows are counted whatever their label is."""
 
     def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:
         """Where the rows of each cell are, and how many."""
-        centers, half = np.asarray(self.centers), self._half_width(0.95)
-        plane, counts = self._flattening(centers), self.counts_[:, None]
-        shown = [] if rows is None else [Points(name="rows (public)", at=plane.apply(rows.at))]
-        shown.append(Points(name="centres (public)", at=plane.apply(centers), role="limit"))
-        shown.append(Points(name="private means", at=plane.apply(self.means_), role="result"))
+        counts, half = self.counts_[:, None], self._half_width(0.95)
         numbers = Numbers(
             title="rows in each cell (95 % intervals of the noise)",
             names=self._cell_names(),
             values=counts,
             ends=np.stack([counts - half, counts + half]),
         )
-        return [Map(title="private means", layers=shown, axes=plane.names), numbers]
+        centers = Points(name="centres (public)", at=np.asarray(self.centers), role="limit")
+        means = Points(name="private means", at=self.means_, role="result")
+        return [*self._map(rows, "private means", centers, means), numbers]
 
 
-def keep_counts(model: CellClassifier, found: CellEstimates, *, classes: tuple[Any, ...]) -> None:
-    """Give a classifier what was learnt: here, or in a study."""
-    model.classes_ = np.asarray(classes)
-    model.counts_, model.probabilities_ = found.tables[0].counts, found.tables[0].probabilities
-    model.release_, model.guarantee_ = found.release, found.release.guarantee
-
-
-__all__ = ["CellClassifier", "CellMeans", "keep_counts"]
+__all__ = ["CellClassifier", "CellMeans"]

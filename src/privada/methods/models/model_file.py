@@ -19,8 +19,8 @@ from sklearn.exceptions import NotFittedError
 from privada import _check
 from privada._deprecated import PARAMETERS, RENAMED
 from privada.exceptions import InputError, PrivadaError, WireError
+from privada.methods.method import find_method, methods
 from privada.methods.method import load as load_object
-from privada.methods.method import methods
 from privada.methods.models.model_tree import TreeReader, TreeWriter
 from privada.privacy import wire
 
@@ -136,7 +136,8 @@ def _make(header: dict[str, Any], reader: TreeReader) -> Any:
     estimators, name = list_estimators(), header["estimator"]
     name = _check.one_of(estimators, estimator=RENAMED.get(name, name))
     kind = load_object(estimators[name].path)
-    settings = {PARAMETERS.get(key, key): reader.read(tree) for key, tree in header["settings"].items()}
+    renamed = {**PARAMETERS, **find_method(estimators[name].method).renamed}
+    settings = {renamed.get(key, key): reader.read(tree) for key, tree in header["settings"].items()}
     model = kind(**settings)
     for key, tree in header["fitted"].items():
         if not _is_fitted(key):

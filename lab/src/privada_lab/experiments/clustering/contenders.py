@@ -72,7 +72,7 @@ def _noisy_means(cells: int, pair: Pair, budget: Guarantee, seed: int) -> FloatA
 
     centres = KMeans(cells, n_init=2, random_state=seed).fit(pair.target).cluster_centers_
     model = CellMeans(
-        centres, bounds=(-RADIUS, RADIUS), norm_bound=2 * RADIUS, relation="add/remove", **_numbers(budget)
+        centres, bounds=(-RADIUS, RADIUS), radius=2 * RADIUS, relation="add/remove", **_numbers(budget)
     )
     model.fit(pair.source)
     there = model.counts_ > CERTAIN_ROWS
