@@ -284,6 +284,7 @@ def hold_rows(
         if opened is not ledger:
             opened.close()
         raise
+    # The rows of a data set may be others each time, so no answer that is kept is one for this fit.
     salt = f"fit {secrets.token_hex(16)}"
     return Holding(owner, use=use, budget=of_ledger, salt=salt, opened=opened is not ledger)
 

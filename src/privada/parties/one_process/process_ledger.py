@@ -355,6 +355,7 @@ class ProcessLedger:
 
     def spent(self, use: OpenUse) -> Guarantee | None:
         """What the rows of a use have lost so far, over all their uses: that of the worst row."""
+        # The worst row counts: of all histories that rows of this use have, under any secret labels.
         with self._lock:
             self._check_division(use)
             histories = self._histories_of(use.rows) or [(use,)]
@@ -362,6 +363,7 @@ class ProcessLedger:
         if use.budget is None:
             return weakest([_state(history) or use.guarantee for history in possible])
         of_budget, totals = use.budget.read(), []
+        # The budget states all of its own charges, whoever made them; other uses of the rows come on top.
         for history in possible:
             losses = [loss for loss in (of_budget, _state(_paid_otherwise(history, use))) if loss is not None]
             if losses:

@@ -37,6 +37,7 @@ import itertools
 import math
 import secrets
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -71,20 +72,14 @@ class RowHasher:
     def __reduce__(self) -> Any:
         raise TypeError("Fingerprints are keyed for one process; they cannot be pickled or copied.")
 
-    def hash_rows(
-        self, rows: Any, *, kind: str = "row", columns: Sequence[str] | None = None
-    ) -> Fingerprints:
-        """The distinct fingerprints of the rows of a matrix or frame, or of single persons; sorted.
-
-        Fingerprints of different kinds never agree, but by chance. Rows whose columns have names have two
-        each, the other one in the order of the names.
-        """
-        return np.unique(np.concatenate(self.hash_each_row(rows, kind=kind, columns=columns)))
-
     def hash_each_row(
         self, rows: Any, *, kind: str = "row", columns: Sequence[str] | None = None
     ) -> list[Fingerprints]:
-        """The fingerprint of each row: as its columns come, and in the order of their names if it differs."""
+        """The fingerprint of each row: as its columns come, and in the order of their names if it differs.
+
+        The rows are those of a matrix or frame, or single persons. Fingerprints of different kinds never
+        agree, but by chance.
+        """
         views = [digest_rows(rows, key=self.__key, kind=kind)]
         if columns is not None and (order := np.argsort(columns)).tolist() != list(range(len(columns))):
             views.append(digest_rows(_read_values(rows)[:, order], key=self.__key, kind=kind))
@@ -95,8 +90,19 @@ def digest_rows(rows: Any, *, key: bytes, kind: str = "row") -> Fingerprints:
     """Eight bytes of each row's content under a key: a function of that row alone."""
     if len(rows) == 0:
         return np.zeros(0, dtype=np.uint64)
-    table = _write_persons(rows) if kind == "person" else _write_rows(rows)
+    if kind == "person":
+        table = _write_persons(rows)
+    else:  # one line of bytes for each row, the same whatever form it came in
+        array = _read_values(rows)
+        array = array.reshape(len(array), -1)
+        if array.dtype.kind in "biuf":
+            table = _write_numbers(array)
+        elif array.shape[1]:
+            table = np.hstack([_write_column(column) for column in array.T])
+        else:
+            table = np.zeros((len(array), 1), dtype=np.uint8)
     width = table.shape[1]
+    # The width is hashed first, so that no row of a narrow table is the beginning of one of a wide table.
     keyed = hashlib.blake2b(key=key, digest_size=SIZE, person=kind.encode())
     keyed.update(width.to_bytes(8, "little"))
     content, digests = table.tobytes(), bytearray()
@@ -117,16 +123,6 @@ def stack_columns(columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return table
 
 
-def _write_rows(rows: Any) -> npt.NDArray[np.uint8]:
-    """One line of bytes for each row, the same whatever form it came in."""
-    array = _read_values(rows)
-    array = array.reshape(len(array), -1)
-    if array.dtype.kind in "biuf":
-        return _write_numbers(array)
-    columns = [_write_column(column) for column in array.T]
-    return np.hstack(columns) if columns else np.zeros((len(array), 1), dtype=np.uint8)
-
-
 def _read_values(rows: Any) -> npt.NDArray[Any]:
     """The values of rows; those of a list as they are: a common type would make the text "True" of True."""
     array = np.array(rows, dtype=object) if isinstance(rows, (list, tuple)) else np.asarray(rows)
@@ -137,18 +133,14 @@ def _read_values(rows: Any) -> npt.NDArray[Any]:
 
 def _write_persons(people: Any) -> npt.NDArray[np.uint8]:
     """Persons by the text of their identifiers; whole numbers are one person in whatever form they came."""
-    texts = [_text(_read_whole_number(value)).strip() for value in np.asarray(people).reshape(-1).tolist()]
-    digests = [hashlib.blake2b(text.encode(), digest_size=2 * SIZE).digest() for text in texts]
-    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(texts), -1)
-
-
-def _read_whole_number(value: Any) -> Any:
-    """The whole number that a value is or says, else the value."""
-    try:
-        number = int(value)
-        return number if isinstance(value, str) or number == value else value
-    except (TypeError, ValueError, OverflowError):
-        return value
+    digests = []
+    for value in np.asarray(people).reshape(-1).tolist():
+        person = value
+        with suppress(TypeError, ValueError, OverflowError):
+            number = int(value)
+            person = number if isinstance(value, str) or number == value else value
+        digests.append(hashlib.blake2b(_text(person).strip().encode(), digest_size=2 * SIZE).digest())
+    return np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(digests), -1)
 
 
 def _write_numbers(values: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
@@ -237,10 +229,7 @@ class Register:
     def find(
         self, keys: Sequence[bytes], noted: Sequence[Fingerprints], relation: Relation | None = None
     ) -> tuple[Part, ...]:
-        """The table, or the part of one under this relation, that has these keys; a new table if none does.
-
-        Where it may be several, as an empty part may be, it counts as the whole of each table.
-        """
+        """The table, or the part of one under this relation, that has these keys; a new one if none does."""
         parts = dict.fromkeys(
             part
             for key in keys
@@ -249,6 +238,7 @@ class Register:
         )
         if not parts:
             parts = {Part(Table(tuple(noted))): None}
+        # An empty part, for example, may be a part of several tables: it counts as the whole of each.
         if len(parts) > 1:
             parts = dict.fromkeys(Part(part.table) for part in parts)
         for part, key in itertools.product(parts, keys):
@@ -313,7 +303,7 @@ def possible_histories(history: Sequence[U]) -> Iterator[tuple[U, ...]]:
 
     Divisions beyond `MOST_LABELS` combinations count as if every row was in every part, which is more.
     """
-    divisions: list[Division] = []
+    divisions: list[Division] = []  # those whose labels are looked at one by one
     for division in dict.fromkeys(division for use in history for division, _ in use.labels):
         if math.prod(other.labels for other in [*divisions, division]) <= MOST_LABELS:
             divisions.append(division)
@@ -327,6 +317,7 @@ def possible_histories(history: Sequence[U]) -> Iterator[tuple[U, ...]]:
                 division not in label_in or label_in[division] in labels for division, labels in use.labels
             )
         )
+        # Combinations that differ only in divisions of other tables give the same uses.
         histories[tuple(map(id, uses))] = uses
     yield from histories.values()
 

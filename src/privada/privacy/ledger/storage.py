@@ -197,13 +197,7 @@ class Storage(ABC):
 
     @abstractmethod
     def prepare(self, owner: str, *, create: bool) -> None:
-        """Create a ledger for this key, or update the layout of an older version.
-
-        Raises
-        ------
-        LedgerError
-            There is no ledger and none may be created, or the ledger is another owner's.
-        """
+        """Create a ledger for this key, or update an older layout; refuse that of another owner."""
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Transaction]:
@@ -215,10 +209,7 @@ class Storage(ABC):
 
     @abstractmethod
     def alone(self, dataset: str) -> AbstractContextManager[None]:
-        """Wait until nobody else answers for a data set, on any machine, and keep others waiting.
-
-        Nothing unpaid could leave without it: it spares two processes the same work.
-        """
+        """Wait until nobody else answers for a data set, on any machine: it spares two the same work."""
 
     @abstractmethod
     def claim(self, dataset: str) -> None:
