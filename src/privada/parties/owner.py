@@ -37,7 +37,6 @@ from privada.parties.permissions import (
     KnownLearners,
     Policy,
     Terms,
-    check_admissible,
     check_terms,
     is_paid,
     price_all,
@@ -247,7 +246,8 @@ class Owner:
 
     def price(self, question: Question, *, asker: Asker | None = None) -> Quote:
         """What a question would cost, also of the asker's allowance; nothing is charged, no row opened."""
-        check_admissible(question, schema=self.schema, budget=self._budget)
+        check_terms(question, schema=self.schema, budget=self._budget)
+        question.fits(self.schema)
         quote = self.ledger.price(self.dataset, question.price)
         return self._admission.price(quote, [question], asker, self.policy)
 

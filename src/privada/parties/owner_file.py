@@ -56,7 +56,6 @@ from privada.parties.permissions import (
     KnownLearner,
     KnownLearners,
     Policy,
-    check_admissible,
     check_terms,
     is_paid,
     price_all,
@@ -150,7 +149,8 @@ class OwnerFile:
 
     def price(self, question: Question, *, asker: Asker | None = None) -> Quote:
         """What a question would take now, also of the asker's allowance; nothing is written or opened."""
-        check_admissible(question, schema=self.schema, budget=self.budget)
+        check_terms(question, schema=self.schema, budget=self.budget)
+        question.fits(self.schema)
         with self._as_it_stands() as ledger:
             paid = is_paid(question, ledger, self.dataset)
             quote = ledger.price_all(self.dataset, [] if paid else [question.price])

@@ -197,15 +197,6 @@ def check_terms(question: Question, *, schema: Schema, budget: Guarantee) -> Non
     question.check_answer_size()
 
 
-def check_admissible(question: Question, *, schema: Schema, budget: Guarantee) -> None:
-    """Raise an error unless a question can be asked of such a data set, whatever it costs.
-
-    This runs what a learner sent, in a process of its own: an owner asks its policy first.
-    """
-    check_terms(question, schema=schema, budget=budget)
-    question.fits(schema)
-
-
 def price_all(
     questions: Sequence[Question], *, schema: Schema, policy: Policy, ledger: Ledger, dataset: str
 ) -> Quote:
@@ -549,6 +540,6 @@ class Admission:
 
 
 __all__ = [
-    "Admission", "KnownLearner", "KnownLearners", "LearnerCard", "Policy", "Terms", "check_admissible",
+    "Admission", "KnownLearner", "KnownLearners", "LearnerCard", "Policy", "Terms",
     "check_distinct", "check_terms", "is_paid", "part_of", "price_all", "read_learners",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from privada.methods.cells import Bins, CellStatistics
 from privada.parties import Number, Rows, Schema
 from privada.parties.csv_files import Dialect
 from privada.parties.owner_file import OwnerFile
-from privada.parties.sources import Source, StoredRows, find_sources, open_source
+from privada.parties.sources import Database, Source, StoredRows, find_sources, open_source
 from privada.privacy import PureDP
 from tests.parties.test_owner_file import TOML
 
@@ -166,3 +166,27 @@ def test_a_url_that_nothing_opens_is_refused(tmp_path):
     (tmp_path / "owner.toml").write_text(TOML.replace("rows.csv", "tide://north"))
     with pytest.raises(StudyError, match=r"data\.path: Expected a URL that begins with s3"):
         OwnerFile.read(tmp_path / "owner.toml")
+
+
+def test_no_two_sources_claim_the_same_data(tmp_path):
+    """Entry points have no order that anybody promises."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    dask = pytest.importorskip("dask.dataframe")
+    frame = pandas.DataFrame({"x": [1.0]})
+    for data in (
+        np.zeros((1, 1)),
+        [[1.0]],
+        frame,
+        polars.DataFrame({"x": [1.0]}),
+        polars.LazyFrame({"x": [1.0]}),
+        dask.from_pandas(frame, npartitions=1),
+        TABLE,
+        TABLE.to_batches()[0],
+        TABLE.to_reader(),
+        ds.dataset(TABLE),
+        Stream(),
+        StoredRows(tmp_path / "rows.csv"),
+        StoredRows("s3://bucket/rows.csv"),
+        Database(url="sqlite:///rows.sqlite", table="rows"),
+    ):
+        assert sum(source.claims(data) for source in find_sources()) == 1, type(data)

@@ -76,9 +76,10 @@ class FrameSource(ArrowSource):
 
     @classmethod
     def claims(cls, data: Any) -> bool:
-        is_dask = hasattr(data, "__dask_graph__")
-        names = ("__arrow_c_stream__", "iloc", "to_batches")
-        return not is_dask and any(hasattr(data, name) for name in names)
+        # Claims are disjoint, so that their order means nothing: plans of frames look like frames.
+        if LazyFrameSource.claims(data) or Collection.claims(data):
+            return False
+        return any(hasattr(data, name) for name in ("__arrow_c_stream__", "iloc", "to_batches"))
 
     @classmethod
     def open(cls, data: Any, schema: Schema) -> Source:
