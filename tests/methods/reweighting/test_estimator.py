@@ -9,12 +9,12 @@ from sklearn.base import clone
 
 from privada import ReweightedClassifier, ReweightedRegressor
 from privada.exceptions import InputError, PrivadaWarning, SchemaError
-from privada.methods.linear.questions import public
 from privada.methods.reweighting import plan
 from privada.parties import Number, Owner, Schema
 from privada.parties.running import run
 from privada.privacy import ApproxDP
 from privada.privacy.accounting import curves
+from privada.privacy.guarantee import split_budget
 
 BUDGET = {"epsilon": 4.0, "delta": 1e-5}
 
@@ -215,7 +215,7 @@ def test_bad_input_is_named():
 def test_selection_and_descent_together_keep_the_guarantee():
     for epsilon in (0.1, 1.0, 4.0, 20.0):
         whole = ApproxDP(epsilon=epsilon, delta=1e-5, relation="replace-one")
-        share, rest = public.pieces(whole, 0.1)
+        share, rest = split_budget(whole, 0.1)
         rho = share.rho + rest.rho
         assert curves.zcdp_delta(epsilon, rho) <= 1e-5
         assert curves.zcdp_delta(epsilon, 1.001 * rho) > 1e-5

@@ -10,6 +10,7 @@ from privada.methods.linear.questions import public
 from privada.parties import Category, Number, Schema
 from privada.privacy import ZCDP, ApproxDP, PureDP
 from privada.privacy.accounting import accountant
+from privada.privacy.guarantee import split_budget
 
 ONE = ApproxDP(epsilon=1.0, delta=1e-5, relation="replace-one")
 
@@ -82,9 +83,9 @@ def test_grids_are_finer_than_unit_and_noise_within_what_integers_hold(unit, sca
 def test_shares_compose_to_the_whole(part):
     first, rest = public.shares(ONE, part)
     assert math.hypot(first.gaussian_mu(), rest.gaussian_mu()) <= ONE.gaussian_mu() * (1 + 1e-9)
-    assert public.mu_of(ONE, part) == pytest.approx(math.sqrt(part) * ONE.gaussian_mu())
+    assert first.gaussian_mu() == pytest.approx(math.sqrt(part) * ONE.gaussian_mu())
     assert public.shares(ONE, 0) == (None, ONE)
-    one, other = public.pieces(ONE, part)
+    one, other = split_budget(ONE, part)
     assert ZCDP(rho=one.rho + other.rho, relation=ONE.relation).epsilon_at(ONE.delta) <= ONE.epsilon
 
 

@@ -166,11 +166,8 @@ class LinearDescent(Question):
             _check.positive(**{name: getattr(self, name)})
         for name in ("constant", "decay"):
             _check.non_negative(**{name: getattr(self, name)})
-        if (
-            self.threshold is not None
-            and _check.positive(threshold=self.threshold)
-            and self.loss == "squared"
-        ):
+        threshold = None if self.threshold is None else _check.positive(threshold=self.threshold)
+        if threshold is not None and self.loss == "squared":
             raise InputError("Expected no threshold for squared loss: the bound clips its residuals.")
         if not 0 <= _check.share(momentum=self.momentum) < 1:
             raise InputError(f"Expected momentum below 1, got {self.momentum!r}.")

@@ -109,17 +109,6 @@ def shares(guarantee: Guarantee, part: float) -> tuple[Guarantee | None, Guarant
     return first, rest
 
 
-def pieces(guarantee: Guarantee, part: float) -> tuple[Guarantee, Guarantee]:
-    """Two guarantees that together keep the whole, whatever mechanisms ask for them."""
-    first, rest = split_budget(guarantee, part)
-    return first, rest
-
-
-def mu_of(guarantee: Guarantee, part: float = 1.0) -> float:
-    """μ of a part of a guarantee."""
-    return math.sqrt(part) * guarantee.gaussian_mu()
-
-
 __all__ = [
     "LARGEST",
     "MOST_STEPS",
@@ -129,9 +118,7 @@ __all__ = [
     "fine_grid",
     "gaussian",
     "matrix",
-    "mu_of",
     "numeric_label",
-    "pieces",
     "replaced",
     "rows_moved",
     "shares",
