@@ -186,17 +186,16 @@ def learn_number(
     check_regressor(public, bounds)
     check_announced(size)
     first, rest = split_budget(guarantee, HISTOGRAM_SHARE, gaussian=True)
-    counted = LabelHistogram(low=float(bounds[0]), high=float(bounds[1]), bins=BINS, guarantee=first)
+    low, high = bounds
+    counted = LabelHistogram(low=float(low), high=float(high), bins=BINS, guarantee=first)
 
     def asking() -> Learner[RegressionFit]:
         histogram = yield AskOwner(owner, counted)
         middle, unit = label_spread(counted, histogram, size)
         question = ask_descent(public, guarantee=rest, size=size, middle=middle, unit=unit)
         fit = yield from learn_linear({owner: question})
-        releases, model = (
-            (histogram, *fit.releases),
-            DescentModel(fit.weights, LIMIT / question.limit, middle, unit),
-        )
+        releases = (histogram, *fit.releases)
+        model = DescentModel(fit.weights, LIMIT / question.limit, middle, unit)
         labels, weights = np.clip(model.predict(public.standard), *bounds), np.ones(len(public.source))
         regressor: Any = model
         if public.classifier is not None:
@@ -212,7 +211,6 @@ def learn_number(
         )
 
     # the question that depends on the histogram is represented by one of the same price
-    low, high = bounds
     alike = ask_descent(public, guarantee=rest, size=size, middle=(low + high) / 2, unit=high - low)
     return Inquiry((AskOwner(owner, counted), AskOwner(owner, alike)), asking)
 
