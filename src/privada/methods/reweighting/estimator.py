@@ -14,6 +14,7 @@ from privada.methods.method import Public
 from privada.methods.method_estimator import MethodEstimator
 from privada.methods.models.model_plot import Map, Numbers, PublicRows
 from privada.methods.models.onnx_graph import OnnxGraph
+from privada.methods.reweighting.learner.adaptation import AdaptedPredictor
 from privada.methods.reweighting.learner.ladder import AdaptedModel
 from privada.methods.reweighting.method import Reweighting
 from privada.parties.schema import Category, Number, Schema
@@ -25,7 +26,7 @@ class _Reweighted(MethodEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
     predicts_target_labels = True  # skada leaves the labels of the target to those who learn from them
     party = "target"
-    model_: AdaptedModel
+    model_: AdaptedModel | AdaptedPredictor
 
     def fit(
         self,
@@ -65,20 +66,25 @@ class _Reweighted(MethodEstimator):
 
     def _panels(self, rows: PublicRows | None) -> list[Map | Numbers]:  # noqa: ARG002 - weights need none
         """The weight of each standardised feature and of each public model."""
-        own, width = getattr(self, "feature_names_in_", None), self.model_.features.columns
-        names = [f"feature {i}" for i in range(width)] if own is None or len(own) != width else list(own)
-        names += [f"public model {i + 1}" for i in range(len(self.model_.coef) - width)]
-        outputs = getattr(self, "classes_", ["label"])[-self.model_.coef.shape[1] :]
+        columns, width = getattr(self, "feature_names_in_", None), self.n_features_in_
+        coef = self.model_.coef.reshape(len(self.model_.coef), -1)
+        names = (
+            [f"feature {i}" for i in range(width)]
+            if columns is None or len(columns) != width
+            else list(columns)
+        )
+        names += [f"public model {i + 1}" for i in range(len(coef) - width)]
+        outputs = getattr(self, "classes_", ["label"])[-coef.shape[1] :]
         return [
             Numbers(
                 title="weight of each feature and public model",
                 names=names,
-                values=self.model_.coef,
+                values=coef,
                 series=[str(name) for name in outputs],
             )
         ]
 
-    def _keep(self, model: AdaptedModel, schema: Schema) -> None:
+    def _keep(self, model: AdaptedModel | AdaptedPredictor, schema: Schema) -> None:
         super()._keep(model, schema)
         self.bounds_ = (schema.box.low, schema.box.high)
 
@@ -96,13 +102,14 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
 
     Attributes
     ----------
-    model_ : AdaptedModel
+    model_ : AdaptedModel or AdaptedPredictor
     coef_, intercept_
-        The model in the features' own units, with ``base="linear"`` only.
+        The model in the features' own units, with ``base="linear"`` or ``algorithm="pcnvxadap"`` only.
     label_bounds_ : (float, float)
         Limits of the predictions.
     forecast_ : Forecast
-        What was expected before anything was spent: the error over that of the public linear model.
+        What was expected before anything was spent: the error over that of the public linear model. None for
+        the paper's algorithms.
     release_, releases_, guarantee_, spent_
         What left the owner, its price, and what all uses of the target cost together. No weight of a private
         row is among it.
@@ -110,7 +117,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
     Privacy
     -------
     Unit: one target row, replaced; the number of target rows is public. Proofs: `MixtureMoments`,
-    `ReweightingDescent`.
+    `ReweightingDescent`, `Discrepancy`, `ConvexAdaptation`.
 
     Examples
     --------
@@ -140,7 +147,9 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
 
     def _label(self, public: Public) -> Number:
         bounds = self.label_bounds
-        if bounds is None:
+        if bounds is None and self.algorithm == "pcnvxadap":
+            bounds = (-1.0, 1.0)  # to which it clips
+        elif bounds is None:
             bounds = _widen(public.y.min(), public.y.max())
         if np.shape(bounds) != (2,):
             raise InputError(f"Expected label_bounds to be (low, high), got {bounds!r}.")
@@ -156,7 +165,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
             raise InputError("Expected ys to be finite.")
         return Public(public.X, labels)
 
-    def _keep(self, model: AdaptedModel, schema: Schema) -> None:
+    def _keep(self, model: AdaptedModel | AdaptedPredictor, schema: Schema) -> None:
         super()._keep(model, schema)
         assert schema.label_bounds is not None
         self.label_bounds_ = schema.label_bounds
@@ -173,7 +182,7 @@ class ReweightedRegressor(RegressorMixin, _Reweighted):  # type: ignore[misc]
     def predict(self, X: Any) -> FloatArray:
         """Predictions of rows, within the label's public limits."""
         rows = self._inside(X)
-        return np.clip(self.model_.scores(rows)[:, 0], *self.label_bounds_)
+        return np.clip(np.ravel(self.model_.scores(rows)), *self.label_bounds_)
 
 
 class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
@@ -187,7 +196,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     Privacy
     -------
     Unit: one target row, replaced; the number of target rows is public. Proofs: `MixtureMoments`,
-    `CorrectionMoments`.
+    `CorrectionMoments`, `FiniteDiscrepancy`, `NonconvexAdaptation`.
 
     Examples
     --------
@@ -220,7 +229,7 @@ class ReweightedClassifier(ClassifierMixin, _Reweighted):  # type: ignore[misc]
     def _encode_public(self, public: Public, schema: Schema) -> Public:
         return Public(public.X, schema.classes.encode(public.y))
 
-    def _keep(self, model: AdaptedModel, schema: Schema) -> None:
+    def _keep(self, model: AdaptedModel | AdaptedPredictor, schema: Schema) -> None:
         super()._keep(model, schema)
         self.classes_ = np.asarray(schema.classes.names)
 

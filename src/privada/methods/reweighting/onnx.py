@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from privada.methods.models.onnx_graph import OnnxGraph, add_trees
+from privada.methods.reweighting.learner.adaptation import AdaptedPredictor
 
 
 def _add_scores(model: Any, graph: OnnxGraph) -> str:
-    """Scores of public features, extended by the predictions of public models."""
-    features = model.model_.features
+    """Scores of public features, extended by the predictions of public models; or of rows in a ball."""
     rows = graph.clip(graph.rows, *(np.broadcast_to(side, graph.width) for side in model.bounds_))
+    if isinstance(model.model_, AdaptedPredictor):
+        return graph.affine(graph.into_ball(rows, model.model_.question.r), *model.model_.linear_form())
+    features = model.model_.features
     standard = graph.standardise(rows, features.mean, features.spread)
     standard = graph.clip(standard, [-features.limit], [features.limit])
     predictions = _add_public_predictions(
@@ -59,8 +62,13 @@ def _add_public_predictions(features: Any, graph: OnnxGraph, scores: str) -> str
 
 def add_classifier(model: Any, graph: OnnxGraph) -> str:
     """Add the class probabilities of a fitted classifier."""
-    found = graph.clip(_add_scores(model, graph), [0.0], [1.0])
-    return graph.of_two(found) if len(model.model_.intercept) == 1 else graph.rows_to_one(found)
+    scores = _add_scores(model, graph)
+    if isinstance(model.model_, AdaptedPredictor):
+        logistic = model.model_.coef.ndim == 1
+        return graph.of_two(graph.apply("Sigmoid", scores)) if logistic else graph.softmax(scores)
+    probabilities = graph.clip(scores, [0.0], [1.0])
+    two = len(model.model_.intercept) == 1
+    return graph.of_two(probabilities) if two else graph.rows_to_one(probabilities)
 
 
 def add_regressor(model: Any, graph: OnnxGraph) -> str:

@@ -56,11 +56,30 @@ class AdaptedPredictor:
         """Scores of public rows, which are clipped to the ball as those that were learned from."""
         return np.asarray(Ball(radius=self.question.r).clip(X) @ self.coef)
 
+    def probabilities(self, X: npt.ArrayLike) -> FloatArray:
+        """Class probabilities of public rows."""
+        scores = self.scores(X)
+        if scores.ndim == 2:
+            return losses.probabilities("softmax", scores)
+        second = losses.probabilities("logistic", scores[:, None])
+        return np.hstack([1 - second, second])
+
+    def linear_form(self) -> tuple[FloatArray, FloatArray]:
+        """Weights and intercepts in the features' own units, for rows of a norm that was not clipped."""
+        weights = self.coef.reshape(len(self.coef), -1)
+        return weights, np.zeros(weights.shape[1])
+
+    def axes(self, schema: Any) -> dict[str, tuple[Any, ...]]:
+        """Names along the lists of `to_dict`: features, and classes where there are more than two."""
+        classes = (tuple(str(value) for value in schema.label.values),) if self.coef.ndim == 2 else ()
+        return {"coef": (schema.features, *classes)}
+
     def to_dict(self) -> dict[str, Any]:
         """Plain form for reports."""
         return {
             "guarantee": str(self.guarantee),
             "stamps": sorted({stamp for release in self.releases for stamp in release.stamps}),
+            "questions": [release.kind for release in self.releases],
             "discrepancy": self.discrepancy,
             "alpha": self.question.penalties.alpha,
             "steps": self.question.steps,
