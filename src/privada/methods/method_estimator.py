@@ -227,7 +227,7 @@ class MethodEstimator(PrivateEstimator):
         """What is public of each party's rows."""
         label, bounds = self._label(public), self._limits(public)
         if label is not None and any(part.y is None for part in parts):
-            raise InputError("Expected y to have one label for each private row.")
+            raise InputError("Expected y to have one label for each private row (labels of Xt are yt).")
         if bounds is None:
             raise InputError("Expected bounds=(low, high), public limits of the features; none are guessed.")
         return {
